@@ -1,0 +1,71 @@
+"""Shared fixtures: one compile for all operator samples that were selected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tvmgraph.testing.samples import Case
+
+
+class CompiledCases:
+    """Compiles the one-node graphs of all selected cases as one module, at first use."""
+
+    def __init__(self, cases: list[Case]) -> None:
+        self.cases = cases
+        self.executable: Any = None
+        self.failures: dict[str, Exception] = {}
+
+    def run(self, case: Case, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        from tvmgraph.core.tensor import Tensor
+
+        if self.executable is None:
+            self._compile()
+        if case.name in self.failures:
+            raise self.failures[case.name]
+        types = [v.type for v in case.graph().outputs]
+        name = case.name.replace("-", "_")
+        outputs = self.executable.run([Tensor(a) for a in arrays], types, name)
+        return [o.asnumpy() for o in outputs]
+
+    def _compile(self) -> None:
+        from tvmgraph.compiler import compile_graph, compile_many
+        from tvmgraph.lowering import lower
+
+        graphs = {}
+        for case in self.cases:
+            try:
+                graph = case.graph()
+                lower(graph)
+                graphs[case.name.replace("-", "_")] = graph
+            except Exception as e:
+                self.failures[case.name] = e
+        try:
+            self.executable = compile_many(graphs)
+        except Exception:
+            for name, graph in list(graphs.items()):  # find the culprits one by one
+                try:
+                    compile_graph(graph)
+                except Exception as e:
+                    self.failures[name[::-1].replace("_", "-", 1)[::-1]] = e
+                    del graphs[name]
+            self.executable = compile_many(graphs)
+
+
+_selected: list[Case] = []
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    cases = {}
+    for item in session.items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        if "compiled_case" in params:
+            cases[params["compiled_case"].name] = params["compiled_case"]
+    _selected[:] = cases.values()
+
+
+@pytest.fixture(scope="session")
+def compiled_cases() -> CompiledCases:
+    return CompiledCases(_selected)

@@ -1,0 +1,159 @@
+"""The gradient tape and the reverse pass.
+
+The tape notes every operator that the dispatch point applies, with snapshots of what the operands
+denoted at that moment, so that later in-place changes do not disturb it. The reverse pass calls
+the rows' VJP rules, which are ordinary operators: under a recorder the derivative becomes part of
+the graph, and under an outer tape it can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tvmgraph.core.op import F, Op, Reason
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import NoGradientError, user_source
+
+Cotangents = Sequence[Tensor | None]
+PullBack = Callable[[tuple[Tensor, ...]], Cotangents]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One recorded application.
+
+    Attributes:
+        name: The operator, for error messages.
+        inputs: Snapshots of the operands.
+        outputs: Snapshots of the results.
+        pull_back: Maps output cotangents to input cotangents.
+        source: The user's ``file.py:line`` (only kept where there is no derivative).
+    """
+
+    name: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    pull_back: PullBack | Reason
+    source: str = ""
+
+
+class GradTape:
+    """Collects entries while it is active (see :func:`recording`)."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def record(
+        self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
+    ) -> None:
+        """Appends one operator of the table."""
+        inputs = tuple([snapshot(a) for a in args])
+        _separate(inputs, outputs)
+        results = tuple([snapshot(o) for o in outputs])
+        if isinstance(op.vjp, Reason):
+            self.entries.append(Entry(op.name, inputs, results, op.vjp, user_source()))
+            return
+
+        def pull_back(cotangents: tuple[Tensor, ...]) -> Cotangents:
+            if op.multi:
+                return op.vjp(cotangents, results, *inputs, **attrs)
+            return op.vjp(cotangents[0], results[0], *inputs, **attrs)
+
+        self.entries.append(Entry(op.name, inputs, results, pull_back))
+
+    def record_call(
+        self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...], pull_back: PullBack
+    ) -> None:
+        """Appends a whole call with its own derivative: a compiled function, a custom VJP."""
+        inputs = tuple([snapshot(a) for a in args])
+        _separate(inputs, outputs)
+        results = tuple([snapshot(o) for o in outputs])
+        self.entries.append(Entry(name, inputs, results, pull_back))
+
+
+def _separate(inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> None:
+    """Gives outputs an identity of their own where an operator returned its operand's storage."""
+    if state.interpreter is None:
+        for o in outputs:
+            if any(o.array is i.array for i in inputs):
+                o.array = o.array.view()
+
+
+def snapshot(tensor: Tensor) -> Tensor:
+    """Returns a tensor that denotes what ``tensor`` denotes now, whatever happens to it later."""
+    if state.interpreter is not None:
+        return state.interpreter.snapshot(tensor)
+    return tensor.snapshot()
+
+
+@contextmanager
+def recording(tape: GradTape) -> Iterator[GradTape]:
+    """Makes ``tape`` the innermost active tape of this thread."""
+    outer = state.tapes
+    state.tapes = (*outer, tape)
+    try:
+        yield tape
+    finally:
+        state.tapes = outer
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Suspends all tapes of this thread."""
+    outer = state.tapes
+    state.tapes = ()
+    try:
+        yield
+    finally:
+        state.tapes = outer
+
+
+def backward(
+    tape: GradTape, outputs: Sequence[Tensor], cotangents: Sequence[Tensor]
+) -> dict[int, Tensor]:
+    """Runs the reverse pass.
+
+    Args:
+        tape: What was recorded, no longer active.
+        outputs: Snapshots of the differentiated results.
+        cotangents: One per output, of its shape and dtype.
+
+    Returns:
+        The cotangent of every value that has one, by ``id(value.token)``.
+
+    Raises:
+        NoGradientError: if a cotangent reaches an operator without a derivative.
+    """
+    found: dict[int, Tensor] = {}
+    for o, g in zip(outputs, cotangents, strict=True):
+        _accumulate(found, o, g)
+    for entry in reversed(tape.entries):
+        wanted = [found.get(id(o.token)) for o in entry.outputs]
+        if all(g is None for g in wanted):
+            continue
+        for x, g in zip(entry.inputs, _pull_back(entry, wanted), strict=True):
+            if g is not None and x.type.dtype.kind in "fc":
+                _accumulate(found, x, g)
+    return found
+
+
+def _pull_back(entry: Entry, wanted: list[Tensor | None]) -> Cotangents:
+    if isinstance(entry.pull_back, Reason):
+        raise NoGradientError(
+            f"there is no derivative: {entry.pull_back}", op=f"ops.{entry.name}", at=entry.source,
+            fix="apply ops.stop_gradient to its input",
+        )  # fmt: skip
+    full = [F.zeros_like(o) if g is None else g for o, g in zip(entry.outputs, wanted)]
+    return entry.pull_back(tuple(full))
+
+
+def _accumulate(found: dict[int, Tensor], value: Tensor, g: Tensor) -> None:
+    key = id(value.token)
+    before = found.get(key)
+    if g.dtype is not value.dtype:
+        g = F.cast(g, value.dtype)
+    found[key] = g if before is None else F.add(before, g)

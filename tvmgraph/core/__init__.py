@@ -1,0 +1,1 @@
+"""Types, the operator row and table, the one dispatch point, Tensor and Parameter."""

@@ -1,0 +1,162 @@
+"""The one dispatch point: promote, infer, then the current interpreter.
+
+Every operator of every mode passes through :func:`apply`, so an error has the same text in eager
+code, while capturing and while differentiating. The result of inference is cached per operator,
+input types and attributes, which keeps a small eager call near the cost of NumPy's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import promotion
+from tvmgraph.core.op import OPS, Op
+from tvmgraph.core.state import scope_text, state
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import DTypeError, TvmgraphError, user_source
+
+_CACHE_LIMIT = 4096  # distinct (types, attrs) remembered per operator
+
+
+class _Plan:
+    """What inference found out for one combination of types and attributes."""
+
+    __slots__ = ("casts", "static_types", "types")
+
+    def __init__(
+        self, casts: tuple[dtypes.DType | None, ...] | None, types: tuple[TensorType, ...]
+    ) -> None:
+        self.casts = casts
+        self.types = types
+        # a data-dependent shape is only known once the values are
+        self.static_types = tuple(t if t.is_static else None for t in types)
+
+
+def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """Applies one operator of the table.
+
+    Args:
+        op: The row.
+        args: Tensors, or numbers where the row promotes them.
+        attrs: Attributes in the order of ``op.attrs``; all values hashable.
+
+    Returns:
+        A Tensor, or a tuple of Tensors for a row with several outputs.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+        DTypeError: if a dtype or the class of an argument does not fit.
+    """
+    try:
+        key: Any = tuple([a.type for a in args])
+    except AttributeError:
+        args = _lift_arguments(op, args, attrs)
+        key = tuple([a.type for a in args])
+    if attrs:
+        key = (key, tuple(attrs.values()))
+    try:
+        plan = op.cache[key]
+    except KeyError:
+        plan = _plan(op, key, args, attrs)
+    except TypeError:  # an attribute given as a list
+        attrs = {k: _freeze(v) for k, v in attrs.items()}
+        return apply(op, args, attrs)
+    if plan.casts is not None:
+        args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
+    interpreter = state.interpreter
+    if interpreter is None:
+        outputs = _run_numpy(op, args, attrs, plan.static_types)
+    else:
+        outputs = interpreter.run(op, args, attrs, plan.types)
+    if state.tapes:
+        for tape in state.tapes:
+            tape.record(op, args, attrs, outputs)
+    return outputs if op.multi else outputs[0]
+
+
+def cast(x: Tensor, dtype: dtypes.DType) -> Tensor:
+    """Converts a tensor to ``dtype`` through the table's ``cast`` row."""
+    return x if x.type.dtype is dtype else apply(OPS["cast"], (x,), {"dtype": dtype})
+
+
+def _freeze(value: Any) -> Any:
+    return tuple(_freeze(v) for v in value) if isinstance(value, (list, tuple)) else value
+
+
+def _plan(op: Op, key: Any, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
+    """Runs promotion and inference, and remembers the outcome."""
+    types = [a.type for a in args]
+    try:
+        casts = None
+        if op.promote is not None:
+            wanted = promotion.targets(op.promote, [t.dtype for t in types])
+            if any(t.dtype is not d for t, d in zip(types, wanted)):
+                casts = tuple(None if t.dtype is d else d for t, d in zip(types, wanted))
+                types = [t.with_dtype(d) for t, d in zip(types, wanted)]
+        result = op.infer(*types, **attrs)
+    except TvmgraphError as e:
+        raise e.locate(*_call_context(op, args, attrs)) from None
+    plan = _Plan(casts, result if isinstance(result, tuple) else (result,))
+    if len(op.cache) >= _CACHE_LIMIT:
+        op.cache.clear()
+    op.cache[key] = plan
+    return plan
+
+
+def _run_numpy(
+    op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], types: tuple[TensorType | None, ...]
+) -> tuple[Tensor, ...]:
+    try:
+        result = op.eager(*[a.array for a in args], **attrs)
+    except TvmgraphError as e:
+        raise e.locate(*_call_context(op, args, attrs)) from None
+    if op.multi:
+        return tuple([tensor_from_numpy(r, t) for r, t in zip(result, types)])
+    return (tensor_from_numpy(result, types[0]),)
+
+
+def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+    """Turns Python numbers and NumPy arrays among the arguments into tensors."""
+    operands: list[Any] = []
+    for i, a in enumerate(args):
+        if isinstance(a, Tensor):
+            operands.append(a.type.dtype)
+        elif dtypes.is_number(a):
+            operands.append(a)
+        elif isinstance(a, np.ndarray):
+            operands.append(dtypes.dtype_of(a.dtype))
+        else:
+            name = op.tensors[0] if op.variadic else op.tensors[i]
+            raise DTypeError(
+                f"argument {name!r} must be a Tensor or a number, not {type(a).__name__}",
+                fix="wrap it in Tensor(...)",
+            ).locate(*_call_context(op, args, attrs))
+    wanted = promotion.targets(op.promote, operands)
+    return tuple(
+        a if isinstance(a, Tensor) else _lift(a, d) for a, d in zip(args, wanted)
+    )
+
+
+def _lift(value: Any, dtype: dtypes.DType) -> Tensor:
+    return tensor_from_numpy(np.asarray(value, dtype=dtype.numpy))
+
+
+def _call_context(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[str, str, str]:
+    """Returns what was called, what it got and where, for an error message."""
+    names = op.tensors
+    if op.variadic:
+        names = tuple(f"{op.tensors[0]}[{i}]" for i in range(len(args)))
+    parts = [f"{n}={describe(a)}" for n, a in zip(names, args)]
+    parts += [f"{k}={v!r}" for k, v in attrs.items()]
+    scope = scope_text()
+    at = user_source() + (f"   (in {scope})" if scope else "")
+    return f"ops.{op.name}", ", ".join(parts), at
+
+
+def describe(value: Any) -> str:
+    """Returns a short description of an argument for error messages."""
+    return str(value.type) if isinstance(value, Tensor) else repr(value)[:80]

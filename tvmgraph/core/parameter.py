@@ -1,0 +1,155 @@
+"""Parameter: a named tensor that training changes and that graphs keep as a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.state import state
+from tvmgraph.core.storage import aligned_copy
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
+
+_DEFAULT_NAME = "Parameter"
+
+
+class Parameter(Tensor):
+    """A tensor with a name that belongs to a Cell.
+
+    Args:
+        default_input: Tensor, array, list or number with the first value; copied.
+        name: Its name; a Cell that registers it prefixes its own.
+        requires_grad: Whether training updates it.
+        layerwise_parallel: Kept for MindSpore programs; read by distributed training only.
+        parallel_optimizer: Kept for MindSpore programs; read by distributed training only.
+
+    Example:
+        >>> Parameter(Tensor([1.0, 2.0]), name="scale").name
+        'scale'
+    """
+
+    def __init__(
+        self,
+        default_input: Any,
+        name: str | None = None,
+        requires_grad: bool = True,
+        layerwise_parallel: bool = False,
+        parallel_optimizer: bool = True,
+        storage_format: str = "",
+        device: str | None = None,
+    ) -> None:
+        if isinstance(default_input, Tensor):
+            self._ffi = None
+            self._bind(aligned_copy(default_input.array))
+            if state.interpreter is not None:
+                state.interpreter.created(self)
+        else:
+            super().__init__(default_input)
+        self.name = _DEFAULT_NAME if name is None else name
+        self.requires_grad = requires_grad
+        self.layerwise_parallel = layerwise_parallel
+        self.parallel_optimizer = parallel_optimizer
+
+    @property
+    def name(self) -> str:
+        """The parameter's name; unique within a network."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        if not isinstance(value, str):
+            raise DTypeError(
+                f"a parameter's name must be a str, not {type(value).__name__}",
+                op="Parameter", at=user_source(),
+            )  # fmt: skip
+        self._name = value
+
+    @property
+    def has_init(self) -> bool:
+        """Whether initialisation is still pending; always false, values are set at once."""
+        return False
+
+    @property
+    def data(self) -> Parameter:
+        """The parameter itself."""
+        return self
+
+    def init_data(self, *_: Any, **__: Any) -> Parameter:
+        """Returns the parameter, which is always initialised."""
+        return self
+
+    def value(self) -> Tensor:
+        """Returns the current value as a plain tensor."""
+        return self.snapshot()
+
+    def clone(self, init: Any = "same") -> Parameter:
+        """Returns a copy with the same name; ``init`` other than ``"same"`` refills it."""
+        source: Any = self.array
+        if init != "same":
+            from tvmgraph.common.initializer import initializer
+
+            source = initializer(init, self.shape, self.dtype)
+        copy = Parameter(source if isinstance(source, Tensor) else Tensor(source), self.name)
+        copy.requires_grad = self.requires_grad
+        return copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        copy = self.clone()
+        memo[id(self)] = copy
+        return copy
+
+    __copy__ = clone
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raw = np.ascontiguousarray(self.array).tobytes()
+        return (_unpickle_parameter, (raw, self.shape, self.dtype, self.name, self.requires_grad))
+
+    def __repr__(self) -> str:
+        return (
+            f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, "
+            f"requires_grad={self.requires_grad})"
+        )
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+def _unpickle_parameter(
+    raw: bytes, shape: tuple[int, ...], dtype: dtypes.DType, name: str, requires_grad: bool
+) -> Parameter:
+    array = np.frombuffer(raw, dtype.numpy).reshape(shape)
+    return Parameter(Tensor(array), name, requires_grad)
+
+
+class ParameterTuple(tuple[Parameter, ...]):
+    """A tuple of parameters, as gradient functions take them.
+
+    Raises:
+        DTypeError: if an entry is not a Parameter.
+    """
+
+    def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
+        items = tuple(iterable)
+        for p in items:
+            if not isinstance(p, Parameter):
+                raise DTypeError(
+                    f"ParameterTuple holds Parameters only, not {type(p).__name__}",
+                    op="ParameterTuple", at=user_source(),
+                )  # fmt: skip
+        return super().__new__(cls, items)
+
+    def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
+        """Returns copies whose names start with ``prefix.``.
+
+        Raises:
+            ArgumentError: if ``prefix`` is empty.
+        """
+        if not prefix:
+            raise ArgumentError("prefix must not be empty", op="ParameterTuple.clone")
+        clones = [p.clone(init) for p in self]
+        for c in clones:
+            c.name = f"{prefix}.{c.name}"
+        return ParameterTuple(clones)

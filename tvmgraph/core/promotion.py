@@ -1,0 +1,92 @@
+"""How mixed dtypes are unified before an operator sees its arguments.
+
+A row names one of these policies in its ``promote`` column; the dispatch point asks for the dtype
+of every argument and inserts explicit ``cast`` operators, so graphs never hold mixed arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.dtypes import DType
+
+# An argument is a DType (of a tensor) or a Python number.
+Operand = Any
+
+
+def common(operands: Sequence[Operand]) -> DType:
+    """Returns the dtype that all operands share after promotion."""
+    tensors = [d for d in operands if isinstance(d, DType)]
+    numbers = [n for n in operands if not isinstance(n, DType)]
+    if tensors:
+        result = tensors[0]
+        for d in tensors[1:]:
+            result = dtypes.promote(result, d)
+        for n in numbers:
+            result = dtypes.promote_scalar(result, n)
+        return result
+    result = dtypes.scalar_dtype(numbers[0])
+    for n in numbers[1:]:
+        result = dtypes.promote(result, dtypes.scalar_dtype(n))
+    return result
+
+
+def _to_float(d: DType) -> DType:
+    return d if d.kind in "fc" else dtypes.float32
+
+
+def _all_common(operands: Sequence[Operand]) -> list[DType]:
+    return [common(operands)] * len(operands)
+
+
+def _common_float(operands: Sequence[Operand]) -> list[DType]:
+    return [_to_float(common(operands))] * len(operands)
+
+
+def _each_float(operands: Sequence[Operand]) -> list[DType]:
+    return [_to_float(common([o])) for o in operands]
+
+
+def _no_bool(operands: Sequence[Operand]) -> list[DType]:
+    d = common(operands)
+    return [dtypes.int64 if d is dtypes.bool_ else d] * len(operands)
+
+
+def _bool(operands: Sequence[Operand]) -> list[DType]:
+    return [dtypes.bool_] * len(operands)
+
+
+def _after_first(operands: Sequence[Operand]) -> list[DType]:
+    return [common(operands[:1]), *_all_common(operands[1:])]
+
+
+def _like_first(operands: Sequence[Operand]) -> list[DType]:
+    first = common(operands[:1])
+    return [first, *(common([o]) if isinstance(o, DType) else first for o in operands[1:])]
+
+
+POLICIES: dict[str, Callable[[Sequence[Operand]], list[DType]]] = {
+    "common": _all_common,  # add, maximum, equal
+    "common_float": _common_float,  # div, atan2: integers become float32
+    "float": _each_float,  # exp, sqrt, matmul on integers: each operand on its own
+    "no_bool": _no_bool,  # sub, neg: bool becomes int64
+    "bool": _bool,  # logical_and: anything becomes bool
+    "after_first": _after_first,  # where(condition, x, y): the first keeps its dtype
+    "like_first": _like_first,  # numbers take the dtype of the first tensor
+}
+
+
+def targets(policy: str | None, operands: Sequence[Operand]) -> list[DType]:
+    """Returns the dtype every operand must be cast to under ``policy``."""
+    if policy is None:
+        tensors = [d for d in operands if isinstance(d, DType)]
+        like = tensors[0] if tensors else None
+        return [
+            d if isinstance(d, DType)
+            else dtypes.promote_scalar(like, d) if like is not None
+            else dtypes.scalar_dtype(d)
+            for d in operands
+        ]  # fmt: skip
+    return POLICIES[policy](operands)

@@ -1,0 +1,92 @@
+"""The random stream: a seed and a counter, so that eager and compiled code draw the same numbers.
+
+Every random operator takes the pair ``(seed, offset)`` as a tensor and a static ``delta``; the
+n-th draw of a program is the same whether it runs eagerly or inside a graph.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.state import state
+from tvmgraph.core.storage import aligned_empty
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.types import tensor_type
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
+
+STATE_TYPE = tensor_type((2,), dtypes.int64)
+
+
+class Generator:
+    """A seed and the number of counter blocks drawn so far.
+
+    Args:
+        seed: A non-negative integer; a random one by default.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._lock = threading.Lock()
+        self.manual_seed(secrets.randbits(31) if seed is None else seed)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Restarts the stream at ``seed``.
+
+        Raises:
+            DTypeError: if ``seed`` is not an integer.
+            ArgumentError: if it is negative or needs more than 63 bits.
+        """
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            raise DTypeError(
+                f"the seed must be an int, not {type(seed).__name__}",
+                op="set_seed", at=user_source(),
+            )  # fmt: skip
+        if not 0 <= seed < 1 << 63:
+            raise ArgumentError(
+                f"the seed must be in [0, 2**63), not {seed}", op="set_seed", at=user_source()
+            )
+        with self._lock:
+            self.seed, self.offset = int(seed), 0
+        return self
+
+    def initial_seed(self) -> int:
+        """Returns the seed."""
+        return self.seed
+
+    def get_state(self) -> Tensor:
+        """Returns seed and offset as an int64 tensor of two elements."""
+        return Tensor(np.array([self.seed, self.offset], np.int64))
+
+    def set_state(self, value: Tensor) -> None:
+        """Continues where :meth:`get_state` was called."""
+        seed, offset = (int(v) for v in value.asnumpy())
+        with self._lock:
+            self.seed, self.offset = seed, offset
+
+    def advance(self, blocks: int) -> Tensor:
+        """Reserves counter blocks and returns the state that addresses the first of them."""
+        array = aligned_empty((2,), np.int64)
+        with self._lock:
+            array[0], array[1] = self.seed, self.offset
+            self.offset += blocks
+        return tensor_from_numpy(array, STATE_TYPE)
+
+
+default_generator = Generator(0)
+
+
+def draw(blocks: int) -> tuple[Tensor, int]:
+    """Reserves counter blocks of the default generator for one random operator.
+
+    Args:
+        blocks: Philox blocks needed; each gives four 32-bit words.
+
+    Returns:
+        The state tensor and the static offset to add to its counter.
+    """
+    if state.interpreter is not None:
+        return state.interpreter.draw(blocks)
+    return default_generator.advance(blocks), 0

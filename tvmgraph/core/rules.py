@@ -1,0 +1,172 @@
+"""Shared inference rules and shape arithmetic for operator rows.
+
+A rule takes the :class:`TensorType` of every input and the attributes, and returns the output
+type, or raises :class:`ShapeError`, :class:`DTypeError` or :class:`ArgumentError` with the rule in
+one line. The dispatch point adds what was called, with what and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
+from tvmgraph.dtypes import DType
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+
+OutDType = DType | Callable[[DType], DType] | None
+
+
+def require_dtype(t: TensorType, allowed: Collection[DType], name: str = "input") -> None:
+    """Raises :class:`DTypeError` unless the dtype of ``t`` is one of ``allowed``."""
+    if t.dtype not in allowed:
+        valid = ", ".join(d.name for d in dtypes.ALL if d in allowed)
+        raise DTypeError(
+            f"{name} cannot be {t.dtype.name}", fix=f"cast it to one of {valid}"
+        )
+
+
+def require_same_dtype(*types: TensorType) -> None:
+    """Raises :class:`DTypeError` unless all dtypes are equal."""
+    names = [t.dtype.name for t in types]
+    if len(set(names)) > 1:
+        raise DTypeError(f"dtypes differ ({' and '.join(dict.fromkeys(names))})", fix="cast one")
+
+
+def require_ndim(t: TensorType, allowed: int | Collection[int], name: str = "input") -> None:
+    """Raises :class:`ShapeError` unless ``t`` has one of the allowed numbers of axes."""
+    allowed = (allowed,) if isinstance(allowed, int) else tuple(allowed)
+    if t.ndim not in allowed:
+        raise ShapeError(f"{name} must have {' or '.join(map(str, allowed))} axes, not {t.ndim}")
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """Returns the NumPy broadcast of shapes; a symbolic dim matches itself and 1.
+
+    Raises:
+        ShapeError: naming the axis that does not broadcast.
+    """
+    ndim = max(map(len, shapes), default=0)
+    result: list[int | Dim] = []
+    for axis in range(-ndim, 0):
+        dims = {s[axis] for s in shapes if len(s) >= -axis} - {1}
+        if len(dims) > 1:
+            text = " and ".join(f"[{','.join(map(str, s))}]" for s in shapes)
+            raise ShapeError(
+                f"shapes {text} do not broadcast (axis {axis}: {sorted(map(str, dims))})",
+                fix="make the sizes of that axis equal, or 1",
+            )
+        result.append(dims.pop() if dims else 1)
+    return tuple(result)
+
+
+def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:
+    """Returns ``axis`` as a non-negative integer.
+
+    Raises:
+        OutOfRangeError: if it lies outside ``[-ndim, ndim)``.
+        DTypeError: if it is not an integer.
+    """
+    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+        raise DTypeError(f"{name} must be an int, not {type(axis).__name__}")
+    axis = int(axis)
+    if not -max(ndim, 1) <= axis < max(ndim, 1):
+        raise AxisError(f"{name} {axis} is outside [{-ndim}, {ndim})")
+    return axis + ndim if axis < 0 else axis
+
+
+class AxisError(OutOfRangeError, ArgumentError):
+    """An axis lies outside the tensor's axes (both an IndexError and a ValueError)."""
+
+
+def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Returns an axis, a sequence of axes, or ``None``/``()`` (all axes) as sorted unique ints.
+
+    Raises:
+        ArgumentError: if an axis occurs twice.
+    """
+    if axis is None or (isinstance(axis, (tuple, list)) and not axis):
+        return tuple(range(ndim))
+    items = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = sorted(normalize_axis(a, ndim) for a in items)
+    if len(set(axes)) != len(axes):
+        raise ArgumentError(f"axis {tuple(items)} names an axis twice")
+    return tuple(axes) if ndim else ()
+
+
+def _out_dtype(out: OutDType, d: DType) -> DType:
+    if out is None:
+        return d
+    return out if isinstance(out, DType) else out(d)
+
+
+def elementwise(allowed: Collection[DType] = dtypes.ALL, out: OutDType = None) -> Any:
+    """Rule of an operator that broadcasts all inputs of one dtype.
+
+    Args:
+        allowed: Accepted dtypes.
+        out: Output dtype, a function of the input dtype, or ``None`` for the input dtype.
+    """
+
+    def infer(*types: TensorType, **attrs: Any) -> TensorType:
+        require_dtype(types[0], allowed)
+        require_same_dtype(*types)
+        first = types[0]
+        shape = first.shape
+        if len(types) > 1:
+            shape = broadcast_shapes(*[t.shape for t in types])
+        return tensor_type(shape, _out_dtype(out, first.dtype), first.device)
+
+    return infer
+
+
+def same_as_first(allowed: Collection[DType] = dtypes.ALL) -> Any:
+    """Rule of an operator whose output has the type of its first input."""
+
+    def infer(first: TensorType, *rest: TensorType, **attrs: Any) -> TensorType:
+        require_dtype(first, allowed)
+        return first
+
+    return infer
+
+
+def reduced_shape(shape: Shape, axes: Sequence[int], keep_dims: bool) -> Shape:
+    """Returns ``shape`` with ``axes`` removed, or set to 1."""
+    if keep_dims:
+        return tuple(1 if i in axes else d for i, d in enumerate(shape))
+    return tuple(d for i, d in enumerate(shape) if i not in axes)
+
+
+def reduction(allowed: Collection[DType] = dtypes.ALL, out: OutDType = None) -> Any:
+    """Rule of a reduction over ``axis`` (a sorted tuple) with ``keep_dims``."""
+
+    def infer(x: TensorType, *, axis: tuple[int, ...], keep_dims: bool) -> TensorType:
+        require_dtype(x, allowed)
+        axes = normalize_axes(axis, x.ndim) if axis else ()
+        shape = reduced_shape(x.shape, axes, keep_dims)
+        return tensor_type(shape, _out_dtype(out, x.dtype), x.device)
+
+    return infer
+
+
+def known(values: Sequence[Any]) -> bool:
+    """Whether all dimensions are integers."""
+    return all(isinstance(v, int) for v in values)
+
+
+def positive_ints(value: Any, count: int, name: str, minimum: int = 1) -> tuple[int, ...]:
+    """Returns an int or a sequence of ``count`` ints as a tuple.
+
+    Raises:
+        DTypeError: if it is neither.
+        ArgumentError: if the count is wrong or an entry is below ``minimum``.
+    """
+    items = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+    if any(isinstance(v, bool) or not hasattr(v, "__index__") for v in items):
+        raise DTypeError(f"{name} must be an int or {count} ints, not {value!r}")
+    if len(items) != count:
+        raise ArgumentError(f"{name} must have {count} entries, not {len(items)}")
+    if any(v < minimum for v in items):
+        raise ArgumentError(f"{name} must be at least {minimum}, not {value!r}")
+    return tuple(int(v) for v in items)

@@ -1,0 +1,93 @@
+"""What is active in this thread: the recorder, the gradient tapes and the Cell scope."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from tvmgraph.core.op import Op
+    from tvmgraph.core.tensor import Tensor
+    from tvmgraph.core.types import TensorType
+
+
+class Interpreter(Protocol):
+    """Gives operators their meaning; the default one is NumPy (see :mod:`tvmgraph.eager`)."""
+
+    def run(
+        self,
+        op: Op,
+        args: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        types: tuple[TensorType, ...],
+    ) -> tuple[Tensor, ...]:
+        """Applies ``op`` and returns one tensor per entry of ``types``."""
+        ...
+
+    def assign(self, target: Tensor, new: Tensor) -> None:
+        """Makes ``target`` denote ``new``'s elements from here on."""
+        ...
+
+    def created(self, tensor: Tensor) -> None:
+        """Notes that ``tensor`` was built from host data while interpreting."""
+        ...
+
+    def draw(self, blocks: int) -> tuple[Tensor, int]:
+        """Reserves random counter blocks; see :func:`tvmgraph.core.random.draw`."""
+        ...
+
+    def snapshot(self, tensor: Tensor) -> Tensor:
+        """Returns a tensor that keeps denoting what ``tensor`` denotes at this moment."""
+        ...
+
+
+class Tape(Protocol):
+    """Remembers operators so that they can be differentiated."""
+
+    def record(
+        self,
+        op: Op,
+        args: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        outputs: tuple[Tensor, ...],
+    ) -> None:
+        """Appends one operator application."""
+        ...
+
+
+class ThreadState(threading.local):
+    """Per-thread interpreter state.
+
+    Attributes:
+        interpreter: The active interpreter, or ``None`` for eager NumPy.
+        tapes: Active gradient tapes, outermost first.
+        scope: Names of the Cells being called, outermost first.
+    """
+
+    def __init__(self) -> None:
+        self.interpreter: Interpreter | None = None
+        self.tapes: tuple[Tape, ...] = ()
+        self.scope: tuple[str, ...] = ()
+
+
+state = ThreadState()
+
+_epochs = itertools.count(1)
+_epoch = 0
+
+
+def bump_epoch() -> None:
+    """Notes that some Cell or context setting changed, so that guards are checked again."""
+    global _epoch
+    _epoch = next(_epochs)
+
+
+def current_epoch() -> int:
+    """Returns a number that grows whenever a Cell attribute or context setting changes."""
+    return _epoch
+
+
+def scope_text() -> str:
+    """Returns the dotted Cell scope, or ``""`` outside any Cell."""
+    return ".".join(state.scope)

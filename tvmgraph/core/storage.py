@@ -1,0 +1,37 @@
+"""Host storage: 64-byte aligned NumPy arrays.
+
+Generated vector code uses aligned loads, and NumPy only promises 16 bytes, so tensors built from
+user data are copied into aligned memory and any other array is moved there the first time it
+meets compiled code.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+ALIGNMENT = 64  # bytes: one AVX-512 vector, and a cache line
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Returns an uninitialised C-contiguous array whose data starts on a 64-byte boundary."""
+    dtype = np.dtype(dtype)
+    nbytes = math.prod(shape) * dtype.itemsize
+    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+    offset = -raw.ctypes.data % ALIGNMENT
+    return raw[offset : offset + nbytes].view(dtype).reshape(shape)
+
+
+def aligned_copy(array: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """Copies ``array`` (converting to ``dtype``) into aligned, contiguous memory."""
+    out = aligned_empty(array.shape, array.dtype if dtype is None else dtype)
+    np.copyto(out, array, casting="unsafe")
+    return out
+
+
+def is_ready(array: np.ndarray) -> bool:
+    """Whether compiled code may read ``array`` as it is."""
+    flags = array.flags
+    return flags.c_contiguous and flags.writeable and array.ctypes.data % ALIGNMENT == 0

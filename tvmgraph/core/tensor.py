@@ -1,0 +1,455 @@
+"""Tensor: an array with an interned type; its operators are resolved in the table at call time."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.state import state
+from tvmgraph.core.storage import aligned_copy
+from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.dtypes import DType
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+
+_new = object.__new__
+
+
+def _operator(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """Builds a binary operator method that calls the table's function ``name``."""
+    function: Callable[..., Any] | None = None
+
+    def call(self: Any, other: Any) -> Any:
+        nonlocal function
+        if function is None:
+            function = getattr(F, name)
+        return function(self, other)
+
+    def call_reflected(self: Any, other: Any) -> Any:
+        nonlocal function
+        if function is None:
+            function = getattr(F, name)
+        return function(other, self)
+
+    return call_reflected if reflected else call
+
+
+def _unary(name: str) -> Callable[[Any], Any]:
+    def call(self: Any) -> Any:
+        return getattr(F, name)(self)
+
+    return call
+
+
+class Tensor:
+    """An n-dimensional array of one dtype.
+
+    Args:
+        input_data: A NumPy array, (nested) list, number or Tensor; copied.
+        dtype: Element type; by default NumPy's own, int64 for Python integers, float32 for Python
+            floats and bool for Python bools.
+        shape: With ``init``: the shape to fill. With ``dtype`` alone: a placeholder whose ``None``
+            entries are symbolic, for :meth:`Cell.set_inputs`.
+        init: An initializer that fills the new tensor.
+
+    Raises:
+        DTypeError: if the data cannot be converted to ``dtype``.
+        ShapeError: if a nested list is ragged.
+
+    Example:
+        >>> Tensor([[1.0, 2.0]]).shape
+        (1, 2)
+    """
+
+    __slots__ = ("__weakref__", "_ffi", "array", "type")
+    __array_priority__ = 1000.0  # so that ndarray + Tensor reaches Tensor.__radd__
+
+    array: np.ndarray
+    type: TensorType
+
+    def __init__(
+        self,
+        input_data: Any = None,
+        dtype: Any = None,
+        shape: Any = None,
+        init: Any = None,
+        internal: bool = False,
+        const_arg: bool = False,
+    ) -> None:
+        self._ffi = None
+        if input_data is None and shape is not None:
+            self._init_from_shape(dtype, shape, init)
+            return
+        if input_data is None:
+            raise ArgumentError(
+                "Tensor() needs input_data, or shape and dtype", op="Tensor", at=user_source()
+            )
+        if isinstance(input_data, Tensor):
+            input_data = input_data.array
+        self._bind(to_array(input_data, dtype))
+        if state.interpreter is not None:
+            state.interpreter.created(self)
+
+    def _init_from_shape(self, dtype: Any, shape: Any, init: Any) -> None:
+        dtype = dtypes.dtype_of(dtype if dtype is not None else dtypes.float32)
+        dims = (shape,) if isinstance(shape, int) else tuple(shape)
+        if init is None:
+            named = [Dim(f"d{i}") if d in (None, -1) else d for i, d in enumerate(dims)]
+            self.type = tensor_type(named, dtype)
+            if self.type.is_static:
+                self._bind(aligned_copy(np.zeros(self.type.static_shape, dtype.numpy)))
+            return
+        from tvmgraph.common.initializer import initializer
+
+        self._bind(initializer(init, dims, dtype).array)
+
+    def _bind(self, array: np.ndarray) -> None:
+        """Points the tensor at new storage (the old array is never written to)."""
+        self.array = array
+        self.type = tensor_type(array.shape, array.dtype)
+        self._ffi = None
+
+    @property
+    def token(self) -> object:
+        """Identity of the value the tensor denotes now; every in-place change gives a new one."""
+        return self.array
+
+    def snapshot(self) -> Tensor:
+        """Returns a plain tensor that denotes the current value, sharing its storage."""
+        t = _new(Tensor)
+        t.array, t.type, t._ffi = self.array, self.type, self._ffi
+        return t
+
+    # ---- what it is -------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Size of every axis; -1 where the axis is symbolic."""
+        t = self.type.shape
+        return t if self.type.is_static else tuple(-1 if isinstance(d, Dim) else d for d in t)  # pyright: ignore[reportReturnType]
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.type.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.type.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self.type.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes to step along every axis."""
+        return self.array.strides
+
+    @property
+    def T(self) -> Tensor:  # noqa: N802
+        """The tensor with its axes reversed."""
+        return F.transpose(self, tuple(reversed(range(self.ndim))))
+
+    @property
+    def mT(self) -> Tensor:  # noqa: N802
+        """The tensor with its last two axes swapped."""
+        return F.swapaxes(self, -1, -2)
+
+    @property
+    def device(self) -> str:
+        """Where the elements live, such as ``"CPU:0"``."""
+        return f"{self.type.device.upper()}:0"
+
+    # ---- conversion -------------------------------------------------------------------------
+
+    def asnumpy(self) -> np.ndarray:
+        """Returns the elements as a NumPy array that shares memory where it can."""
+        array = self.array
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            self.array = array = aligned_copy(array)
+            self._ffi = None
+        return array
+
+    numpy = asnumpy
+
+    def item(self, *index: int) -> Any:
+        """Returns one element as a Python number (the only one when no index is given)."""
+        if not index and self.size != 1:
+            raise ShapeError(
+                f"item() needs exactly one element, not {self.size}",
+                op="Tensor.item", got=str(self.type), at=user_source(), fix="index the tensor first",
+            )  # fmt: skip
+        return self.array.item(*index)
+
+    def tolist(self) -> Any:
+        """Returns the elements as (nested) Python lists."""
+        return self.array.tolist()
+
+    @staticmethod
+    def from_numpy(array: np.ndarray) -> Tensor:
+        """Builds a tensor from a NumPy array, sharing memory when it is aligned."""
+        return tensor_from_numpy(array)
+
+    @staticmethod
+    def from_dlpack(capsule: Any) -> Tensor:
+        """Builds a tensor from any object with ``__dlpack__``."""
+        return tensor_from_numpy(np.from_dlpack(capsule))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.asnumpy()
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self.asnumpy().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_unpickle, (self.array.tobytes(), self.shape, self.dtype))
+
+    def __copy__(self) -> Tensor:
+        return tensor_from_numpy(aligned_copy(self.array))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return self.__copy__()
+
+    # ---- printing ---------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        array = self.array
+        return str(array.astype(np.float32) if self.dtype is dtypes.bfloat16 else array)
+
+    def __repr__(self) -> str:
+        array = self.array
+        if self.dtype in (dtypes.bfloat16, dtypes.float16):
+            array = array.astype(np.float32)
+        if self.dtype.is_float:
+            style = {"float_kind": lambda v: f"{v:.8e}"}
+            text = np.array2string(array, separator=", ", formatter=style)  # pyright: ignore
+        else:
+            text = np.array2string(array, separator=", ")
+        newline = "" if self.ndim == 0 else "\n"
+        shape = list(self.shape)
+        return f"Tensor(shape={shape}, dtype={self.dtype}, value={newline}{' ' * (not newline)}{text})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
+
+    # ---- Python values ----------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ShapeError(
+                f"the truth value of {self.size} elements is ambiguous",
+                op="bool(Tensor)", got=str(self.type), at=user_source(), fix="use .any() or .all()",
+            )  # fmt: skip
+        return bool(self.array.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if not (self.dtype.is_integer or self.dtype is dtypes.bool_):
+            raise DTypeError("only an integer tensor can be an index", got=str(self.type))
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise DTypeError("a 0-d tensor has no length", op="len(Tensor)", at=user_source())
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.ndim == 0:
+            raise DTypeError("a 0-d tensor cannot be iterated", op="iter", at=user_source())
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self.array == np.asarray(value)))
+
+    __hash__ = object.__hash__
+
+    # ---- indexing ---------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return F.getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.rebind(F.setitem(self, index, value))
+
+    def rebind(self, new: Tensor) -> Self:
+        """Makes this tensor denote ``new``'s elements: the meaning of every in-place operation.
+
+        Storage is never written to, so views and recorded values keep what they had.
+
+        Raises:
+            ShapeError: if the shape differs.
+            DTypeError: if the dtype differs.
+        """
+        if new.type is not self.type:
+            wrong = ShapeError if new.shape != self.shape else DTypeError
+            raise wrong(
+                "an in-place operation must keep shape and dtype",
+                got=f"old={self.type}, new={new.type}", at=user_source(),
+            )  # fmt: skip
+        if state.interpreter is not None:
+            state.interpreter.assign(self, new)
+        else:
+            self.array = new.array
+            self._ffi = new._ffi
+        return self
+
+    def set_data(self, data: Any, slice_shape: bool = False) -> Self:
+        """Replaces the elements by those of ``data`` (same shape and dtype unless sliced).
+
+        Args:
+            data: Tensor, array or number.
+            slice_shape: Whether another shape is accepted.
+        """
+        new = data if isinstance(data, Tensor) else Tensor(data, self.dtype)
+        if new.type is self.type:
+            return self.rebind(new)
+        if new.dtype is not self.dtype and new.shape == self.shape:
+            return self.rebind(F.cast(new, self.dtype))
+        if not slice_shape:
+            raise ShapeError(
+                "the new data must have the tensor's shape",
+                op=f"{type(self).__name__}.set_data", got=f"old={self.type}, new={new.type}",
+                at=user_source(), fix="pass slice_shape=True to change the shape",
+            )  # fmt: skip
+        self._bind(new.array)
+        return self
+
+    assign_value = set_data
+
+    # ---- operators --------------------------------------------------------------------------
+
+    __add__, __radd__ = _operator("add"), _operator("add", True)
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", True)
+    __mul__, __rmul__ = _operator("mul"), _operator("mul", True)
+    __truediv__, __rtruediv__ = _operator("div"), _operator("div", True)
+    __floordiv__, __rfloordiv__ = _operator("floor_div"), _operator("floor_div", True)
+    __mod__, __rmod__ = _operator("floor_mod"), _operator("floor_mod", True)
+    __pow__, __rpow__ = _operator("pow"), _operator("pow", True)
+    __matmul__, __rmatmul__ = _operator("matmul"), _operator("matmul", True)
+    __and__, __rand__ = _operator("operator_and"), _operator("operator_and", True)
+    __or__, __ror__ = _operator("operator_or"), _operator("operator_or", True)
+    __xor__, __rxor__ = _operator("operator_xor"), _operator("operator_xor", True)
+    __lshift__ = _operator("bitwise_left_shift")
+    __rshift__ = _operator("bitwise_right_shift")
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("operator_invert")
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __eq__(self, other: object) -> Any:
+        if other is None or isinstance(other, str):
+            return False
+        return F.equal(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        if other is None or isinstance(other, str):
+            return True
+        return F.not_equal(self, other)
+
+    def __round__(self, ndigits: int = 0) -> Tensor:
+        return F.round(self, decimals=ndigits)
+
+
+def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:  # noqa: A002
+    """Wraps a NumPy array without copying it.
+
+    Args:
+        array: The elements (a NumPy scalar counts as a 0-d array).
+        type: The type when the caller knows it, which saves a look-up.
+    """
+    if array.__class__ is not np.ndarray:
+        array = np.asarray(array)
+    t = _new(Tensor)
+    t.array = array
+    t.type = tensor_type(array.shape, array.dtype) if type is None else type
+    t._ffi = None
+    return t
+
+
+def to_array(data: Any, dtype: Any = None) -> np.ndarray:
+    """Converts user data to an aligned array with the default dtypes of :class:`Tensor`."""
+    wanted = None if dtype is None else dtypes.dtype_of(dtype)
+    if isinstance(data, np.ndarray):
+        source = data
+    else:
+        source = _array_of_python(data)
+        if wanted is None and source.dtype == np.float64 and not isinstance(data, np.generic):
+            wanted = dtypes.float32
+    if wanted is None:
+        wanted = dtypes.dtype_of(source.dtype)
+    if source.dtype.kind not in "biufcV":
+        raise DTypeError(
+            f"elements of dtype {source.dtype} cannot be stored in a Tensor",
+            op="Tensor", at=user_source(), fix="pass numbers or bools",
+        )  # fmt: skip
+    return aligned_copy(source, wanted.numpy)
+
+
+def _array_of_python(data: Any) -> np.ndarray:
+    """Converts numbers, lists and tuples (which may hold tensors) to an array."""
+    if isinstance(data, (list, tuple)):
+        data = _plain(data)
+    elif not isinstance(data, (numbers.Number, np.generic)) and not hasattr(data, "__array__"):
+        raise DTypeError(
+            f"input_data must be a Tensor, array, list, tuple or number, not {type(data).__name__}",
+            op="Tensor", at=user_source(),
+        )  # fmt: skip
+    try:
+        array = np.asarray(data)
+    except ValueError as e:
+        raise ShapeError(
+            "the rows of a nested list differ in length",
+            op="Tensor", at=user_source(), fix="pad the rows to one length",
+        ) from e  # fmt: skip
+    if array.dtype.kind in "OSU":
+        raise DTypeError(
+            "the list holds something that is not a number",
+            op="Tensor", got=repr(data)[:80], at=user_source(),
+        )  # fmt: skip
+    return array
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data.array
+    return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data
+
+
+def _unpickle(raw: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    array = np.frombuffer(raw, dtype.numpy).reshape(shape)
+    return tensor_from_numpy(aligned_copy(array))
+
+
+def tensor(input_data: Any, dtype: Any = None) -> Tensor:
+    """Builds a :class:`Tensor`; the function form of the class."""
+    return Tensor(input_data, dtype)

@@ -1,0 +1,127 @@
+"""Exception classes and the message template every error of the project follows.
+
+A message has four parts: what was called and the rule it broke, what it got, where in the user's
+code, and what to do about it::
+
+    ShapeError: ops.matmul: inner dimensions differ (3 and 5)
+      got: input=float32[2,3], other=float32[5,4]
+      at:  demo.py:4   (in Network.dense1)
+      fix: transpose an operand, or check Dense(in_channels=5)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+
+_PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class TvmgraphError(Exception):
+    """Base of every error raised on purpose.
+
+    Args:
+        message: The rule that was broken, in one line.
+        op: What was called, such as ``ops.matmul``.
+        got: The offending arguments, one line.
+        at: The user's location ``file.py:line``.
+        fix: What the user can do, one line.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        op: str | None = None,
+        got: str | None = None,
+        at: str | None = None,
+        fix: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.op = op
+        self.got = got
+        self.at = at
+        self.fix = fix
+
+    def locate(self, op: str, got: str, at: str) -> TvmgraphError:
+        """Fills in the parts that are still missing and returns the error itself."""
+        self.op = self.op or op
+        self.got = self.got or got
+        self.at = self.at or at
+        return self
+
+    def __str__(self) -> str:
+        lines = [f"{self.op}: {self.message}" if self.op else self.message]
+        parts = (("got:", self.got), ("at: ", self.at), ("fix:", self.fix))
+        lines += [f"  {label} {text}" for label, text in parts if text]
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        state = {"op": self.op, "got": self.got, "at": self.at, "fix": self.fix}
+        return (type(self), (self.message,), state)
+
+
+class ShapeError(TvmgraphError, ValueError):
+    """Shapes do not fit the operator."""
+
+
+class DTypeError(TvmgraphError, TypeError):
+    """A dtype or the class of an argument does not fit."""
+
+
+class ArgumentError(TvmgraphError, ValueError):
+    """An argument has a value outside the documented range."""
+
+
+class OutOfRangeError(TvmgraphError, IndexError):
+    """An index lies outside the axis it addresses."""
+
+
+class ConfigError(TvmgraphError, ValueError):
+    """An unknown or contradictory configuration key or value."""
+
+
+class CaptureError(TvmgraphError, RuntimeError):
+    """The Python code cannot be turned into a graph."""
+
+
+class GraphError(TvmgraphError, ValueError):
+    """A graph breaks its own rules, or a graph text cannot be parsed."""
+
+
+class NoGradientError(TvmgraphError, RuntimeError):
+    """A derivative was asked of something that has none."""
+
+
+class ExportError(TvmgraphError, RuntimeError):
+    """A graph cannot be written in the requested format."""
+
+
+class CompileError(TvmgraphError, RuntimeError):
+    """The compiler rejected a graph; names the node and the user's line."""
+
+
+class DeviceError(TvmgraphError, RuntimeError):
+    """A device is missing, unknown or unusable."""
+
+
+class NotFoundError(TvmgraphError, AttributeError):
+    """A name does not exist."""
+
+
+def user_frame() -> FrameType | None:
+    """Returns the innermost frame whose code is not part of this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE_DIR):
+        frame = frame.f_back
+    return frame
+
+
+def user_source() -> str:
+    """Returns ``file.py:line`` of the user's code being executed, or ``""``."""
+    frame = user_frame()
+    if frame is None:
+        return ""
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"

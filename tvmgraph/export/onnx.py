@@ -1,0 +1,160 @@
+"""Graph to ONNX: a fold over the nodes, each mapped by its row's ``onnx`` column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import Reason
+from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.errors import ExportError
+from tvmgraph.graph.ir import Graph, Node, Role, Value
+
+OPSET = 20
+_IR_VERSION = 10
+
+
+class OnnxValue:
+    """A value of the ONNX graph being built.
+
+    Attributes:
+        name: Its name.
+        type: Its type where the graph declares it (operands of a row), else ``None``.
+    """
+
+    __slots__ = ("name", "type")
+
+    def __init__(self, name: str, type: TensorType | None = None) -> None:  # noqa: A002
+        self.name = name
+        self.type = type
+
+
+class OnnxBuilder:
+    """What a row may use to map itself: ``O.Softmax(x, axis=1)`` adds a node.
+
+    Calling any ONNX op_type as a method adds a node; positional arguments are values, NumPy
+    arrays (stored as initializers) or ``None`` for an omitted input, keywords are attributes. The
+    keyword ``outputs`` asks for several outputs and gives a tuple.
+    """
+
+    def __init__(self, opset: int = OPSET) -> None:
+        self.opset = opset
+        self.nodes: list[onnx.NodeProto] = []
+        self.initializers: dict[str, onnx.TensorProto] = {}
+        self._count = 0
+
+    def dtype(self, d: dtypes.DType) -> int:
+        """Returns ONNX's number of a dtype."""
+        return helper.np_dtype_to_tensor_dtype(d.numpy)
+
+    def const(self, value: Any, dtype: Any = None) -> OnnxValue:
+        """Stores an array (int64 for Python integers) and returns its value."""
+        array = np.asarray(value) if dtype is None else np.asarray(value, dtypes.dtype_of(dtype).numpy)
+        name = self._fresh("const")
+        self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+        return OnnxValue(name, tensor_type(array.shape, array.dtype))
+
+    def __getattr__(self, op_type: str) -> Any:
+        if not op_type[:1].isupper():
+            raise AttributeError(op_type)
+
+        def add(*inputs: Any, outputs: int = 1, **attrs: Any) -> Any:
+            return self.add(op_type, inputs, outputs, attrs)
+
+        return add
+
+    def add(self, op_type: str, inputs: Sequence[Any], outputs: int, attrs: dict[str, Any]) -> Any:
+        """Adds one node and returns its output, or a tuple when ``outputs`` is not 1."""
+        names = [self._operand(x) for x in inputs]
+        results = [OnnxValue(self._fresh(op_type.lower())) for _ in range(outputs)]
+        attrs = {k: v for k, v in attrs.items() if v is not None}
+        self.nodes.append(helper.make_node(op_type, names, [r.name for r in results], **attrs))
+        return results[0] if outputs == 1 else tuple(results)
+
+    def _operand(self, x: Any) -> str:
+        if x is None:
+            return ""
+        return x.name if isinstance(x, OnnxValue) else self.const(x).name
+
+    def _fresh(self, prefix: str) -> str:
+        self._count += 1
+        return f"{prefix}_{self._count}"
+
+
+def to_onnx(
+    graph: Graph, parameters: dict[str, np.ndarray] | None = None, opset: int = OPSET
+) -> onnx.ModelProto:
+    """Converts a graph.
+
+    Args:
+        graph: The graph; INPUT parameters become model inputs.
+        parameters: Elements of the other parameters by label; they become initializers.
+        opset: ONNX operator-set version.
+
+    Returns:
+        A checked model.
+
+    Raises:
+        ExportError: naming the user's line of an operator that has no mapping.
+    """
+    O = OnnxBuilder(opset)
+    values: dict[Value, OnnxValue] = {}
+    inputs: list[onnx.ValueInfoProto] = []
+    for p in graph.params:
+        v = OnnxValue(p.label, p.value.type)
+        values[p.value] = v
+        if p.role is Role.INPUT:
+            inputs.append(_value_info(p.label, p.value.type, O))
+        else:
+            O.initializers[p.label] = numpy_helper.from_array((parameters or {})[p.label], p.label)
+    for value, array in graph.consts.items():
+        values[value] = O.const(array)
+    for node in graph.nodes:
+        _map_node(O, node, values)
+    outputs = _outputs(O, graph, values)
+    proto = helper.make_graph(O.nodes, graph.name, inputs, outputs, list(O.initializers.values()))
+    model = helper.make_model(
+        proto, opset_imports=[helper.make_opsetid("", opset)],
+        ir_version=_IR_VERSION, producer_name="tvmgraph",
+    )  # fmt: skip
+    onnx.checker.check_model(model)
+    return model
+
+
+def _map_node(O: OnnxBuilder, node: Node, values: dict[Value, OnnxValue]) -> None:
+    column = node.op.onnx
+    if isinstance(column, Reason):
+        raise ExportError(
+            f"this operator has no ONNX form: {column}", op=f"ops.{node.op.name}", at=node.source
+        )
+    args = [values[v] for v in node.inputs]
+    if isinstance(column, str):
+        result = O.add(column, args, len(node.outputs), dict(node.attrs))
+    else:
+        result = column(O, *args, **node.attrs)
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    for v, r in zip(node.outputs, results, strict=True):
+        values[v] = OnnxValue(r.name, v.type)
+
+
+def _outputs(
+    O: OnnxBuilder, graph: Graph, values: dict[Value, OnnxValue]
+) -> list[onnx.ValueInfoProto]:
+    """Declares the outputs under names of their own (an input may also be an output)."""
+    count = len(graph.outputs) - len(graph.writes)
+    infos: list[onnx.ValueInfoProto] = []
+    for i, v in enumerate(graph.outputs[:count]):
+        name = f"output{i}"
+        O.nodes.append(helper.make_node("Identity", [values[v].name], [name]))
+        infos.append(_value_info(name, v.type, O))
+    return infos
+
+
+def _value_info(name: str, t: TensorType, O: OnnxBuilder) -> onnx.ValueInfoProto:
+    dims = [str(d) if isinstance(d, Dim) else d for d in t.shape]
+    return helper.make_tensor_value_info(name, O.dtype(t.dtype), dims)

@@ -1,0 +1,73 @@
+"""GraphBuilder: the only way graphs come into being."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.op import Op
+from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.graph.ir import Graph, Node, Param, Role, Value
+
+
+class GraphBuilder:
+    """Appends parameters, constants and nodes, then freezes them into a :class:`Graph`.
+
+    Args:
+        name: Name of the graph.
+    """
+
+    def __init__(self, name: str = "main") -> None:
+        self.name = name
+        self.params: list[Param] = []
+        self.consts: dict[Value, np.ndarray] = {}
+        self.nodes: list[Node] = []
+        self._count = 0
+
+    def value(self, type: TensorType) -> Value:  # noqa: A002
+        """Returns a fresh value that the caller will define."""
+        v = Value(str(self._count), type)
+        self._count += 1
+        return v
+
+    def param(self, type: TensorType, role: Role = Role.INPUT, label: str = "") -> Value:  # noqa: A002
+        """Adds a parameter and returns its value."""
+        v = self.value(type)
+        self.params.append(Param(v, role, label or f"arg{len(self.params)}"))
+        return v
+
+    def const(self, array: np.ndarray) -> Value:
+        """Adds a constant and returns its value."""
+        v = self.value(tensor_type(array.shape, array.dtype))
+        self.consts[v] = array
+        return v
+
+    def node(
+        self,
+        op: Op,
+        inputs: Iterable[Value],
+        attrs: Mapping[str, Any],
+        types: Iterable[TensorType],
+        source: str = "",
+        scope: str = "",
+        regions: tuple[Graph, ...] = (),
+    ) -> tuple[Value, ...]:
+        """Adds a node whose output types are already known and returns its outputs."""
+        outputs = tuple([self.value(t) for t in types])
+        self.nodes.append(Node(op, tuple(inputs), dict(attrs), outputs, source, scope, regions))
+        return outputs
+
+    def call(self, op: Op, inputs: Iterable[Value], **attrs: Any) -> tuple[Value, ...]:
+        """Adds a node, inferring its output types from the operator's rule."""
+        inputs = tuple(inputs)
+        types = op.infer(*[v.type for v in inputs], **attrs)
+        return self.node(op, inputs, attrs, types if isinstance(types, tuple) else (types,))
+
+    def build(self, outputs: Iterable[Value], writes: Iterable[str] = ()) -> Graph:
+        """Freezes everything into a graph with these outputs."""
+        return Graph(
+            self.name, tuple(self.params), dict(self.consts), tuple(self.nodes),
+            tuple(outputs), tuple(writes),
+        )  # fmt: skip

@@ -1,0 +1,100 @@
+"""Graph passes: folds from one graph to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.op import Reason
+from tvmgraph.graph.ir import Graph, Node, Value
+from tvmgraph.graph.text import format_attr
+
+Pass = Callable[[Graph], Graph]
+
+_FOLD_LIMIT = 1 << 16  # elements; larger results are cheaper to compute than to store
+
+
+def _rebuild(graph: Graph, nodes: list[Node], outputs: tuple[Value, ...], **changes: Any) -> Graph:
+    consts = changes.get("consts", graph.consts)
+    return Graph(graph.name, graph.params, consts, tuple(nodes), outputs, graph.writes)
+
+
+def dce(graph: Graph) -> Graph:
+    """Removes nodes and constants whose results nothing reads."""
+    live = set(graph.outputs)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if any(v in live for v in node.outputs):
+            kept.append(node)
+            live.update(node.inputs)
+            for region in node.regions:
+                live.update(_outer_reads(region))
+    consts = {v: a for v, a in graph.consts.items() if v in live}
+    return _rebuild(graph, kept[::-1], graph.outputs, consts=consts)
+
+
+def _outer_reads(region: Graph) -> set[Value]:
+    reads = {v for n in region.nodes for v in n.inputs} | set(region.outputs)
+    for n in region.nodes:
+        for inner in n.regions:
+            reads |= _outer_reads(inner)
+    return reads
+
+
+def cse(graph: Graph) -> Graph:
+    """Computes equal expressions once (operators with regions are left alone)."""
+    seen: dict[Any, Node] = {}
+    renamed: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        inputs = tuple(renamed.get(v, v) for v in node.inputs)
+        node = _with_inputs(node, inputs, renamed)
+        key = (node.op.name, inputs, tuple(map(format_attr, node.attrs.values())))
+        twin = None if node.regions else seen.setdefault(key, node)
+        if twin is None or twin is node:
+            nodes.append(node)
+        else:
+            renamed.update(zip(node.outputs, twin.outputs))
+    return _rebuild(graph, nodes, tuple(renamed.get(v, v) for v in graph.outputs))
+
+
+def _with_inputs(node: Node, inputs: tuple[Value, ...], renamed: dict[Value, Value]) -> Node:
+    if inputs == node.inputs and not node.regions:
+        return node
+    regions = tuple(substitute(r, renamed) for r in node.regions)
+    return Node(node.op, inputs, node.attrs, node.outputs, node.source, node.scope, regions)
+
+
+def substitute(graph: Graph, renamed: dict[Value, Value]) -> Graph:
+    """Returns the graph with values replaced wherever they are read."""
+    nodes = [
+        _with_inputs(n, tuple(renamed.get(v, v) for v in n.inputs), renamed) for n in graph.nodes
+    ]
+    return _rebuild(graph, nodes, tuple(renamed.get(v, v) for v in graph.outputs))
+
+
+def fold(graph: Graph) -> Graph:
+    """Evaluates nodes all of whose inputs are constants, with the operators' NumPy column."""
+    consts = dict(graph.consts)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if not _is_foldable(node, consts):
+            nodes.append(node)
+            continue
+        result = node.op.eager(*[consts[v] for v in node.inputs], **node.attrs)
+        results = result if node.op.multi else (result,)
+        consts.update((v, np.asarray(r)) for v, r in zip(node.outputs, results))
+    return _rebuild(graph, nodes, graph.outputs, consts=consts)
+
+
+def _is_foldable(node: Node, consts: dict[Value, np.ndarray]) -> bool:
+    small = all(v.type.is_static and v.type.size <= _FOLD_LIMIT for v in node.outputs)
+    known = bool(node.inputs) and all(v in consts for v in node.inputs)
+    return known and small and not node.regions and not isinstance(node.op.lower, Reason)
+
+
+def simplify(graph: Graph) -> Graph:
+    """Runs the passes every compile starts with: fold, cse, dce."""
+    return dce(cse(fold(graph)))

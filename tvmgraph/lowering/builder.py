@@ -1,0 +1,92 @@
+"""The builder handed to the ``lower`` column of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax, te, tirx, topi
+
+from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
+
+
+class RelaxBuilder:
+    """What a row may use to lower itself; rows never import TVM.
+
+    Attributes:
+        op: The ``relax.op`` namespace.
+        nn: The ``relax.op.nn`` namespace.
+        te: Tensor expressions, for rows that Relax has no operator for.
+        tir: TIR expressions and intrinsics.
+        topi: TVM's operator inventory, to be called through :meth:`emit_te`.
+        block: The underlying ``relax.BlockBuilder``.
+    """
+
+    def __init__(self, block: relax.BlockBuilder) -> None:
+        self.block = block
+        self.op = relax.op
+        self.nn = relax.op.nn
+        self.te = te
+        self.tir = tirx
+        self.topi = topi
+        self._dims: dict[str, Any] = {}
+        self._names = {}
+
+    def emit(self, expr: Any) -> Any:
+        """Binds an expression to a variable, so that its type is known."""
+        return self.block.emit(expr)
+
+    def emit_te(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Emits a kernel written as a tensor expression: ``function(*te_tensors, **kwargs)``."""
+        return self.block.emit_te(function, *args, **kwargs)
+
+    def const(self, value: Any, dtype: str) -> Any:
+        """Returns a constant of a number or array."""
+        return constant(np.asarray(value), dtype)
+
+    def type(self, expr: Any) -> TensorType:
+        """Returns the tensor type of a bound expression."""
+        ty = expr.ty
+        return tensor_type([_dim_of(d) for d in ty.shape], str(ty.dtype))
+
+    def shape(self, shape: Shape) -> list[Any]:
+        """Converts a shape to Relax dimensions; symbolic dims become TIR variables."""
+        return [self.dim(d) if isinstance(d, Dim) else tirx.IntImm("int64", d) for d in shape]
+
+    def dim(self, dim: Dim) -> Any:
+        """Returns the TIR variable of a symbolic dimension."""
+        return self._dims.setdefault(dim.name, tirx.Var(dim.name, "int64"))
+
+    def relax_type(self, t: TensorType) -> Any:
+        """Converts a tensor type."""
+        return relax.TensorType(self.shape(t.shape), t.dtype.name)
+
+    def start_function(self) -> None:
+        """Forgets the symbolic dims of the previous function."""
+        self._dims = {}
+
+
+def _dim_of(d: Any) -> int | Dim:
+    return int(d) if isinstance(d, tirx.IntImm) else Dim(str(d))
+
+
+def constant(array: np.ndarray, dtype: str) -> Any:
+    """Returns a Relax constant with an explicit dtype."""
+    return relax.const(tvm.runtime.tensor(np.ascontiguousarray(array.astype(_np(dtype)))), dtype)
+
+
+def _np(dtype: str) -> Any:
+    from tvmgraph.dtypes import dtype_of
+
+    return dtype_of(dtype).numpy
+
+
+def unpack(result: Any, count: int) -> Sequence[Any]:
+    """Splits what a row's ``lower`` column returned into ``count`` expressions."""
+    if isinstance(result, (list, tuple)):
+        return list(result)
+    if count == 1 and not isinstance(getattr(result, "ty", None), relax.TupleType):
+        return [result]
+    return [relax.TupleGetItem(result, i) for i in range(count)]

@@ -1,0 +1,65 @@
+"""Helpers shared by the rows: cotangent broadcasting and common sample sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.core.op import F, sample
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import DTypeError, ShapeError
+
+NOT_DIFFERENTIABLE = "the result is not a differentiable function of the inputs"
+DATA_DEPENDENT = "the output shape depends on the values, which a static graph cannot express"
+
+
+def sum_to(g: Tensor, x: Tensor) -> Tensor:
+    """Sums a cotangent over the axes along which ``x`` was broadcast."""
+    if g.type.shape == x.type.shape:
+        return g
+    lead = g.ndim - x.ndim
+    axes = tuple(range(lead)) + tuple(
+        lead + i
+        for i, d in enumerate(x.type.shape)
+        if d == 1 and g.type.shape[lead + i] != 1
+    )
+    if axes:
+        g = F.reduce_sum(g, axis=axes, keep_dims=False)
+    return g if g.type.shape == x.type.shape else F.reshape(g, x.type.shape)
+
+
+def unary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Any]:
+    """Samples of a unary elementwise row: usual, 0-d, empty, odd sizes, half precision."""
+    return [
+        sample((3, 4), low=low, high=high, **kwargs),
+        sample((), low=low, high=high, **kwargs),
+        sample((0, 2), low=low, high=high, grad=False, **kwargs),
+        sample((17, 1, 3), low=low, high=high, grad=False, **kwargs),
+        sample((5,), dtype="float16", low=low, high=high, grad=False, **kwargs),
+        sample((5,), dtype="float64", low=low, high=high, **kwargs),
+    ]
+
+
+def binary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Any]:
+    """Samples of a binary broadcasting row, with the two errors it must raise."""
+    return [
+        sample((2, 3), (2, 3), low=low, high=high, **kwargs),
+        sample((4, 1, 3), (5, 1), low=low, high=high, **kwargs),
+        sample((), (3,), low=low, high=high, **kwargs),
+        sample((0, 3), (1, 3), low=low, high=high, grad=False, **kwargs),
+        sample((2, 3), (2, 4), raises=ShapeError, **kwargs),
+    ]
+
+
+def extreme_values(dtype: str = "float32") -> Any:
+    """An array of zeros, infinities, NaN, denormals and large values."""
+    import numpy as np
+
+    tiny = np.finfo(dtype).tiny
+    values = [0.0, -0.0, np.inf, -np.inf, np.nan, tiny / 2, -tiny, 1e30, -1e30, 88.0, -100.0]
+    return np.array(values, dtype)
+
+
+__all__ = [
+    "DATA_DEPENDENT", "NOT_DIFFERENTIABLE", "DTypeError", "F", "ShapeError", "binary_samples",
+    "extreme_values", "sample", "sum_to", "unary_samples",
+]  # fmt: skip

@@ -1,0 +1,3 @@
+"""Rows of the activation family."""
+
+__all__: list[str] = []

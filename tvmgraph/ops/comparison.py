@@ -1,0 +1,3 @@
+"""Rows of the comparison family."""
+
+__all__: list[str] = []

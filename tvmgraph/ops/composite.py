@@ -1,0 +1,3 @@
+"""Rows of the composite family."""
+
+__all__: list[str] = []

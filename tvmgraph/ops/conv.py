@@ -1,0 +1,3 @@
+"""Rows of the conv family."""
+
+__all__: list[str] = []

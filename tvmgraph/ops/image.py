@@ -1,0 +1,3 @@
+"""Rows of the image family."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Rows of the indexing family."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Rows of the linalg family."""
+
+__all__: list[str] = []

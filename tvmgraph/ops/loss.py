@@ -1,0 +1,3 @@
+"""Rows of the loss family."""
+
+__all__: list[str] = []

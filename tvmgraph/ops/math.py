@@ -1,0 +1,3 @@
+"""Rows of the math family."""
+
+__all__: list[str] = []

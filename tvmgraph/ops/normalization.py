@@ -1,0 +1,3 @@
+"""Rows of the normalization family."""
+
+__all__: list[str] = []

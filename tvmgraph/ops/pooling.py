@@ -1,0 +1,3 @@
+"""Rows of the pooling family."""
+
+__all__: list[str] = []

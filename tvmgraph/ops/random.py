@@ -1,0 +1,3 @@
+"""Rows of the random family."""
+
+__all__: list[str] = []

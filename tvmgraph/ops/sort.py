@@ -1,0 +1,3 @@
+"""Rows of the sort family."""
+
+__all__: list[str] = []

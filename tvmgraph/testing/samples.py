@@ -1,0 +1,127 @@
+"""Turns samples into arrays and one-node graphs."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import promotion
+from tvmgraph.core.op import OPS, Op, Reason, Sample
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import tensor_type
+from tvmgraph.graph import Graph, GraphBuilder
+
+
+@dataclass(frozen=True)
+class Case:
+    """One sample of one row.
+
+    Attributes:
+        op: The row.
+        index: Position in the row's samples.
+        sample: The sample.
+    """
+
+    op: Op
+    index: int
+    sample: Sample
+
+    @property
+    def name(self) -> str:
+        """A readable, unique identifier."""
+        return f"{self.op.name}-{self.index}"
+
+    def arrays(self) -> list[np.ndarray]:
+        """Generates the arguments; the same ones every time."""
+        seed = zlib.crc32(self.name.encode())
+        rng = np.random.default_rng(seed)
+        s = self.sample
+        kinds = s.dtype if isinstance(s.dtype, tuple) else (s.dtype,) * len(s.shapes)
+        return [_generate(rng, shape, d, s) for shape, d in zip(s.shapes, kinds, strict=True)]
+
+    def tensors(self) -> list[Tensor]:
+        """Generates the arguments as tensors."""
+        return [Tensor(a) for a in self.arrays()]
+
+    def attrs(self) -> dict[str, Any]:
+        """Returns all attributes of the call, defaults included, in the row's order."""
+        import inspect
+
+        defaults = inspect.signature(self.op.fn).parameters
+        given = self.sample.attrs
+        return {a: given[a] if a in given else defaults[a].default for a in self.op.attrs}
+
+    def call(self, tensors: list[Tensor]) -> tuple[Tensor, ...]:
+        """Calls the public function of the row."""
+        if self.op.variadic:
+            result = self.op.fn(*tensors, **self.sample.attrs)
+        else:
+            named = dict(zip(self.op.tensors, tensors, strict=True))
+            result = self.op.fn(**named, **self.sample.attrs)
+        return result if self.op.multi else (result,)
+
+    def cast_arrays(self) -> list[np.ndarray]:
+        """Returns the arguments with the dtypes the row's promotion gives them."""
+        arrays = self.arrays()
+        wanted = promotion.targets(self.op.promote, [dtypes.dtype_of(a.dtype) for a in arrays])
+        return [a.astype(d.numpy) for a, d in zip(arrays, wanted)]
+
+    def graph(self) -> Graph:
+        """Returns the graph of this one operator."""
+        builder = GraphBuilder(self.op.name)
+        inputs = [builder.param(tensor_type(a.shape, a.dtype)) for a in self.cast_arrays()]
+        return builder.build(builder.call(self.op, inputs, **self.attrs()))
+
+
+def _generate(rng: np.random.Generator, shape: Any, dtype: str, s: Sample) -> np.ndarray:
+    d = dtypes.dtype_of(dtype)
+    if isinstance(shape, np.ndarray):
+        return shape
+    if d is dtypes.bool_:
+        return rng.random(shape) < 0.5
+    if d.is_integer:
+        return np.asarray(rng.integers(int(s.low), int(s.high) + 1, size=shape), dtype=d.numpy)
+    return np.asarray(rng.uniform(s.low, s.high, size=shape), dtype=d.numpy)
+
+
+def all_cases(*, bad: bool = False) -> Iterator[Case]:
+    """Yields every sample of every row: the good ones, or those that must raise."""
+    import tvmgraph.ops  # noqa: F401
+
+    for name in sorted(OPS):
+        for i, s in enumerate(OPS[name].samples):
+            if (s.raises is not None) == bad:
+                yield Case(OPS[name], i, s)
+
+
+def has_column(op: Op, column: str) -> bool:
+    """Whether a row has the column, as opposed to a written reason."""
+    return not isinstance(getattr(op, column), Reason)
+
+
+RTOL = {"float64": 1e-9, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
+
+
+def tolerance(case: Case, dtype: dtypes.DType) -> float:
+    """Returns the relative tolerance for results of ``dtype``."""
+    if case.sample.rtol is not None:
+        return case.sample.rtol
+    return RTOL.get(dtype.name, 0.0)
+
+
+def assert_close(actual: np.ndarray, expected: np.ndarray, rtol: float, what: str) -> None:
+    """Compares values (NaN equal) and, exactly, shape and dtype."""
+    assert actual.shape == expected.shape, f"{what}: shape {actual.shape} != {expected.shape}"
+    assert actual.dtype == expected.dtype, f"{what}: dtype {actual.dtype} != {expected.dtype}"
+    if actual.dtype.kind in "biu":
+        np.testing.assert_array_equal(actual, expected, err_msg=what)
+        return
+    wide = np.complex128 if actual.dtype.kind == "c" else np.float64
+    a, e = actual.astype(wide), expected.astype(wide)
+    scale = np.max(np.abs(e[np.isfinite(e)]), initial=1.0)
+    np.testing.assert_allclose(a, e, rtol=rtol, atol=rtol * min(scale, 1e3), err_msg=what)
