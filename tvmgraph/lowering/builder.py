@@ -74,7 +74,8 @@ def _dim_of(d: Any) -> int | Dim:
 
 def constant(array: np.ndarray, dtype: str) -> Any:
     """Returns a Relax constant with an explicit dtype."""
-    return relax.const(tvm.runtime.tensor(np.ascontiguousarray(array.astype(_np(dtype)))), dtype)
+    host = np.ascontiguousarray(array, _np(dtype)).reshape(array.shape)  # it lifts 0-d to 1-d
+    return relax.const(tvm.runtime.tensor(host), dtype)
 
 
 def _np(dtype: str) -> Any:
