@@ -1,0 +1,34 @@
+"""What makes compiled graphs fast on the CPU: targets, intrinsics and kernels.
+
+The compiler calls, in this order::
+
+    configure_threads(n)                       # before anything runs
+    target, model = make_target(), cpu_model()
+    mod = schedule_cpu(mod, model, level)      # mod after FuseTIR
+"""
+
+from tvmgraph.schedule.cpu import schedule_cpu
+from tvmgraph.schedule.intrinsics import install as install_intrinsics
+from tvmgraph.schedule.target import (
+    CpuModel,
+    cache_sizes,
+    configure_threads,
+    cpu_model,
+    host_features,
+    make_target,
+    target_names,
+    thread_count,
+)
+
+__all__ = [
+    "CpuModel",
+    "cache_sizes",
+    "configure_threads",
+    "cpu_model",
+    "host_features",
+    "install_intrinsics",
+    "make_target",
+    "schedule_cpu",
+    "target_names",
+    "thread_count",
+]

@@ -1,0 +1,57 @@
+"""The extents of a contraction as a matrix product, and which columns can form panels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvmgraph.schedule.access import access, dtype_bytes
+from tvmgraph.schedule.contraction import Contraction
+from tvmgraph.schedule.gemm_plan import GemmShape
+from tvmgraph.schedule.program import Axis, product
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The column axes: ``inner`` ones run on in the result and are cut into panels."""
+
+    outer: tuple[Axis, ...]
+    inner: tuple[Axis, ...]
+
+
+def split_columns(contraction: Contraction) -> Columns:
+    """Finds the longest group of column axes along which the result is contiguous."""
+    stage = contraction.epilogue
+    strides = access(stage.buffer, stage.indices, contraction.columns).strides
+    if strides is None:
+        return Columns(contraction.columns[:-1], contraction.columns[-1:])
+    ordered = sorted(zip(strides, contraction.columns), key=lambda pair: pair[0])
+    inner: list[Axis] = []
+    expected = 1
+    for stride, axis in ordered:
+        if stride != expected:
+            break
+        inner.insert(0, axis)
+        expected *= axis.extent
+    inner = inner or [ordered[0][1]]
+    return Columns(tuple(a for a in contraction.columns if a not in inner), tuple(inner))
+
+
+def gemm_shape(contraction: Contraction, columns: Columns) -> GemmShape:
+    """The extents of a contraction."""
+    outer = (*contraction.batch, *columns.outer)
+    return GemmShape(
+        rows=product(axis.extent for axis in contraction.rows),
+        columns=product(axis.extent for axis in columns.inner),
+        depth=product(axis.extent for axis in contraction.reduce),
+        outer=product(axis.extent for axis in outer),
+        itemsize=dtype_bytes(contraction.dtype),
+    )
+
+
+def is_transposed(contraction: Contraction, columns: Columns) -> bool:
+    """Whether the column operand is contiguous along the depth instead of along the columns."""
+    strides = contraction.strides(contraction.right)
+    if strides is None:
+        return False
+    along, across = contraction.reduce[-1].var, columns.inner[-1].var
+    return strides[along] == 1 and strides[across] != 1

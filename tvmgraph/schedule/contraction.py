@@ -1,0 +1,220 @@
+"""Recognizes sums of products: matrix products of any operand order and batching, convolutions.
+
+``out[...] = sum over k of a * b`` where every spatial axis belongs to one operand (rows, columns) or
+to both (batch), followed by at most one elementwise stage that reads each sum once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.ir import TensorLoad
+
+from tvmgraph.schedule.access import Access, access
+from tvmgraph.schedule.inline import has_identity_store
+from tvmgraph.schedule.program import Axis, Program, Stage, loads_of, product, substitute
+
+Expr = ir.Expr
+_DTYPES = ("float32", "float64", "int32")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One factor.
+
+    Attributes:
+        expr: The factor in terms of the contraction's axes, cast to the accumulator's type.
+        load: The element it is made from.
+        access: How that element moves with the contraction's axes.
+    """
+
+    expr: Expr
+    load: TensorLoad
+    access: Access
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the factor is an element of memory as it lies there."""
+        return isinstance(self.expr, TensorLoad)
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """``out = epilogue(sum of left * right)``.
+
+    Attributes:
+        left: The operand of the row axes.
+        right: The operand of the column axes, along which the result is contiguous.
+        batch: Axes of both operands.
+        rows: Axes of ``left`` only.
+        columns: Axes of ``right`` only.
+        reduce: Summed axes.
+        dtype: Type of the sums.
+        sums: The buffer that the sums are named by in ``epilogue``.
+        epilogue: What is stored, in terms of the same spatial axes.
+        before: Stages that must run first.
+    """
+
+    left: Operand
+    right: Operand
+    batch: tuple[Axis, ...]
+    rows: tuple[Axis, ...]
+    columns: tuple[Axis, ...]
+    reduce: tuple[Axis, ...]
+    dtype: str
+    sums: tirx.Buffer
+    epilogue: Stage
+    before: tuple[Stage, ...]
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return (*self.batch, *self.rows, *self.columns, *self.reduce)
+
+    @property
+    def flops(self) -> int:
+        return 2 * product(axis.extent for axis in self.axes)
+
+    def strides(self, operand: Operand) -> dict[tirx.Var, int] | None:
+        """Address step of an operand along every axis, or None when it is not linear."""
+        if operand.access.strides is None:
+            return None
+        return {axis.var: step for axis, step in zip(self.axes, operand.access.strides)}
+
+
+def match_contraction(program: Program) -> Contraction | None:
+    """The contraction that ``program`` computes, or None."""
+    anchors = [stage for stage in program.stages if stage.is_reduction]
+    if len(anchors) != 1 or not has_identity_store(anchors[0]) or anchors[0].lets:
+        return None
+    anchor = anchors[0]
+    factors = _factors(anchor)
+    position = program.stages.index(anchor)
+    after = program.stages[position + 1 :]
+    if factors is None or len(after) > 1 or str(anchor.buffer.dtype) not in _DTYPES:
+        return None
+    epilogue = _epilogue(program, anchor, after[0] if after else None)
+    return None if epilogue is None else _classify(anchor, factors, epilogue, program, position)
+
+
+def _factors(anchor: Stage) -> tuple[Expr, Expr] | None:
+    """a and b of ``acc + a * b``, each cast to the accumulator's type."""
+    value = anchor.value
+    is_zero = anchor.inits is not None and float(getattr(anchor.inits[0], "value", 1)) == 0
+    if not isinstance(value, tirx.Add) or not is_zero:
+        return None
+    own, term = value.a, value.b
+    if not (isinstance(own, TensorLoad) and own.source.same_as(anchor.buffer)):
+        return None
+    dtype = str(anchor.buffer.dtype)
+    if isinstance(term, tirx.Cast) and isinstance(term.value, tirx.Mul):
+        term = term.value
+    if not isinstance(term, tirx.Mul):
+        return None
+    return tuple(  # type: ignore[return-value]
+        factor if str(factor.ty.dtype) == dtype else tirx.Cast(dtype, factor)
+        for factor in (term.a, term.b)
+    )
+
+
+def _epilogue(program: Program, anchor: Stage, after: Stage | None) -> Stage | None:
+    """The stage after the sums rewritten to the anchor's axes; a plain store when there is none."""
+    own = anchor.buffer[tuple(anchor.indices)]
+    if after is None:
+        if not program.is_parameter(anchor.buffer):
+            return None
+        return Stage(anchor.name, anchor.axes, (), anchor.buffers, anchor.indices, (own,), None)
+    if program.is_parameter(anchor.buffer) or len(after.buffers) != 1:
+        return None
+    reads = [load for load in loads_of(*after.exprs) if load.source.same_as(anchor.buffer)]
+    if not reads or not all(
+        tvm_ffi.structural_equal(load.indices, reads[0].indices) for load in reads
+    ):
+        return None
+    mapping: dict[tirx.Var, Expr] = {}
+    for mine, theirs in zip(anchor.indices, reads[0].indices):
+        if isinstance(mine, tirx.Var) and isinstance(theirs, tirx.Var):
+            mapping[theirs] = mine
+    if len(mapping) != len(after.axes) or len(mapping) != len(anchor.axes):
+        return None
+    return Stage(
+        after.name,
+        anchor.axes,
+        (),
+        after.buffers,
+        tuple(substitute(index, mapping) for index in after.indices),
+        tuple(substitute(value, mapping) for value in after.values),
+        None,
+        tuple((var, substitute(value, mapping)) for var, value in after.lets),
+    )
+
+
+def _classify(
+    anchor: Stage, factors: tuple[Expr, Expr], epilogue: Stage, program: Program, position: int
+) -> Contraction | None:
+    axes = [*anchor.axes, *anchor.reduce]
+    operands = [_operand(factor, axes) for factor in factors]
+    if operands[0] is None or operands[1] is None:
+        return None
+    uses = [dict(zip((id(a) for a in axes), op.access.used)) for op in operands if op is not None]
+    if any(not (uses[0][id(axis)] and uses[1][id(axis)]) for axis in anchor.reduce):
+        return None
+    if any(not (uses[0][id(axis)] or uses[1][id(axis)]) for axis in anchor.axes):
+        return None
+    order = (0, 1)
+    last = _contiguous_axis(epilogue)
+    if last is not None and uses[0][id(last)] and not uses[1][id(last)]:
+        order = (1, 0)
+    left, right = (uses[side] for side in order)
+    spatial = anchor.axes
+    batch = tuple(a for a in spatial if left[id(a)] and right[id(a)])
+    rows = tuple(a for a in spatial if left[id(a)] and not right[id(a)])
+    columns = tuple(a for a in spatial if right[id(a)] and not left[id(a)])
+    if not columns:
+        return None
+    ordered = [*batch, *rows, *columns, *anchor.reduce]
+    final = [_operand(factors[side], ordered) for side in order]
+    if final[0] is None or final[1] is None:
+        return None
+    return Contraction(
+        left=final[0],
+        right=final[1],
+        batch=batch,
+        rows=rows,
+        columns=columns,
+        reduce=anchor.reduce,
+        dtype=str(anchor.buffer.dtype),
+        sums=anchor.buffer,
+        epilogue=epilogue,
+        before=program.stages[:position],
+    )
+
+
+def _operand(expr: Expr, axes: Sequence[Axis]) -> Operand | None:
+    loads = loads_of(expr)
+    if len(loads) != 1:
+        return None
+    return Operand(expr, loads[0], access(loads[0].source, list(loads[0].indices), axes))
+
+
+def _contiguous_axis(stage: Stage) -> Axis | None:
+    """The axis along which the stage stores neighbouring elements."""
+    strides = access(stage.buffer, stage.indices, stage.axes).strides
+    if strides is None:
+        return None
+    return next((axis for axis, stride in zip(stage.axes, strides) if stride == 1), None)
+
+
+def is_window(contraction: Contraction) -> bool:
+    """Whether the column operand is read through a sliding window, as in a convolution."""
+    columns = [axis.var for axis in contraction.columns]
+    reduce = [axis.var for axis in contraction.reduce]
+    for index in contraction.right.load.indices:
+        found: list[tirx.Var] = []
+        tvm_ffi.structural_walk(index, (tirx.Var, found.append))
+        slides = any(var.same_as(axis) for var in found for axis in columns)
+        if slides and any(var.same_as(axis) for var in found for axis in reduce):
+            return True
+    return False

@@ -1,0 +1,140 @@
+"""Choosing a kernel for every PrimFunc of a module.
+
+Expects a module after ``LegalizeOps``, ``AnnotateTIROpPattern``, ``FoldConstant``, ``FuseOps`` and
+``FuseTIR``; returns one with the same functions and signatures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tvm import ir, tirx
+from tvm.ir import TensorLoad
+
+from tvmgraph.schedule import emit, intrinsics
+from tvmgraph.schedule.contraction import is_window, match_contraction
+from tvmgraph.schedule.fallback import schedule_fallback
+from tvmgraph.schedule.gemm import emit_gemm
+from tvmgraph.schedule.injective import emit_injective
+from tvmgraph.schedule.inline import has_identity_store, inline
+from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_shape
+from tvmgraph.schedule.row_plan import plan_rows
+from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
+from tvmgraph.schedule.target import CpuModel
+
+#: A function that carries this attribute is a finished kernel and is left alone.
+SCHEDULED = "tirx.is_scheduled"
+
+
+def schedule_cpu(mod: ir.IRModule, model: CpuModel, level: int) -> ir.IRModule:
+    """Replaces the naive loops of every PrimFunc by a kernel for ``model``.
+
+    Args:
+        mod: A fused module.
+        model: The processor.
+        level: 0 changes nothing; 1 applies the general rules (elementwise, rows, fallback);
+            2 also uses the kernels for matrix products, convolutions and pooling.
+
+    Returns:
+        The module with new functions; types, names and attributes stay.
+    """
+    if level <= 0:
+        return mod
+    intrinsics.install()
+    functions = {
+        var: schedule_func(func, model, level) if isinstance(func, tirx.PrimFunc) else func
+        for var, func in mod.functions.items()
+    }
+    return ir.IRModule(functions, attrs=mod.attrs)
+
+
+def schedule_func(func: tirx.PrimFunc, model: CpuModel, level: int) -> tirx.PrimFunc:
+    """The kernel for one function."""
+    if func.attrs and SCHEDULED in func.attrs:
+        return func
+    parsed = parse(func)
+    if parsed is None:
+        return schedule_fallback(func, model)
+    if _is_empty(parsed):
+        return func
+    program = inline(parsed)
+    write = emit_contraction if level >= 2 and _is_product(program) else emit_program
+    kernel = emit.kernel(func, lambda: write(program, model))
+    return kernel.with_attr(SCHEDULED, True)
+
+
+def emit_program(program: Program, model: CpuModel) -> None:
+    """Writes a program as one row kernel if its stages share their rows, else stage by stage."""
+    plan = plan_rows(program, program.stages)
+    if plan is not None and not wants_split(plan, model):
+        emit_rows(plan, model, program.is_parameter)
+        return
+    emit_stages(program, model)
+
+
+def emit_contraction(program: Program, model: CpuModel) -> None:
+    """Writes a matrix product, after the stages that prepare its operands."""
+    contraction = match_contraction(program)
+    while contraction is not None and contraction.before:
+        program = replace(program, stages=_materialize(program.stages, 0))
+        _emit_stage(program, program.stages[0], model)
+        program = replace(program, stages=program.stages[1:])
+        contraction = match_contraction(program)
+    assert contraction is not None
+    emit_gemm(contraction, model)
+
+
+def _is_product(program: Program) -> bool:
+    contraction = match_contraction(program)
+    if contraction is None or not all(map(has_identity_store, contraction.before)):
+        return False
+    return bool(contraction.rows) or not is_window(contraction)
+
+
+def emit_stages(program: Program, model: CpuModel) -> None:
+    """Writes every stage as a loop nest of its own, with intermediates in memory."""
+    stages = program.stages
+    for position, stage in enumerate(stages):
+        if not all(program.is_parameter(buffer) for buffer in stage.buffers):
+            stages = _materialize(stages, position)
+        _emit_stage(program, stages[position], model)
+
+
+def _materialize(stages: Sequence[Stage], position: int) -> tuple[Stage, ...]:
+    """Gives the results of a stage buffers of the new kernel."""
+    renamed = list(stages)
+    for buffer in stages[position].buffers:
+        local = emit.workspace(static_shape(buffer) or (), str(buffer.dtype))
+        renamed = [_rename(stage, buffer, local) for stage in renamed]
+    return tuple(renamed)
+
+
+def _emit_stage(program: Program, stage: Stage, model: CpuModel) -> None:
+    if not stage.is_reduction:
+        emit_injective(stage, model)
+        return
+    plan = plan_rows(program, [stage])
+    if plan is None:
+        raise NotImplementedError(f"{stage.name} scatters its result")
+    if not (wants_split(plan, model) and emit_split(plan, model)):
+        emit_rows(plan, model, lambda _: True)
+
+
+def _rename(stage: Stage, old: tirx.Buffer, new: tirx.Buffer) -> Stage:
+    def visit(load: TensorLoad) -> ir.Expr:
+        return new[tuple(load.indices)] if load.source.same_as(old) else load
+
+    return replace(
+        stage,
+        buffers=tuple(new if buffer.same_as(old) else buffer for buffer in stage.buffers),
+        values=tuple(map_loads(value, visit) for value in stage.values),
+        lets=tuple((var, map_loads(value, visit)) for var, value in stage.lets),
+    )
+
+
+def _is_empty(program: Program) -> bool:
+    buffers = [*program.func.params, *(b for stage in program.stages for b in stage.buffers)]
+    return any(0 in (static_shape(buffer) or ()) for buffer in buffers)
+
+

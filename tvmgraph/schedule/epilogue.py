@@ -1,0 +1,115 @@
+"""What happens to a tile of finished sums: bias, activation, residual, and the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.ir import TensorLoad
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.contraction import Contraction
+from tvmgraph.schedule.microkernel import Tile
+from tvmgraph.schedule.point import Bound, Point, bind_group
+from tvmgraph.schedule.program import Axis, map_loads
+
+Expr = ir.Expr
+
+#: Expressions up to this many nodes are written out for every vector of the tile; larger ones go
+#: into a loop, through memory, because their code would dominate the compile time.
+_MAX_WRITTEN_OUT = 24
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """The last stage of a contraction.
+
+    Attributes:
+        contraction: The contraction.
+        columns: The column axes that panels are cut from.
+    """
+
+    contraction: Contraction
+    columns: Sequence[Axis]
+
+    def write(
+        self,
+        tile: Tile,
+        sums: tirx.Buffer,
+        outer: Bound,
+        row: Expr,
+        column: Expr,
+        columns: int,
+        shift: int = 0,
+    ) -> None:
+        """Stores a tile.
+
+        Args:
+            tile: Its shape.
+            sums: The accumulators.
+            outer: Values of the batch and outer column axes.
+            row: The first row.
+            column: The first column.
+            columns: Number of columns that exist.
+            shift: Lanes of the last vector that repeat columns of the one before it.
+        """
+        if self._is_small():
+            for r in range(tile.rows):
+                self._row(tile, sums, outer, row + r, column, columns, emit.i64(r), shift)
+            return
+        spilled = emit.stack(tile.size, tile.dtype)
+        for r in range(tile.rows):
+            for v in range(tile.vectors):
+                emit.store(spilled, sums[tile.at(r, v)], [tile.at(r, v)])
+        with emit.serial(tile.rows) as r:
+            self._row(tile, spilled, outer, row + r, column, columns, r, shift)
+
+    def _row(
+        self,
+        tile: Tile,
+        sums: tirx.Buffer,
+        outer: Bound,
+        row: Expr,
+        column: Expr,
+        columns: int,
+        position: Expr,
+        shift: int,
+    ) -> None:
+        base = position * (tile.vectors * tile.lanes)
+        for v in range(tile.vectors):
+            lanes = min(tile.lanes, columns - v * tile.lanes)
+            start = base + v * tile.lanes + (shift if lanes < tile.lanes else 0)
+            self.vector(
+                outer | bind_group(self.contraction.rows, row),
+                column + v * tile.lanes,
+                lanes,
+                lambda lane, start=start: sums[start + lane],
+            )
+
+    def vector(
+        self, bound: Bound, column: Expr, lanes: int, value: Callable[[Expr], Expr]
+    ) -> None:
+        """Stores ``lanes`` neighbouring columns; ``value`` gives the sum in a lane."""
+        stage = self.contraction.epilogue
+        point = Point(stage, lanes)
+        with emit.lanes_loop(lanes) as lane:
+
+            def visit(load: TensorLoad) -> Expr:
+                return value(lane) if load.source.same_as(self.contraction.sums) else load
+
+            here = bound | bind_group(self.columns, column + lane)
+            stored = point.values(here, lane, lambda expr: map_loads(expr, visit))[0]
+            emit.store(stage.buffer, stored, point.indices(here))
+
+    def _is_small(self) -> bool:
+        nodes = 0
+
+        def visit(_node: Expr) -> None:
+            nonlocal nodes
+            nodes += 1
+
+        for expr in self.contraction.epilogue.exprs:
+            tvm_ffi.structural_walk(expr, (ir.Expr, visit))
+        return nodes <= _MAX_WRITTEN_OUT

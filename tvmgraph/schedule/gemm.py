@@ -1,0 +1,321 @@
+"""Matrix products.
+
+Blocking: the columns are cut into panels of a few vectors. A worker packs one panel of the column
+operand into contiguous memory that stays in its L2 cache, then sweeps all rows over it, a register
+tile at a time: per k-step the tile loads one vector per panel vector and one scalar per row, which
+it broadcasts. The row operand is read in place. Depths whose panel would not fit are cut into
+blocks, with the sums of a panel kept aside in between. The elementwise epilogue runs on the tile
+while it is in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tvm import ir, tirx
+from tvm.ir import TensorLoad
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.contraction import Contraction, Operand
+from tvmgraph.schedule.columns import Columns, gemm_shape, is_transposed, split_columns
+from tvmgraph.schedule.dot import emit_dot_products
+from tvmgraph.schedule.epilogue import Epilogue
+from tvmgraph.schedule.gemm_plan import (
+    GemmPlan,
+    GemmShape,
+    Packing,
+    plan_gemm,
+    wants_dot_products,
+)
+from tvmgraph.schedule.microkernel import Tile, multiply_tile, transpose
+from tvmgraph.schedule.point import Bound, bind_group
+from tvmgraph.schedule.program import Axis, substitute
+from tvmgraph.schedule.target import CpuModel
+
+Expr = ir.Expr
+
+
+def emit_gemm(contraction: Contraction, model: CpuModel) -> None:
+    """Writes the kernel of a contraction."""
+    columns = split_columns(contraction)
+    shape = gemm_shape(contraction, columns)
+    strides = contraction.strides(contraction.right)
+    if wants_dot_products(shape) and is_transposed(contraction, columns):
+        emit_dot_products(contraction, columns, shape, model)
+        return
+    direct = (
+        contraction.right.is_plain
+        and strides is not None
+        and _runs_on(columns.inner, strides)
+    )
+    _Gemm(contraction, columns, shape, plan_gemm(shape, model, direct=direct)).write()
+
+
+def _runs_on(axes: Sequence[Axis], strides: dict[tirx.Var, int]) -> bool:
+    expected = 1
+    for axis in reversed(axes):
+        if strides[axis.var] != expected:
+            return False
+        expected *= axis.extent
+    return True
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One panel of columns of one product.
+
+    Attributes:
+        outer: Values of the batch and outer column axes.
+        first: First column.
+        columns: Number of columns that exist.
+        vectors: Vectors that hold them.
+    """
+
+    outer: Bound
+    first: Expr
+    columns: int
+    vectors: int
+
+
+@dataclass(frozen=True)
+class _Gemm:
+    contraction: Contraction
+    columns: Columns
+    shape: GemmShape
+    plan: GemmPlan
+
+    def write(self) -> None:
+        if self.plan.packing is Packing.SHARED:
+            self._write_shared()
+            return
+        with emit.parallel(self._items(), self.plan.parallel) as item:
+            self._for_panel(item, self._panel_alone)
+
+    # Work items
+
+    def _items(self) -> int:
+        return self.shape.outer * self._panels()
+
+    def _panels(self) -> int:
+        return -(-self.shape.columns // self.plan.panel)
+
+    def _for_panel(self, item: Expr, body: Callable[[_Panel], None]) -> None:
+        """Calls ``body`` for a work item; the last, narrower panel gets code of its own."""
+        axes = (*self.contraction.batch, *self.columns.outer)
+        *outer, panel = emit.unfuse(item, [*(axis.extent for axis in axes), self._panels()])
+        bound = {axis.var: value for axis, value in zip(axes, outer)}
+        width, lanes = self.plan.panel, self.plan.lanes
+        rest = self.shape.columns % width
+        full = _Panel(bound, panel * width, width, self.plan.vectors)
+        last_first = emit.i64(self.shape.columns - rest)
+        last = _Panel(bound, last_first, rest, -(-rest // lanes))
+        if not rest:
+            body(full)
+        elif self._panels() == 1:
+            body(last)
+        else:
+            emit.when(panel < self._panels() - 1, lambda: body(full), lambda: body(last))
+
+    def _panel_alone(self, panel: _Panel) -> None:
+        """Packs a panel and multiplies all rows with it, one block of the depth after the other."""
+        plan, depth = self.plan, self.shape.depth
+        if plan.packing is Packing.NONE:
+            self._rows(panel, 0, self.shape.rows, emit.i64(0), depth, self._in_place(panel))
+            return
+        packed = emit.workspace([plan.depth_block * plan.panel], self.contraction.dtype)
+        blocks = -(-depth // plan.depth_block)
+        sums = None
+        if blocks > 1:
+            sums = emit.workspace([self.shape.rows * plan.panel], self.contraction.dtype)
+            with emit.serial(self.shape.rows * plan.panel) as at:
+                emit.store(sums, emit.zero(self.contraction.dtype), [at])
+            with emit.serial(blocks - 1) as block:
+                start = block * plan.depth_block
+                self._pack(panel, packed, emit.i64(0), start, plan.depth_block)
+                right = self._packed(packed, emit.i64(0))
+                self._rows(panel, 0, self.shape.rows, start, plan.depth_block, right, sums, False)
+        done = (blocks - 1) * plan.depth_block
+        self._pack(panel, packed, emit.i64(0), emit.i64(done), depth - done)
+        right = self._packed(packed, emit.i64(0))
+        self._rows(panel, 0, self.shape.rows, emit.i64(done), depth - done, right, sums)
+
+    def _write_shared(self) -> None:
+        """Packs everything, then divides panels and blocks of rows."""
+        plan, depth = self.plan, self.shape.depth
+        size = depth * plan.panel
+        packed = emit.workspace([self._items() * size], self.contraction.dtype)
+        with emit.parallel(self._items(), plan.parallel and self._items() > 1) as item:
+            self._for_panel(
+                item, lambda panel: self._pack(panel, packed, item * size, emit.i64(0), depth)
+            )
+        blocks = -(-self.shape.rows // plan.row_block)
+        rest = self.shape.rows % plan.row_block
+        with emit.parallel(self._items() * blocks, plan.parallel) as piece:
+            item, block = emit.unfuse(piece, [self._items(), blocks])
+
+            def rows(panel: _Panel, first: Expr | int, count: int) -> None:
+                right = self._packed(packed, item * size)
+                self._rows(panel, first, count, emit.i64(0), depth, right)
+
+            def body(panel: _Panel) -> None:
+                if not rest:
+                    rows(panel, block * plan.row_block, plan.row_block)
+                    return
+                emit.when(
+                    block < blocks - 1,
+                    lambda: rows(panel, block * plan.row_block, plan.row_block),
+                    lambda: rows(panel, (blocks - 1) * plan.row_block, rest),
+                )
+
+            self._for_panel(item, body)
+
+    # Rows of one panel
+
+    def _rows(
+        self,
+        panel: _Panel,
+        first: Expr | int,
+        count: int,
+        start: Expr,
+        depth: int,
+        right: Callable[[Expr, int], Expr],
+        sums: tirx.Buffer | None = None,
+        finish: bool = True,
+    ) -> None:
+        """Multiplies ``count`` rows with a panel over part of the depth."""
+        full, rest = divmod(count, self.plan.tile_rows)
+        first = emit.index(first)
+        step = self.plan.tile_rows
+
+        def tile(row: Expr, rows: int) -> None:
+            self._tile(panel, row, rows, start, depth, right, sums, finish)
+
+        if full > 1:
+            with emit.serial(full) as block:
+                tile(first + block * step, step)
+        elif full:
+            tile(first, step)
+        if rest:
+            tile(first + full * step, rest)
+
+    def _tile(
+        self,
+        panel: _Panel,
+        first: Expr,
+        rows: int,
+        start: Expr,
+        depth: int,
+        right: Callable[[Expr, int], Expr],
+        sums: tirx.Buffer | None,
+        finish: bool,
+    ) -> None:
+        plan = self.plan
+        # In place, a panel narrower than a vector must not be read beyond its end.
+        lanes = panel.columns if self._is_narrow(panel) else plan.lanes
+        tile = Tile(rows, panel.vectors, lanes, self.contraction.dtype)
+
+        def kept(row: int, vector: int) -> Expr:
+            return emit.ramp((first + row) * plan.panel + vector * lanes, lanes)
+
+        initial = None if sums is None else lambda row, vector: sums[kept(row, vector)]
+        total = multiply_tile(
+            tile,
+            depth,
+            plan.unroll,
+            lambda row, k: self._element(self.contraction.left, panel.outer, first + row, start + k),
+            right,
+            initial,
+        )
+        if finish:
+            epilogue = Epilogue(self.contraction, self.columns.inner)
+            epilogue.write(tile, total, panel.outer, first, panel.first, panel.columns, self._shift(panel))
+            return
+        assert sums is not None
+        for row in range(rows):
+            for vector in range(panel.vectors):
+                emit.store(sums, total[tile.at(row, vector)], [kept(row, vector)])
+
+    # The column operand
+
+    def _is_narrow(self, panel: _Panel) -> bool:
+        return self.plan.packing is Packing.NONE and panel.columns < self.plan.lanes
+
+    def _shift(self, panel: _Panel) -> int:
+        if self.plan.packing is not Packing.NONE or self._is_narrow(panel):
+            return 0
+        return -panel.columns % self.plan.lanes
+
+    def _in_place(self, panel: _Panel) -> Callable[[Expr, int], Expr]:
+        """Vectors of the operand itself. The last one may overlap the one before it."""
+        lanes = panel.columns if self._is_narrow(panel) else self.plan.lanes
+        load = self.contraction.right.load
+
+        def vector(k: Expr, position: int) -> Expr:
+            first = panel.first + min(position * lanes, panel.columns - lanes)
+            return self._vector_at(load, panel.outer, k, first, lanes)
+
+        return vector
+
+    def _vector_at(self, load: TensorLoad, outer: Bound, k: Expr, first: Expr, lanes: int) -> Expr:
+        bound = outer | bind_group(self.contraction.reduce, k) | bind_group(self.columns.inner, first)
+        indices = [substitute(index, bound) for index in load.indices]
+        indices[-1] = emit.ramp(indices[-1], lanes)
+        return load.source[tuple(indices)]
+
+    def _packed(self, packed: tirx.Buffer, base: Expr) -> Callable[[Expr, int], Expr]:
+        plan = self.plan
+
+        def vector(k: Expr, position: int) -> Expr:
+            return packed[emit.ramp(base + k * plan.panel + position * plan.lanes, plan.lanes)]
+
+        return vector
+
+    def _element(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+        """A factor at a row (of the left operand) or column (of the right one) and a step."""
+        axes = self.contraction.rows if operand is self.contraction.left else self.columns.inner
+        bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
+        return substitute(operand.expr, bound)
+
+    def _pack(
+        self, panel: _Panel, packed: tirx.Buffer, base: Expr, start: Expr, depth: int
+    ) -> None:
+        """Copies steps ``start`` to ``+ depth`` of a panel: k-major, one row of vectors per step."""
+        lanes, done = self.plan.lanes, 0
+        if is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0 and lanes > 1:
+            done = depth - depth % lanes
+            if done:
+                with emit.serial(done // lanes) as block:
+                    self._pack_transposed(panel, packed, base, start, block * lanes)
+        if depth > done:
+            with emit.serial(depth - done) as k:
+                self._pack_step(panel, packed, base, start, k + done)
+
+    def _pack_step(
+        self, panel: _Panel, packed: tirx.Buffer, base: Expr, start: Expr, k: Expr
+    ) -> None:
+        right, lanes = self.contraction.right, self.plan.lanes
+        for position in range(panel.vectors):
+            count = min(lanes, panel.columns - position * lanes)
+            with emit.lanes_loop(count) as lane:
+                column = panel.first + position * lanes + lane
+                at = base + k * self.plan.panel + position * lanes + lane
+                emit.store(packed, self._element(right, panel.outer, column, start + k), [at])
+
+    def _pack_transposed(
+        self, panel: _Panel, packed: tirx.Buffer, base: Expr, start: Expr, k: Expr
+    ) -> None:
+        """Packs ``lanes`` steps of an operand that is contiguous along the depth."""
+        right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
+        for position in range(panel.vectors):
+            square = emit.stack(lanes * lanes, dtype)
+            for row in range(lanes):
+                # Columns that do not exist repeat the last one; nobody reads their products.
+                offset = min(position * lanes + row, panel.columns - 1)
+                with emit.vectorized(lanes) as lane:
+                    value = self._element(right, panel.outer, panel.first + offset, start + k + lane)
+                    emit.store(square, value, [row * lanes + lane])
+            columns = transpose(square, lanes, dtype)
+            for step in range(lanes):
+                at = base + (k + step) * self.plan.panel + position * lanes
+                emit.store(packed, columns[emit.ramp(step * lanes, lanes)], [emit.ramp(at, lanes)])

@@ -1,0 +1,159 @@
+"""Choosing the shape of a matrix-product kernel: register tile, panels, and what to divide."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from tvmgraph.schedule.target import CpuModel
+
+#: Below this many floating-point operations the calling thread works alone.
+MIN_PARALLEL_FLOPS = 200_000
+#: Cycles of a dependent multiply-add.
+_FMA_LATENCY = 4
+#: Loop overhead and start-up of one k-step of the register tile, in cycles.
+_STEP_OVERHEAD = 0.3
+#: Multiply-adds written out per iteration of the k loop; more only costs compile time.
+_MAX_STEP_FMAS = 24
+#: Rows up to which transposed weights are used in place, by dot products.
+_MAX_DOT_ROWS = 4
+#: Idle share of the workers that makes a second parallel region worth while.
+_MAX_IMBALANCE = 0.15
+
+
+class Packing(enum.Enum):
+    """Where the column operand is read from."""
+
+    NONE = "in place: a single block of rows uses every element once"
+    LOCAL = "every worker packs the panels it uses"
+    SHARED = "all workers pack all panels first, then divide panels and rows"
+
+
+@dataclass(frozen=True)
+class GemmShape:
+    """Extents of a contraction.
+
+    Attributes:
+        rows: M.
+        columns: N, the columns that are contiguous in the result.
+        depth: K.
+        outer: Number of independent products (batch, and columns that are not contiguous).
+        itemsize: Bytes of an element of the accumulators.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    outer: int
+    itemsize: int
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.rows * self.columns * self.depth * self.outer
+
+
+@dataclass(frozen=True)
+class GemmPlan:
+    """Parameters of the kernel.
+
+    Attributes:
+        tile_rows: Rows of the register tile.
+        vectors: Vectors of columns of the register tile; with the lanes, the width of a panel.
+        lanes: Elements of a vector.
+        unroll: k-steps written out per loop iteration.
+        depth_block: k-steps per panel.
+        row_block: Rows of one work item.
+        packing: Where panels come from.
+        parallel: Whether workers share the product.
+    """
+
+    tile_rows: int
+    vectors: int
+    lanes: int
+    unroll: int
+    depth_block: int
+    row_block: int
+    packing: Packing
+    parallel: bool
+
+    @property
+    def panel(self) -> int:
+        """Columns of a panel."""
+        return self.vectors * self.lanes
+
+
+def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
+    """The kernel for a shape.
+
+    Args:
+        shape: The extents.
+        model: The processor.
+        direct: Whether rows of the column operand are contiguous, so that it can stay in place.
+    """
+    lanes = model.lanes_of(shape.itemsize)
+    tile_rows, vectors = _register_tile(shape, model, lanes)
+    depth = _depth_block(shape, model, vectors * lanes)
+    parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+    one_block = shape.rows <= tile_rows
+    items = shape.outer * -(-shape.columns // (vectors * lanes))
+    row_block, packing = shape.rows, Packing.LOCAL
+    if direct and one_block:
+        packing, depth = Packing.NONE, shape.depth
+    elif parallel and not one_block and _imbalance(items, model.threads) > _MAX_IMBALANCE:
+        packing, depth = Packing.SHARED, shape.depth
+        row_block = _row_block(shape.rows, tile_rows, items, model.threads)
+    unroll = max(1, min(4, _MAX_STEP_FMAS // (tile_rows * vectors)))
+    return GemmPlan(
+        tile_rows, vectors, lanes, unroll, depth, row_block, packing, parallel
+    )
+
+
+def wants_dot_products(shape: GemmShape) -> bool:
+    """Whether few rows meet a transposed column operand: packing it would cost more than using it."""
+    return shape.rows <= _MAX_DOT_ROWS
+
+
+def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, int]:
+    """The tile with the fewest cycles for all rows and columns, leftovers included."""
+    best, best_cost = (1, 1), float("inf")
+    available = -(-shape.columns // lanes)
+    for vectors in range(min(8 if shape.rows == 1 else 4, available), 0, -1):
+        limit = (model.registers - 2 - vectors) // vectors
+        for rows in range(1, min(shape.rows, limit, 14) + 1):
+            full, rest = divmod(shape.rows, rows)
+            cycles = full * _step_cycles(rows, vectors, model)
+            cycles += _step_cycles(rest, vectors, model) if rest else 0
+            panels, rest_vectors = divmod(available, vectors)
+            cost = cycles * (panels + (rest_vectors / vectors * 1.1 if rest_vectors else 0))
+            cost *= 1 + 0.02 * bool(rest) + 0.05 / (rows * vectors)
+            if cost < best_cost:
+                best, best_cost = (rows, vectors), cost
+    return best
+
+
+def _step_cycles(rows: int, vectors: int, model: CpuModel) -> float:
+    arithmetic = rows * vectors / model.fma_per_cycle
+    loads = (rows + 2 * vectors / model.fma_per_cycle) / 2
+    return max(arithmetic, loads, _FMA_LATENCY) + _STEP_OVERHEAD
+
+
+def _depth_block(shape: GemmShape, model: CpuModel, panel: int) -> int:
+    """The longest depth whose panel fills half of L2, in equal blocks."""
+    longest = max(256, model.l2_bytes // 2 // (panel * shape.itemsize))
+    if shape.depth <= longest * 5 // 4:
+        return shape.depth
+    blocks = -(-shape.depth // longest)
+    return -(-shape.depth // blocks)
+
+
+def _imbalance(items: int, threads: int) -> float:
+    return 1 - items / (-(-items // threads) * threads)
+
+
+def _row_block(rows: int, tile_rows: int, items: int, threads: int) -> int:
+    """The largest multiple of the tile's rows that divides the work evenly."""
+    for block in range(rows // tile_rows * tile_rows, 0, -tile_rows):
+        pieces = items * -(-rows // block)
+        if pieces >= threads and _imbalance(pieces, threads) <= _MAX_IMBALANCE:
+            return block
+    return tile_rows

@@ -1,0 +1,93 @@
+"""The register tile of matrix products and convolutions, and small vector transposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import ir, tirx
+
+from tvmgraph.schedule import emit
+
+Expr = ir.Expr
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Accumulators of ``rows`` x ``vectors`` vectors: one flat buffer that becomes registers."""
+
+    rows: int
+    vectors: int
+    lanes: int
+    dtype: str
+
+    @property
+    def size(self) -> int:
+        return self.rows * self.vectors * self.lanes
+
+    def at(self, row: int, vector: int) -> Expr:
+        """Index of an accumulator vector."""
+        return emit.ramp((row * self.vectors + vector) * self.lanes, self.lanes)
+
+
+def multiply_tile(
+    tile: Tile,
+    depth: int,
+    unroll: int,
+    left: Callable[[int, Expr], Expr],
+    right: Callable[[Expr, int], Expr],
+    initial: Callable[[int, int], Expr] | None = None,
+) -> tirx.Buffer:
+    """Accumulates outer products over the depth.
+
+    Args:
+        tile: The shape.
+        depth: Number of k-steps.
+        unroll: Steps written out per loop iteration.
+        left: Element of a row at a step; broadcast to all lanes.
+        right: Vector of columns at a step.
+        initial: Starting values; zero if absent.
+
+    Returns:
+        The accumulators, laid out as in ``tile``.
+    """
+    total = emit.stack(tile.size, tile.dtype)
+    for row in range(tile.rows):
+        for vector in range(tile.vectors):
+            zero = emit.broadcast(emit.zero(tile.dtype), tile.lanes)
+            emit.store(total, initial(row, vector) if initial else zero, [tile.at(row, vector)])
+
+    def step(k: Expr) -> None:
+        for row in range(tile.rows):
+            factor = emit.broadcast(left(row, k), tile.lanes)
+            for vector in range(tile.vectors):
+                at = tile.at(row, vector)
+                emit.store(total, total[at] + factor * right(k, vector), [at])
+
+    full, rest = divmod(depth, unroll)
+    if full:
+        with emit.serial(full) as block:
+            for position in range(unroll):
+                step(block * unroll + position)
+    for position in range(rest):
+        step(emit.i64(full * unroll + position))
+    return total
+
+
+def transpose(square: tirx.Buffer, lanes: int, dtype: str) -> tirx.Buffer:
+    """Transposes ``lanes`` vectors of ``lanes`` elements in registers.
+
+    log2(lanes) rounds of perfect shuffles; each is one two-source permute instruction per vector.
+    """
+    half = lanes // 2
+    low = [tirx.IntImm("int32", at) for i in range(half) for at in (i, lanes + i)]
+    high = [tirx.IntImm("int32", at) for i in range(half, lanes) for at in (i, lanes + i)]
+    for _ in range(lanes.bit_length() - 1):
+        shuffled = emit.stack(lanes * lanes, dtype)
+        for i in range(half):
+            pair = [square[emit.ramp(row * lanes, lanes)] for row in (i, i + half)]
+            for offset, order in ((0, low), (1, high)):
+                at = emit.ramp((2 * i + offset) * lanes, lanes)
+                emit.store(shuffled, tirx.Shuffle(pair, order), [at])
+        square = shuffled
+    return square

@@ -1,0 +1,294 @@
+"""Reads a PrimFunc of naive loop nests into a list of stages, the form every kernel emitter uses.
+
+Legalization writes one loop nest per operator: perfectly nested serial loops around one block that
+stores one element. A :class:`Stage` is such a nest; a :class:`Program` is a PrimFunc that consists of
+nothing else. What does not fit (symbolic extents, opaque blocks, scans, sorts) is reported as None
+and left to the fallback rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.ir import TensorLoad
+from tvm.s_tir import SBlock, SBlockRealize
+
+Expr = ir.Expr
+_SPATIAL, _REDUCE = 0, 2
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One loop of a stage: values 0 to ``extent`` - 1."""
+
+    var: tirx.Var
+    extent: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """``for axes: buffer[indices] = value``, or a reduction of ``value`` over ``reduce``.
+
+    Attributes:
+        name: The block's name, for messages.
+        axes: The spatial loops. Loops of one iteration have been removed.
+        reduce: The reduction loops; empty for an elementwise stage.
+        buffers: What is written. Only tuple reductions such as argmax write more than one buffer.
+        indices: Where, in terms of the spatial axes; the same for all buffers.
+        values: What is stored. In a reduction it reads ``buffers`` at ``indices``.
+        inits: Initial values of a reduction, else None.
+        lets: Values computed first and read by name, because they are used more than once. Later
+            ones may use earlier ones.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    reduce: tuple[Axis, ...]
+    buffers: tuple[tirx.Buffer, ...]
+    indices: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+    inits: tuple[Expr, ...] | None
+    lets: tuple[tuple[tirx.Var, Expr], ...] = ()
+
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        """Everything the body computes."""
+        return (*(value for _, value in self.lets), *self.values)
+
+    @property
+    def buffer(self) -> tirx.Buffer:
+        """The buffer written first."""
+        return self.buffers[0]
+
+    @property
+    def value(self) -> Expr:
+        """The value stored into :attr:`buffer`."""
+        return self.values[0]
+
+    @property
+    def is_reduction(self) -> bool:
+        return self.inits is not None
+
+    @property
+    def points(self) -> int:
+        """Number of elements written."""
+        return product(axis.extent for axis in self.axes)
+
+    @property
+    def work(self) -> int:
+        """Number of times the body runs."""
+        return self.points * product(axis.extent for axis in self.reduce)
+
+    def reads(self, buffer: tirx.Buffer) -> bool:
+        """Whether the value reads ``buffer`` (a reduction's own accumulator included)."""
+        return any(load.source.same_as(buffer) for load in loads_of(*self.exprs))
+
+
+@dataclass(frozen=True)
+class Program:
+    """A PrimFunc as stages in execution order.
+
+    Attributes:
+        func: Where it comes from; its parameters are the buffers of the new kernel too.
+        stages: The loop nests.
+    """
+
+    func: tirx.PrimFunc
+    stages: tuple[Stage, ...]
+
+    def is_parameter(self, buffer: tirx.Buffer) -> bool:
+        """Whether ``buffer`` is an argument rather than an intermediate of the function."""
+        return any(buffer.same_as(param) for param in self.func.params)
+
+    def consumers(self, buffer: tirx.Buffer) -> list[Stage]:
+        """The stages that read ``buffer`` and do not write it."""
+        return [
+            stage
+            for stage in self.stages
+            if stage.reads(buffer) and not any(b.same_as(buffer) for b in stage.buffers)
+        ]
+
+
+def product(values: object) -> int:
+    """Product of integers; 1 when there are none."""
+    result = 1
+    for value in values:  # type: ignore[attr-defined]
+        result *= value
+    return result
+
+
+def static_shape(buffer: tirx.Buffer) -> tuple[int, ...] | None:
+    """The extents of a buffer, or None where one is symbolic."""
+    if not all(isinstance(extent, tirx.IntImm) for extent in buffer.shape):
+        return None
+    return tuple(int(extent) for extent in buffer.shape)
+
+
+def loads_of(*exprs: Expr) -> list[TensorLoad]:
+    """Every element read by the expressions, repeats included."""
+    found: list[TensorLoad] = []
+    for expr in exprs:
+        tvm_ffi.structural_walk(expr, (TensorLoad, found.append))
+    return found
+
+
+def substitute(expr: Expr, mapping: Mapping[tirx.Var, Expr]) -> Expr:
+    """Replaces variables."""
+    if not mapping:
+        return expr
+    pairs = list(mapping.items())
+
+    def visit(var: tirx.Var) -> Expr:
+        for old, new in pairs:
+            if var.same_as(old):
+                return new
+        return var
+
+    return tvm_ffi.structural_map(expr, (tirx.Var, visit))
+
+
+def map_loads(expr: Expr, visit: Callable[[TensorLoad], Expr]) -> Expr:
+    """Replaces element reads, innermost first."""
+    return tvm_ffi.structural_map(expr, (TensorLoad, visit))
+
+
+def parse(func: tirx.PrimFunc) -> Program | None:
+    """Reads ``func``, or returns None when it is not a list of static single-store nests."""
+    root = func.body
+    if not isinstance(root, SBlockRealize) or root.block.iter_vars:
+        return None
+    if any(static_shape(buffer) is None for buffer in [*func.params, *root.block.alloc_buffers]):
+        return None
+    stages = []
+    for nest in _statements(root.block.body):
+        stage = _parse_nest(nest)
+        if stage is None:
+            return None
+        stages.append(stage)
+    return Program(func, tuple(stages)) if stages else None
+
+
+def _statements(body: tirx.Stmt) -> Sequence[tirx.Stmt]:
+    return list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
+
+
+def _parse_nest(nest: tirx.Stmt) -> Stage | None:
+    extents: list[tuple[tirx.Var, int]] = []
+    while isinstance(nest, tirx.For):
+        plain = nest.kind == tirx.ForKind.SERIAL and _is_int(nest.min, 0)
+        if not plain or not isinstance(nest.extent, tirx.IntImm):
+            return None
+        extents.append((nest.loop_var, int(nest.extent)))
+        nest = nest.body
+    if not isinstance(nest, SBlockRealize) or not _is_int(nest.predicate, 1):
+        return None
+    block = nest.block
+    if block.match_buffers or block.alloc_buffers:
+        return None
+    axes = _bind_axes(block, nest.iter_values, extents)
+    return None if axes is None else _parse_block(block, *axes)
+
+
+def _bind_axes(
+    block: SBlock, values: Sequence[Expr], extents: list[tuple[tirx.Var, int]]
+) -> tuple[list[Axis], list[Axis]] | None:
+    """The block's spatial and reduction axes, when each is bound to a loop of its own."""
+    spatial: list[Axis] = []
+    reduce: list[Axis] = []
+    unused = list(extents)
+    for iter_var, value in zip(block.iter_vars, values):
+        kind = int(iter_var.iter_type)
+        if kind not in (_SPATIAL, _REDUCE):
+            return None
+        extent = next((extent for var, extent in unused if var.same_as(value)), None)
+        if extent is None:
+            if not _is_int(value, 0):
+                return None
+            extent = 1
+        unused = [pair for pair in unused if not pair[0].same_as(value)]
+        (spatial if kind == _SPATIAL else reduce).append(Axis(iter_var.var, extent))
+    if any(extent != 1 for _, extent in unused):
+        return None
+    return spatial, reduce
+
+
+def _parse_block(block: SBlock, spatial: list[Axis], reduce: list[Axis]) -> Stage | None:
+    stores = _parse_stores(block.body)
+    inits = _parse_stores(block.init) if block.init is not None else None
+    if stores is None or (block.init is not None and inits is None):
+        return None
+    if bool(reduce) != (inits is not None):
+        return None
+    buffers = tuple(store[0] for store in stores)
+    indices = stores[0][1]
+    if any(not _same_exprs(store[1], indices) for store in stores[1:]):
+        return None
+    if inits is not None and not _same_targets(inits, stores):
+        return None
+    unit = {axis.var: _zero(axis.var) for axis in spatial + reduce if axis.extent == 1}
+    stage = Stage(
+        name=str(block.name_hint),
+        axes=tuple(axis for axis in spatial if axis.extent != 1),
+        reduce=tuple(axis for axis in reduce if axis.extent != 1),
+        buffers=buffers,
+        indices=tuple(substitute(index, unit) for index in indices),
+        values=tuple(substitute(store[2], unit) for store in stores),
+        inits=None if inits is None else tuple(substitute(init[2], unit) for init in inits),
+    )
+    return _without_empty_reduction(stage)
+
+
+def _without_empty_reduction(stage: Stage) -> Stage:
+    """A reduction over one element is elementwise: its accumulator holds the initial value."""
+    if stage.inits is None or stage.reduce:
+        return stage
+    pairs = list(zip(stage.buffers, stage.inits))
+
+    def visit(load: TensorLoad) -> Expr:
+        return next((init for buffer, init in pairs if load.source.same_as(buffer)), load)
+
+    return replace(
+        stage, values=tuple(map_loads(value, visit) for value in stage.values), inits=None
+    )
+
+
+_Store = tuple[tirx.Buffer, tuple[Expr, ...], Expr]
+
+
+def _parse_stores(body: tirx.Stmt) -> list[_Store] | None:
+    """The stores of a straight-line body, with its local names replaced by their values."""
+    names: dict[tirx.Var, Expr] = {}
+    stores: list[_Store] = []
+    for statement in _statements(body):
+        if isinstance(statement, tirx.Bind):
+            names[statement.var] = substitute(statement.value, names)
+        elif isinstance(statement, tirx.BufferStore):
+            value = substitute(statement.value, names)
+            stores.append((statement.buffer, tuple(statement.indices), value))
+        else:
+            return None
+    return stores or None
+
+
+def _same_targets(inits: list[_Store], stores: list[_Store]) -> bool:
+    return len(inits) == len(stores) and all(
+        init[0].same_as(store[0]) and _same_exprs(init[1], store[1])
+        for init, store in zip(inits, stores)
+    )
+
+
+def _same_exprs(left: Sequence[Expr], right: Sequence[Expr]) -> bool:
+    return len(left) == len(right) and all(
+        tvm_ffi.structural_equal(a, b) for a, b in zip(left, right)
+    )
+
+
+def _is_int(expr: Expr, value: int) -> bool:
+    return isinstance(expr, tirx.IntImm) and int(expr) == value
+
+
+def _zero(var: tirx.Var) -> Expr:
+    return tirx.IntImm(str(var.ty.dtype), 0)

@@ -1,0 +1,303 @@
+"""Executing the stages of a row plan for one row, or for a vector of neighbouring rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tvm import ir, tirx
+from tvm.ir import TensorLoad
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.access import accesses, dtype_bytes, group_extent, groups
+from tvmgraph.schedule.point import Bound, Point, bind_group, nest, vectors
+from tvmgraph.schedule.program import Axis, map_loads
+from tvmgraph.schedule.reducer import Reducer, horizontal, match_reducer
+from tvmgraph.schedule.row_plan import RowStage, row_dims
+
+Expr = ir.Expr
+
+#: Vectors of accumulators of one row, which hide the latency of an addition.
+_ROW_ACCUMULATORS = 4
+#: Intermediates up to this many bytes live on the stack.
+_MAX_STACK = 64 * 1024
+
+
+@dataclass(frozen=True)
+class _Local:
+    """An intermediate and the scratch buffer that holds it for the rows of a tile."""
+
+    original: tirx.Buffer
+    scratch: tirx.Buffer
+    row: RowStage
+
+    def element(self, indices: Sequence[Expr], slot: Expr, width: int) -> TensorLoad:
+        address: Expr = emit.i64(0)
+        if not self.row.stage.is_reduction:
+            for axis, index in zip(row_dims(self.row.stage), indices):
+                if axis is not None and axis in self.row.inner:
+                    address = address * axis.extent + index
+        return self.scratch[address * width + slot]
+
+
+@dataclass
+class RowTile:
+    """``width`` neighbouring rows: 1 (vectors run along the row) or several (vectors run across).
+
+    Attributes:
+        stages: What is computed.
+        rows: Outer indices of the first row.
+        lanes: Elements of a vector.
+        width: Number of rows; they differ in the last outer axis.
+    """
+
+    stages: Sequence[RowStage]
+    rows: Sequence[Expr]
+    lanes: int
+    width: int
+    _locals: list[_Local] = field(default_factory=list)
+
+    def run(self, is_output: Callable[[tirx.Buffer], bool]) -> None:
+        """Writes all stages; what is no output stays in scratch buffers of the tile."""
+        for row in self.stages:
+            for buffer in row.stage.buffers:
+                if not is_output(buffer):
+                    self._locals.append(self._declare(buffer, row))
+        for row in self.stages:
+            if row.stage.is_reduction:
+                self._reduction(row)
+            else:
+                self._elementwise(row)
+
+    def partial(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> tirx.Buffer:
+        """Reduces over part of the first reduction loop.
+
+        Args:
+            row: A reduction.
+            reducer: Its form.
+            start: Where the part starts in the first of :func:`reduction_loops`.
+            length: How many iterations it has.
+
+        Returns:
+            ``width`` accumulators.
+        """
+        term = replace(row, stage=replace(row.stage, values=(reducer.term,)))
+        if self.width == 1:
+            return self._along(term, reducer, start, length)
+        return self._across(term, reducer, start, length)
+
+    def _declare(self, buffer: tirx.Buffer, row: RowStage) -> _Local:
+        size = self.width * (1 if row.stage.is_reduction else group_extent(row.inner))
+        dtype = str(buffer.dtype)
+        small = size * dtype_bytes(dtype) <= _MAX_STACK
+        scratch = emit.stack(size, dtype) if small else emit.workspace([size], dtype)
+        return _Local(buffer, scratch, row)
+
+    def _bound(self, row: RowStage, slot: Expr) -> Bound:
+        bound = {axis.var: value for axis, value in zip(row.outer, self.rows)}
+        if self.width > 1:
+            bound[row.outer[-1].var] = self.rows[-1] + slot
+        return bound
+
+    def _redirect(self, slot: Expr) -> Callable[[Expr], Expr]:
+        """Redirects reads of intermediates to their scratch buffers."""
+
+        def visit(load: TensorLoad) -> Expr:
+            for local in self._locals:
+                if load.source.same_as(local.original):
+                    return local.element(list(load.indices), slot, self.width)
+            return load
+
+        return lambda expr: map_loads(expr, visit)
+
+    def _store(self, buffer: tirx.Buffer, value: Expr, indices: Sequence[Expr], slot: Expr) -> None:
+        dtype = str(buffer.dtype)
+        if str(value.ty.dtype) != dtype:
+            value = tirx.Cast(dtype, value)
+        for local in self._locals:
+            if buffer.same_as(local.original):
+                element = local.element(indices, slot, self.width)
+                buffer, indices = element.source, list(element.indices)
+        emit.store(buffer, value, indices)
+
+    def _elementwise(self, row: RowStage) -> None:
+        if self.width > 1:
+            loops: list[list[Axis]] = [[axis] for axis in row.inner]
+            last: list[Axis] = []
+        else:
+            loops = groups(row.stage, row.inner, accesses(row.stage, row.inner))
+            last = loops.pop() if loops else []
+
+        def body(inner: Bound) -> None:
+            def vector(start: Expr, lanes: int, _slot: int) -> None:
+                self._vector(row, inner, last, start, lanes)
+
+            length = self.width if self.width > 1 else group_extent(last)
+            vectors(emit.i64(0), length, self.lanes, vector)
+
+        nest(loops, body)
+
+    def _vector(
+        self, row: RowStage, inner: Bound, last: Sequence[Axis], start: Expr, lanes: int
+    ) -> None:
+        point = Point(row.stage, lanes)
+        with emit.lanes_loop(lanes) as lane:
+            slot, bound = self._position(row, inner, last, start + lane)
+            value = point.values(bound, lane, self._redirect(slot))[0]
+            self._store(row.stage.buffer, value, point.indices(bound), slot)
+
+    def _position(
+        self, row: RowStage, inner: Bound, last: Sequence[Axis], at: Expr
+    ) -> tuple[Expr, Bound]:
+        """The row within the tile and the values of all axes, at position ``at`` of a vector."""
+        if self.width > 1:
+            return at, self._bound(row, at) | inner
+        slot = emit.i64(0)
+        return slot, self._bound(row, slot) | inner | (bind_group(last, at) if last else {})
+
+    def _reduction(self, row: RowStage) -> None:
+        reducer = match_reducer(row.stage)
+        if reducer is None:
+            self._generic_reduction(row)
+            return
+        result = self.partial(row, reducer, emit.i64(0), group_extent(reduction_loops(row)[0]))
+        self.finish(row, reducer, result)
+
+    def finish(self, row: RowStage, reducer: Reducer, accumulators: tirx.Buffer) -> None:
+        """Stores the accumulators of the tile as the result of a reduction."""
+
+        def vector(start: Expr, lanes: int, _slot: int) -> None:
+            point = Point(replace(row.stage, lets=()), lanes)
+            with emit.lanes_loop(lanes) as lane:
+                slot, bound = self._position(row, {}, (), start + lane)
+                value = accumulators[start + lane]
+                if reducer.start is not None:
+                    value = reducer.combine(reducer.start, value)
+                self._store(row.stage.buffer, value, point.indices(bound), slot)
+
+        vectors(emit.i64(0), self.width, self.lanes, vector)
+
+    def _along(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> tirx.Buffer:
+        """One row: vectors of accumulators along the innermost reduction loop."""
+        loops = reduction_loops(row)
+        last = loops[-1]
+        extent = length if len(loops) == 1 else group_extent(last)
+        count = min(_ROW_ACCUMULATORS, max(1, extent // self.lanes))
+        total = emit.stack(count * self.lanes, reducer.dtype)
+        _fill(total, count, self.lanes, reducer)
+
+        def body(inner: Bound) -> None:
+            def vector(at: Expr, lanes: int, part: int) -> None:
+                point = Point(row.stage, lanes)
+                with emit.lanes_loop(lanes) as lane:
+                    slot, bound = self._position(row, inner, last, at + lane)
+                    term = reducer.contribution(point.values(bound, lane, self._redirect(slot))[0])
+                    place = emit.i64(part * self.lanes) + lane
+                    emit.store(total, reducer.combine(total[place], term), [place])
+
+            first = start if len(loops) == 1 else emit.i64(0)
+            vectors(first, extent, self.lanes, vector, count)
+
+        _nest_from(loops[:-1], start, length, body)
+        result = emit.stack(1, reducer.dtype)
+        value = horizontal(reducer.combine, total, count * self.lanes, self.lanes, reducer.dtype)
+        emit.store(result, value, [0])
+        return result
+
+    def _across(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> tirx.Buffer:
+        """Several rows: one accumulator lane per row."""
+        total = emit.stack(self.width, reducer.dtype)
+
+        def clear(at: Expr, lanes: int, _part: int) -> None:
+            emit.store(total, emit.broadcast(reducer.identity, lanes), [emit.ramp(at, lanes)])
+
+        vectors(emit.i64(0), self.width, self.lanes, clear, _vectors_in(self.width, self.lanes))
+
+        def body(inner: Bound) -> None:
+            def vector(at: Expr, lanes: int, _part: int) -> None:
+                point = Point(row.stage, lanes)
+                with emit.lanes_loop(lanes) as lane:
+                    slot, bound = self._position(row, inner, (), at + lane)
+                    term = reducer.contribution(point.values(bound, lane, self._redirect(slot))[0])
+                    emit.store(total, reducer.combine(total[slot], term), [slot])
+
+            vectors(emit.i64(0), self.width, self.lanes, vector, _vectors_in(self.width, self.lanes))
+
+        _nest_from(reduction_loops(row), start, length, body)
+        return total
+
+    def _generic_reduction(self, row: RowStage) -> None:
+        """A reduction of unknown form: serial over the reduced axes, vectors across rows."""
+        stage = row.stage
+        assert stage.inits is not None
+        totals = [emit.stack(self.width, str(buffer.dtype)) for buffer in stage.buffers]
+        for total, init in zip(totals, stage.inits):
+            with emit.lanes_loop(self.width) as slot:
+                emit.store(total, init, [slot])
+
+        def body(inner: Bound) -> None:
+            vectors(emit.i64(0), self.width, self.lanes, lambda *at: self._update(row, totals, inner, *at))
+
+        nest([[axis] for axis in row.inner], body)
+        for total, buffer in zip(totals, stage.buffers):
+            with emit.lanes_loop(self.width) as slot:
+                indices = Point(replace(stage, lets=()), 1).indices(self._bound(row, slot))
+                self._store(buffer, total[slot], indices, slot)
+
+    def _update(
+        self,
+        row: RowStage,
+        totals: Sequence[tirx.Buffer],
+        inner: Bound,
+        start: Expr,
+        lanes: int,
+        _part: int,
+    ) -> None:
+        point = Point(row.stage, lanes)
+        fresh = [emit.stack(lanes, str(total.dtype)) for total in totals]
+
+        def own(slot: Expr) -> Callable[[Expr], Expr]:
+            outside = self._redirect(slot)
+
+            def visit(load: TensorLoad) -> Expr:
+                for buffer, total in zip(row.stage.buffers, totals):
+                    if load.source.same_as(buffer):
+                        return total[slot]
+                return load
+
+            return lambda expr: outside(map_loads(expr, visit))
+
+        with emit.lanes_loop(lanes) as lane:
+            slot, bound = self._position(row, inner, (), start + lane)
+            for register, value in zip(fresh, point.values(bound, lane, own(slot))):
+                emit.store(register, value, [lane])
+        with emit.lanes_loop(lanes) as lane:
+            for register, total in zip(fresh, totals):
+                emit.store(total, register[lane], [start + lane])
+
+
+def reduction_loops(row: RowStage) -> list[list[Axis]]:
+    """The reduction loops of a stage, merged where memory allows."""
+    return groups(row.stage, row.inner, accesses(row.stage, row.inner)) or [[]]
+
+
+def _nest_from(
+    loops: Sequence[Sequence[Axis]], start: Expr, length: int, body: Callable[[Bound], None]
+) -> None:
+    """Loops over groups, the first one from ``start`` on."""
+    if not loops:
+        body({})
+        return
+    with emit.serial(length) as value:
+        first = bind_group(loops[0], start + value) if loops[0] else {}
+        nest(loops[1:], body, first)
+
+
+def _fill(total: tirx.Buffer, count: int, lanes: int, reducer: Reducer) -> None:
+    for part in range(count):
+        value = emit.broadcast(reducer.identity, lanes)
+        emit.store(total, value, [emit.ramp(part * lanes, lanes)])
+
+
+def _vectors_in(width: int, lanes: int) -> int:
+    return max(1, width // lanes)

@@ -1,0 +1,156 @@
+"""Row kernels: reductions and everything built on them, one row (or vector of rows) at a time.
+
+Blocking, with L lanes per vector:
+
+* rows contiguous (``along_rows``): one row at a time. A reduction keeps up to four vectors of
+  accumulators and combines them at the end of the row.
+* rows interleaved (a reduction over any but the last axis): a tile of up to eight vectors of
+  neighbouring rows at a time, one accumulator lane per row.
+
+Rows are divided among the workers. When there are fewer rows than workers, a reduction is divided
+along its first reduced axis instead, and the partial results are combined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tvm import tirx
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.access import accesses, group_extent
+from tvmgraph.schedule.program import product
+from tvmgraph.schedule.reducer import Reducer, match_reducer
+from tvmgraph.schedule.row_plan import RowPlan, RowStage
+from tvmgraph.schedule.row_tile import RowTile, reduction_loops
+from tvmgraph.schedule.target import CpuModel
+
+#: Below this many iterations a kernel stays on the calling thread.
+MIN_PARALLEL_WORK = 32 * 1024
+#: Vectors in a tile of interleaved rows.
+_TILE_VECTORS = 8
+
+IsOutput = Callable[[tirx.Buffer], bool]
+
+
+def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
+    """Writes the loops of a row plan."""
+    parallel = plan.work >= MIN_PARALLEL_WORK and model.threads > 1
+    lanes = _lanes(plan, model)
+    if plan.along_rows or not plan.extents:
+        with emit.parallel(plan.rows, parallel and plan.rows > 1) as row:
+            rows = emit.unfuse(row, plan.extents)
+            RowTile(plan.stages, rows, lanes, 1).run(is_output)
+        return
+    *outer, last = plan.extents
+    width = min(_tile_width(plan, model, lanes), last)
+    full = last // width
+    with emit.parallel(product(outer) * full, parallel) as tile:
+        *rows, position = emit.unfuse(tile, [*outer, full])
+        RowTile(plan.stages, [*rows, position * width], lanes, width).run(is_output)
+    if last % width:
+        with emit.parallel(product(outer), parallel and product(outer) > 1) as rest:
+            rows = [*emit.unfuse(rest, outer), emit.i64(full * width)]
+            RowTile(plan.stages, rows, lanes, last % width).run(is_output)
+
+
+def wants_split(plan: RowPlan, model: CpuModel) -> bool:
+    """Whether there are too few rows to keep the workers busy, and enough work to divide."""
+    if plan.work < 2 * MIN_PARALLEL_WORK or model.threads == 1:
+        return False
+    lanes = _lanes(plan, model)
+    if plan.along_rows or not plan.extents:
+        return plan.rows < model.threads
+    return product(plan.extents[:-1]) * -(-plan.extents[-1] // lanes) < model.threads
+
+
+def emit_split(plan: RowPlan, model: CpuModel) -> bool:
+    """Writes a plan of one reduction whose reduced axis is divided among the workers.
+
+    Returns:
+        Whether it could be written; if not, nothing has been.
+    """
+    row = plan.stages[0]
+    reducer = match_reducer(row.stage)
+    if len(plan.stages) != 1 or reducer is None:
+        return False
+    lanes = _lanes(plan, model)
+    loops = reduction_loops(row)
+    extent = group_extent(loops[0])
+    step = lanes if len(loops) == 1 else 1
+    length = -(-extent // (model.threads * step)) * step
+    parts = -(-extent // length)
+    if parts < 2:
+        return False
+    partial = emit.workspace([parts, plan.rows], reducer.dtype)
+    with emit.parallel(parts) as part:
+        if extent % length == 0:
+            _write_part(plan, reducer, partial, part, length, length, lanes)
+        else:
+            emit.when(
+                part < parts - 1,
+                lambda: _write_part(plan, reducer, partial, part, length, length, lanes),
+                lambda: _write_part(
+                    plan, reducer, partial, part, length, extent % length, lanes
+                ),
+            )
+    _combine_parts(plan, reducer, partial, parts)
+    return True
+
+
+def _write_part(
+    plan: RowPlan,
+    reducer: Reducer,
+    partial: tirx.Buffer,
+    part: tirx.Var,
+    stride: int,
+    length: int,
+    lanes: int,
+) -> None:
+    """Reduces iterations ``part * stride`` to ``+ length`` of every row."""
+    row = plan.stages[0]
+    width = 1 if plan.along_rows or not plan.extents else plan.extents[-1]
+    with emit.serial(plan.rows // width) as position:
+        rows = emit.unfuse(position, plan.extents if width == 1 else plan.extents[:-1])
+        rows = rows if width == 1 else [*rows, emit.i64(0)]
+        tile = RowTile(plan.stages, rows, lanes, width)
+        total = tile.partial(row, reducer, part * stride, length)
+        with emit.serial(width) as slot:
+            emit.store(partial, total[slot], [part, position * width + slot])
+
+
+def _combine_parts(plan: RowPlan, reducer: Reducer, partial: tirx.Buffer, parts: int) -> None:
+    row = plan.stages[0]
+    with emit.serial(plan.rows) as position:
+        total = emit.stack(1, reducer.dtype)
+        emit.store(total, partial[0, position], [0])
+        with emit.serial(parts - 1) as part:
+            emit.store(total, reducer.combine(total[0], partial[part + 1, position]), [0])
+        tile = RowTile(plan.stages, emit.unfuse(position, plan.extents), 1, 1)
+        tile.finish(replace(row, inner=()), reducer, total)
+
+
+def _lanes(plan: RowPlan, model: CpuModel) -> int:
+    widest = max(item.itemsize for row in plan.stages for item in _touched(row))
+    return model.lanes_of(max(widest, 4))
+
+
+def _touched(row: RowStage):  # noqa: ANN202 - accesses of any axes: only the types matter
+    return accesses(row.stage, ())
+
+
+def _tile_width(plan: RowPlan, model: CpuModel, lanes: int) -> int:
+    """Rows of a tile: as many as give every worker a tile and keep intermediates in L2."""
+    width = lanes * _TILE_VECTORS
+    kept = sum(
+        4 * group_extent(row.inner)
+        for row in plan.stages
+        if row.inner and not row.stage.is_reduction
+    )
+    others, last = product(plan.extents[:-1]), plan.extents[-1]
+    while width > lanes and (
+        kept * width > model.l2_bytes // 2 or others * (last // width) < model.threads
+    ):
+        width //= 2
+    return width

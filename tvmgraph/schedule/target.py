@@ -1,0 +1,216 @@
+"""Which processor is compiled for, and the few numbers about it that kernels are shaped by.
+
+:func:`make_target` gives TVM a target by name, :func:`cpu_model` the :class:`CpuModel` of the same
+name. Kernels take the model as an argument and read nothing else, so a module can be scheduled for
+a machine other than this one.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import tvm
+import tvm_ffi
+
+from tvmgraph.errors import TvmgraphError
+
+_CPU_DIR = Path("/sys/devices/system/cpu")
+_CGROUP_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
+_DEFAULT_CACHES = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
+_SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+#: Turns of a waiting worker's loop before it sleeps: about 5 ms. TVM's own default burns 50 ms of a
+#: core after every parallel region.
+_SPIN_COUNT = 20000
+
+
+@dataclass(frozen=True)
+class CpuModel:
+    """What a kernel needs to know about the processor.
+
+    Attributes:
+        vector_bytes: Width of a vector register.
+        registers: Number of vector registers.
+        l1_bytes: Data cache next to one core.
+        l2_bytes: Second-level cache of one core.
+        l3_bytes: Last-level cache, shared.
+        threads: Workers of a parallel region.
+        fma_per_cycle: Fused multiply-adds on full vectors one core starts per cycle.
+    """
+
+    vector_bytes: int
+    registers: int
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    threads: int
+    fma_per_cycle: int = 2
+
+    @property
+    def lanes(self) -> int:
+        """float32 elements of one vector."""
+        return self.lanes_of(4)
+
+    def lanes_of(self, itemsize: int) -> int:
+        """Elements of ``itemsize`` bytes that fit one vector."""
+        return max(1, self.vector_bytes // max(1, itemsize))
+
+    @property
+    def flops_per_cycle(self) -> int:
+        """Peak float32 operations per cycle of one core (a multiply-add counts two)."""
+        return 2 * self.lanes * self.fma_per_cycle
+
+
+@functools.cache
+def target_table() -> Mapping[str, Mapping[str, Any]]:
+    """The rows of ``configs/targets.toml`` by target name."""
+    table = importlib.resources.files("tvmgraph") / "configs" / "targets.toml"
+    return MappingProxyType(tomllib.loads(table.read_text()))
+
+
+def target_names() -> tuple[str, ...]:
+    """The names that :func:`make_target` accepts."""
+    return tuple(target_table())
+
+
+@functools.cache
+def host_features() -> frozenset[str]:
+    """LLVM's names of the instruction-set features this processor reports."""
+    query = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")
+    return frozenset(str(name) for name, on in dict(query()).items() if bool(on))
+
+
+@functools.cache
+def host_cpu() -> str:
+    """LLVM's name of this processor, such as ``znver4``."""
+    return str(tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUName")())
+
+
+@functools.cache
+def cache_sizes() -> tuple[int, int, int]:
+    """Bytes of the first, second and third level data cache seen by one core."""
+    sizes = dict(_DEFAULT_CACHES)
+    for index in sorted((_CPU_DIR / "cpu0" / "cache").glob("index*")):
+        level, kind, size = (_read(index / name) for name in ("level", "type", "size"))
+        match = re.fullmatch(r"(\d+)([KMG]?)", size)
+        if kind != "Instruction" and match and level.isdigit():
+            sizes[int(level)] = int(match[1]) * _SIZE_UNITS[match[2]]
+    return sizes[1], sizes[2], sizes[3]
+
+
+def thread_count(requested: int | None = None) -> int:
+    """Number of workers: the argument, else ``TVM_NUM_THREADS``, else the usable physical cores.
+
+    Args:
+        requested: A positive number, or None.
+
+    Raises:
+        TvmgraphError: The number is not positive.
+    """
+    if requested is None:
+        text = os.environ.get("TVM_NUM_THREADS", "")
+        requested = int(text) if text.isdigit() else _physical_cores()
+    if requested < 1:
+        raise TvmgraphError("the number of threads must be positive", got=str(requested))
+    return requested
+
+
+def configure_threads(count: int | None = None) -> int:
+    """Sets up TVM's thread pool and returns its number of workers.
+
+    TVM reads these variables when a thread runs its first parallel region, so this must come
+    before any kernel is called. Workers are not bound to cores, because binding also pins the
+    calling thread and whatever pools other libraries create from it.
+    """
+    threads = thread_count(count)
+    os.environ["TVM_NUM_THREADS"] = str(threads)
+    os.environ["TVM_BIND_THREADS"] = "0"
+    os.environ.setdefault("TVM_THREAD_POOL_SPIN_COUNT", str(_SPIN_COUNT))
+    return threads
+
+
+def make_target(name: str = "host") -> tvm.target.Target:
+    """The TVM target called ``name`` in ``configs/targets.toml``.
+
+    ``host`` lists every feature of this processor explicitly: on virtual machines with a masked
+    processor id LLVM's name alone loses some of them.
+
+    Raises:
+        TvmgraphError: There is no such target.
+    """
+    row = _row(name)
+    fields: dict[str, Any] = {"kind": row["kind"]}
+    if row.get("mcpu") == "host":
+        fields["mcpu"] = host_cpu()
+        # LLVM would split wide vectors on processors that clock down for them.
+        narrow = ["-prefer-256-bit"] if "avx512f" in host_features() else []
+        fields["mattr"] = [f"+{feature}" for feature in sorted(host_features())] + narrow
+    else:
+        fields |= {key: row[key] for key in ("mcpu", "mattr", "mtriple") if key in row}
+    return tvm.target.Target(fields)
+
+
+def cpu_model(name: str = "host", threads: int | None = None) -> CpuModel:
+    """The :class:`CpuModel` of target ``name`` with ``threads`` workers.
+
+    Raises:
+        TvmgraphError: There is no such target.
+    """
+    row = _row(name)
+    if row.get("mcpu") == "host":
+        return _host_model(thread_count(threads))
+    keys = ("vector_bytes", "registers", "fma_per_cycle", "l1_bytes", "l2_bytes", "l3_bytes")
+    return CpuModel(threads=thread_count(threads), **{key: row[key] for key in keys})
+
+
+def _host_model(threads: int) -> CpuModel:
+    features = host_features()
+    wide, avx = "avx512f" in features, "avx2" in features
+    arm = "neon" in features
+    l1, l2, l3 = cache_sizes()
+    # AMD's cores up to Zen 4 execute a 512-bit instruction as two halves.
+    halved = wide and host_cpu().startswith("znver4")
+    return CpuModel(
+        vector_bytes=64 if wide else 32 if avx else 16,
+        registers=32 if wide or arm else 16,
+        l1_bytes=l1,
+        l2_bytes=l2,
+        l3_bytes=l3,
+        threads=threads,
+        fma_per_cycle=1 if halved or not (wide or avx or arm) else 2,
+    )
+
+
+def _row(name: str) -> Mapping[str, Any]:
+    if name not in target_table():
+        known = ", ".join(target_names())
+        raise TvmgraphError(f"unknown target {name!r}", fix=f"use one of {known}")
+    return target_table()[name]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _physical_cores() -> int:
+    """Cores this process may use: hyperthreads counted once, a container's quota respected."""
+    usable = (
+        os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    )
+    siblings = {_read(_CPU_DIR / f"cpu{cpu}" / "topology/thread_siblings_list") for cpu in usable}
+    cores = len(siblings) if "" not in siblings else len(usable)
+    quota, _, period = _read(_CGROUP_CPU_MAX).partition(" ")
+    if quota.isdigit() and period.isdigit():
+        cores = min(cores, -(-int(quota) // int(period)))
+    return max(1, cores)
