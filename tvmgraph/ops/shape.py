@@ -1,8 +1,9 @@
-"""Shape movement."""
+"""Shape movement: reshape, axes of size one, broadcast."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,57 +11,119 @@ import numpy as np
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ShapeError
+from tvmgraph.core.types import Dim, Shape, TensorType
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+from tvmgraph.ops._arguments import as_int, bad, describe, int_tuple, named, wrap_axes, wrap_axis
 from tvmgraph.ops._shared import sum_to
 
-__all__ = ["broadcast_to", "reshape"]
+__all__ = [
+    "broadcast_to", "expand", "expand_as", "expand_dims", "flatten", "ravel", "reshape",
+    "squeeze", "unsqueeze", "view_as",
+]  # fmt: skip
 
 
-def _infer_reshape(input: TensorType, *, shape: tuple[int, ...]) -> TensorType:
-    unknown = [i for i, d in enumerate(shape) if d == -1]
-    size = input.size
-    rest = math.prod(d for d in shape if d != -1)
-    if len(unknown) > 1:
-        raise ShapeError(f"shape {list(shape)} has more than one -1")
-    if unknown and rest and size % rest == 0:
-        shape = tuple(size // rest if d == -1 else d for d in shape)
-    if any(d < 0 for d in shape) or math.prod(shape) != size:
+def shape_text(shape: Any) -> str:
+    """Formats a shape for messages."""
+    return f"[{','.join(map(str, shape))}]"
+
+
+def zeros_of(R: Any, shape: Any, dtype: str, value: Any = 0) -> Any:
+    """Lowers a constant; also how rows return empty tensors, which some Relax operators reject."""
+    return R.op.full(R.shape(shape), R.const(value, dtype), dtype)
+
+
+def has_no_elements(shape: Any) -> bool:
+    """Whether a shape is known to hold no element."""
+    return any(d == 0 for d in shape if not isinstance(d, Dim))
+
+
+# ---- reshape ------------------------------------------------------------------------------------
+
+
+def resolve_shape(old: Shape, new: Shape) -> Shape:
+    """Returns ``new`` with its -1 computed from ``old``.
+
+    Raises:
+        ShapeError: if the number of elements differs.
+    """
+    if any(d < -1 for d in new if not isinstance(d, Dim)) or new.count(-1) > 1:
+        raise ShapeError(f"shape {shape_text(new)} has a negative size or more than one -1")
+    missing = Counter(d for d in old if isinstance(d, Dim))
+    missing.subtract(d for d in new if isinstance(d, Dim))
+    size = math.prod(d for d in old if not isinstance(d, Dim))
+    rest = math.prod(d for d in new if not isinstance(d, Dim) and d != -1)
+    left = list(missing.elements())
+    unknown: int | Dim | None = None
+    if not left and rest and size % rest == 0:
+        unknown = size // rest
+    elif len(left) == 1 and size == rest:
+        unknown = left[0]
+    fits = unknown is not None if -1 in new else not left and size == rest
+    if not fits or any(n < 0 for n in missing.values()):
+        count = "x".join([str(size), *map(str, (d for d in old if isinstance(d, Dim)))])
         raise ShapeError(
-            f"{size} elements do not fit shape {list(shape)}",
+            f"{count} elements do not fit shape {shape_text(new)}",
             fix="make the product of the new shape equal to the number of elements",
         )
-    return input.with_shape(shape)
+    return tuple(unknown if d == -1 and unknown is not None else d for d in new)
 
 
-def _lower_reshape(R: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
-    return R.op.reshape(x, R.shape(_infer_reshape(R.type(x), shape=shape).shape))
+def _infer_reshape(input: TensorType, *, shape: Shape) -> TensorType:
+    return input.with_shape(resolve_shape(input.shape, shape))
+
+
+def _lower_reshape(R: Any, x: Any, *, shape: Shape) -> Any:
+    t = _infer_reshape(R.type(x), shape=shape)
+    if has_no_elements(t.shape):  # Relax reads a 0 as "keep the size"
+        return zeros_of(R, t.shape, t.dtype.name)
+    return R.op.reshape(x, R.shape(t.shape))
+
+
+def _onnx_reshape(O: Any, x: Any, *, shape: Shape) -> Any:
+    sizes = np.array([-1 if isinstance(d, Dim) else d for d in shape], np.int64)
+    return O.Reshape(x, sizes, allowzero=None if -1 in sizes else 1)
 
 
 @primitive(
     infer=_infer_reshape,
     eager=lambda x, *, shape: np.reshape(x, shape),
     lower=_lower_reshape,
-    vjp=lambda g, y, x, *, shape: (F.reshape(g, x.shape),),
-    onnx=lambda O, x, *, shape: O.Reshape(x, np.array(shape, np.int64), allowzero=1)
-    if -1 not in shape
-    else O.Reshape(x, np.array(shape, np.int64)),
+    vjp=lambda g, y, x, *, shape: (F.reshape(g, x.type.shape),),
+    onnx=_onnx_reshape,
     samples=[
         sample((3, 4), shape=(2, 6)),
         sample((2, 3, 4), shape=(-1, 4)),
         sample((1,), shape=()),
         sample((), shape=(1, 1)),
         sample((0, 3), shape=(3, 0), grad=False),
+        sample((2, 0), shape=(0,), dtype="int32"),
+        sample((6,), shape=(3, 2), dtype="bool"),
         sample((3, 4), shape=(5, -1), raises=ShapeError),
         sample((3, 4), shape=(3, 5), raises=ShapeError),
+        sample((3, 4), shape=(-1, -1), raises=ShapeError),
     ],
 )
-def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+@named("reshape")
+def _reshape(input: Tensor, shape: Any) -> Tensor:
     r"""Gives the elements, in row-major order, another shape.
 
     Args:
         input: Tensor of any shape.
         shape: The new shape; one entry may be -1 and is computed.
+
+    Returns:
+        Tensor of shape ``shape``.
+    """
+    ...
+
+
+def reshape(input: Tensor, shape: Any) -> Tensor:
+    r"""Gives the elements, in row-major order, another shape.
+
+    Args:
+        input: Tensor of any shape.
+        shape: The new shape as ints, 0-d tensors or an integer tensor; one entry may be -1 and is
+            computed.
 
     Returns:
         Tensor of shape ``shape``.
@@ -71,45 +134,282 @@ def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     Example:
         >>> ops.reshape(Tensor([[1, 2], [3, 4]]), (4,))
     """
+    return _reshape(input, int_tuple(shape, "reshape"))
+
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """Gives ``input`` the shape of ``other``.
+
+    Args:
+        input: Tensor of any shape.
+        other: Tensor with as many elements.
+
+    Returns:
+        Tensor of ``other``'s shape and ``input``'s dtype.
+
+    Example:
+        >>> ops.view_as(Tensor([1, 2, 3, 4]), Tensor([[0, 0], [0, 0]]))
+    """
+    return _reshape(input, other.type.shape)
+
+
+def ravel(input: Tensor) -> Tensor:
+    """Flattens all axes into one, in row-major order.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        Tensor with one axis.
+
+    Example:
+        >>> ops.ravel(Tensor([[1, 2], [3, 4]]))
+    """
+    return _reshape(input, (-1,)) if input.type.shape.count(0) == 0 else _reshape(input, (0,))
+
+
+def flatten(
+    input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int = -1
+) -> Tensor:
+    """Merges the axes ``start_dim`` to ``end_dim`` into one.
+
+    Args:
+        input: Tensor of any shape; one with fewer than two axes gives one axis.
+        order: ``"C"`` for row-major, ``"F"`` to reverse the axes first.
+        start_dim: First axis to merge.
+        end_dim: Last axis to merge.
+
+    Returns:
+        Tensor of shape :math:`(d_0, ..., d_{start} \\cdots d_{end}, ..., d_n)`.
+
+    Raises:
+        ArgumentError: if ``order`` is unknown or ``start_dim`` lies behind ``end_dim``.
+        OutOfRangeError: if an axis does not exist.
+
+    Example:
+        >>> ops.flatten(Tensor([[[1, 2], [3, 4]]]))
+    """
+    got = describe(input=input, order=order, start_dim=start_dim, end_dim=end_dim)
+    if order not in ("C", "F"):
+        raise bad(ArgumentError, "order must be 'C' or 'F'", "flatten", got)
+    if order == "F" and input.ndim > 1:
+        input = F.transpose(input, tuple(reversed(range(input.ndim))))
+    ndim = input.ndim
+    if ndim < 2 and start_dim in (0, 1, -1) and end_dim in (0, -1):
+        return ravel(input)
+    first, last = (as_int(d, "flatten", "dim") for d in (start_dim, end_dim))
+    if not (-ndim <= first < ndim and -ndim <= last < ndim):
+        raise bad(OutOfRangeError, f"dims must be in [{-ndim}, {ndim})", "flatten", got)
+    first, last = first % ndim, last % ndim
+    if first > last:
+        raise bad(ArgumentError, "start_dim lies behind end_dim", "flatten", got)
+    if first == last:
+        return input
+    shape = input.type.shape
+    merged = shape[first : last + 1]
+    size: Any = -1 if any(isinstance(d, Dim) for d in merged) else math.prod(merged)  # pyright: ignore
+    return _reshape(input, (*shape[:first], size, *shape[last + 1 :]))
+
+
+# ---- axes of size one ---------------------------------------------------------------------------
+
+
+def _infer_expand_dims(input: TensorType, *, axis: int) -> TensorType:
+    axis = rules.normalize_axis(axis, input.ndim + 1)
+    return input.with_shape((*input.shape[:axis], 1, *input.shape[axis:]))
+
+
+@primitive(
+    infer=_infer_expand_dims,
+    eager=lambda x, *, axis: np.expand_dims(x, axis),
+    lower=lambda R, x, *, axis: R.op.expand_dims(x, axis),
+    vjp=lambda g, y, x, *, axis: (F.squeeze(g, axis),),
+    onnx=lambda O, x, *, axis: O.Unsqueeze(x, np.array([axis])),
+    samples=[
+        sample((3, 4), axis=1),
+        sample((3, 4), axis=2),
+        sample((), axis=0),
+        sample((0, 2), axis=0, grad=False),
+        sample((2,), axis=3, raises=OutOfRangeError),
+    ],
+)
+@named("expand_dims")
+def _expand_dims(input: Tensor, axis: int) -> Tensor:
+    """Inserts an axis of size 1 at ``axis``.
+
+    Args:
+        input: Tensor of any shape.
+        axis: Position of the new axis in the result.
+
+    Returns:
+        Tensor with one more axis.
+    """
     ...
 
 
-def _infer_broadcast(input: TensorType, *, shape: tuple[int, ...]) -> TensorType:
-    if len(shape) < input.ndim:
-        raise ShapeError(f"shape {list(shape)} has fewer axes than the input")
-    lead = len(shape) - input.ndim
-    full = tuple(
-        input.shape[i - lead] if d == -1 and i >= lead else d for i, d in enumerate(shape)
-    )
+def expand_dims(input_x: Tensor, axis: int) -> Tensor:
+    """Inserts an axis of size 1.
+
+    Args:
+        input_x: Tensor with :math:`n` axes.
+        axis: Position of the new axis in the result, in :math:`[-n-1, n]`.
+
+    Returns:
+        Tensor of shape :math:`(..., d_{axis-1}, 1, d_{axis}, ...)`.
+
+    Raises:
+        OutOfRangeError: if ``axis`` lies outside its range.
+
+    Example:
+        >>> ops.expand_dims(Tensor([1, 2]), 0)
+    """
+    return _expand_dims(input_x, wrap_axis(axis, input_x.ndim + 1))
+
+
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """Inserts an axis of size 1 at ``dim``; another name of :func:`expand_dims`.
+
+    Args:
+        input: Tensor with :math:`n` axes.
+        dim: Position of the new axis in the result, in :math:`[-n-1, n]`.
+
+    Returns:
+        Tensor with one more axis.
+
+    Example:
+        >>> ops.unsqueeze(Tensor([1, 2]), -1)
+    """
+    return _expand_dims(input, wrap_axis(dim, input.ndim + 1))
+
+
+def _infer_squeeze(input: TensorType, *, axis: tuple[int, ...]) -> TensorType:
+    axes = rules.normalize_axes(axis, input.ndim) if axis and input.ndim else ()
+    for a in axes:
+        if input.shape[a] != 1:
+            raise ShapeError(
+                f"axis {a} has size {input.shape[a]}, only axes of size 1 can be removed"
+            )
+    return input.with_shape(d for i, d in enumerate(input.shape) if i not in axes)
+
+
+@primitive(
+    infer=_infer_squeeze,
+    eager=lambda x, *, axis: np.squeeze(x, axis),
+    lower=lambda R, x, *, axis: R.op.squeeze(x, list(axis)) if axis else x,
+    vjp=lambda g, y, x, *, axis: (F.reshape(g, x.type.shape),),
+    onnx=lambda O, x, *, axis: O.Squeeze(x, np.array(axis, np.int64)) if axis else O.Identity(x),
+    samples=[
+        sample((3, 1, 4, 1), axis=(1, 3)),
+        sample((1, 2), axis=(0,)),
+        sample((1,), axis=(0,)),
+        sample((2, 3), axis=()),
+        sample((), axis=()),
+        sample((1, 0), axis=(0,), grad=False),
+        sample((3, 4), axis=(0,), raises=ShapeError),
+    ],
+)
+@named("squeeze")
+def _squeeze(input: Tensor, axis: tuple[int, ...]) -> Tensor:
+    """Removes the axes ``axis``, which have size 1.
+
+    Args:
+        input: Tensor of any shape.
+        axis: Sorted non-negative axes.
+
+    Returns:
+        Tensor without those axes.
+    """
+    ...
+
+
+def squeeze(input: Tensor, axis: Any = None) -> Tensor:
+    """Removes axes of size 1.
+
+    Args:
+        input: Tensor of any shape.
+        axis: The axis or axes to remove; ``None`` removes all that have size 1.
+
+    Returns:
+        Tensor without those axes.
+
+    Raises:
+        ShapeError: if a named axis has another size.
+        OutOfRangeError: if an axis does not exist.
+
+    Example:
+        >>> ops.squeeze(Tensor([[[1], [2]]]))
+    """
+    shape = input.type.shape
+    if axis is None:
+        return _squeeze(input, tuple([i for i, d in enumerate(shape) if d == 1]))
+    axes = wrap_axes(int_tuple(axis, "squeeze", "axis"), len(shape))
+    return _squeeze(input, tuple(sorted(axes)))
+
+
+# ---- broadcast ----------------------------------------------------------------------------------
+
+
+def _infer_broadcast(input: TensorType, *, shape: Shape) -> TensorType:
+    full = _filled(input.shape, shape)
+    if len(full) < input.ndim:
+        raise ShapeError(f"shape {shape_text(shape)} has fewer axes than the input")
     if rules.broadcast_shapes(input.shape, full) != full:
-        raise ShapeError(f"[{','.join(map(str, input.shape))}] does not broadcast to {list(shape)}")
+        raise ShapeError(
+            f"{shape_text(input.shape)} does not broadcast to {shape_text(shape)}",
+            fix="every axis must have the new size, or size 1",
+        )
     return input.with_shape(full)
 
 
-def _eager_broadcast(x: np.ndarray, *, shape: tuple[int, ...]) -> np.ndarray:
-    lead = len(shape) - x.ndim
-    return np.broadcast_to(x, [x.shape[i - lead] if d == -1 else d for i, d in enumerate(shape)])
+def _filled(old: Shape, shape: Shape) -> Shape:
+    """Replaces -1 by the size the axis has."""
+    lead = len(shape) - len(old)
+    return tuple(old[i - lead] if d == -1 and i >= lead else d for i, d in enumerate(shape))
 
 
-def _lower_broadcast(R: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
-    return R.op.broadcast_to(x, R.shape(_infer_broadcast(R.type(x), shape=shape).shape))
+def _lower_broadcast(R: Any, x: Any, *, shape: Shape) -> Any:
+    t = _infer_broadcast(R.type(x), shape=shape)
+    if has_no_elements(t.shape):
+        return zeros_of(R, t.shape, t.dtype.name)
+    return R.op.broadcast_to(x, R.shape(t.shape))
+
+
+def _onnx_broadcast(O: Any, x: Any, *, shape: Shape) -> Any:
+    return O.Expand(x, np.array([1 if d == -1 or isinstance(d, Dim) else d for d in shape], "int64"))
 
 
 @primitive(
     infer=_infer_broadcast,
-    eager=_eager_broadcast,
+    eager=lambda x, *, shape: np.broadcast_to(x, _filled(x.shape, shape)),
     lower=_lower_broadcast,
     vjp=lambda g, y, x, *, shape: (sum_to(g, x),),
-    onnx=lambda O, x, *, shape: O.Expand(x, np.array([1 if d == -1 else d for d in shape])),
+    onnx=_onnx_broadcast,
     samples=[
         sample((3, 1), shape=(2, 3, 4)),
         sample((3, 1), shape=(-1, 5)),
         sample((), shape=(2, 2)),
+        sample((), shape=()),
         sample((1, 2), shape=(0, 2), grad=False),
+        sample((1, 3), shape=(4, 3), dtype="bool"),
         sample((3,), shape=(4,), raises=ShapeError),
+        sample((3, 1), shape=(3,), raises=ShapeError),
     ],
 )
-def broadcast_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+@named("broadcast_to")
+def _broadcast_to(input: Tensor, shape: Any) -> Tensor:
+    """Repeats axes of size 1 (and leading ones) to reach ``shape``.
+
+    Args:
+        input: Tensor whose shape broadcasts to ``shape``.
+        shape: The new shape; -1 keeps the size of an existing axis.
+
+    Returns:
+        Tensor of shape ``shape``.
+    """
+    ...
+
+
+def broadcast_to(input: Tensor, shape: Any) -> Tensor:
     r"""Repeats axes of size 1 (and leading ones) to reach ``shape``.
 
     Args:
@@ -125,4 +425,38 @@ def broadcast_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     Example:
         >>> ops.broadcast_to(Tensor([[1], [2]]), (2, 3))
     """
-    ...
+    return _broadcast_to(input, int_tuple(shape, "broadcast_to"))
+
+
+def expand(input_x: Tensor, size: Any) -> Tensor:
+    """Repeats axes of size 1 to reach ``size``; another name of :func:`broadcast_to`.
+
+    Args:
+        input_x: Tensor whose shape broadcasts to ``size``.
+        size: The new shape as ints or an integer tensor; -1 keeps a size.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.expand(Tensor([[1], [2]]), (2, 3))
+    """
+    return broadcast_to(input_x, size)
+
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """Repeats axes of size 1 to reach the shape of ``other``.
+
+    Args:
+        input: Tensor whose shape broadcasts to that of ``other``.
+        other: Tensor that gives the shape.
+
+    Returns:
+        Tensor of ``other``'s shape and ``input``'s dtype.
+
+    Example:
+        >>> ops.expand_as(Tensor([1, 2]), Tensor([[0, 0], [0, 0]]))
+    """
+    if not isinstance(other, Tensor):
+        raise bad(DTypeError, "other must be a Tensor", "expand_as", describe(other=other))
+    return _broadcast_to(input, other.type.shape)

@@ -1,0 +1,79 @@
+"""Helpers that bring arguments of public functions into the canonical form of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import Dim
+from tvmgraph.errors import DTypeError, TvmgraphError, user_source
+
+
+def named(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Gives a row the name of the public function that prepares its arguments.
+
+    Errors then name the function that the user called.
+    """
+
+    def rename(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__name__ = name
+        return function
+
+    return rename
+
+
+def bad(error: type[TvmgraphError], message: str, op: str, got: Any = "", fix: str = "") -> Any:
+    """Returns an error of a public function with all parts of its message."""
+    return error(message, op=f"ops.{op}", got=str(got), at=user_source(), fix=fix or None)
+
+
+def describe(**arguments: Any) -> str:
+    """Describes arguments for the ``got`` line of an error."""
+    parts = (
+        f"{k}={v.type if isinstance(v, Tensor) else repr(v)[:80]}" for k, v in arguments.items()
+    )
+    return ", ".join(parts)
+
+
+def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:
+    """Returns an int, a sequence of ints (or 0-d tensors) or an integer tensor as a tuple.
+
+    Raises:
+        DTypeError: if an entry is not an integer.
+    """
+    if value.__class__ is tuple and all([v.__class__ is int for v in value]):
+        return value
+    if isinstance(value, Tensor):
+        items = value.asnumpy().reshape(-1).tolist()
+    else:
+        items = value if isinstance(value, (tuple, list)) else (value,)
+    return tuple([v if isinstance(v, Dim) else as_int(v, op, name) for v in items])
+
+
+def as_int(value: Any, op: str, name: str) -> int:
+    """Returns an integer argument as a Python int.
+
+    Raises:
+        DTypeError: if it is not an integer.
+    """
+    if value.__class__ is int:
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise bad(
+            DTypeError, f"{name} must hold integers, not {type(value).__name__}", op,
+            f"{name}={value!r}"[:80],
+        )  # fmt: skip
+    return value.__index__()
+
+
+def wrap_axis(axis: Any, ndim: int) -> Any:
+    """Makes a negative axis non-negative; what is no valid axis is left to the row's rule."""
+    if axis.__class__ is int and -ndim <= axis < 0:
+        return axis + ndim
+    return axis
+
+
+def wrap_axes(axes: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
+    """Makes every negative axis of a tuple non-negative."""
+    return tuple([wrap_axis(a, ndim) for a in axes])

@@ -1,0 +1,3 @@
+"""Rows to come."""
+
+__all__: list[str] = []
