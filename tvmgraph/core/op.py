@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import GraphError, NotFoundError
 
@@ -205,8 +207,10 @@ def primitive(
             if value is None:
                 raise GraphError(f"operator {name!r}: column {column!r} needs a written reason")
         tensors, attrs, variadic, signature = _split_signature(function)
+        # infinities and NaN are results like any other, as in compiled code: no NumPy warnings
+        quiet = np.errstate(all="ignore")(eager)
         op = Op(
-            name, infer, eager, lower, vjp, onnx, samples, promote, tensors, attrs, variadic,
+            name, infer, quiet, lower, vjp, onnx, samples, promote, tensors, attrs, variadic,
             function.__module__, function.__doc__ or "", multi,
         )  # fmt: skip
         scope: dict[str, Any] = {"_apply": apply, "_op": op, "_no_attrs": {}}
