@@ -4,6 +4,8 @@ from tvmgraph.ops.activation import *  # noqa: F403
 from tvmgraph.ops.comparison import *  # noqa: F403
 from tvmgraph.ops.composite import *  # noqa: F403
 from tvmgraph.ops.conv import *  # noqa: F403
+from tvmgraph.ops.conv_functional import *  # noqa: F403
+from tvmgraph.ops.conv_weight import *  # noqa: F403
 from tvmgraph.ops.creation import *  # noqa: F403
 from tvmgraph.ops.creation_windows import *  # noqa: F403
 from tvmgraph.ops.elementwise import *  # noqa: F403
@@ -14,6 +16,7 @@ from tvmgraph.ops.linalg_decompose import *  # noqa: F403
 from tvmgraph.ops.linalg_products import *  # noqa: F403
 from tvmgraph.ops.loss import *  # noqa: F403
 from tvmgraph.ops.math import *  # noqa: F403
+from tvmgraph.ops.math_power import *  # noqa: F403
 from tvmgraph.ops.normalization import *  # noqa: F403
 from tvmgraph.ops.pooling import *  # noqa: F403
 from tvmgraph.ops.random import *  # noqa: F403

@@ -1,0 +1,229 @@
+"""Sliding windows: sizes, padding and NumPy views shared by convolution, pooling and unfold.
+
+Spatial attributes of rows are canonical: ``kernel``, ``stride`` and ``dilation`` have one int per
+spatial axis, ``padding`` one ``(before, after)`` pair per spatial axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import sample
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import Dim, Shape, TensorType
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
+
+Ints = tuple[int, ...]
+Pairs = tuple[tuple[int, int], ...]
+
+LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
+
+_CHUNK = 1 << 23  # elements of a column buffer that are laid out at a time
+
+
+def out_sizes(
+    spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Ints:
+    """Returns the number of window positions per spatial axis.
+
+    Raises:
+        ShapeError: if a window is larger than its padded axis, or an axis is symbolic.
+    """
+    result = []
+    for i, (size, k, s, (lo, hi), d) in enumerate(
+        zip(spatial, kernel, stride, padding, dilation, strict=True)
+    ):
+        if isinstance(size, Dim):
+            raise ShapeError(f"spatial axis {i} has the symbolic size {size}, but must be static")
+        reach = d * (k - 1) + 1
+        if size + lo + hi < reach:
+            raise ShapeError(
+                f"a window of {reach} does not fit spatial axis {i} of padded size {size + lo + hi}",
+                fix="use a smaller kernel_size or dilation, or more padding",
+            )
+        result.append((size + lo + hi - reach) // s + 1)
+    return tuple(result)
+
+
+def same_padding(spatial: Sequence[int], kernel: Ints, stride: Ints, dilation: Ints) -> Pairs:
+    """Returns the padding that gives ``ceil(size / stride)`` positions; the odd one goes after."""
+    result = []
+    for size, k, s, d in zip(spatial, kernel, stride, dilation, strict=True):
+        total = max((-(-size // s) - 1) * s + d * (k - 1) + 1 - size, 0)
+        result.append((total // 2, total - total // 2))
+    return tuple(result)
+
+
+def ceil_padding(
+    spatial: Sequence[int], kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Pairs:
+    """Extends the padding after each axis for a partial last window that starts inside the data."""
+    result = []
+    for size, k, s, (lo, hi), d in zip(spatial, kernel, stride, padding, dilation, strict=True):
+        reach = d * (k - 1) + 1
+        count = max(-(-(size + lo + hi - reach) // s), 0) + 1
+        if (count - 1) * s >= size + lo:
+            count -= 1
+        result.append((lo, max(hi, (count - 1) * s + reach - size - lo)))
+    return tuple(result)
+
+
+def spatial_of(x: Tensor, count: int, op: str) -> Ints:
+    """Returns the last ``count`` axes' sizes as ints, for functions that compute a padding."""
+    sizes = x.type.shape[-count:]
+    if x.ndim < count or any(isinstance(d, Dim) for d in sizes):
+        raise fail(
+            ShapeError, f"input must have {count} static spatial axes", op, f"input={x.type}"
+        )
+    return tuple(int(d) for d in sizes)  # pyright: ignore[reportArgumentType]
+
+
+def pad_array(x: np.ndarray, padding: Pairs, value: Any = 0) -> np.ndarray:
+    """Pads the spatial (last) axes; much cheaper than ``np.pad`` for small arrays."""
+    if not any(lo or hi for lo, hi in padding):
+        return x
+    lead = x.ndim - len(padding)
+    spatial = [n + lo + hi for n, (lo, hi) in zip(x.shape[lead:], padding)]
+    full = np.full((*x.shape[:lead], *spatial), value, x.dtype)
+    inner = tuple(slice(lo, lo + n) for n, (lo, _) in zip(x.shape[lead:], padding))
+    full[(..., *inner)] = x
+    return full
+
+
+def tap(position: Ints, out: Ints, stride: Ints, dilation: Ints) -> tuple[Any, ...]:
+    """Returns the index of what one kernel tap sees of a padded array, at all window positions."""
+    return (
+        ...,
+        *(
+            slice(p * d, p * d + (o - 1) * s + 1, s) if o else slice(0, 0)
+            for p, o, s, d in zip(position, out, stride, dilation)
+        ),
+    )
+
+
+def columns(
+    x: np.ndarray, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints, out: Ints
+) -> np.ndarray:
+    """Lays windows out as columns: ``[N, C, *spatial]`` to ``[N, C, *kernel, *out]``."""
+    xp = pad_array(x, padding)
+    if xp.shape[2:] == out and all(k == 1 for k in kernel):
+        return xp.reshape(*xp.shape[:2], *kernel, *out)
+    cols = np.empty((*x.shape[:2], *kernel, *out), x.dtype)
+    for position in np.ndindex(*kernel):
+        cols[(slice(None), slice(None), *position)] = xp[tap(position, out, stride, dilation)]
+    return cols
+
+
+def scatter_columns(
+    cols: np.ndarray, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> np.ndarray:
+    """The transpose of :func:`columns`: sums ``[N, C, *kernel, *out]`` into ``[N, C, *spatial]``."""
+    nd = len(kernel)
+    out = cols.shape[2 + nd :]
+    # windows may stop short of the padded end, or (output padding) reach beyond it
+    full_shape = [
+        max(n + lo + hi, (o - 1) * s + d * (k - 1) + 1)
+        for n, (lo, hi), o, s, d, k in zip(spatial, padding, out, stride, dilation, kernel)
+    ]
+    full = np.zeros((*cols.shape[:2], *full_shape), cols.dtype)
+    for position in np.ndindex(*kernel):
+        full[tap(position, out, stride, dilation)] += cols[(slice(None), slice(None), *position)]
+    return full[(..., *(slice(lo, lo + n) for n, (lo, _) in zip(spatial, padding)))]
+
+
+def flat_padding(padding: Pairs) -> list[int]:
+    """Returns all paddings before, then all after: the order of TVM and ONNX."""
+    return [lo for lo, _ in padding] + [hi for _, hi in padding]
+
+
+def batches(count: int, per_item: int) -> list[slice]:
+    """Splits a batch so that the column buffer stays small."""
+    step = max(1, _CHUNK // max(per_item, 1))
+    return [slice(i, i + step) for i in range(0, count, step)]
+
+
+def widen(x: np.ndarray) -> np.ndarray:
+    """Returns half precision as float32, everything else unchanged."""
+    return x.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else x
+
+
+# ---- arguments of public functions ------------------------------------------------------------
+
+
+def fail(
+    kind: type[TvmgraphError], message: str, op: str, got: str, fix: str | None = None
+) -> TvmgraphError:
+    """Builds the error of a public function with all four parts of the message."""
+    return kind(message, op=f"ops.{op}", got=got, at=user_source(), fix=fix)
+
+
+def ints(value: Any, count: int, name: str, op: str, minimum: int = 1) -> Ints:
+    """Returns an int or a sequence of ``count`` ints as a tuple, or raises a complete error."""
+    try:
+        return rules.positive_ints(value, count, name, minimum)
+    except TvmgraphError as e:
+        raise e.locate(f"ops.{op}", f"{name}={value!r}", user_source()) from None
+
+
+def padding_pairs(value: Any, count: int, op: str) -> Pairs:
+    """Returns a padding as pairs: an int, one int per axis, or two (before, after) per axis."""
+    if isinstance(value, (tuple, list)) and len(value) == 2 * count:
+        flat = ints(value, 2 * count, "padding", op, 0)
+        return tuple((flat[2 * i], flat[2 * i + 1]) for i in range(count))
+    return tuple((p, p) for p in ints(value, count, "padding", op, 0))
+
+
+def resolve_padding(
+    pad_mode: Any, padding: Any, x: Tensor, kernel: Ints, stride: Ints, dilation: Ints, op: str
+) -> Pairs:
+    """Turns MindSpore's ``pad_mode`` and ``padding`` into pairs.
+
+    Args:
+        pad_mode: ``"valid"`` (none), ``"same"`` (``ceil(size / stride)`` positions) or ``"pad"``.
+        padding: For ``"pad"``: see :func:`padding_pairs`; otherwise it must be 0.
+        x: The input; its last axes are the spatial ones.
+        kernel: Window sizes.
+        stride: Steps.
+        dilation: Gaps between window elements.
+        op: Name for error messages.
+
+    Raises:
+        ArgumentError: if the mode is unknown, or a padding is given to another mode than ``"pad"``.
+    """
+    mode = pad_mode.lower() if isinstance(pad_mode, str) else pad_mode
+    if mode not in ("valid", "same", "pad"):
+        raise fail(
+            ArgumentError if isinstance(pad_mode, str) else DTypeError,
+            "pad_mode must be 'same', 'valid' or 'pad'", op, f"pad_mode={pad_mode!r}",
+        )  # fmt: skip
+    pairs = padding_pairs(padding, len(kernel), op)
+    if mode == "pad":
+        return pairs
+    if any(lo or hi for lo, hi in pairs):
+        raise fail(
+            ArgumentError, f"padding must be 0 when pad_mode is {mode!r}", op,
+            f"padding={padding!r}", "pass pad_mode='pad'",
+        )  # fmt: skip
+    if mode == "valid":
+        return pairs
+    return same_padding(spatial_of(x, len(kernel), op), kernel, stride, dilation)
+
+
+# ---- inference --------------------------------------------------------------------------------
+
+
+def require_spatial(x: TensorType, count: int, name: str = "input") -> None:
+    """Raises :class:`ShapeError` unless ``x`` is ``[N, C]`` and ``count`` spatial axes."""
+    rules.require_ndim(x, count + 2, name)
+
+
+def conv_sample(*shapes: Any, stride: Ints, padding: Pairs, dilation: Ints | None = None,
+          groups: int = 1, **kwargs: Any) -> Any:  # fmt: skip
+    """Builds a sample of a convolution row, without dilation and groups by default."""
+    dilation = dilation or (1,) * len(stride)
+    return sample(*shapes, stride=stride, padding=padding, dilation=dilation, groups=groups, **kwargs)
