@@ -1,0 +1,81 @@
+"""MindSpore's ``mindspore.common.dtype``: the dtypes and their conversions."""
+
+from __future__ import annotations
+
+from tvmgraph.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype_of,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+
+half, single, double = float16, float32, float64
+byte, short, intc, intp = int8, int16, int32, int64
+ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
+
+_PYTHON = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
+
+
+def dtype_to_nptype(type_: DType) -> type:
+    """Returns the NumPy scalar class that stores a dtype.
+
+    Example:
+        >>> dtype_to_nptype(float32).__name__
+        'float32'
+    """
+    return dtype_of(type_).numpy.type
+
+
+def dtype_to_pytype(type_: DType) -> type:
+    """Returns the Python class of a dtype's elements.
+
+    Example:
+        >>> dtype_to_pytype(int8)
+        <class 'int'>
+    """
+    return _PYTHON[dtype_of(type_).kind]
+
+
+def pytype_to_dtype(obj: type) -> DType:
+    """Returns the dtype that a Python or NumPy class denotes.
+
+    Note:
+        ``float`` is float64 here, as in MindSpore; as a ``dtype=`` argument it is float32.
+
+    Example:
+        >>> pytype_to_dtype(int)
+        Int64
+    """
+    return float64 if obj is float else dtype_of(obj)
+
+
+def type_size_in_bytes(dtype: DType) -> int:
+    """Returns the size of one element.
+
+    Example:
+        >>> type_size_in_bytes(float16)
+        2
+    """
+    return dtype_of(dtype).itemsize
+
+
+__all__ = [
+    "DType", "bfloat16", "bool_", "byte", "complex64", "complex128", "double", "dtype_of",
+    "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "half", "int8",
+    "int16", "int32", "int64", "intc", "intp", "pytype_to_dtype", "short", "single",
+    "type_size_in_bytes", "ubyte", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp",
+    "ushort",
+]  # fmt: skip

@@ -1,0 +1,5 @@
+"""MindSpore's ``mindspore.common.tensor``."""
+
+from tvmgraph.core.tensor import Tensor, tensor
+
+__all__ = ["Tensor", "tensor"]
