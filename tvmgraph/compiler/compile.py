@@ -102,7 +102,7 @@ def _build(graph: Graph, level: str, target: str) -> Executable:
 def _blame(graph: Graph, level: str, target: str, cause: Exception) -> CompileError:
     """Finds the node that TVM cannot compile by compiling the nodes one at a time."""
     for node in graph.nodes:
-        alone = _isolate(node)
+        alone = isolate(node)
         try:
             pipeline.build(lower(alone), pipeline.LEVELS[level], target)
         except Exception as e:
@@ -114,7 +114,7 @@ def _blame(graph: Graph, level: str, target: str, cause: Exception) -> CompileEr
     )  # fmt: skip
 
 
-def _isolate(node: object) -> Graph:
+def isolate(node: object) -> Graph:
     """Returns a graph that holds only ``node``."""
     from tvmgraph.graph import GraphBuilder, Node
 

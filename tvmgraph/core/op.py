@@ -213,7 +213,7 @@ def primitive(
             name, infer, quiet, lower, vjp, onnx, samples, promote, tensors, attrs, variadic,
             function.__module__, function.__doc__ or "", multi,
         )  # fmt: skip
-        scope: dict[str, Any] = {"_apply": apply, "_op": op, "_no_attrs": {}}
+        scope: dict[str, Any] = {"_apply": apply, "_op": op, "_no_attrs": {}, "__name__": __name__}
         exec(compile(_call_source(name, op, signature), function.__code__.co_filename, "exec"), scope)
         generated = scope[name]
         generated.__doc__ = function.__doc__

@@ -37,6 +37,14 @@ class Interpreter(Protocol):
         """Reserves random counter blocks; see :func:`tvmgraph.core.random.draw`."""
         ...
 
+    def enter_cell(self, cell: Any, scope: tuple[str, ...]) -> str:
+        """Notes that a Cell is called inside ``scope`` and returns its name there."""
+        ...
+
+    def before_attribute(self, cell: Any, name: str) -> None:
+        """Notes that an attribute of a Cell is about to be written."""
+        ...
+
     def snapshot(self, tensor: Tensor) -> Tensor:
         """Returns a tensor that keeps denoting what ``tensor`` denotes at this moment."""
         ...

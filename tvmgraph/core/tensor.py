@@ -391,8 +391,12 @@ def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:  # 
         array = np.asarray(array)
     t = _new(Tensor)
     t.array = array
-    t.type = tensor_type(array.shape, array.dtype) if type is None else type
     t._ffi = None
+    if type is None:
+        type = tensor_type(array.shape, array.dtype)  # noqa: A001
+        if state.interpreter is not None:  # host data that enters a graph is a constant
+            state.interpreter.created(t)
+    t.type = type
     return t
 
 

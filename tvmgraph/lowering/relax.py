@@ -46,8 +46,8 @@ def _lower_function(R: RelaxBuilder, name: str, graph: Graph) -> None:
             for node in graph.nodes:
                 _lower_node(R, node, values)
             outputs = [R.block.emit_output(values[v]) for v in graph.outputs]
-        # always a tuple, so that the caller need not ask how many outputs there are
-        R.block.emit_func_output(relax.Tuple(outputs))
+        # a single output comes bare: unpacking a tuple would cost more than a small kernel
+        R.block.emit_func_output(outputs[0] if len(outputs) == 1 else relax.Tuple(outputs))
 
 
 def _identifier(label: str) -> str:

@@ -67,6 +67,8 @@ class Executable:
             One tensor per output.
         """
         outputs = self.function(name)(*[a._ffi or to_ffi(a) for a in args])
+        if len(types) == 1:
+            return [from_ffi(outputs, types[0])]
         return [from_ffi(o, t) for o, t in zip(outputs, types)]
 
 

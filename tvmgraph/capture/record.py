@@ -1,0 +1,206 @@
+"""Runs a function once with traced tensors and returns the graph with all that surrounds it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.capture import tree
+from tvmgraph.capture.guards import Guards
+from tvmgraph.capture.recorder import Recorder
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import CaptureError, user_source
+from tvmgraph.graph import Graph, Value
+
+
+@dataclass(frozen=True)
+class AttributeRef:
+    """A Cell attribute whose tensor is read anew at every call, because calls replace it."""
+
+    cell: Any
+    name: str
+
+    def read(self) -> Any:
+        """Returns what the attribute holds now."""
+        return self.cell.__dict__.get(self.name)
+
+
+Holder = int | Tensor | AttributeRef | None
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A graph and how Python meets it.
+
+    Attributes:
+        graph: The graph; its params are the tensor arguments, then what was read by reference.
+        holders: For every graph parameter: an argument's number, a Tensor, an
+            :class:`AttributeRef`, or ``None`` for the random state.
+        result: Structure of the function's result (see :mod:`.tree`).
+        written: Tensors (or argument numbers) that receive the trailing outputs.
+        attributes: Cell attributes to set after a call: ``(cell, name, structure)``.
+        random_blocks: Random counter blocks that one call consumes.
+        guards: Conditions for using this capture again.
+    """
+
+    graph: Graph
+    holders: tuple[Holder, ...]
+    result: tree.Structure
+    written: tuple[int | Tensor, ...]
+    attributes: tuple[tuple[Any, str, tree.Structure], ...]
+    random_blocks: int
+    guards: Guards
+
+
+@contextmanager
+def _active(recorder: Recorder) -> Iterator[None]:
+    """Makes the recorder the interpreter of this thread and observes user frames."""
+    outer = (state.interpreter, state.tapes, state.scope, sys.getprofile())
+
+    def observe(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            recorder.guards.add_frame(frame)
+
+    state.interpreter, state.tapes, state.scope = recorder, (), ()
+    sys.setprofile(observe)
+    try:
+        yield
+    except BaseException:
+        recorder.roll_back()
+        raise
+    finally:
+        sys.setprofile(outer[3])
+        state.interpreter, state.tapes, state.scope = outer[:3]
+
+
+def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Returns the arguments as an ordered dict ``name -> value``, for labelling."""
+    try:
+        return inspect.signature(fn).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return {f"arg{i}": a for i, a in enumerate(args)} | kwargs
+
+
+def capture(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+    """Captures one call of ``fn``.
+
+    Args:
+        fn: The function or Cell.
+        args: Positional arguments; tensors inside nested tuples, lists and dicts become inputs.
+        kwargs: Keyword arguments.
+
+    Raises:
+        CaptureError: if the Python code needs the value of a tensor, or returns something that
+            is neither a tensor nor a constant.
+    """
+    recorder = Recorder(_graph_name(fn))
+    recorder.guards.add_function(fn)
+    labels = tree.labels(argument_labels(fn, args, kwargs))
+    leaves = tree.tensors((args, kwargs))
+    names = [labels.get(id(t), f"arg{i}") for i, t in enumerate(leaves)]
+    traced = [recorder.argument(t.type, n) for t, n in zip(leaves, tree.unique(names))]
+    traced_args, traced_kwargs = tree.replace((args, kwargs), iter(traced))
+    before = [t.value for t in traced]
+    with _active(recorder):
+        value = fn(*traced_args, **traced_kwargs)
+    return _finish(recorder, value, before)
+
+
+def record(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
+    """Records one call of a function or Cell and returns the graph.
+
+    Example:
+        >>> print(record(lambda x: x * 2, Tensor([1.0])))
+    """
+    return capture(fn, args, kwargs).graph
+
+
+def _graph_name(fn: Callable[..., Any]) -> str:
+    name = getattr(fn, "__name__", None) or type(fn).__name__
+    name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return name if name[:1].isalpha() else f"fn{name}"
+
+
+def _finish(recorder: Recorder, value: Any, before: list[Value]) -> Captured:
+    outputs: list[Value] = []
+
+    def leaf(x: Any) -> tree.Leaf:
+        return _result_leaf(recorder, x, before, outputs)
+
+    result = tree.describe(value, leaf)
+    attributes = _attribute_effects(recorder, leaf)
+    changed = [(i, t.value) for i, t in enumerate(recorder.arguments) if t.value is not before[i]]
+    writes: list[tuple[int | Tensor, Value]] = [*changed, *recorder.written()]
+    labels = {p.value: p.label for p in recorder.builder.params}
+    originals = {id(t): labels[v] for t, v in recorder.captured}
+    names = [
+        labels[before[w]] if isinstance(w, int) else originals[id(w)] for w, _ in writes
+    ]
+    graph = recorder.builder.build([*outputs, *(v for _, v in writes)], names)
+    recorder.guards.settle()
+    return Captured(
+        graph, _holders(recorder, before, attributes), result, tuple(w for w, _ in writes),
+        tuple((c, n, s) for c, n, s, _ in attributes), recorder.random_blocks, recorder.guards,
+    )  # fmt: skip
+
+
+def _holders(
+    recorder: Recorder, before: list[Value], attributes: list[_Effect]
+) -> tuple[Holder, ...]:
+    by_value: dict[Value, Holder] = {v: i for i, v in enumerate(before)}
+    replaced = {id(old): AttributeRef(cell, name) for cell, name, _, old in attributes}
+    by_value.update((v, replaced.get(id(t), t)) for t, v in recorder.captured)
+    return tuple(by_value.get(p.value) for p in recorder.builder.params)
+
+
+def _result_leaf(
+    recorder: Recorder, x: Any, before: list[Value], outputs: list[Value]
+) -> tree.Leaf:
+    """Describes one leaf of the result."""
+    if isinstance(x, Tensor):
+        value = recorder.value_of(x)
+        held = [t for t, v in recorder.captured if t is x]
+        if held:  # the caller gets the very tensor that was read
+            return tree.Leaf("object", x)
+        for i, argument in enumerate(recorder.arguments):
+            if argument is x:
+                return tree.Leaf("argument", i)
+        outputs.append(value)
+        return tree.Leaf("output", len(outputs) - 1)
+    if x is None or isinstance(x, (bool, int, float, complex, str, bytes, np.generic)):
+        return tree.Leaf("constant", x)
+    from tvmgraph.dtypes import DType
+
+    if isinstance(x, (DType, slice, range, type(...))):
+        return tree.Leaf("constant", x)
+    raise CaptureError(
+        f"a compiled function cannot return a {type(x).__name__}", op="jit", at=user_source(),
+        fix="return tensors, numbers, strings, None, or tuples, lists and dicts of them",
+    )  # fmt: skip
+
+
+_Effect = tuple[Any, str, tree.Structure, Any]
+
+
+def _attribute_effects(recorder: Recorder, leaf: Callable[[Any], tree.Leaf]) -> list[_Effect]:
+    """Describes Cell attributes that hold traced tensors now and must be set after every call.
+
+    Which tensor such an attribute held before is no guard: its elements are read at every call.
+    """
+    effects: list[_Effect] = []
+    for cell, name, before in recorder.attributes():
+        value = cell.__dict__.get(name)
+        if any(isinstance(t, TracedTensor) for t in tree.tensors(value)):
+            effects.append((cell, name, tree.describe(value, leaf), before))
+            recorder.restore(cell, name, before)  # the call itself will set it
+            if isinstance(before, Tensor):
+                recorder.guards.allow_any_tensor(cell, name)
+    return effects

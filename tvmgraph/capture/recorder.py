@@ -1,0 +1,174 @@
+"""The recorder: the interpreter that turns operator applications into graph nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.capture.guards import Guards
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.op import Op
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.random import STATE_TYPE
+from tvmgraph.core.state import scope_text
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import CaptureError, user_source
+from tvmgraph.graph import GraphBuilder, Role, Value
+
+
+class Recorder:
+    """Records operators on traced tensors.
+
+    Tensors that existed before the capture are read by reference: they become PARAMETER
+    parameters, so later changes of their elements are seen. Tensors built from host data during
+    the capture become constants (Parameters stay parameters).
+
+    Attributes:
+        builder: The graph under construction.
+        captured: Tensors read by reference, with the parameter's value.
+        guards: What the Python code read besides tensors.
+        random_blocks: Random counter blocks drawn so far.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.builder = GraphBuilder(name)
+        self.guards = Guards()
+        self.captured: list[tuple[Tensor, Value]] = []
+        self.arguments: list[TracedTensor] = []
+        self.random_state: Value | None = None
+        self.random_blocks = 0
+        self._current: dict[int, Value] = {}  # value denoted by a concrete tensor, by id
+        self._written: dict[int, Tensor] = {}
+        self._created: dict[int, Tensor] = {}  # keeps them alive, so ids stay unique
+        self._labels: set[str] = set()
+        self._journal: list[tuple[Any, str, Any]] = []
+        self._cells: list[Any] = []
+
+    # ---- Interpreter ------------------------------------------------------------------------
+
+    def run(
+        self,
+        op: Op,
+        args: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        types: tuple[TensorType, ...],
+    ) -> tuple[Tensor, ...]:
+        """Adds a node."""
+        inputs = [self.value_of(a) for a in args]
+        known = [a.type.is_static for a in args]
+        if all(known) and not all(t.is_static for t in types):
+            raise CaptureError(
+                "the shape of the result depends on values, so it cannot be part of a graph",
+                op=f"ops.{op.name}", got=", ".join(str(a.type) for a in args), at=user_source(),
+                fix="call it outside the compiled function",
+            )  # fmt: skip
+        outputs = self.builder.node(op, inputs, attrs, types, user_source(), scope_text())
+        return tuple([TracedTensor(self, v) for v in outputs])
+
+    def assign(self, target: Tensor, new: Tensor) -> None:
+        """Makes ``target`` denote ``new`` for the rest of the capture."""
+        value = self.value_of(new)
+        if isinstance(target, TracedTensor):
+            target.value = value
+            return
+        self.value_of(target)
+        self._current[id(target)] = value
+        self._written[id(target)] = target
+
+    def created(self, tensor: Tensor) -> None:
+        """Notes a tensor built from host data: a constant of the graph."""
+        self._created[id(tensor)] = tensor
+
+    def draw(self, blocks: int) -> tuple[Tensor, int]:
+        """Reserves random counter blocks after those drawn before."""
+        if self.random_state is None:
+            self.random_state = self.builder.param(STATE_TYPE, Role.STATE, "random_state")
+        delta = self.random_blocks
+        self.random_blocks += blocks
+        return TracedTensor(self, self.random_state), delta
+
+    def snapshot(self, tensor: Tensor) -> Tensor:
+        """Returns a traced tensor that keeps denoting the current value."""
+        return TracedTensor(self, self.value_of(tensor))
+
+    def enter_cell(self, cell: Any, scope: tuple[str, ...]) -> str:
+        """Notes that a Cell is called; returns its name in the tree."""
+        self.guards.add_cell(cell)
+        parent = self._cells[len(scope) - 1] if 0 < len(scope) <= len(self._cells) else None
+        self._cells[len(scope) :] = [cell]
+        for name, child in getattr(parent, "_cells", {}).items():
+            if child is cell:
+                return name
+        return type(cell).__name__
+
+    # ---- values -----------------------------------------------------------------------------
+
+    def argument(self, type: TensorType, label: str) -> TracedTensor:  # noqa: A002
+        """Adds an INPUT parameter and returns its tensor."""
+        self._labels.add(label)
+        t = TracedTensor(self, self.builder.param(type, Role.INPUT, label))
+        self.arguments.append(t)
+        return t
+
+    def value_of(self, tensor: Tensor) -> Value:
+        """Returns the graph value a tensor denotes now."""
+        if isinstance(tensor, TracedTensor):
+            if tensor.recorder is not self:
+                raise CaptureError(
+                    "a tensor of an earlier capture is used again", op="jit", at=user_source(),
+                    fix="do not keep tensors of a compiled function in globals or lists",
+                )  # fmt: skip
+            return tensor.value
+        found = self._current.get(id(tensor))
+        if found is None:
+            found = self._current[id(tensor)] = self._admit(tensor)
+        return found
+
+    def _admit(self, tensor: Tensor) -> Value:
+        if id(tensor) in self._created and not isinstance(tensor, Parameter):
+            return self.builder.const(tensor.array)
+        label = tensor.name if isinstance(tensor, Parameter) else "tensor"
+        value = self.builder.param(tensor.type, Role.PARAMETER, self._unique(label))
+        self.captured.append((tensor, value))
+        return value
+
+    def _unique(self, label: str) -> str:
+        unique, n = label, 1
+        while unique in self._labels:
+            unique, n = f"{label}_{n}", n + 1
+        self._labels.add(unique)
+        return unique
+
+    # ---- effects ----------------------------------------------------------------------------
+
+    def written(self) -> list[tuple[Tensor, Value]]:
+        """Returns captured tensors whose value changed, with the new value."""
+        held = {id(t) for t, _ in self.captured}
+        return [(t, self._current[i]) for i, t in self._written.items() if i in held]
+
+    def before_attribute(self, cell: Any, name: str) -> None:
+        """Notes what an attribute of a Cell held before it is written."""
+        self._journal.append((cell, name, cell.__dict__.get(name, _MISSING)))
+
+    def attributes(self) -> list[tuple[Any, str, Any]]:
+        """Returns the Cell attributes that were written, once each, with what they held before."""
+        first: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        for cell, name, before in self._journal:
+            first.setdefault((id(cell), name), (cell, name, before))
+        return list(first.values())
+
+    def roll_back(self) -> None:
+        """Restores every written Cell attribute after a failed capture."""
+        for cell, name, before in reversed(self._journal):
+            self.restore(cell, name, before)
+
+    @staticmethod
+    def restore(cell: Any, name: str, before: Any) -> None:
+        """Puts back what an attribute held."""
+        if before is _MISSING:
+            cell.__dict__.pop(name, None)
+        else:
+            cell.__dict__[name] = before
+
+
+_MISSING = object()

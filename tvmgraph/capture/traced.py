@@ -1,0 +1,105 @@
+"""TracedTensor: stands for a graph value while a function is captured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import CaptureError, user_source
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.recorder import Recorder
+    from tvmgraph.graph.ir import Value
+
+
+def _no_value(what: str, fix: str) -> NoReturn:
+    raise CaptureError(
+        f"{what} needs the value of a tensor, which is not known while a function is compiled",
+        op="jit", at=user_source(), fix=fix,
+    )  # fmt: skip
+
+
+_OUTSIDE = "do this outside the compiled function, or return the tensor and convert it there"
+
+
+class TracedTensor(Tensor):
+    """A tensor with a type but no elements.
+
+    Attributes:
+        value: The graph value it denotes now.
+        recorder: The capture it belongs to.
+    """
+
+    __slots__ = ("recorder", "value")
+
+    value: Value
+    recorder: Recorder
+
+    def __init__(self, recorder: Recorder, value: Value) -> None:
+        self.recorder = recorder
+        self.value = value
+        self.type: TensorType = value.type
+        self._ffi = None
+
+    @property
+    def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Raises: there are no elements yet."""
+        _no_value("this", _OUTSIDE)
+
+    @property
+    def token(self) -> object:
+        """Identity of the value it denotes now."""
+        return self.value
+
+    def snapshot(self) -> TracedTensor:
+        """Returns a tensor that keeps denoting the current value."""
+        return TracedTensor(self.recorder, self.value)
+
+    def __bool__(self) -> bool:
+        _no_value(
+            "a Python `if`, `while`, `and`, `or`, `not` or `assert`",
+            "choose with ops.where(condition, a, b), or decide outside the compiled function",
+        )
+
+    def __int__(self) -> int:
+        _no_value("int()", _OUTSIDE)
+
+    def __float__(self) -> float:
+        _no_value("float()", _OUTSIDE)
+
+    def __index__(self) -> int:
+        _no_value("using a tensor as a Python index", "index with the tensor itself: x[i]")
+
+    def item(self, *index: int) -> Any:
+        """Raises: there are no elements yet."""
+        _no_value("item()", _OUTSIDE)
+
+    def asnumpy(self) -> Any:
+        """Raises: there are no elements yet."""
+        _no_value("asnumpy()", _OUTSIDE)
+
+    numpy = asnumpy
+
+    def tolist(self) -> Any:
+        """Raises: there are no elements yet."""
+        _no_value("tolist()", _OUTSIDE)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        _no_value("a NumPy function", "use the operator from tvmgraph.ops instead")
+
+    def __contains__(self, value: Any) -> bool:
+        _no_value("`in`", "use (x == value).any()")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TracedTensor:
+        return self.snapshot()
+
+    __copy__ = snapshot
+
+    def __str__(self) -> str:
+        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<%{self.value.name}>)"
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return str(self)

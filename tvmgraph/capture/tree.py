@@ -1,0 +1,114 @@
+"""Nested tuples, lists and dicts: finding tensors, replacing them, describing results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tvmgraph.core.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One leaf of a result.
+
+    Attributes:
+        kind: ``"output"`` (graph output number), ``"argument"`` (tensor argument number),
+            ``"object"`` (a tensor that was read by reference) or ``"constant"``.
+        value: The number, tensor or constant.
+    """
+
+    kind: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A container of a result: how to build it, and its children."""
+
+    build: Callable[[list[Any]], Any]
+    children: tuple[Structure, ...]
+
+
+Structure = Leaf | Branch
+
+
+def tensors(value: Any) -> list[Tensor]:
+    """Returns the tensors of a structure in order."""
+    found: list[Tensor] = []
+    _walk(value, found)
+    return found
+
+
+def _walk(value: Any, found: list[Tensor]) -> None:
+    if isinstance(value, Tensor):
+        found.append(value)
+    elif isinstance(value, (tuple, list)):
+        for v in value:
+            _walk(v, found)
+    elif isinstance(value, dict):
+        for v in value.values():
+            _walk(v, found)
+
+
+def replace(value: Any, new: Iterator[Tensor]) -> Any:
+    """Returns the structure with its tensors replaced in order."""
+    if isinstance(value, Tensor):
+        return next(new)
+    if isinstance(value, (tuple, list)):
+        return _like(value, [replace(v, new) for v in value])
+    if isinstance(value, dict):
+        return type(value)((k, replace(v, new)) for k, v in value.items())
+    return value
+
+
+def _like(value: Any, items: list[Any]) -> Any:
+    if hasattr(value, "_fields"):  # a named tuple
+        return type(value)(*items)
+    return tuple(items) if isinstance(value, tuple) else list(items)
+
+
+def describe(value: Any, leaf: Callable[[Any], Leaf]) -> Structure:
+    """Describes a result so that :func:`rebuild` can make it again from new outputs."""
+    if isinstance(value, (tuple, list)) and not isinstance(value, Tensor):
+        children = tuple(describe(v, leaf) for v in value)
+        if hasattr(value, "_fields"):
+            kind = type(value)
+            return Branch(lambda items: kind(*items), children)
+        return Branch(tuple if isinstance(value, tuple) else list, children)
+    if isinstance(value, dict):
+        keys, kind = tuple(value), type(value)
+        children = tuple(describe(v, leaf) for v in value.values())
+        return Branch(lambda items: kind(zip(keys, items)), children)
+    return leaf(value)
+
+
+def rebuild(structure: Structure, outputs: list[Tensor], arguments: list[Tensor]) -> Any:
+    """Builds a result from graph outputs and tensor arguments."""
+    if isinstance(structure, Branch):
+        return structure.build([rebuild(c, outputs, arguments) for c in structure.children])
+    if structure.kind == "output":
+        return outputs[structure.value]
+    return arguments[structure.value] if structure.kind == "argument" else structure.value
+
+
+def labels(arguments: Mapping[str, Any]) -> dict[int, str]:
+    """Returns a name for every tensor argument, by ``id``."""
+    found: dict[int, str] = {}
+    for name, value in arguments.items():
+        inner = tensors(value)
+        for i, t in enumerate(inner):
+            found.setdefault(id(t), name if isinstance(value, Tensor) else f"{name}_{i}")
+    return found
+
+
+def unique(names: list[str]) -> list[str]:
+    """Makes names distinct by numbering repeats."""
+    result: list[str] = []
+    for name in names:
+        candidate, n = name, 1
+        while candidate in result:
+            candidate, n = f"{name}_{n}", n + 1
+        result.append(candidate)
+    return result

@@ -1,0 +1,289 @@
+"""JitConfig, the process context (``set_context``) and the registry of flags.
+
+A setting is looked up in this order: argument of ``@jit``, ``Cell.set_jit_config``,
+``set_context(jit_config=...)``, then the ``default`` preset of ``configs/jit.toml``.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import os
+import tomllib
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from tvmgraph.errors import ConfigError, DTypeError, user_source
+
+GRAPH_MODE = 0
+PYNATIVE_MODE = 1
+
+STRICT, COMPATIBLE, LAX = 0, 1, 2
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "jit_level": ("O0", "O1", "O2", "O3"),
+    "exec_mode": ("auto", "sink", "no_sink"),
+    "jit_syntax_level": ("STRICT", "LAX"),
+}
+
+
+@dataclass(frozen=True)
+class JitConfig:
+    """How a function is compiled and run.
+
+    Args:
+        jit_level: How hard to optimize: ``"O0"`` (one kernel per operator) to ``"O3"``; see the
+            table in the README.
+        exec_mode: ``"sink"`` runs the graph as one call, ``"no_sink"`` node by node with the
+            failing operator named, ``"auto"`` is ``"sink"`` on the CPU.
+        jit_syntax_level: ``"STRICT"`` turns everything that cannot be compiled into an error,
+            ``"LAX"`` may run parts in Python.
+        options: Backend options; ``target`` names a row of ``configs/targets.toml``.
+
+    Raises:
+        ConfigError: for an unknown key or value; the message lists the valid ones.
+
+    Example:
+        >>> JitConfig(jit_level="O1").jit_level
+        'O1'
+    """
+
+    jit_level: str = "O2"
+    exec_mode: str = "auto"
+    jit_syntax_level: str = "LAX"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __init__(
+        self,
+        jit_level: str = "",
+        exec_mode: str = "",
+        jit_syntax_level: str = "",
+        options: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        exec_mode = exec_mode or more.pop("exc_mode", "")  # MindSpore's own spelling
+        if more:
+            raise _unknown("JitConfig", next(iter(more)), [f.name for f in fields(self)])
+        given = {"jit_level": jit_level, "exec_mode": exec_mode, "jit_syntax_level": jit_syntax_level}
+        defaults = presets()["default"]
+        for name, value in given.items():
+            object.__setattr__(self, name, _choice(name, value or defaults[name]))
+        object.__setattr__(self, "options", _check_options(options or {}))
+
+    @classmethod
+    def preset(cls, name: str, path: str | os.PathLike[str] | None = None) -> JitConfig:
+        """Reads a named preset from ``configs/jit.toml``, or from the user's own file.
+
+        Raises:
+            ConfigError: if there is no such preset or it holds unknown keys.
+        """
+        table = presets() if path is None else tomllib.loads(Path(path).read_text())
+        if name not in table:
+            raise _unknown("JitConfig.preset", name, list(table))
+        return cls(**table[name])
+
+    @property
+    def jit_config_dict(self) -> dict[str, Any]:
+        """The settings as a dict."""
+        return {name: getattr(self, name) for name in CHOICES} | dict(self.options)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The part of a compiled function's key that comes from its configuration."""
+        return (self.jit_level, self.exec_mode, self.jit_syntax_level, tuple(self.options.items()))
+
+    @property
+    def target(self) -> str:
+        """Name of the compilation target."""
+        return self.options.get("target", "host")
+
+    def replace(self, **changes: Any) -> JitConfig:
+        """Returns a copy with some settings changed."""
+        return replace(self, **changes)
+
+
+_OPTIONS = ("target",)
+
+
+def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    for name in options:
+        if name not in _OPTIONS:
+            raise _unknown("JitConfig options", name, list(_OPTIONS))
+    return dict(options)
+
+
+@functools.cache
+def presets() -> Mapping[str, Mapping[str, Any]]:
+    """Returns the presets of ``configs/jit.toml`` by name."""
+    text = (importlib.resources.files("tvmgraph") / "configs" / "jit.toml").read_text()
+    return tomllib.loads(text)
+
+
+def _unknown(where: str, name: str, valid: list[str]) -> ConfigError:
+    return ConfigError(
+        f"unknown key {name!r}", op=where, at=user_source(),
+        fix=f"use one of {', '.join(valid)}",
+    )  # fmt: skip
+
+
+def _choice(name: str, value: Any) -> str:
+    if value not in CHOICES[name]:
+        raise ConfigError(
+            f"{name} cannot be {value!r}", op="JitConfig", at=user_source(),
+            fix=f"use one of {', '.join(CHOICES[name])}",
+        )  # fmt: skip
+    return value
+
+
+def as_jit_config(value: Any) -> JitConfig:
+    """Converts a JitConfig, preset name or dict.
+
+    Raises:
+        DTypeError: for anything else.
+    """
+    if isinstance(value, JitConfig):
+        return value
+    if isinstance(value, str):
+        return JitConfig.preset(value)
+    if isinstance(value, Mapping):
+        return JitConfig(**value)
+    raise DTypeError(
+        f"a JitConfig is needed, not {type(value).__name__}", op="jit_config", at=user_source()
+    )
+
+
+# ---- context ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Context:
+    """Process-wide settings; change them with :func:`set_context`."""
+
+    mode: int = PYNATIVE_MODE
+    device_target: str = "CPU"
+    device_id: int = 0
+    save_graphs: int = 0
+    save_graphs_path: str = "."
+    enable_graph_kernel: bool = False
+    graph_kernel_flags: str = ""
+    jit_config: Any = None
+    jit_syntax_level: int = LAX
+    max_call_depth: int = 1000
+    deterministic: str = "OFF"
+    thread_num: int = 0
+    runtime_num_threads: int = 0
+    pynative_synchronize: bool = True
+    debug_level: int = 0
+
+
+context = Context()
+
+_DEVICES = ("CPU", "GPU", "CUDA")
+_IGNORED = (
+    "ascend_config", "gpu_config", "print_file_path", "max_device_memory", "memory_optimize_level",
+    "variable_memory_max_size", "env_config_path", "reserve_class_name_in_scope", "check_bprop",
+    "enable_reduce_precision", "memory_offload", "op_timeout", "inter_op_parallel_num",
+    "auto_tune_mode", "enable_compile_cache", "compile_cache_path", "graph_memory_max_size",
+    "enable_profiling", "profiling_options", "mempool_block_size", "disable_format_transform",
+    "support_binary", "enable_mem_offload", "exec_order", "aoe_tune_mode", "aoe_config",
+)  # fmt: skip
+
+
+def _check_context(name: str, value: Any) -> Any:
+    """Validates one setting and returns the value to store."""
+
+    def fail(rule: str, kind: type[Exception] = ConfigError) -> Exception:
+        return kind(f"{name} {rule}, not {value!r}", op="set_context", at=user_source())  # pyright: ignore
+
+    if name == "mode":
+        if value not in (GRAPH_MODE, PYNATIVE_MODE) or isinstance(value, str):
+            raise fail("must be GRAPH_MODE (0) or PYNATIVE_MODE (1)")
+    elif name == "device_target":
+        if value not in _DEVICES:
+            raise fail(f"must be one of {', '.join(_DEVICES)}")
+        if value != "CPU":
+            raise fail("must be CPU: this release compiles for the CPU only")
+    elif name == "save_graphs":
+        value = {False: 0, True: 2}[value] if isinstance(value, bool) else value
+        if value not in (0, 1, 2, 3):
+            raise fail("must be False, True, 0, 1, 2 or 3")
+    elif name == "jit_config":
+        return as_jit_config(value)
+    elif name == "jit_syntax_level" and value not in (STRICT, COMPATIBLE, LAX):
+        raise fail("must be STRICT (0), COMPATIBLE (1) or LAX (2)")
+    elif name == "deterministic" and value not in ("ON", "OFF"):
+        raise fail("must be 'ON' or 'OFF'")
+    elif name in ("max_call_depth", "thread_num", "runtime_num_threads"):
+        if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+            raise fail("must be a positive int")
+    elif name in ("enable_graph_kernel", "pynative_synchronize") and not isinstance(value, bool):
+        raise fail("must be a bool", DTypeError)
+    elif name == "save_graphs_path":
+        return os.path.abspath(value)
+    return value
+
+
+def set_context(**settings: Any) -> None:
+    """Changes process-wide settings.
+
+    Args:
+        **settings: ``mode`` (``ms.GRAPH_MODE`` or ``ms.PYNATIVE_MODE``), ``device_target``,
+            ``device_id``, ``save_graphs``, ``save_graphs_path``, ``enable_graph_kernel``,
+            ``graph_kernel_flags``, ``jit_config``, ``jit_syntax_level``, ``max_call_depth``,
+            ``deterministic``, ``thread_num``. Settings of other MindSpore devices are accepted
+            with a warning and have no effect.
+
+    Raises:
+        ConfigError: for an unknown key or value; nothing is changed then.
+
+    Example:
+        >>> ms.set_context(mode=ms.GRAPH_MODE)
+    """
+    from tvmgraph.core.state import bump_epoch
+
+    names = [f.name for f in fields(Context)]
+    checked: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name in _IGNORED:
+            warnings.warn(f"set_context: {name} has no effect in tvmgraph", stacklevel=2)
+        elif name not in names:
+            raise _unknown("set_context", name, names)
+        else:
+            checked[name] = _check_context(name, value)
+    for name, value in checked.items():
+        setattr(context, name, value)
+    bump_epoch()
+
+
+def get_context(name: str) -> Any:
+    """Returns one setting.
+
+    Raises:
+        ConfigError: if there is no such setting.
+    """
+    names = [f.name for f in fields(Context)]
+    if name not in names:
+        raise _unknown("get_context", name, names)
+    return getattr(context, name)
+
+
+def reset_context() -> None:
+    """Puts every setting back to its default."""
+    for f in fields(Context):
+        setattr(context, f.name, f.default)
+
+
+def effective_jit_config(*candidates: JitConfig | None) -> JitConfig:
+    """Returns the first given configuration, else the context's, else the default preset."""
+    for c in (*candidates, context.jit_config):
+        if c is not None:
+            return c
+    return _default_config()
+
+
+@functools.cache
+def _default_config() -> JitConfig:
+    return JitConfig()

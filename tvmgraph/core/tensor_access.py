@@ -1,0 +1,183 @@
+"""Tensor methods that read and write by index, and the in-place ones that need their own code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor_overloads import TensorOverloads, aliases, is_int
+from tvmgraph.errors import ArgumentError, user_source
+
+
+class TensorAccess(TensorOverloads):
+    """Mixin of :class:`~tvmgraph.core.tensor.Tensor`."""
+
+    __slots__ = ()
+
+    def gather(self, *args: Any, **kwargs: Any) -> Any:
+        """``gather(input_indices, axis, batch_dims=0)`` takes slices
+        (:func:`tvmgraph.ops.gather`); ``gather(dim, index)`` takes elements
+        (:func:`tvmgraph.ops.gather_elements`).
+        """
+        if {"dim", "index"} & set(kwargs) or (args and is_int(args[0])):
+            return F.gather_elements(self, *args, **kwargs)
+        return F.gather(self, *args, **kwargs)
+
+    @aliases(dim="axis")
+    def index_select(self, axis: int, index: Any) -> Any:
+        """Takes slices along ``axis``; see :func:`tvmgraph.ops.index_select`."""
+        return F.index_select(self, axis, index)
+
+    def take(self, indices: Any = None, axis: Any = None, mode: str = "clip", *,
+             index: Any = None) -> Any:  # fmt: skip
+        """Takes elements of the flattened tensor, or slices along ``axis``.
+
+        Args:
+            indices: Integer tensor.
+            axis: Axis, or None for the flattened tensor.
+            mode: What happens to indices outside the axis: "clip", "wrap" or "raise".
+            index: With this spelling, :func:`tvmgraph.ops.take`.
+
+        Raises:
+            ArgumentError: if ``mode`` is none of the three.
+        """
+        if index is not None:
+            return F.take(self, index)
+        x, axis = (F.reshape(self, (-1,)), 0) if axis is None else (self, axis)
+        size = x.shape[axis]
+        if mode == "clip":
+            indices = F.clip(indices, 0, size - 1)
+        elif mode == "wrap":
+            indices = F.floor_mod(indices, size)
+        elif mode != "raise":
+            raise ArgumentError(
+                f"mode must be 'clip', 'wrap' or 'raise', not {mode!r}",
+                op="Tensor.take", at=user_source(),
+            )  # fmt: skip
+        return F.gather(x, indices, axis)
+
+    @aliases(dim="condition", axis="condition", index="y")
+    def select(self, condition: Any, y: Any) -> Any:
+        """``select(condition, y)`` is ``where(condition, self, y)``; ``select(dim, index)`` takes
+        one slice.
+        """
+        if is_int(condition):
+            axis = rules.normalize_axis(condition, self.ndim)
+            return F.getitem(self, (*(slice(None),) * axis, int(y)))
+        return F.where(condition, self, y)
+
+    def where(self, condition: Any, y: Any) -> Any:
+        """This tensor where ``condition`` holds, else ``y``; see :func:`tvmgraph.ops.where`."""
+        return F.where(condition, self, y)
+
+    def choose(self, choices: Any, mode: str = "clip") -> Any:
+        """Takes element i of ``choices[self[i]]``.
+
+        Args:
+            choices: Sequence of tensors or lists that broadcast with this tensor.
+            mode: What happens to indices outside the choices: "clip", "wrap" or "raise".
+        """
+        parts = [c if isinstance(c, TensorOverloads) else type(self)(c) for c in choices]
+        shape = rules.broadcast_shapes(self.shape, *[p.shape for p in parts])
+        table = F.reshape(F.stack([F.broadcast_to(p, shape) for p in parts]), (len(parts), -1))
+        which = F.reshape(F.broadcast_to(F.cast(self, dtypes.int64), shape), (-1,))
+        count = math.prod(shape)
+        if mode == "wrap":
+            which = F.floor_mod(which, len(parts))
+        elif mode == "clip":
+            which = F.clip(which, 0, len(parts) - 1)
+        picked = F.gather_elements(table, 0, F.reshape(which, (1, count)))
+        return F.reshape(picked, shape)
+
+    def scatter(self, *args: Any, **kwargs: Any) -> Any:
+        """Writes ``src`` at ``index`` along an axis: ``scatter(axis, index, src)``; see
+        :func:`tvmgraph.ops.scatter`.
+        """
+        return _scatter(self, *args, **kwargs)
+
+    def scatter_add(self, *args: Any, **kwargs: Any) -> Any:
+        """``scatter_add(indices, updates)`` adds to slices
+        (:func:`tvmgraph.ops.tensor_scatter_add`); ``scatter_add(dim, index, src)`` adds elements
+        (:func:`tvmgraph.ops.tensor_scatter_elements`).
+        """
+        if len(args) + len(kwargs) == 2:
+            return F.tensor_scatter_add(self, *args, **kwargs)
+        return _scatter(self, *args, reduce="add", **kwargs)
+
+    def index_add(self, *args: Any, **kwargs: Any) -> Any:
+        """Adds slices: ``index_add(indices, y, axis)`` or
+        ``index_add(dim, index, source, *, alpha=1)``.
+        """
+        if not ({"dim", "source"} & set(kwargs) or (args and is_int(args[0]))):
+            return _index_add_slices(self, *args, **kwargs)
+        return _index_add(self, *args, **kwargs)
+
+    def index_put(self, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
+        """Writes (or adds) ``values`` at ``(indices[0][i], indices[1][i], ...)``.
+
+        Args:
+            indices: Integer tensors, one per leading axis; they broadcast.
+            values: Tensor that broadcasts to the indexed part.
+            accumulate: Whether values are added instead of written.
+        """
+        if not accumulate:
+            return F.setitem(self, tuple(indices), values)
+        shape = rules.broadcast_shapes(*[i.shape for i in indices])
+        where = F.stack([F.broadcast_to(i, shape) for i in indices], -1)
+        values = F.broadcast_to(values, (*shape, *self.shape[len(indices) :]))
+        return F.tensor_scatter_add(self, where, values)
+
+    # ---- writing ----------------------------------------------------------------------------
+
+    def fill_diagonal(self, fill_value: Any, wrap: bool = False) -> Any:
+        """This tensor with ``fill_value`` where all indices are equal.
+
+        Args:
+            fill_value: Number to write.
+            wrap: Whether the diagonal of a tall matrix starts again below its end.
+        """
+        mask = np.zeros(self.shape, np.bool_)
+        np.fill_diagonal(mask, True, wrap)
+        return F.masked_fill(self, F.constant(mask), fill_value)
+
+    def index_copy(self, dim: int, index: Any, tensor: Any) -> Any:
+        """This tensor with the slices of ``tensor`` written at ``index`` along ``dim``."""
+        axis = rules.normalize_axis(dim, self.ndim, "dim")
+        return F.setitem(self, (*(slice(None),) * axis, index), tensor)
+
+
+@aliases(dim="axis", value="src")
+def _scatter(self: Any, axis: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:
+    if not isinstance(src, TensorOverloads):
+        src = F.full_like(index, src, dtype=self.dtype)
+    if reduce is None:
+        return F.scatter(self, axis, index, src)
+    if reduce not in ("add", "multiply"):
+        raise ArgumentError(
+            f"reduce must be 'add' or 'multiply', not {reduce!r}", op="Tensor.scatter",
+            at=user_source(),
+        )  # fmt: skip
+    how = "add" if reduce == "add" else "mul"
+    return F.tensor_scatter_elements(self, index, src, axis, how)
+
+
+def _index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    axis = rules.normalize_axis(dim, self.ndim, "dim")
+    source = source if alpha == 1 else source * alpha
+    moved = F.moveaxis(self, axis, 0)
+    where = F.expand_dims(index, -1)
+    added = F.tensor_scatter_add(moved, where, F.moveaxis(source, axis, 0))
+    return F.moveaxis(added, 0, axis)
+
+
+def _index_add_slices(
+    self: Any, indices: Any, y: Any, axis: int, use_lock: bool = True,
+    check_index_bound: bool = True,
+) -> Any:  # fmt: skip
+    return _index_add(self, axis, indices, y)

@@ -1,0 +1,396 @@
+"""Tensor methods whose arguments differ from the operator function's.
+
+MindSpore gives many methods two spellings (``axis``/``keepdims`` and ``dim``/``keepdim``); both
+are accepted. Every method is a composite of operator functions, so it works in every mode.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F
+from tvmgraph.errors import DTypeError, ShapeError, user_source
+
+Method = Callable[..., Any]
+
+
+def aliases(**names: str) -> Callable[[Method], Method]:
+    """Lets keyword ``alias`` stand for the parameter ``names[alias]``."""
+
+    def wrap(function: Method) -> Method:
+        @functools.wraps(function)
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            for alias in [k for k in kwargs if k in names]:
+                name = names[alias]
+                if name in kwargs:
+                    raise DTypeError(
+                        f"{alias!r} and {name!r} are the same argument",
+                        op=f"Tensor.{function.__name__}", at=user_source(), fix=f"pass {name} only",
+                    )  # fmt: skip
+                kwargs[name] = kwargs.pop(alias)
+            return function(self, *args, **kwargs)
+
+        return method
+
+    return wrap
+
+
+_reduction = aliases(dim="axis", keepdim="keepdims", keep_dims="keepdims")
+_axis = aliases(dim="axis")
+
+
+def sizes_of(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Accepts both ``f(2, 3)`` and ``f((2, 3))``."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        return tuple(sizes[0])
+    return sizes
+
+
+def is_int(value: Any) -> bool:
+    """Whether ``value`` is an integer that is neither a bool nor a tensor."""
+    return hasattr(value, "__index__") and not isinstance(value, (bool, TensorOverloads))
+
+
+class TensorOverloads:
+    """Mixin of :class:`~tvmgraph.core.tensor.Tensor`."""
+
+    __slots__ = ()
+
+    shape: tuple[int, ...]
+    ndim: int
+    size: int
+    dtype: dtypes.DType
+
+    # ---- reductions -------------------------------------------------------------------------
+
+    @_reduction
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False,
+            initial: Any = None) -> Any:  # fmt: skip
+        """Sums over ``axis``; see :func:`tvmgraph.ops.sum`. ``initial`` is added to the result."""
+        if isinstance(dtype, bool):  # sum(dim, keepdim)
+            dtype, keepdims = None, dtype
+        y = F.sum(self, axis, keepdims, dtype=dtype)
+        return y if initial is None else y + initial
+
+    @_reduction
+    def mean(self, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
+        """Averages over ``axis``; see :func:`tvmgraph.ops.mean`."""
+        return F.mean(self if dtype is None else F.cast(self, dtype), axis, keepdims)
+
+    @_reduction
+    def prod(self, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+        """Multiplies over ``axis``; see :func:`tvmgraph.ops.prod`."""
+        return F.prod(self, axis, keepdims, dtype)
+
+    @_reduction
+    def nansum(self, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
+        """Sums over ``axis`` with NaN as zero; see :func:`tvmgraph.ops.nansum`."""
+        return F.nansum(self, axis, keepdims, dtype=dtype)
+
+    @_reduction
+    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether all elements over ``axis`` are true; see :func:`tvmgraph.ops.all`."""
+        return F.all(self, axis, keepdims)
+
+    @_reduction
+    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether any element over ``axis`` is true; see :func:`tvmgraph.ops.any`."""
+        return F.any(self, axis, keepdims)
+
+    @_reduction
+    def count_nonzero(self, axis: Any = (), keepdims: bool = False, dtype: Any = None) -> Any:
+        """Counts non-zero elements; see :func:`tvmgraph.ops.count_nonzero`."""
+        return F.count_nonzero(self, axis, keepdims, dtypes.int32 if dtype is None else dtype)
+
+    @_reduction
+    def argmax(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Index of the largest element; see :func:`tvmgraph.ops.argmax`."""
+        return F.argmax(self, axis, keepdims)
+
+    @_reduction
+    def argmin(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Index of the smallest element; see :func:`tvmgraph.ops.argmin`."""
+        return F.argmin(self, axis, keepdims)
+
+    def _extreme(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``max(dim)`` gives values and indices, ``max()`` and ``max(axis=...)`` only values."""
+        with_indices = "dim" in kwargs or (bool(args) and not {"keepdims", "initial"} & set(kwargs))
+        axis, keepdims, initial, where, indices = _extreme_arguments(self, *args, **kwargs)
+        if (with_indices or indices) and axis is not None:
+            return getattr(F, name)(self, axis, keepdims, initial=initial, where=where)
+        return getattr(F, f"a{name}")(self, axis, keepdims, initial=initial, where=where)
+
+    def max(self, *args: Any, **kwargs: Any) -> Any:
+        """Largest element over an axis.
+
+        ``max()`` and ``max(axis=..., keepdims=False, *, initial=None, where=None)`` return the
+        values, ``max(dim, keepdim=False)`` and ``max(axis=..., return_indices=True)`` also their
+        indices; see :func:`tvmgraph.ops.max` and :func:`tvmgraph.ops.amax`.
+        """
+        return self._extreme("max", args, kwargs)
+
+    def min(self, *args: Any, **kwargs: Any) -> Any:
+        """Smallest element over an axis; the argument forms are those of :meth:`max`."""
+        return self._extreme("min", args, kwargs)
+
+    def argmax_with_value(self, axis: int = 0, keep_dims: bool = False) -> Any:
+        """Returns the indices and the values of the largest elements along ``axis``."""
+        values, indices = F.max(self, axis, keep_dims)
+        return indices, values
+
+    def argmin_with_value(self, axis: int = 0, keep_dims: bool = False) -> Any:
+        """Returns the indices and the values of the smallest elements along ``axis``."""
+        values, indices = F.min(self, axis, keep_dims)
+        return indices, values
+
+    def _moment(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if "correction" in kwargs or "dim" in kwargs:  # that form divides by n - 1 by default
+            kwargs.setdefault("correction", 1)
+        return _moment_call(self, name, *args, **kwargs)
+
+    def std(self, *args: Any, **kwargs: Any) -> Any:
+        """Standard deviation; ``std(axis=None, ddof=0, keepdims=False)`` (see
+        :func:`tvmgraph.ops.std`) or ``std(dim=None, *, correction=1, keepdim=False)``.
+        """
+        return self._moment("std", args, kwargs)
+
+    def var(self, *args: Any, **kwargs: Any) -> Any:
+        """Variance; the argument forms are those of :meth:`std`."""
+        return self._moment("var", args, kwargs)
+
+    @_reduction
+    def median(self, axis: Any = -1, keepdims: bool = False) -> Any:
+        """Returns the lower median along ``axis`` and its index; see :func:`tvmgraph.ops.median`."""
+        return F.median(self, axis, keepdims)
+
+    def ptp(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Largest minus smallest element over ``axis``."""
+        return F.amax(self, axis, keepdims) - F.amin(self, axis, keepdims)
+
+    @_axis
+    def cumsum(self, axis: Any = None, dtype: Any = None) -> Any:
+        """Running sum along ``axis`` (of all elements when None); see
+        :func:`tvmgraph.ops.cumsum`.
+        """
+        return F.cumsum(F.ravel(self), 0, dtype) if axis is None else F.cumsum(self, axis, dtype)
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+        """Sum of a diagonal; see :func:`tvmgraph.ops.trace`."""
+        x = self if dtype is None else F.cast(self, dtype)
+        if (offset, axis1, axis2, self.ndim) == (0, 0, 1, 2):
+            return F.trace(x)
+        return F.sum(F.diagonal(x, offset, axis1, axis2), -1)
+
+    # ---- order ------------------------------------------------------------------------------
+
+    @_axis
+    def sort(self, axis: int = -1, descending: bool = False, stable: bool = False) -> Any:
+        """Sorts along ``axis`` and also returns the indices; see :func:`tvmgraph.ops.sort`.
+
+        The order of equal elements is always kept, whatever ``stable`` says.
+        """
+        return F.sort(self, axis, descending)
+
+    @_axis
+    def argsort(self, axis: int = -1, descending: bool = False, stable: bool = False) -> Any:
+        """Indices that sort along ``axis``; see :func:`tvmgraph.ops.argsort`."""
+        return F.argsort(self, axis, descending)
+
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
+        """Positions at which ``v`` fits into the sorted tensor (int32); see
+        :func:`tvmgraph.ops.searchsorted`.
+        """
+        v = v if isinstance(v, TensorOverloads) else F.scalar_to_tensor(v, self.dtype)
+        return F.searchsorted(self, v, side=side, sorter=sorter, out_int32=True)
+
+    # ---- shape ------------------------------------------------------------------------------
+
+    def reshape(self, *shape: Any) -> Any:
+        """The same elements in another shape: ``reshape(2, 3)`` or ``reshape((2, 3))``."""
+        return F.reshape(self, sizes_of(shape))
+
+    def view(self, *shape: Any) -> Any:
+        """The same elements in another shape; storage is never shared observably."""
+        if len(shape) == 1 and isinstance(shape[0], dtypes.DType):
+            return F.bitcast(self, shape[0])
+        return F.reshape(self, sizes_of(shape))
+
+    def reshape_as(self, other: Any) -> Any:
+        """The same elements in the shape of ``other``."""
+        return F.reshape(self, other.shape)
+
+    def resize(self, *new_shape: Any) -> Any:
+        """The first elements in a new shape, padded with zeros at the end when it is larger."""
+        shape = sizes_of(new_shape)
+        size, flat = math.prod(shape), F.reshape(self, (-1,))
+        if size > self.size:
+            flat = F.concat((flat, F.zeros((size - self.size,), self.dtype)))
+        return F.reshape(flat[:size], shape)
+
+    def transpose(self, *axes: Any, **dims: Any) -> Any:
+        """Permutes the axes, or swaps two of them: ``transpose(dim0, dim1)``.
+
+        Without arguments the axes are reversed; one tuple or ``ndim`` integers give the order;
+        two integers are swapped.
+        """
+        if dims:
+            return F.swapaxes(self, *axes, **{k.replace("dim", "axis"): v for k, v in dims.items()})
+        if len(axes) == 2 and is_int(axes[0]):
+            return F.swapaxes(self, *axes)
+        order = sizes_of(axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
+        return F.transpose(self, tuple(order))
+
+    def permute(self, *axis: Any) -> Any:
+        """Permutes the axes: ``permute(1, 0)`` or ``permute((1, 0))``."""
+        return F.permute(self, sizes_of(axis))
+
+    def squeeze(self, *axis: Any, dim: Any = None) -> Any:
+        """Removes axes of size 1; see :func:`tvmgraph.ops.squeeze`."""
+        if not axis:
+            return F.squeeze(self, dim)
+        return F.squeeze(self, axis[0] if len(axis) == 1 else tuple(axis))
+
+    def flatten(self, order: Any = "C", *more: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+        """Merges axes: ``flatten(start_dim=0, end_dim=-1)``; ``order`` "F" reads columns first."""
+        if is_int(order):
+            order, start_dim, end_dim = "C", order, more[0] if more else end_dim
+        return F.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
+
+    def expand(self, *size: Any) -> Any:
+        """Repeats axes of size 1 to reach ``size``; -1 keeps an axis."""
+        return F.broadcast_to(self, sizes_of(size))
+
+    def broadcast_to(self, *shape: Any) -> Any:
+        """Repeats axes of size 1 to reach ``shape``; see :func:`tvmgraph.ops.broadcast_to`."""
+        return F.broadcast_to(self, sizes_of(shape))
+
+    @aliases(x="other")
+    def expand_as(self, other: Any) -> Any:
+        """Repeats axes of size 1 to reach the shape of ``other``."""
+        return F.broadcast_to(self, other.shape)
+
+    def sum_to_size(self, *size: Any) -> Any:
+        """Sums over the axes along which ``size`` would be broadcast to this shape.
+
+        Raises:
+            ShapeError: if ``size`` does not broadcast to the tensor's shape.
+        """
+        shape = tuple(int(s) for s in sizes_of(size))
+        if rules.broadcast_shapes(shape, self.shape) != self.shape:
+            raise ShapeError(
+                f"{list(shape)} does not broadcast to {list(self.shape)}",
+                op="Tensor.sum_to_size", got=str(self.shape), at=user_source(),
+            )  # fmt: skip
+        lead = self.ndim - len(shape)
+        axes = (*range(lead), *(lead + i for i, d in enumerate(shape) if d != self.shape[lead + i]))
+        return F.reshape(F.sum(self, axes, True) if axes else self, shape)
+
+    @aliases(reps="dims")
+    def tile(self, *dims: Any) -> Any:
+        """Repeats the whole tensor; see :func:`tvmgraph.ops.tile`."""
+        return F.tile(self, sizes_of(dims))
+
+    def repeat(self, *repeats: Any) -> Any:
+        """Repeats the whole tensor along every axis (``repeats`` covers all axes).
+
+        Raises:
+            ShapeError: if there are fewer repeats than axes.
+        """
+        counts = sizes_of(repeats)
+        if len(counts) < self.ndim:
+            raise ShapeError(
+                f"{len(counts)} repeats for {self.ndim} axes", op="Tensor.repeat",
+                got=f"shape={self.shape}, repeats={counts}", at=user_source(),
+                fix="give one number per axis, or use repeat_interleave for one axis",
+            )  # fmt: skip
+        return F.tile(self, counts)
+
+    @_axis
+    def repeat_interleave(self, repeats: Any, axis: Any = None, *, output_size: Any = None) -> Any:
+        """Repeats every element; see :func:`tvmgraph.ops.repeat_interleave`."""
+        return F.repeat_interleave(self, repeats, axis)
+
+    @_axis
+    def chunk(self, chunks: int, axis: int = 0) -> Any:
+        """Cuts into ``chunks`` parts; see :func:`tvmgraph.ops.chunk`."""
+        return F.chunk(self, chunks, axis)
+
+    @aliases(dim="axis", split_size="split_size_or_sections")
+    def split(self, split_size_or_sections: Any, axis: int = 0) -> Any:
+        """Cuts into parts of the given sizes; see :func:`tvmgraph.ops.split`."""
+        return F.split(self, split_size_or_sections, axis)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """The diagonal of a plane; see :func:`tvmgraph.ops.diagonal`."""
+        return F.diagonal(self, offset, axis1, axis2)
+
+    def roll(self, shifts: Any, dims: Any = None) -> Any:
+        """Moves elements around cyclically; see :func:`tvmgraph.ops.roll`."""
+        return F.roll(self, shifts, dims)
+
+    # ---- arithmetic -------------------------------------------------------------------------
+
+    def add(self, other: Any, *, alpha: Any = 1) -> Any:
+        """Adds ``alpha * other``; see :func:`tvmgraph.ops.add`."""
+        return F.add(self, other if alpha == 1 else F.mul(other, alpha))
+
+    @aliases(y="other")
+    def sub(self, other: Any, *, alpha: Any = 1) -> Any:
+        """Subtracts ``alpha * other``; see :func:`tvmgraph.ops.sub`."""
+        return F.sub(self, other if alpha == 1 else F.mul(other, alpha))
+
+    @aliases(divisor="other")
+    def remainder(self, other: Any) -> Any:
+        """Remainder with the sign of the divisor; see :func:`tvmgraph.ops.remainder`."""
+        return F.remainder(self, other)
+
+    @aliases(x2="other")
+    def isclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
+                equal_nan: bool = False) -> Any:  # fmt: skip
+        """Whether elements are nearly equal; see :func:`tvmgraph.ops.isclose`."""
+        return F.isclose(self, other, rtol, atol, equal_nan)
+
+    def allclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
+                 equal_nan: bool = False) -> Any:  # fmt: skip
+        """Whether all elements are nearly equal, as a 0-d bool tensor."""
+        return F.all(F.isclose(self, other, rtol, atol, equal_nan))
+
+    def round(self, decimals: int = 0) -> Any:
+        """Rounds half to even; see :func:`tvmgraph.ops.round`."""
+        return F.round(self, decimals=decimals)
+
+    def qr(self, some: bool = True) -> Any:
+        """QR decomposition, reduced when ``some``; see :func:`tvmgraph.ops.qr`."""
+        return F.qr(self, "reduced" if some else "complete")
+
+    def diag(self, diagonal: int = 0) -> Any:
+        """Puts the elements on a diagonal; see :func:`tvmgraph.ops.diag`.
+
+        With ``diagonal`` other than 0: a vector goes to that diagonal of a matrix, and of a
+        matrix that diagonal is taken.
+        """
+        if diagonal == 0:
+            return F.diag(self)
+        return F.diagonal(self, diagonal) if self.ndim == 2 else F.diag_embed(self, diagonal)
+
+
+def _extreme_arguments(
+    self: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool = False,
+    keep_dims: bool = False, initial: Any = None, where: Any = None, return_indices: bool = False,
+) -> tuple[Any, bool, Any, Any, bool]:  # fmt: skip
+    where = None if where is True else where
+    kept = keepdims or keepdim or keep_dims
+    return (dim if axis is None else axis), kept, initial, where, return_indices
+
+
+def _moment_call(
+    self: Any, name: str, axis: Any = None, ddof: Any = 0, keepdims: bool = False, *,
+    dim: Any = None, correction: Any = None, keepdim: bool = False,
+) -> Any:  # fmt: skip
+    ddof = ddof if correction is None else correction
+    return getattr(F, name)(self, dim if axis is None else axis, ddof, keepdims or keepdim)

@@ -1,0 +1,277 @@
+"""JitFunction: a Python function with a cache of compiled entries."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.capture import tree
+from tvmgraph.capture.record import AttributeRef, Captured, capture
+from tvmgraph.config import JitConfig, effective_jit_config
+from tvmgraph.core.random import default_generator
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import CompileError, DTypeError, user_source
+from tvmgraph.graph import Graph
+from tvmgraph.jit.compiled import CompiledGraph
+
+_MAX_ENTRIES = 16  # captures kept per kind of arguments
+
+
+@dataclass(frozen=True)
+class CompileRecord:
+    """One capture of a jitted function, for :meth:`JitFunction.explain`.
+
+    Attributes:
+        why: What was new about the call.
+        signature: Types of the tensor arguments.
+        capture_seconds: Time to run the Python code and build the graph.
+        compile_seconds: Time from graph to machine code; 0 when an equal graph was there.
+        operators: Operators of the graph.
+        kernels: Kernels generated.
+    """
+
+    why: str
+    signature: str
+    capture_seconds: float
+    compile_seconds: float
+    operators: int
+    kernels: int
+
+
+class Entry:
+    """A capture with its compiled graph, bound to the tensors it reads by reference."""
+
+    __slots__ = ("alive", "captured", "compiled", "config", "held", "order", "refs")
+
+    def __init__(self, captured: Captured, config: JitConfig, alive: Any) -> None:
+        self.captured = captured
+        self.config = config
+        self.alive = alive  # objects whose id is part of the key
+        empty = not captured.graph.outputs
+        self.compiled = None if empty else CompiledGraph(captured.graph, config)
+        self.order = captured.holders
+        pairs = list(zip(captured.holders, captured.graph.params))
+        self.held = tuple((h, p.value.type) for h, p in pairs if isinstance(h, Tensor))
+        self.refs = tuple((h, p.value.type) for h, p in pairs if isinstance(h, AttributeRef))
+
+    def failure(self, config: JitConfig) -> str | None:
+        """Returns why this entry cannot serve a call now, or ``None``."""
+        for tensor, kind in self.held:
+            if tensor.type is not kind:
+                name = getattr(tensor, "name", "a tensor")
+                return f"{name} changed from {kind} to {tensor.type}"
+        for ref, kind in self.refs:
+            now = ref.read()
+            if not isinstance(now, Tensor) or now.type is not kind:
+                return f"{type(ref.cell).__name__}.{ref.name} changed its type"
+        if config is not self.config:
+            return f"the JitConfig changed to {config.jit_config_dict}"
+        return self.captured.guards.failure()
+
+    def run(self, leaves: Sequence[Tensor]) -> Any:
+        """Runs the graph and returns the function's result."""
+        captured = self.captured
+        outputs: list[Tensor] = []
+        if self.compiled is not None:
+            args: list[Any] = [leaves[h] if h.__class__ is int else h for h in self.order]
+            if self.refs:
+                args = [a.read() if a.__class__ is AttributeRef else a for a in args]
+            if captured.random_blocks:
+                position = self.order.index(None)
+                args[position] = default_generator.advance(captured.random_blocks)
+            outputs = self.compiled(args)
+        if captured.written:
+            new = outputs[len(outputs) - len(captured.written) :]
+            for target, value in zip(captured.written, new):
+                (leaves[target] if isinstance(target, int) else target).rebind(value)
+        for cell, name, structure in captured.attributes:
+            setattr(cell, name, tree.rebuild(structure, outputs, list(leaves)))
+        if captured.result.__class__ is tree.Leaf and captured.result.kind == "output":  # pyright: ignore
+            return outputs[captured.result.value]  # pyright: ignore
+        return tree.rebuild(captured.result, outputs, list(leaves))
+
+
+class JitFunction:
+    """What :func:`jit` returns for a function.
+
+    Args:
+        fn: The Python function.
+        config: Its own JitConfig, or ``None`` to follow the Cell's and the context's.
+        owner: The Cell whose configuration counts, if any.
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], config: JitConfig | None = None, owner: Any = None
+    ) -> None:
+        self.fn = fn
+        self.config = config
+        self.owner = owner
+        self.entries: dict[Any, list[Entry]] = {}
+        self.history: list[CompileRecord] = []
+        self._lock = threading.RLock()
+        functools.update_wrapper(self, fn, updated=())
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        name = f"_jit_bound_{self.fn.__name__}"
+        bound = instance.__dict__.get(name)
+        if bound is None or bound.definition is not self:
+            method = self.fn.__get__(instance, owner)
+            bound = JitFunction(method, self.config, instance)
+            bound.definition = self
+            instance.__dict__[name] = bound  # not through Cell.__setattr__: no attribute changed
+        return bound
+
+    definition: JitFunction | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction:
+        return JitFunction(self.fn, self.config, self.owner)
+
+    # ---- calling ----------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the compiled function, compiling it first for a new kind of arguments."""
+        if state.interpreter is not None:  # part of an outer capture
+            return self.fn(*args, **kwargs)
+        leaves: list[Tensor] = []
+        key = _key_of(args, leaves)
+        if kwargs:
+            key = (key, _key_of(kwargs, leaves))
+        config = self._config()
+        found = self.entries.get(key)
+        why = "first call with these arguments"
+        if found is not None:
+            for entry in found:
+                failure = entry.failure(config)
+                if failure is None:
+                    return entry.run(leaves)
+                why = failure
+        return self._compile(key, why, config, args, kwargs).run(leaves)
+
+    def _config(self) -> JitConfig:
+        return effective_jit_config(self.config, getattr(self.owner, "jit_config", None))
+
+    def _compile(
+        self, key: Any, why: str, config: JitConfig, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Entry:
+        """Captures and compiles one more entry."""
+        with self._lock:
+            for entry in self.entries.get(key, ()):  # another thread may have been faster
+                if entry.failure(config) is None:
+                    return entry
+            self._check_arity(args, kwargs)
+            start = time.perf_counter()
+            captured = capture(self.fn, args, kwargs)
+            middle = time.perf_counter()
+            entry = Entry(captured, config, (args, kwargs))
+            self._note(why, entry, args, kwargs, middle - start)
+            kept = [entry, *self.entries.get(key, [])]
+            self.entries[key] = kept[:_MAX_ENTRIES]
+            return entry
+
+    def _check_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        try:
+            signature = inspect.signature(self.fn)
+        except (TypeError, ValueError):
+            return
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as e:
+            raise DTypeError(
+                f"{e}", op=getattr(self.fn, "__qualname__", "jit"), at=user_source(),
+                got=f"{len(args)} positional arguments, keywords {list(kwargs)}",
+                fix=f"its signature is {signature}",
+            ) from None  # fmt: skip
+
+    # ---- looking inside ---------------------------------------------------------------------
+
+    def compile(self, *args: Any, **kwargs: Any) -> JitFunction:
+        """Compiles for these arguments without running, and returns the function."""
+        leaves: list[Tensor] = []
+        key = _key_of(args, leaves)
+        if kwargs:
+            key = (key, _key_of(kwargs, leaves))
+        self._compile(key, "compile() was called", self._config(), args, kwargs)
+        return self
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """Returns the graph of a call with these arguments, or of the newest compiled call."""
+        if args or kwargs:
+            return capture(self.fn, args, kwargs).graph
+        for entries in reversed(self.entries.values()):
+            return entries[0].captured.graph
+        raise CompileError(
+            "nothing was compiled yet", op="graph()", at=user_source(),
+            fix="call the function first, or pass example arguments to graph(...)",
+        )  # fmt: skip
+
+    def kernels(self) -> tuple[str, ...]:
+        """Returns the kernel names of the newest compiled call."""
+        for entries in reversed(self.entries.values()):
+            compiled = entries[0].compiled
+            return compiled.executable.kernels if compiled is not None else ()
+        return ()
+
+    @property
+    def compile_count(self) -> int:
+        """How often the function was captured so far."""
+        return len(self.history)
+
+    def explain(self) -> str:
+        """Returns one line per capture: why it happened, what it took, what came out."""
+        name = getattr(self.fn, "__qualname__", "function")
+        lines = [f"{name}: compiled {len(self.history)} time(s)"]
+        for i, r in enumerate(self.history, 1):
+            lines.append(
+                f"  {i}. {r.why} [{r.signature}]: capture {r.capture_seconds * 1e3:.1f} ms, "
+                f"compile {r.compile_seconds * 1e3:.1f} ms, "
+                f"{r.operators} operators -> {r.kernels} kernels"
+            )
+        return "\n".join(lines)
+
+    def _note(
+        self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float
+    ) -> None:
+        signature = ", ".join(str(t.type) for t in tree.tensors((args, kwargs)))
+        stats = getattr(entry.compiled, "stats", None)
+        self.history.append(
+            CompileRecord(
+                why, signature, capture_seconds, stats.seconds if stats else 0.0,
+                len(entry.captured.graph.nodes), stats.kernels if stats else 0,
+            )
+        )  # fmt: skip
+
+
+def _key_of(value: Any, leaves: list[Tensor]) -> Any:
+    """Returns the hashable kind of an argument and collects its tensors.
+
+    A tensor counts by its type, a number or string by its value, an array by its elements, any
+    other object by identity.
+    """
+    if isinstance(value, Tensor):
+        leaves.append(value)
+        return value.type
+    kind = value.__class__
+    if kind is tuple or kind is list:
+        return (kind, tuple([_key_of(v, leaves) for v in value]))
+    if kind is float:
+        return (kind, repr(value))  # tells -0.0 from 0.0 and finds NaN again
+    if value is None or kind in (int, bool, str, bytes, complex) or isinstance(value, dtypes.DType):
+        return (kind, value)
+    if isinstance(value, dict):
+        return (kind, tuple([(k, _key_of(v, leaves)) for k, v in value.items()]))
+    if isinstance(value, (tuple, list)):
+        return (kind, tuple([_key_of(v, leaves) for v in value]))
+    if isinstance(value, np.ndarray):
+        return (kind, value.dtype.str, value.shape, value.tobytes())
+    return (kind, id(value))

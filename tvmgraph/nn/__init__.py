@@ -1,0 +1,3 @@
+"""Cells: networks, layers, containers, losses."""
+
+from tvmgraph.nn.cell import Cell, GraphCell

@@ -1,0 +1,452 @@
+"""Cell: a network or a part of one."""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self
+
+from tvmgraph import dtypes
+from tvmgraph.config import GRAPH_MODE, JitConfig, context
+from tvmgraph.core.op import F
+from tvmgraph.core.parameter import _DEFAULT_NAME, Parameter, ParameterTuple
+from tvmgraph.core.state import bump_epoch, state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, NotFoundError, user_source
+
+_INTERNAL = ("_params", "_cells", "training", "_flags")
+
+
+class Cell:
+    """Base class of networks and layers: subclass it, register sub-cells and parameters as
+    attributes in ``__init__`` and write the computation in ``construct``.
+
+    Args:
+        auto_prefix: Whether parameter names get the attribute path as a prefix.
+        flags: Flags set on the cell and readable as attributes.
+
+    Example:
+        >>> class Net(nn.Cell):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.dense = nn.Dense(3, 4)
+        ...     def construct(self, x):
+        ...         return self.dense(x)
+        >>> Net()(Tensor(np.ones((2, 3), np.float32))).shape
+        (2, 4)
+    """
+
+    _params: dict[str, Parameter]
+    _cells: dict[str, Cell | None]
+    training: bool
+
+    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
+        set_ = object.__setattr__
+        set_(self, "_params", OrderedDict())
+        set_(self, "_cells", OrderedDict())
+        set_(self, "_auto_prefix", auto_prefix)
+        set_(self, "_flags", dict(flags or {}))
+        set_(self, "training", False)
+        set_(self, "requires_grad", False)
+        set_(self, "jit_config", None)
+        set_(self, "_graph_mode", None)
+        set_(self, "_to_float", None)
+        set_(self, "param_prefix", "")
+
+    # ---- attributes -------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Registers Parameters and Cells; every other value is a plain attribute."""
+        cells = self.__dict__.get("_cells")
+        if cells is None:
+            raise CaptureError(
+                f"cannot assign {name!r} before super().__init__()",
+                op=type(self).__name__, at=user_source(),
+                fix="call super().__init__() first in your __init__",
+            )  # fmt: skip
+        if state.interpreter is not None:
+            state.interpreter.before_attribute(self, name)
+        params = self._params
+        if isinstance(value, Parameter):
+            self._drop(name, keep="_params")
+            self.insert_param_to_cell(name, value)
+        elif isinstance(value, Cell):
+            self._drop(name, keep="_cells")
+            cells[name] = value
+            if self._auto_prefix:
+                value.update_parameters_name(name + ".")
+        elif name in params:
+            self._assign_param(name, value)
+        elif name in cells and value is None:
+            cells[name] = None
+        else:
+            self._drop(name)
+            self.__dict__[name] = value
+        bump_epoch()
+
+    def _drop(self, name: str, keep: str = "") -> None:
+        """Removes other registrations of an attribute that changes its kind."""
+        self.__dict__.pop(name, None)
+        for table in ("_params", "_cells"):
+            if table != keep:
+                self.__dict__[table].pop(name, None)
+
+    def _assign_param(self, name: str, value: Any) -> None:
+        if isinstance(value, Tensor):
+            self._params[name].set_data(value)
+        elif value is None:
+            del self._params[name]
+            self.__dict__[name] = None
+        else:
+            raise DTypeError(
+                f"{name!r} is a Parameter and cannot become a {type(value).__name__}",
+                op=type(self).__name__, at=user_source(), fix="assign a Tensor or a Parameter",
+            )  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        table = self.__dict__.get("_params")
+        if table is None:
+            raise NotFoundError(
+                f"{type(self).__name__} has no attribute {name!r} before super().__init__()",
+                at=user_source(), fix="call super().__init__() first in your __init__",
+            )  # fmt: skip
+        if name in table:
+            return table[name]
+        if name in self._cells:
+            return self._cells[name]
+        if name in self._flags:
+            return self._flags[name]
+        raise NotFoundError(f"{type(self).__name__} has no attribute {name!r}", at=user_source())
+
+    def __delattr__(self, name: str) -> None:
+        for table in (self._params, self._cells, self.__dict__):
+            if name in table:
+                del table[name]
+                bump_epoch()
+                return
+        raise NotFoundError(f"{type(self).__name__} has no attribute {name!r}", at=user_source())
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *self._params, *self._cells]
+
+    # ---- calling ----------------------------------------------------------------------------
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """The computation; every subclass writes its own."""
+        raise CaptureError(
+            f"{type(self).__name__} has no construct method", at=user_source(),
+            fix="define `def construct(self, ...)` in the class",
+        )  # fmt: skip
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs ``construct``, as a compiled graph in GRAPH_MODE."""
+        if state.interpreter is not None:
+            return self._call_in_scope(args, kwargs)
+        if context.mode == GRAPH_MODE and not state.scope:
+            return self._compiled()(*args, **kwargs)
+        outer = state.scope
+        state.scope = (*outer, type(self).__name__) if not outer else outer
+        try:
+            return self._run(args, kwargs)
+        finally:
+            state.scope = outer
+
+    def _call_in_scope(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls under a recorder, which notes the cell and its place in the tree."""
+        assert state.interpreter is not None
+        outer = state.scope
+        state.scope = (*outer, state.interpreter.enter_cell(self, outer))
+        try:
+            return self._run(args, kwargs)
+        finally:
+            state.scope = outer
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._to_float is not None:
+            args = tuple(_cast_floats(a, self._to_float) for a in args)
+        try:
+            return self.construct(*args, **kwargs)
+        except TypeError as e:
+            self._explain_arity(e, args, kwargs)
+            raise
+
+    def _explain_arity(self, e: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Replaces Python's text about a wrong call of ``construct`` by one with a location."""
+        depth = e.__traceback__.tb_next if e.__traceback__ else None
+        if isinstance(e, DTypeError) or depth is None or depth.tb_next is not None:
+            return
+        try:
+            inspect.signature(self.construct).bind(*args, **kwargs)
+        except TypeError as wrong:
+            raise DTypeError(
+                f"construct() {wrong}", op=type(self).__name__,
+                got=f"{len(args)} positional arguments, keywords {list(kwargs)}",
+                at=user_source(), fix=f"construct{inspect.signature(self.construct)}",
+            ) from None  # fmt: skip
+
+    def _compiled(self) -> Callable[..., Any]:
+        """Returns the compiled form of this cell's ``construct``."""
+        if self._graph_mode is None:
+            from tvmgraph.jit import jit
+
+            object.__setattr__(self, "_graph_mode", jit(self))
+        return self._graph_mode
+
+    # ---- the tree ---------------------------------------------------------------------------
+
+    def insert_param_to_cell(
+        self, param_name: str, param: Parameter, check_name_contain_dot: bool = True
+    ) -> None:
+        """Registers a parameter under an attribute name.
+
+        Raises:
+            DTypeError: if ``param`` is not a Parameter.
+            ArgumentError: if the name contains a dot.
+        """
+        if not isinstance(param, Parameter):
+            raise DTypeError(f"a Parameter is needed, not {type(param).__name__}",
+                             op="insert_param_to_cell", at=user_source())  # fmt: skip
+        if check_name_contain_dot and "." in param_name:
+            raise ArgumentError(f"the name {param_name!r} contains a dot",
+                                op="insert_param_to_cell", at=user_source())  # fmt: skip
+        if param.name == _DEFAULT_NAME:
+            param.name = param_name
+        self._params[param_name] = param
+        bump_epoch()
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
+        """Registers a sub-cell under an attribute name."""
+        if not isinstance(child_cell, Cell):
+            raise DTypeError(f"a Cell is needed, not {type(child_cell).__name__}",
+                             op="insert_child_to_cell", at=user_source())  # fmt: skip
+        setattr(self, child_name, child_cell)
+
+    def parameters_and_names(
+        self, name_prefix: str = "", expand: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Yields ``(path, parameter)``; a shared parameter comes once."""
+        cells = self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]
+        seen: set[int] = set()
+        for prefix, cell in cells:
+            for name, p in cell._params.items():
+                if p is not None and id(p) not in seen:
+                    seen.add(id(p))
+                    yield (f"{prefix}.{name}" if prefix else name), p
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
+        """Yields all parameters."""
+        return (p for _, p in self.parameters_and_names(expand=expand))
+
+    def trainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """Returns the parameters with ``requires_grad``."""
+        return [p for p in self.get_parameters(expand=recurse) if p.requires_grad]
+
+    def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """Returns the parameters without ``requires_grad``."""
+        return [p for p in self.get_parameters(expand=recurse) if not p.requires_grad]
+
+    def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Parameter]:
+        """Returns the parameters by their names."""
+        return OrderedDict((p.name, p) for p in self.get_parameters(expand=recurse))
+
+    def cells(self) -> Iterable[Cell]:
+        """Returns the direct sub-cells."""
+        return self.name_cells().values()
+
+    def name_cells(self) -> OrderedDict[str, Cell]:
+        """Returns the direct sub-cells by attribute name."""
+        seen: set[int] = set()
+        result: OrderedDict[str, Cell] = OrderedDict()
+        for name, cell in self._cells.items():
+            if cell is not None and id(cell) not in seen:
+                seen.add(id(cell))
+                result[name] = cell
+        return result
+
+    def cells_and_names(
+        self, cells: set[int] | None = None, name_prefix: str = ""
+    ) -> Iterator[tuple[str, Cell]]:
+        """Yields ``(path, cell)`` of this cell and all below it, each once."""
+        seen = cells if cells is not None else set()
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield name_prefix, self
+        for name, cell in self._cells.items():
+            if cell is not None:
+                path = f"{name_prefix}.{name}" if name_prefix else name
+                yield from cell.cells_and_names(seen, path)
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Puts ``prefix`` in front of every parameter's name."""
+        for p in self.get_parameters(expand=recurse):
+            p.name = prefix + p.name
+        object.__setattr__(self, "param_prefix", prefix + self.param_prefix)
+
+    def apply(self, fn: Callable[[Cell], Any]) -> Self:
+        """Calls ``fn`` on every sub-cell, then on this one."""
+        for cell in self.cells():
+            cell.apply(fn)
+        fn(self)
+        return self
+
+    # ---- settings ---------------------------------------------------------------------------
+
+    def set_train(self, mode: bool = True) -> Self:
+        """Switches training mode (dropout, batch statistics) of this cell and all below."""
+        for _, cell in self.cells_and_names():
+            object.__setattr__(cell, "training", mode)
+        bump_epoch()
+        return self
+
+    def set_grad(self, requires_grad: bool = True) -> Self:
+        """Sets the flag that marks the cell for gradients; kept for MindSpore programs."""
+        object.__setattr__(self, "requires_grad", requires_grad)
+        return self
+
+    def set_jit_config(self, jit_config: JitConfig) -> None:
+        """Sets how this cell is compiled.
+
+        Raises:
+            DTypeError: if ``jit_config`` is not a JitConfig.
+        """
+        from tvmgraph.config import as_jit_config
+
+        config = as_jit_config(jit_config)
+        object.__setattr__(self, "jit_config", config)
+        object.__setattr__(self, "_graph_mode", None)
+        bump_epoch()
+
+    @property
+    def jit_config_dict(self) -> dict[str, Any]:
+        """The cell's own JitConfig as a dict, empty when it has none."""
+        return self.jit_config.jit_config_dict if self.jit_config else {}
+
+    def add_flags(self, **flags: Any) -> Self:
+        """Sets flags that can be read as attributes."""
+        self._flags.update(flags)
+        bump_epoch()
+        return self
+
+    def add_flags_recursive(self, **flags: Any) -> Self:
+        """Sets flags on this cell and all below."""
+        for _, cell in self.cells_and_names():
+            cell.add_flags(**flags)
+        return self
+
+    def get_flags(self) -> dict[str, Any]:
+        """Returns the flags."""
+        return self._flags
+
+    def to_float(self, dst_type: Any) -> Self:
+        """Computes in another float type: inputs and weights are cast, weights stay stored.
+
+        Raises:
+            DTypeError: if ``dst_type`` is not float16, bfloat16 or float32.
+        """
+        dtype = dtypes.dtype_of(dst_type)
+        if dtype not in (dtypes.float16, dtypes.bfloat16, dtypes.float32):
+            raise DTypeError(
+                f"a cell cannot compute in {dtype.name}", op="Cell.to_float", at=user_source(),
+                fix="use float16, bfloat16 or float32",
+            )  # fmt: skip
+        for _, cell in self.cells_and_names():
+            object.__setattr__(cell, "_to_float", dtype)
+        bump_epoch()
+        return self
+
+    def compute(self, weight: Tensor) -> Tensor:
+        """Returns a weight in the type chosen by :meth:`to_float`."""
+        return weight if self._to_float is None else F.cast(weight, self._to_float)
+
+    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+        """Notes example inputs; kept until dynamic shapes are compiled."""
+        object.__setattr__(self, "_inputs", (inputs, kwargs))
+
+    def get_inputs(self) -> Any:
+        """Returns what :meth:`set_inputs` was given."""
+        return self.__dict__.get("_inputs", ((), {}))[0]
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[str, Parameter]:
+        """Returns the parameters, which are always initialised."""
+        return self.parameters_dict()
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compiles ``construct`` for these arguments without keeping the result."""
+        self._compiled().compile(*args, **kwargs)  # pyright: ignore[reportFunctionMemberAccess]
+
+    def recompute(self, **kwargs: Any) -> Self:
+        """Kept for MindSpore programs: marks the cell; has no effect on results."""
+        return self.add_flags(recompute=True)
+
+    @property
+    def cls_name(self) -> str:
+        """Name of the class."""
+        return type(self).__name__
+
+    @property
+    def parameter_layout_dict(self) -> dict[str, Any]:
+        """Layouts of distributed parameters; empty on one device."""
+        return {}
+
+    # ---- printing, copying ------------------------------------------------------------------
+
+    def extend_repr(self) -> str:
+        """Returns what a subclass adds to its line in the printed tree."""
+        return ""
+
+    def __repr__(self) -> str:
+        own = self.extend_repr()
+        cells = self.name_cells()
+        if not cells:
+            return f"{type(self).__name__}({own})"
+        lines = [f"{type(self).__name__}("]
+        if own:
+            lines.append(f"  {own}")
+        for name, cell in cells.items():
+            lines.append(f"  ({name}): " + repr(cell).replace("\n", "\n  "))
+        return "\n".join([*lines, ")"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = dict(self.__dict__)
+        kept["_graph_mode"] = None
+        return {k: v for k, v in kept.items() if not k.startswith("_jit_bound_")}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+        bump_epoch()
+
+
+def _cast_floats(value: Any, dtype: dtypes.DType) -> Any:
+    if isinstance(value, Tensor) and value.dtype.is_float:
+        return F.cast(value, dtype)
+    if isinstance(value, (tuple, list)):
+        return type(value)(_cast_floats(v, dtype) for v in value)
+    return value
+
+
+class GraphCell(Cell):
+    """A cell that runs a :class:`tvmgraph.graph.Graph`, with parameters by label.
+
+    Args:
+        graph: The graph; its PARAMETER parameters take their values from ``params_init``.
+        params_init: Values by label.
+    """
+
+    def __init__(self, graph: Any, params_init: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        self.graph = graph
+        values = params_init or {}
+        self.weights = ParameterTuple(
+            Parameter(values[p.label], name=p.label) for p in graph.parameters
+        )
+        for i, p in enumerate(self.weights):
+            self.insert_param_to_cell(f"weight{i}", p)
+
+    def construct(self, *inputs: Tensor) -> Any:
+        """Applies every node of the graph."""
+        from tvmgraph.capture.replay import replay
+
+        outputs = replay(self.graph, inputs, self.weights)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
