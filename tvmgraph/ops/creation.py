@@ -1,7 +1,8 @@
-"""Tensors from nothing."""
+"""Tensors from nothing: constants, ranges, the identity matrix."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,39 +10,610 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.errors import ArgumentError, DTypeError, ExportError, ShapeError
+from tvmgraph.ops._arguments import as_int, bad, describe, int_tuple, named
 
-__all__ = ["fill", "ones_like", "zeros_like"]
+__all__ = [
+    "arange", "empty", "empty_like", "eye", "fill", "fills", "full", "full_like", "linspace",
+    "logspace", "new_empty", "new_full", "new_ones", "new_zeros", "ones", "ones_like", "range",
+    "scalar_to_tensor", "tuple_to_array", "zeros", "zeros_like",
+]  # fmt: skip
+
+_CONSTANT = Reason("a constant depends on no tensor")
 
 
-def _infer_fill(*, shape: tuple[int, ...], value: Any, dtype: dtypes.DType) -> TensorType:
-    return tensor_type(shape, dtype)
+def _infer_full(*, size: Any, fill_value: Any, dtype: dtypes.DType) -> TensorType:
+    if any(d < 0 for d in size if not isinstance(d, Dim)):
+        raise ShapeError(f"size {list(size)} has a negative entry")
+    return tensor_type(size, dtype)
+
+
+def _onnx_full(O: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> Any:
+    if any(isinstance(d, Dim) for d in size):
+        raise ExportError(f"a constant of symbolic shape {list(size)} has no ONNX form")
+    return O.const(np.full(size, fill_value, dtype.numpy))
 
 
 @primitive(
-    infer=_infer_fill,
-    eager=lambda *, shape, value, dtype: np.full(shape, value, dtype.numpy),
-    lower=lambda R, *, shape, value, dtype: R.op.full(
-        R.shape(shape), R.const(value, dtype.name), dtype.name
+    infer=_infer_full,
+    eager=lambda *, size, fill_value, dtype: np.full(size, fill_value, dtype.numpy),
+    lower=lambda R, *, size, fill_value, dtype: R.op.full(
+        R.shape(size), R.const(fill_value, dtype.name), dtype.name
     ),
-    vjp=Reason("a constant depends on no tensor"),
-    onnx=lambda O, *, shape, value, dtype: O.const(np.full(shape, value, dtype.numpy)),
+    vjp=_CONSTANT,
+    onnx=_onnx_full,
     samples=[
-        sample(attrs={"shape": (2, 3), "value": 1.5, "dtype": dtypes.float32}),
-        sample(attrs={"shape": (), "value": True, "dtype": dtypes.bool_}),
-        sample(attrs={"shape": (0, 2), "value": 3, "dtype": dtypes.int64}),
+        sample(attrs={"size": (2, 3), "fill_value": 1.5, "dtype": dtypes.float32}),
+        sample(attrs={"size": (), "fill_value": True, "dtype": dtypes.bool_}),
+        sample(attrs={"size": (0, 2), "fill_value": 3, "dtype": dtypes.int64}),
+        sample(attrs={"size": (3,), "fill_value": float("-inf"), "dtype": dtypes.float16}),
+        sample(attrs={"size": (17, 1), "fill_value": -7, "dtype": dtypes.int8}),
+        sample(
+            attrs={"size": (-1,), "fill_value": 0, "dtype": dtypes.int8}, raises=ShapeError
+        ),
     ],
 )
-def fill(shape: tuple[int, ...], value: float, dtype: dtypes.DType) -> Tensor:
-    """Returns a tensor whose elements are all ``value``."""
+@named("full")
+def _full(size: Any, fill_value: Any, dtype: dtypes.DType) -> Tensor:
+    """Returns a tensor whose elements are all ``fill_value``.
+
+    Args:
+        size: The shape.
+        fill_value: The number.
+        dtype: Element type.
+
+    Returns:
+        Tensor of shape ``size``.
+    """
     ...
 
 
-def zeros_like(input: Tensor, dtype: Any = None) -> Tensor:
-    """Returns zeros of ``input``'s shape and, unless ``dtype`` is given, its dtype."""
-    return F.fill(input.shape, 0, input.dtype if dtype is None else dtypes.dtype_of(dtype))
+def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+    """Returns a tensor whose elements are all ``fill_value``.
+
+    Args:
+        size: The shape, an int, ints or an integer tensor.
+        fill_value: The number.
+        dtype: Element type; by default that of the number: bool, int64 or float32.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Raises:
+        ShapeError: if an entry of ``size`` is negative.
+
+    Note:
+        MindSpore 2.10 returns int64 for a float without ``dtype``; here the number decides.
+
+    Example:
+        >>> ops.full((2, 2), 0.5)
+    """
+    if not dtypes.is_number(fill_value):
+        raise bad(
+            DTypeError, f"fill_value must be a number, not {type(fill_value).__name__}", "full",
+            describe(size=size, fill_value=fill_value),
+        )  # fmt: skip
+    wanted = dtypes.scalar_dtype(fill_value) if dtype is None else dtypes.dtype_of(dtype)
+    value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
+    return _full(int_tuple(size, "full", "size"), value, wanted)
 
 
-def ones_like(input: Tensor, dtype: Any = None) -> Tensor:
-    """Returns ones of ``input``'s shape and, unless ``dtype`` is given, its dtype."""
-    return F.fill(input.shape, 1, input.dtype if dtype is None else dtypes.dtype_of(dtype))
+def zeros(size: Any, dtype: Any = None) -> Tensor:
+    """Returns a tensor of zeros.
+
+    Args:
+        size: The shape, an int, ints or an integer tensor.
+        dtype: Element type, float32 by default.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.zeros((2, 3), ms.int32)
+    """
+    return _full(int_tuple(size, "zeros", "size"), 0, _dtype_or(dtype, dtypes.float32))
+
+
+def ones(shape: Any, dtype: Any = None) -> Tensor:
+    """Returns a tensor of ones.
+
+    Args:
+        shape: The shape, an int, ints or an integer tensor.
+        dtype: Element type, float32 by default.
+
+    Returns:
+        Tensor of shape ``shape``.
+
+    Example:
+        >>> ops.ones((2, 3))
+    """
+    return _full(int_tuple(shape, "ones", "shape"), 1, _dtype_or(dtype, dtypes.float32))
+
+
+def _dtype_or(dtype: Any, default: dtypes.DType) -> dtypes.DType:
+    return default if dtype is None else dtypes.dtype_of(dtype)
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """Returns a tensor whose elements the caller will overwrite; they are zeros here.
+
+    Args:
+        size: The shape, as ints or one tuple.
+        dtype: Element type, float32 by default.
+        device: Accepted for compatibility.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.empty((2, 3)).shape
+    """
+    return zeros(size[0] if len(size) == 1 else size, dtype)
+
+
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None) -> Tensor:
+    """Returns a tensor of ``input``'s shape whose elements are all ``fill_value``.
+
+    Args:
+        input: Tensor that gives the shape.
+        fill_value: The number.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.full_like(Tensor([1, 2]), 7)
+    """
+    _require_tensor(input, "full_like")
+    if not dtypes.is_number(fill_value):
+        raise bad(
+            DTypeError, f"fill_value must be a number, not {type(fill_value).__name__}",
+            "full_like", describe(input=input, fill_value=fill_value),
+        )  # fmt: skip
+    return _full(input.type.shape, fill_value, _dtype_or(dtype, input.dtype))
+
+
+def _require_tensor(value: Any, op: str) -> None:
+    if not isinstance(value, Tensor):
+        raise bad(
+            DTypeError, f"input must be a Tensor, not {type(value).__name__}", op, repr(value)[:80]
+        )
+
+
+def zeros_like(input: Tensor, *, dtype: Any = None) -> Tensor:
+    """Returns zeros of ``input``'s shape.
+
+    Args:
+        input: Tensor that gives the shape.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.zeros_like(Tensor([1, 2]))
+    """
+    _require_tensor(input, "zeros_like")
+    return _full(input.type.shape, 0, _dtype_or(dtype, input.dtype))
+
+
+def ones_like(input: Tensor, *, dtype: Any = None) -> Tensor:
+    """Returns ones of ``input``'s shape.
+
+    Args:
+        input: Tensor that gives the shape.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.ones_like(Tensor([1, 2]))
+    """
+    _require_tensor(input, "ones_like")
+    return _full(input.type.shape, 1, _dtype_or(dtype, input.dtype))
+
+
+def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Returns a tensor of ``input``'s shape for the caller to overwrite; zeros here.
+
+    Args:
+        input: Tensor that gives the shape.
+        dtype: Element type, by default that of ``input``.
+        device: Accepted for compatibility.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.empty_like(Tensor([1, 2])).shape
+    """
+    return zeros_like(input, dtype=dtype)
+
+
+def fill(type: Any, shape: Any, value: Any) -> Tensor:
+    """Returns a tensor of dtype ``type`` whose elements are all ``value``.
+
+    Args:
+        type: Element type.
+        shape: The shape.
+        value: A number, or a tensor with one element.
+
+    Returns:
+        Tensor of shape ``shape``.
+
+    Example:
+        >>> ops.fill(ms.float32, (2, 2), 1)
+    """
+    wanted = dtypes.dtype_of(type)
+    if isinstance(value, Tensor):
+        scalar = F.cast(F.reshape(value, ()), wanted)
+        return F.broadcast_to(scalar, shape)
+    return full(shape, value, dtype=wanted)
+
+
+def fills(x: Tensor, value: Any) -> Tensor:
+    """Returns a tensor of ``x``'s shape and dtype whose elements are all ``value``.
+
+    Args:
+        x: Tensor that gives shape and dtype.
+        value: A number, or a tensor with one element.
+
+    Returns:
+        Tensor of ``x``'s type.
+
+    Example:
+        >>> ops.fills(Tensor([1.0, 2.0]), 3)
+    """
+    _require_tensor(x, "fills")
+    return fill(x.dtype, x.type.shape, value)
+
+
+def new_full(input: Tensor, size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+    """Returns ``fill_value`` in shape ``size``, with ``input``'s dtype by default.
+
+    Args:
+        input: Tensor that gives the dtype.
+        size: The shape.
+        fill_value: The number.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.new_full(Tensor([1.0]), (2,), 3)
+    """
+    return full(size, fill_value, dtype=_dtype_or(dtype, input.dtype))
+
+
+def new_zeros(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
+    """Returns zeros in shape ``size``, with ``input``'s dtype by default.
+
+    Args:
+        input: Tensor that gives the dtype.
+        size: The shape.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.new_zeros(Tensor([1]), (2,))
+    """
+    return zeros(size, _dtype_or(dtype, input.dtype))
+
+
+def new_ones(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
+    """Returns ones in shape ``size``, with ``input``'s dtype by default.
+
+    Args:
+        input: Tensor that gives the dtype.
+        size: The shape.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.new_ones(Tensor([1]), (2,))
+    """
+    return ones(size, _dtype_or(dtype, input.dtype))
+
+
+new_empty = new_zeros
+
+
+# ---- ranges -------------------------------------------------------------------------------------
+
+
+def _eager_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> np.ndarray:
+    return (start + np.arange(count) * step).astype(dtype.numpy)
+
+
+def _lower_range(R: Any, *, start: Any, step: Any, count: int, dtype: dtypes.DType) -> Any:
+    """Computes in float64 (or int64) like the NumPy column, so that the last bits agree."""
+    wide = "float64" if isinstance(start, float) or isinstance(step, float) else "int64"
+    if count == 0:
+        return R.op.full(R.shape((0,)), R.const(0, dtype.name), dtype.name)
+
+    def arange(*_: Any) -> Any:
+        def element(i: Any) -> Any:
+            value = i.astype(wide) * R.tir.const(step, wide) + R.tir.const(start, wide)
+            return value.astype(dtype.name)
+
+        return R.te.compute((R.tir.IntImm("int64", count),), element, name="arange")
+
+    return R.emit_te(arange)
+
+
+def _infer_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> TensorType:
+    return tensor_type((count,), dtype)
+
+
+@primitive(
+    infer=_infer_range,
+    eager=_eager_range,
+    lower=_lower_range,
+    vjp=_CONSTANT,
+    onnx=lambda O, **attrs: O.const(_eager_range(**attrs)),
+    samples=[
+        sample(attrs={"start": 0, "step": 1, "count": 7, "dtype": dtypes.int64}),
+        sample(attrs={"start": 5, "step": -2, "count": 3, "dtype": dtypes.int32}),
+        sample(attrs={"start": 0.1, "step": 0.3, "count": 17, "dtype": dtypes.float32}),
+        sample(attrs={"start": 1, "step": 1, "count": 0, "dtype": dtypes.float32}),
+        sample(attrs={"start": 1, "step": 1, "count": 5, "dtype": dtypes.float16}),
+    ],
+)
+def arange_values(start: Any, step: Any, count: int, dtype: dtypes.DType) -> Tensor:
+    r"""Returns :math:`start + i \cdot step` for :math:`i < count`.
+
+    Args:
+        start: First value.
+        step: Difference of neighbours.
+        count: Number of values.
+        dtype: Element type.
+
+    Returns:
+        Tensor of shape ``(count,)``.
+    """
+    ...
+
+
+def _number(value: Any, op: str, name: str) -> Any:
+    if isinstance(value, Tensor):
+        value = value.item()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise bad(
+            DTypeError, f"{name} must be an int or a float, not {type(value).__name__}", op,
+            f"{name}={value!r}"[:80],
+        )  # fmt: skip
+    return value
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
+    r"""Returns the values from ``start`` to ``end`` (exclusive) in steps of ``step``.
+
+    Args:
+        start: First value, or the end if ``end`` is missing; a number or a one-element tensor.
+        end: Where to stop.
+        step: Difference of neighbours, not 0.
+        dtype: Element type; by default int64, or float32 if a number is a float.
+
+    Returns:
+        Tensor of shape :math:`(\lceil (end - start) / step \rceil,)`.
+
+    Raises:
+        ArgumentError: if ``step`` is 0 or leads away from ``end``.
+
+    Example:
+        >>> ops.arange(1, 7, 2)
+    """
+    return _range("arange", *((0, start) if end is None else (start, end)), step, dtype)
+
+
+def _range(op: str, start: Any, end: Any, step: Any, dtype: Any) -> Tensor:
+    got = describe(start=start, end=end, step=step)
+    start, end = _number(start, op, "start"), _number(end, op, "end")
+    step = _number(step, op, "step")
+    if step == 0:
+        raise bad(ArgumentError, "step must not be 0", op, got)
+    if (end - start) * step < 0:
+        raise bad(ArgumentError, f"step {step} leads away from end", op, got, "change its sign")
+    is_float = any(isinstance(v, float) for v in (start, end, step))
+    wanted = _dtype_or(dtype, dtypes.float32 if is_float else dtypes.int64)
+    count = math.ceil((end - start) / step) if is_float else -((start - end) // step)
+    return arange_values(start, step, max(count, 0), wanted)
+
+
+def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
+    """Returns the values from ``start`` to ``end`` (exclusive) in steps of ``step``.
+
+    Args:
+        start: First value, a number or a one-element tensor.
+        end: Where to stop.
+        step: Difference of neighbours, not 0.
+        maxlen: Largest accepted number of values.
+
+    Returns:
+        Tensor with one axis: int64, or float32 if a number is a float.
+
+    Raises:
+        ArgumentError: if ``step`` is 0 or there are more than ``maxlen`` values.
+
+    Example:
+        >>> ops.range(0, 6, 2)
+    """
+    result = _range("range", start, end, step, None)
+    if result.size > maxlen:
+        raise bad(ArgumentError, f"{result.size} values are more than maxlen ({maxlen})", "range",
+                  describe(start=start, end=end, step=step))  # fmt: skip
+    return result
+
+
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
+    r"""Returns ``steps`` evenly spaced values: :math:`start + i \frac{end - start}{steps - 1}`.
+
+    Args:
+        start: First value, a number or a 0-d tensor.
+        end: Last value.
+        steps: Number of values, at least 1.
+        dtype: Element type; by default that of ``start`` if it is a float tensor, else float32.
+
+    Returns:
+        Tensor of shape ``(steps,)``.
+
+    Raises:
+        ArgumentError: if ``steps`` is not positive.
+
+    Example:
+        >>> ops.linspace(0, 1, 5)
+    """
+    count = as_int(steps, "linspace", "steps")
+    if count < 1:
+        raise bad(ArgumentError, "steps must be positive", "linspace", describe(steps=steps))
+    like = start if isinstance(start, Tensor) else end
+    floats = isinstance(like, Tensor) and like.dtype.is_float
+    wanted = _dtype_or(dtype, like.dtype if floats else dtypes.float32)
+    first, last = (_as_scalar(v, wanted, "linspace") for v in (start, end))
+    if count == 1:
+        return F.reshape(first, (1,))
+    step = (last - first) / (count - 1)
+    i = arange_values(0.0, 1.0, count, wanted)
+    # counting from the nearer end keeps both ends exact
+    return F.where(i < count / 2, first + i * step, last - (count - 1 - i) * step)
+
+
+def _as_scalar(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
+    if isinstance(value, Tensor):
+        return F.cast(F.reshape(value, ()), dtype)
+    return _full((), float(_number(value, op, "start and end")), dtype)
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: int = 10, *, dtype: Any = dtypes.float32
+) -> Tensor:
+    r"""Returns powers with evenly spaced exponents: :math:`base^{linspace(start, end)_i}`.
+
+    Args:
+        start: First exponent, a number or a 0-d tensor.
+        end: Last exponent.
+        steps: Number of values.
+        base: The base.
+        dtype: Element type.
+
+    Returns:
+        Tensor of shape ``(steps,)``.
+
+    Example:
+        >>> ops.logspace(0, 2, 3)
+    """
+    wanted = dtypes.dtype_of(dtype)
+    wide = dtypes.float32 if wanted in (dtypes.float16, dtypes.bfloat16) else wanted
+    exponents = linspace(start, end, steps, dtype=wide)
+    return F.cast(F.pow(_full((), float(base), wide), exponents), wanted)
+
+
+# ---- matrices and conversions -------------------------------------------------------------------
+
+
+def _infer_eye(*, n: int, m: int, dtype: dtypes.DType) -> TensorType:
+    if n < 0 or m < 0:
+        raise ShapeError(f"n and m must not be negative ({n} and {m})")
+    return tensor_type((n, m), dtype)
+
+
+def _lower_eye(R: Any, *, n: int, m: int, dtype: dtypes.DType) -> Any:
+    if n == 0 or m == 0:
+        return R.op.full(R.shape((n, m)), R.const(0, dtype.name), dtype.name)
+    return R.op.eye(n, m, 0, dtype.name)
+
+
+@primitive(
+    infer=_infer_eye,
+    eager=lambda *, n, m, dtype: np.eye(n, m, dtype=dtype.numpy),
+    lower=_lower_eye,
+    vjp=_CONSTANT,
+    onnx=lambda O, *, n, m, dtype: O.const(np.eye(n, m, dtype=dtype.numpy)),
+    samples=[
+        sample(attrs={"n": 3, "m": 4, "dtype": dtypes.float32}),
+        sample(attrs={"n": 1, "m": 1, "dtype": dtypes.int64}),
+        sample(attrs={"n": 0, "m": 2, "dtype": dtypes.float32}),
+        sample(attrs={"n": 17, "m": 3, "dtype": dtypes.bool_}),
+        sample(attrs={"n": -1, "m": 3, "dtype": dtypes.int8}, raises=ShapeError),
+    ],
+)
+@named("eye")
+def _eye(n: int, m: int, dtype: dtypes.DType) -> Tensor:
+    """Returns ones on the main diagonal of an ``n`` by ``m`` matrix, zeros elsewhere.
+
+    Args:
+        n: Number of rows.
+        m: Number of columns.
+        dtype: Element type.
+
+    Returns:
+        Tensor of shape ``(n, m)``.
+    """
+    ...
+
+
+def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
+    """Returns a matrix with ones on the main diagonal and zeros elsewhere.
+
+    Args:
+        n: Number of rows.
+        m: Number of columns, ``n`` by default.
+        dtype: Element type, float32 by default.
+
+    Returns:
+        Tensor of shape ``(n, m)``.
+
+    Raises:
+        ShapeError: if a size is negative.
+
+    Example:
+        >>> ops.eye(2, 3)
+    """
+    rows = as_int(n, "eye", "n")
+    cols = rows if m is None else as_int(m, "eye", "m")
+    return _eye(rows, cols, _dtype_or(dtype, dtypes.float32))
+
+
+def scalar_to_tensor(input_x: Any, dtype: Any = dtypes.float32) -> Tensor:
+    """Returns a number as a 0-d tensor.
+
+    Args:
+        input_x: A number.
+        dtype: Element type.
+
+    Returns:
+        Tensor of shape ``()``.
+
+    Example:
+        >>> ops.scalar_to_tensor(3, ms.int32)
+    """
+    return full((), input_x, dtype=dtype)
+
+
+def tuple_to_array(input_x: Any) -> Tensor:
+    """Returns a tuple of numbers as a tensor.
+
+    Args:
+        input_x: Tuple of numbers.
+
+    Returns:
+        Tensor of shape ``(len(input_x),)``: int32 if the first number is an int, else float32.
+
+    Example:
+        >>> ops.tuple_to_array((1, 2, 3))
+    """
+    if not isinstance(input_x, tuple) or not all(dtypes.is_number(v) for v in input_x):
+        raise bad(DTypeError, "input_x must be a tuple of numbers", "tuple_to_array",
+                  repr(input_x)[:80])  # fmt: skip
+    is_int = bool(input_x) and isinstance(input_x[0], int)
+    return Tensor(np.array(input_x, np.int32 if is_int else np.float32))
