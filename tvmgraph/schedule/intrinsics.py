@@ -349,20 +349,34 @@ _RULES: dict[str, Callable[..., Expr]] = {
 }
 
 
-def _lowering(function: Callable[..., Expr]) -> Callable[[tvm.ir.Call], Expr | None]:
-    """TVM's form of a rule: None leaves the call to the rule of the next lower priority."""
+def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call], Expr]:
+    """TVM's form of a rule, which must give an expression for every dtype."""
 
-    def lower(call: tvm.ir.Call) -> Expr | None:
+    def lower(call: tvm.ir.Call) -> Expr:
         scalar = str(call.ty.dtype).partition("x")[0]
         if scalar == "float32":
             return function(*call.args)
+        lanes = _Lanes(call)
         if scalar == "float16":
-            lanes = _Lanes(call)
             wide = [lanes.cast(arg, "float32") for arg in call.args]
             return lanes.cast(function(*wide), "float16")
-        return None
+        return _library(lanes, name, call.args)
 
     return lower
+
+
+def _library(lanes: _Lanes, name: str, args: Sequence[Expr]) -> Expr:
+    """A call of the C library in float64, one for each lane."""
+    if name == "sigmoid":
+        one = lanes.f64(1.0)
+        return one / (one + _library(lanes, "exp", [lanes.f64(0.0) - args[0]]))
+    if lanes.lanes == 1:
+        return op.call_pure_extern("float64", name, *args)
+    each = [
+        op.call_pure_extern("float64", name, *[tirx.Shuffle([arg], [i]) for arg in args])
+        for i in range(lanes.lanes)
+    ]
+    return tirx.Shuffle(each, list(range(lanes.lanes)))
 
 
 @functools.cache
@@ -370,5 +384,5 @@ def install() -> None:
     """Makes every later LLVM build of this process use the rules; repeated calls do nothing."""
     for name, function in _RULES.items():
         tvm.tirx.op.register_intrin_lowering(
-            f"tirx.{name}", target="llvm", f=_lowering(function), level=_LEVEL
+            f"tirx.{name}", target="llvm", f=_lowering(name, function), level=_LEVEL
         )
