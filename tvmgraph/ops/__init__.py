@@ -7,10 +7,12 @@ from tvmgraph.ops.conv import *  # noqa: F403
 from tvmgraph.ops.conv_functional import *  # noqa: F403
 from tvmgraph.ops.conv_weight import *  # noqa: F403
 from tvmgraph.ops.creation import *  # noqa: F403
+from tvmgraph.ops.creation_ranges import *  # noqa: F403
 from tvmgraph.ops.creation_windows import *  # noqa: F403
 from tvmgraph.ops.elementwise import *  # noqa: F403
 from tvmgraph.ops.image import *  # noqa: F403
 from tvmgraph.ops.indexing import *  # noqa: F403
+from tvmgraph.ops.indexing_advanced import *  # noqa: F403
 from tvmgraph.ops.linalg import *  # noqa: F403
 from tvmgraph.ops.linalg_decompose import *  # noqa: F403
 from tvmgraph.ops.linalg_products import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Tensors from nothing: constants, ranges, the identity matrix."""
+"""Tensors from nothing: constants, the identity matrix, conversions of Python numbers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,29 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import ArgumentError, DTypeError, ExportError, ShapeError
+from tvmgraph.errors import DTypeError, ExportError, ShapeError
 from tvmgraph.ops._arguments import as_int, bad, describe, int_tuple, named
 
 __all__ = [
-    "arange", "empty", "empty_like", "eye", "fill", "fills", "full", "full_like", "linspace",
-    "logspace", "new_empty", "new_full", "new_ones", "new_zeros", "ones", "ones_like", "range",
-    "scalar_to_tensor", "tuple_to_array", "zeros", "zeros_like",
+    "empty", "empty_like", "eye", "fill", "fills", "full", "full_like", "new_empty", "new_full",
+    "new_ones", "new_zeros", "ones", "ones_like", "scalar_to_tensor", "tuple_to_array", "zeros",
+    "zeros_like",
 ]  # fmt: skip
 
-_CONSTANT = Reason("a constant depends on no tensor")
+CONSTANT = Reason("a constant depends on no tensor")
 
 
 def _infer_full(*, size: Any, fill_value: Any, dtype: dtypes.DType) -> TensorType:
     if any(d < 0 for d in size if not isinstance(d, Dim)):
         raise ShapeError(f"size {list(size)} has a negative entry")
     return tensor_type(size, dtype)
+
+
+def _lower_full(R: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> Any:
+    value = R.const(fill_value, dtype.name)
+    if isinstance(fill_value, float) and not math.isfinite(fill_value):
+        return R.op.broadcast_to(value, R.shape(size))  # topi.full fails on infinities
+    return R.op.full(R.shape(size), value, dtype.name)
 
 
 def _onnx_full(O: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> Any:
@@ -38,10 +45,8 @@ def _onnx_full(O: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> An
 @primitive(
     infer=_infer_full,
     eager=lambda *, size, fill_value, dtype: np.full(size, fill_value, dtype.numpy),
-    lower=lambda R, *, size, fill_value, dtype: R.op.full(
-        R.shape(size), R.const(fill_value, dtype.name), dtype.name
-    ),
-    vjp=_CONSTANT,
+    lower=_lower_full,
+    vjp=CONSTANT,
     onnx=_onnx_full,
     samples=[
         sample(attrs={"size": (2, 3), "fill_value": 1.5, "dtype": dtypes.float32}),
@@ -112,7 +117,7 @@ def zeros(size: Any, dtype: Any = None) -> Tensor:
     Example:
         >>> ops.zeros((2, 3), ms.int32)
     """
-    return _full(int_tuple(size, "zeros", "size"), 0, _dtype_or(dtype, dtypes.float32))
+    return _full(int_tuple(size, "zeros", "size"), 0, dtype_or(dtype, dtypes.float32))
 
 
 def ones(shape: Any, dtype: Any = None) -> Tensor:
@@ -128,10 +133,11 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
     Example:
         >>> ops.ones((2, 3))
     """
-    return _full(int_tuple(shape, "ones", "shape"), 1, _dtype_or(dtype, dtypes.float32))
+    return _full(int_tuple(shape, "ones", "shape"), 1, dtype_or(dtype, dtypes.float32))
 
 
-def _dtype_or(dtype: Any, default: dtypes.DType) -> dtypes.DType:
+def dtype_or(dtype: Any, default: dtypes.DType) -> dtypes.DType:
+    """Returns ``dtype`` as a DType, or the default where it is ``None``."""
     return default if dtype is None else dtypes.dtype_of(dtype)
 
 
@@ -172,7 +178,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None) -> Tensor:
             DTypeError, f"fill_value must be a number, not {type(fill_value).__name__}",
             "full_like", describe(input=input, fill_value=fill_value),
         )  # fmt: skip
-    return _full(input.type.shape, fill_value, _dtype_or(dtype, input.dtype))
+    return _full(input.type.shape, fill_value, dtype_or(dtype, input.dtype))
 
 
 def _require_tensor(value: Any, op: str) -> None:
@@ -196,7 +202,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None) -> Tensor:
         >>> ops.zeros_like(Tensor([1, 2]))
     """
     _require_tensor(input, "zeros_like")
-    return _full(input.type.shape, 0, _dtype_or(dtype, input.dtype))
+    return _full(input.type.shape, 0, dtype_or(dtype, input.dtype))
 
 
 def ones_like(input: Tensor, *, dtype: Any = None) -> Tensor:
@@ -213,7 +219,7 @@ def ones_like(input: Tensor, *, dtype: Any = None) -> Tensor:
         >>> ops.ones_like(Tensor([1, 2]))
     """
     _require_tensor(input, "ones_like")
-    return _full(input.type.shape, 1, _dtype_or(dtype, input.dtype))
+    return _full(input.type.shape, 1, dtype_or(dtype, input.dtype))
 
 
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -286,7 +292,7 @@ def new_full(input: Tensor, size: Any, fill_value: Any, *, dtype: Any = None) ->
     Example:
         >>> ops.new_full(Tensor([1.0]), (2,), 3)
     """
-    return full(size, fill_value, dtype=_dtype_or(dtype, input.dtype))
+    return full(size, fill_value, dtype=dtype_or(dtype, input.dtype))
 
 
 def new_zeros(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
@@ -303,7 +309,7 @@ def new_zeros(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
     Example:
         >>> ops.new_zeros(Tensor([1]), (2,))
     """
-    return zeros(size, _dtype_or(dtype, input.dtype))
+    return zeros(size, dtype_or(dtype, input.dtype))
 
 
 def new_ones(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
@@ -320,202 +326,10 @@ def new_ones(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
     Example:
         >>> ops.new_ones(Tensor([1]), (2,))
     """
-    return ones(size, _dtype_or(dtype, input.dtype))
+    return ones(size, dtype_or(dtype, input.dtype))
 
 
 new_empty = new_zeros
-
-
-# ---- ranges -------------------------------------------------------------------------------------
-
-
-def _eager_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> np.ndarray:
-    return (start + np.arange(count) * step).astype(dtype.numpy)
-
-
-def _lower_range(R: Any, *, start: Any, step: Any, count: int, dtype: dtypes.DType) -> Any:
-    """Computes in float64 (or int64) like the NumPy column, so that the last bits agree."""
-    wide = "float64" if isinstance(start, float) or isinstance(step, float) else "int64"
-    if count == 0:
-        return R.op.full(R.shape((0,)), R.const(0, dtype.name), dtype.name)
-
-    def arange(*_: Any) -> Any:
-        def element(i: Any) -> Any:
-            value = i.astype(wide) * R.tir.const(step, wide) + R.tir.const(start, wide)
-            return value.astype(dtype.name)
-
-        return R.te.compute((R.tir.IntImm("int64", count),), element, name="arange")
-
-    return R.emit_te(arange)
-
-
-def _infer_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> TensorType:
-    return tensor_type((count,), dtype)
-
-
-@primitive(
-    infer=_infer_range,
-    eager=_eager_range,
-    lower=_lower_range,
-    vjp=_CONSTANT,
-    onnx=lambda O, **attrs: O.const(_eager_range(**attrs)),
-    samples=[
-        sample(attrs={"start": 0, "step": 1, "count": 7, "dtype": dtypes.int64}),
-        sample(attrs={"start": 5, "step": -2, "count": 3, "dtype": dtypes.int32}),
-        sample(attrs={"start": 0.1, "step": 0.3, "count": 17, "dtype": dtypes.float32}),
-        sample(attrs={"start": 1, "step": 1, "count": 0, "dtype": dtypes.float32}),
-        sample(attrs={"start": 1, "step": 1, "count": 5, "dtype": dtypes.float16}),
-    ],
-)
-def arange_values(start: Any, step: Any, count: int, dtype: dtypes.DType) -> Tensor:
-    r"""Returns :math:`start + i \cdot step` for :math:`i < count`.
-
-    Args:
-        start: First value.
-        step: Difference of neighbours.
-        count: Number of values.
-        dtype: Element type.
-
-    Returns:
-        Tensor of shape ``(count,)``.
-    """
-    ...
-
-
-def _number(value: Any, op: str, name: str) -> Any:
-    if isinstance(value, Tensor):
-        value = value.item()
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise bad(
-            DTypeError, f"{name} must be an int or a float, not {type(value).__name__}", op,
-            f"{name}={value!r}"[:80],
-        )  # fmt: skip
-    return value
-
-
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
-    r"""Returns the values from ``start`` to ``end`` (exclusive) in steps of ``step``.
-
-    Args:
-        start: First value, or the end if ``end`` is missing; a number or a one-element tensor.
-        end: Where to stop.
-        step: Difference of neighbours, not 0.
-        dtype: Element type; by default int64, or float32 if a number is a float.
-
-    Returns:
-        Tensor of shape :math:`(\lceil (end - start) / step \rceil,)`.
-
-    Raises:
-        ArgumentError: if ``step`` is 0 or leads away from ``end``.
-
-    Example:
-        >>> ops.arange(1, 7, 2)
-    """
-    return _range("arange", *((0, start) if end is None else (start, end)), step, dtype)
-
-
-def _range(op: str, start: Any, end: Any, step: Any, dtype: Any) -> Tensor:
-    got = describe(start=start, end=end, step=step)
-    start, end = _number(start, op, "start"), _number(end, op, "end")
-    step = _number(step, op, "step")
-    if step == 0:
-        raise bad(ArgumentError, "step must not be 0", op, got)
-    if (end - start) * step < 0:
-        raise bad(ArgumentError, f"step {step} leads away from end", op, got, "change its sign")
-    is_float = any(isinstance(v, float) for v in (start, end, step))
-    wanted = _dtype_or(dtype, dtypes.float32 if is_float else dtypes.int64)
-    count = math.ceil((end - start) / step) if is_float else -((start - end) // step)
-    return arange_values(start, step, max(count, 0), wanted)
-
-
-def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
-    """Returns the values from ``start`` to ``end`` (exclusive) in steps of ``step``.
-
-    Args:
-        start: First value, a number or a one-element tensor.
-        end: Where to stop.
-        step: Difference of neighbours, not 0.
-        maxlen: Largest accepted number of values.
-
-    Returns:
-        Tensor with one axis: int64, or float32 if a number is a float.
-
-    Raises:
-        ArgumentError: if ``step`` is 0 or there are more than ``maxlen`` values.
-
-    Example:
-        >>> ops.range(0, 6, 2)
-    """
-    result = _range("range", start, end, step, None)
-    if result.size > maxlen:
-        raise bad(ArgumentError, f"{result.size} values are more than maxlen ({maxlen})", "range",
-                  describe(start=start, end=end, step=step))  # fmt: skip
-    return result
-
-
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
-    r"""Returns ``steps`` evenly spaced values: :math:`start + i \frac{end - start}{steps - 1}`.
-
-    Args:
-        start: First value, a number or a 0-d tensor.
-        end: Last value.
-        steps: Number of values, at least 1.
-        dtype: Element type; by default that of ``start`` if it is a float tensor, else float32.
-
-    Returns:
-        Tensor of shape ``(steps,)``.
-
-    Raises:
-        ArgumentError: if ``steps`` is not positive.
-
-    Example:
-        >>> ops.linspace(0, 1, 5)
-    """
-    count = as_int(steps, "linspace", "steps")
-    if count < 1:
-        raise bad(ArgumentError, "steps must be positive", "linspace", describe(steps=steps))
-    like = start if isinstance(start, Tensor) else end
-    floats = isinstance(like, Tensor) and like.dtype.is_float
-    wanted = _dtype_or(dtype, like.dtype if floats else dtypes.float32)
-    first, last = (_as_scalar(v, wanted, "linspace") for v in (start, end))
-    if count == 1:
-        return F.reshape(first, (1,))
-    step = (last - first) / (count - 1)
-    i = arange_values(0.0, 1.0, count, wanted)
-    # counting from the nearer end keeps both ends exact
-    return F.where(i < count / 2, first + i * step, last - (count - 1 - i) * step)
-
-
-def _as_scalar(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
-    if isinstance(value, Tensor):
-        return F.cast(F.reshape(value, ()), dtype)
-    return _full((), float(_number(value, op, "start and end")), dtype)
-
-
-def logspace(
-    start: Any, end: Any, steps: int, base: int = 10, *, dtype: Any = dtypes.float32
-) -> Tensor:
-    r"""Returns powers with evenly spaced exponents: :math:`base^{linspace(start, end)_i}`.
-
-    Args:
-        start: First exponent, a number or a 0-d tensor.
-        end: Last exponent.
-        steps: Number of values.
-        base: The base.
-        dtype: Element type.
-
-    Returns:
-        Tensor of shape ``(steps,)``.
-
-    Example:
-        >>> ops.logspace(0, 2, 3)
-    """
-    wanted = dtypes.dtype_of(dtype)
-    wide = dtypes.float32 if wanted in (dtypes.float16, dtypes.bfloat16) else wanted
-    exponents = linspace(start, end, steps, dtype=wide)
-    return F.cast(F.pow(_full((), float(base), wide), exponents), wanted)
 
 
 # ---- matrices and conversions -------------------------------------------------------------------
@@ -537,7 +351,7 @@ def _lower_eye(R: Any, *, n: int, m: int, dtype: dtypes.DType) -> Any:
     infer=_infer_eye,
     eager=lambda *, n, m, dtype: np.eye(n, m, dtype=dtype.numpy),
     lower=_lower_eye,
-    vjp=_CONSTANT,
+    vjp=CONSTANT,
     onnx=lambda O, *, n, m, dtype: O.const(np.eye(n, m, dtype=dtype.numpy)),
     samples=[
         sample(attrs={"n": 3, "m": 4, "dtype": dtypes.float32}),
@@ -581,7 +395,7 @@ def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
     """
     rows = as_int(n, "eye", "n")
     cols = rows if m is None else as_int(m, "eye", "m")
-    return _eye(rows, cols, _dtype_or(dtype, dtypes.float32))
+    return _eye(rows, cols, dtype_or(dtype, dtypes.float32))
 
 
 def scalar_to_tensor(input_x: Any, dtype: Any = dtypes.float32) -> Tensor:
