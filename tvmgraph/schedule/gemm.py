@@ -79,6 +79,14 @@ class _Panel:
 
 
 @dataclass(frozen=True)
+class _Span:
+    """Steps ``start`` to ``start + depth`` of the sums."""
+
+    start: Expr
+    depth: int
+
+
+@dataclass(frozen=True)
 class _Gemm:
     contraction: Contraction
     columns: Columns
@@ -90,7 +98,7 @@ class _Gemm:
             self._write_shared()
             return
         with emit.parallel(self._items(), self.plan.parallel) as item:
-            self._for_panel(item, self._panel_alone)
+            self._panel_alone(item)
 
     # Work items
 
@@ -100,14 +108,19 @@ class _Gemm:
     def _panels(self) -> int:
         return -(-self.shape.columns // self.plan.panel)
 
-    def _for_panel(self, item: Expr, body: Callable[[_Panel], None]) -> None:
-        """Calls ``body`` for a work item; the last, narrower panel gets code of its own."""
+    def _outer(self, item: Expr) -> tuple[Bound, Expr]:
+        """The batch and outer column axes of a work item, and the first column of its panel."""
         axes = (*self.contraction.batch, *self.columns.outer)
         *outer, panel = emit.unfuse(item, [*(axis.extent for axis in axes), self._panels()])
         bound = {axis.var: value for axis, value in zip(axes, outer)}
+        return bound, panel * self.plan.panel
+
+    def _for_panel(self, item: Expr, body: Callable[[_Panel], None]) -> None:
+        """Calls ``body`` for a work item; the last, narrower panel gets code of its own."""
+        bound, first = self._outer(item)
         width, lanes = self.plan.panel, self.plan.lanes
         rest = self.shape.columns % width
-        full = _Panel(bound, panel * width, width, self.plan.vectors)
+        full = _Panel(bound, first, width, self.plan.vectors)
         last_first = emit.i64(self.shape.columns - rest)
         last = _Panel(bound, last_first, rest, -(-rest // lanes))
         if not rest:
@@ -115,40 +128,41 @@ class _Gemm:
         elif self._panels() == 1:
             body(last)
         else:
-            emit.when(panel < self._panels() - 1, lambda: body(full), lambda: body(last))
+            emit.when(first < last_first, lambda: body(full), lambda: body(last))
 
-    def _panel_alone(self, panel: _Panel) -> None:
+    def _panel_alone(self, item: Expr) -> None:
         """Packs a panel and multiplies all rows with it, one block of the depth after the other."""
-        plan, depth = self.plan, self.shape.depth
+        plan, depth, dtype = self.plan, self.shape.depth, self.contraction.dtype
         if plan.packing is Packing.NONE:
-            self._rows(panel, 0, self.shape.rows, emit.i64(0), depth, self._in_place(panel))
+            self._for_panel(
+                item, lambda p: self._rows(p, _Span(emit.i64(0), depth), self._in_place(p))
+            )
             return
-        packed = emit.workspace([plan.depth_block * plan.panel], self.contraction.dtype)
+        packed = emit.workspace([plan.depth_block * plan.panel], dtype)
+        right = self._packed(packed, emit.i64(0))
         blocks = -(-depth // plan.depth_block)
         sums = None
         if blocks > 1:
-            sums = emit.workspace([self.shape.rows * plan.panel], self.contraction.dtype)
+            sums = emit.workspace([self.shape.rows * plan.panel], dtype)
             with emit.serial(self.shape.rows * plan.panel) as at:
-                emit.store(sums, emit.zero(self.contraction.dtype), [at])
+                emit.store(sums, emit.zero(dtype), [at])
             with emit.serial(blocks - 1) as block:
-                start = block * plan.depth_block
-                self._pack(panel, packed, emit.i64(0), start, plan.depth_block)
-                right = self._packed(packed, emit.i64(0))
-                self._rows(panel, 0, self.shape.rows, start, plan.depth_block, right, sums, False)
+                span = _Span(block * plan.depth_block, plan.depth_block)
+                self._pack(item, packed, emit.i64(0), span)
+                self._for_panel(item, lambda p: self._rows(p, span, right, sums, finish=False))
         done = (blocks - 1) * plan.depth_block
-        self._pack(panel, packed, emit.i64(0), emit.i64(done), depth - done)
-        right = self._packed(packed, emit.i64(0))
-        self._rows(panel, 0, self.shape.rows, emit.i64(done), depth - done, right, sums)
+        last = _Span(emit.i64(done), depth - done)
+        self._pack(item, packed, emit.i64(0), last)
+        self._for_panel(item, lambda p: self._rows(p, last, right, sums))
 
     def _write_shared(self) -> None:
         """Packs everything, then divides panels and blocks of rows."""
         plan, depth = self.plan, self.shape.depth
         size = depth * plan.panel
         packed = emit.workspace([self._items() * size], self.contraction.dtype)
+        whole = _Span(emit.i64(0), depth)
         with emit.parallel(self._items(), plan.parallel and self._items() > 1) as item:
-            self._for_panel(
-                item, lambda panel: self._pack(panel, packed, item * size, emit.i64(0), depth)
-            )
+            self._pack(item, packed, item * size, whole)
         blocks = -(-self.shape.rows // plan.row_block)
         rest = self.shape.rows % plan.row_block
         with emit.parallel(self._items() * blocks, plan.parallel) as piece:
@@ -156,7 +170,7 @@ class _Gemm:
 
             def rows(panel: _Panel, first: Expr | int, count: int) -> None:
                 right = self._packed(packed, item * size)
-                self._rows(panel, first, count, emit.i64(0), depth, right)
+                self._rows(panel, whole, right, rows=(first, count))
 
             def body(panel: _Panel) -> None:
                 if not rest:
@@ -175,21 +189,19 @@ class _Gemm:
     def _rows(
         self,
         panel: _Panel,
-        first: Expr | int,
-        count: int,
-        start: Expr,
-        depth: int,
+        span: _Span,
         right: Callable[[Expr, int], Expr],
         sums: tirx.Buffer | None = None,
         finish: bool = True,
+        rows: tuple[Expr | int, int] | None = None,
     ) -> None:
-        """Multiplies ``count`` rows with a panel over part of the depth."""
-        full, rest = divmod(count, self.plan.tile_rows)
-        first = emit.index(first)
-        step = self.plan.tile_rows
+        """Multiplies rows (first, count), or all, with a panel over part of the depth."""
+        first, count = rows or (0, self.shape.rows)
+        first, step = emit.index(first), self.plan.tile_rows
+        full, rest = divmod(count, step)
 
-        def tile(row: Expr, rows: int) -> None:
-            self._tile(panel, row, rows, start, depth, right, sums, finish)
+        def tile(row: Expr, height: int) -> None:
+            self._tile(panel, row, height, span, right, sums, finish)
 
         if full > 1:
             with emit.serial(full) as block:
@@ -204,8 +216,7 @@ class _Gemm:
         panel: _Panel,
         first: Expr,
         rows: int,
-        start: Expr,
-        depth: int,
+        span: _Span,
         right: Callable[[Expr, int], Expr],
         sums: tirx.Buffer | None,
         finish: bool,
@@ -221,9 +232,11 @@ class _Gemm:
         initial = None if sums is None else lambda row, vector: sums[kept(row, vector)]
         total = multiply_tile(
             tile,
-            depth,
+            span.depth,
             plan.unroll,
-            lambda row, k: self._element(self.contraction.left, panel.outer, first + row, start + k),
+            lambda row, k: self._element(
+                self.contraction.left, panel.outer, first + row, span.start + k
+            ),
             right,
             initial,
         )
@@ -277,45 +290,47 @@ class _Gemm:
         bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
         return substitute(operand.expr, bound)
 
-    def _pack(
-        self, panel: _Panel, packed: tirx.Buffer, base: Expr, start: Expr, depth: int
-    ) -> None:
-        """Copies steps ``start`` to ``+ depth`` of a panel: k-major, one row of vectors per step."""
+    def _pack(self, item: Expr, packed: tirx.Buffer, base: Expr, span: _Span) -> None:
+        """Copies part of a panel: k-major, one row of vectors per step."""
         lanes, done = self.plan.lanes, 0
         if is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0 and lanes > 1:
-            done = depth - depth % lanes
-            if done:
-                with emit.serial(done // lanes) as block:
-                    self._pack_transposed(panel, packed, base, start, block * lanes)
-        if depth > done:
-            with emit.serial(depth - done) as k:
-                self._pack_step(panel, packed, base, start, k + done)
+            done = span.depth - span.depth % lanes
+            outer, first = self._outer(item)
+            with emit.serial(done // lanes * self.plan.vectors) as at:
+                block, position = emit.unfuse(at, [done // lanes, self.plan.vectors])
+                self._pack_transposed(
+                    outer, first + position * lanes, packed, span.start + block * lanes,
+                    base + block * (lanes * self.plan.panel) + position * lanes,
+                )  # fmt: skip
+        if span.depth > done:
+            rest = _Span(span.start + done, span.depth - done)
+            base = base + done * self.plan.panel
+            self._for_panel(item, lambda panel: self._pack_steps(panel, packed, base, rest))
 
-    def _pack_step(
-        self, panel: _Panel, packed: tirx.Buffer, base: Expr, start: Expr, k: Expr
-    ) -> None:
+    def _pack_steps(self, panel: _Panel, packed: tirx.Buffer, base: Expr, span: _Span) -> None:
         right, lanes = self.contraction.right, self.plan.lanes
-        for position in range(panel.vectors):
-            count = min(lanes, panel.columns - position * lanes)
-            with emit.lanes_loop(count) as lane:
-                column = panel.first + position * lanes + lane
-                at = base + k * self.plan.panel + position * lanes + lane
-                emit.store(packed, self._element(right, panel.outer, column, start + k), [at])
+        with emit.serial(span.depth) as k:
+            for position in range(panel.vectors):
+                count = min(lanes, panel.columns - position * lanes)
+                with emit.lanes_loop(count) as lane:
+                    offset = position * lanes + lane
+                    value = self._element(right, panel.outer, panel.first + offset, span.start + k)
+                    emit.store(packed, value, [base + k * self.plan.panel + offset])
 
     def _pack_transposed(
-        self, panel: _Panel, packed: tirx.Buffer, base: Expr, start: Expr, k: Expr
+        self, outer: Bound, column: Expr, packed: tirx.Buffer, k: Expr, to: Expr
     ) -> None:
-        """Packs ``lanes`` steps of an operand that is contiguous along the depth."""
+        """Packs ``lanes`` steps of a vector of columns that is contiguous along the depth."""
         right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
-        for position in range(panel.vectors):
-            square = emit.stack(lanes * lanes, dtype)
-            for row in range(lanes):
-                # Columns that do not exist repeat the last one; nobody reads their products.
-                offset = min(position * lanes + row, panel.columns - 1)
-                with emit.vectorized(lanes) as lane:
-                    value = self._element(right, panel.outer, panel.first + offset, start + k + lane)
-                    emit.store(square, value, [row * lanes + lane])
-            columns = transpose(square, lanes, dtype)
-            for step in range(lanes):
-                at = base + (k + step) * self.plan.panel + position * lanes
-                emit.store(packed, columns[emit.ramp(step * lanes, lanes)], [emit.ramp(at, lanes)])
+        square = emit.stack(lanes * lanes, dtype)
+        ragged = self.shape.columns % self.plan.panel
+        for row in range(lanes):
+            at = column + row
+            if ragged:  # columns that do not exist repeat the last one; nobody reads the products
+                at = tirx.min(at, emit.i64(self.shape.columns - 1))
+            with emit.vectorized(lanes) as lane:
+                emit.store(square, self._element(right, outer, at, k + lane), [row * lanes + lane])
+        turned = transpose(square, lanes, dtype)
+        for step in range(lanes):
+            value = turned[emit.ramp(step * lanes, lanes)]
+            emit.store(packed, value, [emit.ramp(to + step * self.plan.panel, lanes)])

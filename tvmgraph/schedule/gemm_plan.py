@@ -126,6 +126,9 @@ def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, 
             panels, rest_vectors = divmod(available, vectors)
             cost = cycles * (panels + (rest_vectors / vectors * 1.1 if rest_vectors else 0))
             cost *= 1 + 0.02 * bool(rest) + 0.05 / (rows * vectors)
+            items = shape.outer * (panels + bool(rest_vectors))
+            if items >= model.threads:  # fewer items than workers are divided by rows instead
+                cost /= 1 - _imbalance(items, model.threads)
             if cost < best_cost:
                 best, best_cost = (rows, vectors), cost
     return best

@@ -137,8 +137,12 @@ def configure_threads(count: int | None = None) -> int:
     return threads
 
 
-def make_target(name: str = "host") -> tvm.target.Target:
+def make_target(name: str = "host", opt_level: int = 3) -> tvm.target.Target:
     """The TVM target called ``name`` in ``configs/targets.toml``.
+
+    Args:
+        name: Row of the table.
+        opt_level: LLVM's own optimization level, 0 to 3.
 
     ``host`` lists every feature of this processor explicitly: on virtual machines with a masked
     processor id LLVM's name alone loses some of them.
@@ -147,7 +151,7 @@ def make_target(name: str = "host") -> tvm.target.Target:
         TvmgraphError: There is no such target.
     """
     row = _row(name)
-    fields: dict[str, Any] = {"kind": row["kind"]}
+    fields: dict[str, Any] = {"kind": row["kind"], "opt-level": opt_level}
     if row.get("mcpu") == "host":
         fields["mcpu"] = host_cpu()
         # LLVM would split wide vectors on processors that clock down for them.
