@@ -13,7 +13,8 @@ from tvm import ir, tirx
 from tvm.ir import TensorLoad
 
 from tvmgraph.schedule import emit, intrinsics
-from tvmgraph.schedule.contraction import is_window, match_contraction
+from tvmgraph.schedule.contraction import Contraction, is_window, match_contraction
+from tvmgraph.schedule.conv import emit_conv, is_conv
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.gemm import emit_gemm
 from tvmgraph.schedule.injective import emit_injective
@@ -77,12 +78,25 @@ def emit_contraction(program: Program, model: CpuModel) -> None:
     """Writes a matrix product, after the stages that prepare its operands."""
     contraction = match_contraction(program)
     while contraction is not None and contraction.before:
+        if _is_padded_conv(contraction):
+            emit_conv(contraction, contraction.before[0], model)
+            return
         program = replace(program, stages=_materialize(program.stages, 0))
         _emit_stage(program, program.stages[0], model)
         program = replace(program, stages=program.stages[1:])
         contraction = match_contraction(program)
     assert contraction is not None
-    emit_gemm(contraction, model)
+    if is_conv(contraction):
+        emit_conv(contraction, None, model)
+    else:
+        emit_gemm(contraction, model)
+
+
+def _is_padded_conv(contraction: Contraction) -> bool:
+    """Whether all that is left to do before a convolution is to pad its input."""
+    if len(contraction.before) != 1 or not is_conv(contraction):
+        return False
+    return contraction.before[0].buffer.same_as(contraction.right.load.source)
 
 
 def _is_product(program: Program) -> bool:

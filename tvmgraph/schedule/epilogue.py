@@ -23,6 +23,23 @@ _MAX_WRITTEN_OUT = 24
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a vector of sums is stored.
+
+    Attributes:
+        outer: Values of all axes but the rows' and the columns'.
+        column: The first column.
+        lanes: Columns to store.
+        skipped: Lanes before the first one stored.
+    """
+
+    outer: Bound
+    column: Expr
+    lanes: int
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
 class Epilogue:
     """The last stage of a contraction.
 
@@ -44,7 +61,7 @@ class Epilogue:
         columns: int,
         shift: int = 0,
     ) -> None:
-        """Stores a tile.
+        """Stores a tile of a matrix.
 
         Args:
             tile: Its shape.
@@ -55,36 +72,55 @@ class Epilogue:
             columns: Number of columns that exist.
             shift: Lanes of the last vector that repeat columns of the one before it.
         """
+        places: list[Place] = []
+        for v in range(tile.vectors):
+            lanes = min(tile.lanes, columns - v * tile.lanes)
+            skipped = shift if lanes < tile.lanes else 0
+            places.append(Place(outer, column + v * tile.lanes, lanes, skipped))
+        self.write_vectors(
+            tile, sums, lambda r: bind_group(self.contraction.rows, row + r), places
+        )
+
+    def write_vectors(
+        self,
+        tile: Tile,
+        sums: tirx.Buffer,
+        rows: Callable[[Expr], Bound],
+        places: Sequence[Place],
+    ) -> None:
+        """Stores a tile whose vectors lie anywhere.
+
+        Args:
+            tile: Its shape.
+            sums: The accumulators.
+            rows: Values of the row axes for a row of the tile.
+            places: Where each vector of a row goes.
+        """
         if self._is_small():
             for r in range(tile.rows):
-                self._row(tile, sums, outer, row + r, column, columns, emit.i64(r), shift)
+                self._row(tile, sums, rows(emit.i64(r)), places, emit.i64(r))
             return
         spilled = emit.stack(tile.size, tile.dtype)
         for r in range(tile.rows):
             for v in range(tile.vectors):
                 emit.store(spilled, sums[tile.at(r, v)], [tile.at(r, v)])
         with emit.serial(tile.rows) as r:
-            self._row(tile, spilled, outer, row + r, column, columns, r, shift)
+            self._row(tile, spilled, rows(r), places, r)
 
     def _row(
         self,
         tile: Tile,
         sums: tirx.Buffer,
-        outer: Bound,
-        row: Expr,
-        column: Expr,
-        columns: int,
+        row: Bound,
+        places: Sequence[Place],
         position: Expr,
-        shift: int,
     ) -> None:
-        base = position * (tile.vectors * tile.lanes)
-        for v in range(tile.vectors):
-            lanes = min(tile.lanes, columns - v * tile.lanes)
-            start = base + v * tile.lanes + (shift if lanes < tile.lanes else 0)
+        for v, place in enumerate(places):
+            start = position * (tile.vectors * tile.lanes) + v * tile.lanes + place.skipped
             self.vector(
-                outer | bind_group(self.contraction.rows, row),
-                column + v * tile.lanes,
-                lanes,
+                place.outer | row,
+                place.column,
+                place.lanes,
                 lambda lane, start=start: sums[start + lane],
             )
 

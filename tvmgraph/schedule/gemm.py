@@ -232,12 +232,12 @@ class _Gemm:
         initial = None if sums is None else lambda row, vector: sums[kept(row, vector)]
         total = multiply_tile(
             tile,
-            span.depth,
+            [span.depth],
             plan.unroll,
-            lambda row, k: self._element(
-                self.contraction.left, panel.outer, first + row, span.start + k
+            lambda row, at: self._element(
+                self.contraction.left, panel.outer, first + row, span.start + at[0]
             ),
-            right,
+            lambda at, vector: right(at[0], vector),
             initial,
         )
         if finish:

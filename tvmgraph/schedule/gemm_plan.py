@@ -18,7 +18,7 @@ _MAX_STEP_FMAS = 24
 #: Rows up to which transposed weights are used in place, by dot products.
 _MAX_DOT_ROWS = 4
 #: Idle share of the workers that makes a second parallel region worth while.
-_MAX_IMBALANCE = 0.15
+MAX_IMBALANCE = 0.15
 
 
 class Packing(enum.Enum):
@@ -99,7 +99,7 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
     row_block, packing = shape.rows, Packing.LOCAL
     if direct and one_block:
         packing, depth = Packing.NONE, shape.depth
-    elif parallel and not one_block and _imbalance(items, model.threads) > _MAX_IMBALANCE:
+    elif parallel and not one_block and imbalance(items, model.threads) > MAX_IMBALANCE:
         packing, depth = Packing.SHARED, shape.depth
         row_block = _row_block(shape.rows, tile_rows, items, model.threads)
     unroll = max(1, min(4, _MAX_STEP_FMAS // (tile_rows * vectors)))
@@ -121,20 +121,21 @@ def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, 
         limit = (model.registers - 2 - vectors) // vectors
         for rows in range(1, min(shape.rows, limit, 14) + 1):
             full, rest = divmod(shape.rows, rows)
-            cycles = full * _step_cycles(rows, vectors, model)
-            cycles += _step_cycles(rest, vectors, model) if rest else 0
+            cycles = full * step_cycles(rows, vectors, model)
+            cycles += step_cycles(rest, vectors, model) if rest else 0
             panels, rest_vectors = divmod(available, vectors)
             cost = cycles * (panels + (rest_vectors / vectors * 1.1 if rest_vectors else 0))
             cost *= 1 + 0.02 * bool(rest) + 0.05 / (rows * vectors)
             items = shape.outer * (panels + bool(rest_vectors))
             if items >= model.threads:  # fewer items than workers are divided by rows instead
-                cost /= 1 - _imbalance(items, model.threads)
+                cost /= 1 - imbalance(items, model.threads)
             if cost < best_cost:
                 best, best_cost = (rows, vectors), cost
     return best
 
 
-def _step_cycles(rows: int, vectors: int, model: CpuModel) -> float:
+def step_cycles(rows: int, vectors: int, model: CpuModel) -> float:
+    """Cycles of one k-step of a register tile: multiply-adds, loads, or latency, as is slowest."""
     arithmetic = rows * vectors / model.fma_per_cycle
     loads = (rows + 2 * vectors / model.fma_per_cycle) / 2
     return max(arithmetic, loads, _FMA_LATENCY) + _STEP_OVERHEAD
@@ -149,7 +150,8 @@ def _depth_block(shape: GemmShape, model: CpuModel, panel: int) -> int:
     return -(-shape.depth // blocks)
 
 
-def _imbalance(items: int, threads: int) -> float:
+def imbalance(items: int, threads: int) -> float:
+    """Idle share of the workers when equal items are divided among them."""
     return 1 - items / (-(-items // threads) * threads)
 
 
@@ -157,6 +159,6 @@ def _row_block(rows: int, tile_rows: int, items: int, threads: int) -> int:
     """The largest multiple of the tile's rows that divides the work evenly."""
     for block in range(rows // tile_rows * tile_rows, 0, -tile_rows):
         pieces = items * -(-rows // block)
-        if pieces >= threads and _imbalance(pieces, threads) <= _MAX_IMBALANCE:
+        if pieces >= threads and imbalance(pieces, threads) <= MAX_IMBALANCE:
             return block
     return tile_rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tvm import ir, tirx
@@ -32,18 +32,18 @@ class Tile:
 
 def multiply_tile(
     tile: Tile,
-    depth: int,
+    depth: Sequence[int],
     unroll: int,
-    left: Callable[[int, Expr], Expr],
-    right: Callable[[Expr, int], Expr],
+    left: Callable[[int, Sequence[Expr]], Expr],
+    right: Callable[[Sequence[Expr], int], Expr],
     initial: Callable[[int, int], Expr] | None = None,
 ) -> tirx.Buffer:
     """Accumulates outer products over the depth.
 
     Args:
         tile: The shape.
-        depth: Number of k-steps.
-        unroll: Steps written out per loop iteration.
+        depth: Extents of the nested loops over k-steps, outermost first.
+        unroll: Steps written out per iteration of the innermost loop.
         left: Element of a row at a step; broadcast to all lanes.
         right: Vector of columns at a step.
         initial: Starting values; zero if absent.
@@ -57,20 +57,27 @@ def multiply_tile(
             zero = emit.broadcast(emit.zero(tile.dtype), tile.lanes)
             emit.store(total, initial(row, vector) if initial else zero, [tile.at(row, vector)])
 
-    def step(k: Expr) -> None:
+    def step(at: Sequence[Expr]) -> None:
         for row in range(tile.rows):
-            factor = emit.broadcast(left(row, k), tile.lanes)
+            factor = emit.broadcast(left(row, at), tile.lanes)
             for vector in range(tile.vectors):
-                at = tile.at(row, vector)
-                emit.store(total, total[at] + factor * right(k, vector), [at])
+                place = tile.at(row, vector)
+                emit.store(total, total[place] + factor * right(at, vector), [place])
 
-    full, rest = divmod(depth, unroll)
-    if full:
-        with emit.serial(full) as block:
-            for position in range(unroll):
-                step(block * unroll + position)
-    for position in range(rest):
-        step(emit.i64(full * unroll + position))
+    def loops(outer: list[Expr], extents: Sequence[int]) -> None:
+        if len(extents) > 1:
+            with emit.serial(extents[0]) as k:
+                loops([*outer, k], extents[1:])
+            return
+        full, rest = divmod(extents[0], unroll)
+        if full:
+            with emit.serial(full) as block:
+                for position in range(unroll):
+                    step([*outer, block * unroll + position])
+        for position in range(rest):
+            step([*outer, emit.i64(full * unroll + position)])
+
+    loops([], depth)
     return total
 
 
