@@ -1,0 +1,97 @@
+"""Command line of the benchmarks: ``python -m benchmarks.run``."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.measure import Coordinator, RowTimings
+from benchmarks.peers import PEERS
+from benchmarks.report import format_seconds, machine_description, render
+from benchmarks.workloads import ROWS
+
+app = typer.Typer(add_completion=False)
+
+Rows = Annotated[str, typer.Option(help=f"Comma-separated rows: {', '.join(ROWS)}.")]
+Peers = Annotated[str, typer.Option(help=f"Comma-separated frameworks: {', '.join(PEERS)}.")]
+Out = Annotated[Path | None, typer.Option(help="Markdown file to write; none prints only.")]
+Repeats = Annotated[int, typer.Option(min=1, help="Samples per framework and row.")]
+Threads = Annotated[int, typer.Option(min=1, help="Threads per framework.")]
+Pythons = Annotated[
+    list[str] | None,
+    typer.Option("--python", help="PEER=INTERPRETER, or INTERPRETER for all; repeatable."),
+]
+
+
+def select(text: str, known: dict[str, object], what: str) -> list[str]:
+    """Split a comma-separated list and reject names that do not exist."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise typer.BadParameter(f"unknown {what} {unknown}; known: {', '.join(known)}")
+    return names or list(known)
+
+
+def interpreters(options: list[str], peers: list[str]) -> dict[str, str]:
+    """Map each peer to the interpreter that runs it.
+
+    Args:
+        options: Values of ``--python``. ``torch=...`` also serves ``torch-compile`` unless that
+            is named itself, because both need the same package.
+        peers: Selected peers.
+
+    Returns:
+        One interpreter per peer.
+    """
+    default, chosen = sys.executable, dict[str, str]()
+    for option in options:
+        name, found, path = option.partition("=")
+        if not found:
+            default = option
+        elif name not in PEERS:
+            raise typer.BadParameter(f"unknown peer {name!r}; known: {', '.join(PEERS)}")
+        else:
+            chosen[name] = path
+    return {p: chosen.get(p) or chosen.get(PEERS[p].package) or default for p in peers}
+
+
+def _print_row(row: str, timings: RowTimings) -> None:
+    for name, timing in timings.items():
+        if timing.samples:
+            text = f"{format_seconds(timing.median):>10} {format_seconds(timing.minimum):>10}"
+        else:
+            text = timing.note
+        typer.echo(f"{row:12s} {name:18s} {text}")
+
+
+@app.command()
+def main(
+    rows: Rows = "",
+    peers: Peers = "",
+    out: Out = None,
+    repeats: Repeats = 15,
+    threads: Threads = 2,
+    python: Pythons = None,
+) -> None:
+    """Measure tvmgraph and its peers, interleaved, and write the report."""
+    row_names = select(rows, dict(ROWS), "row")
+    peer_names = select(peers, dict(PEERS), "peer")
+    machine = machine_description(threads)
+    pythons = interpreters(python or [], peer_names)
+    coordinator = Coordinator(peer_names, pythons, threads, lambda text: typer.echo(text, err=True))
+    results: dict[str, RowTimings] = {}
+    try:
+        for row in row_names:
+            typer.echo(row, err=True)
+            results[row] = coordinator.measure(row, repeats)
+            _print_row(row, results[row])
+    finally:
+        coordinator.close()
+    if out is not None:
+        out.write_text(render(machine, coordinator.info, results, repeats))
+        typer.echo(f"wrote {out}", err=True)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,103 @@
+"""One framework in one process: builds rows, checks them, times calls when asked.
+
+The coordinator writes one JSON command per line to stdin and reads one JSON reply per line from
+the process's original stdout; whatever a framework prints goes to stderr instead.
+"""
+
+import importlib.util
+import json
+import os
+import platform
+import sys
+import time
+from typing import Any, TextIO
+
+import numpy as np
+
+from benchmarks.peers import PEERS, Peer, load
+from benchmarks.workloads import ROWS
+
+WARM_CALLS = 3
+
+
+def _private_stdout() -> TextIO:
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return channel
+
+
+def _limit_cpus(threads: int) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+class Worker:
+    """Answers the coordinator's commands for one peer."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        self.name = name
+        self.threads = threads
+        self.peer: Peer | None = None
+        self.call: Any = None
+
+    def hello(self) -> dict[str, Any]:
+        """Import the framework and say which version it is, or that it is absent."""
+        if importlib.util.find_spec(PEERS[self.name].package) is None:
+            return {"installed": False}
+        _limit_cpus(self.threads)
+        self.peer = load(self.name, self.threads)
+        return {
+            "installed": True,
+            "version": self.peer.version(),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        }
+
+    def setup(self, row: str) -> dict[str, Any]:
+        """Build a row, compare one call with the NumPy reference and warm up."""
+        assert self.peer is not None
+        self.call = None
+        work = ROWS[row]()
+        start = time.perf_counter()
+        call = self.peer.build(work)
+        result = call()
+        first = time.perf_counter() - start
+        got = np.asarray(self.peer.to_numpy(result))
+        np.testing.assert_allclose(got, work.expected(), rtol=work.rtol, atol=work.atol)
+        for _ in range(WARM_CALLS):
+            call()
+        start = time.perf_counter()
+        call()
+        self.call = call
+        return {"first": first, "once": time.perf_counter() - start}
+
+    def measure(self, calls: int) -> dict[str, Any]:
+        """Time a number of calls after one that wakes the thread pool."""
+        call = self.call
+        call()
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        return {"seconds": (time.perf_counter() - start) / calls}
+
+    def answer(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Run one command; an exception becomes an ``error`` reply."""
+        try:
+            kind = command.pop("command")
+            return getattr(self, kind)(**command)
+        except Exception as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            return {"error": f"{type(error).__name__}: {lines[0] if lines else ''}"[:200]}
+
+
+def main() -> None:
+    """Serve commands until stdin closes."""
+    channel = _private_stdout()
+    worker = Worker(sys.argv[1], int(sys.argv[2]))
+    for line in sys.stdin:
+        channel.write(json.dumps(worker.answer(json.loads(line))) + "\n")
+        channel.flush()
+
+
+if __name__ == "__main__":
+    main()
