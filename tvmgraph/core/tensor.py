@@ -12,6 +12,8 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_copy
+from tvmgraph.core.tensor_methods import TensorMethods
+from tvmgraph.core.tensor_text import tensor_text
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
@@ -45,7 +47,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
     return call
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """An n-dimensional array of one dtype.
 
     Args:
@@ -240,17 +242,9 @@ class Tensor:
         return str(array.astype(np.float32) if self.dtype is dtypes.bfloat16 else array)
 
     def __repr__(self) -> str:
-        array = self.array
-        if self.dtype in (dtypes.bfloat16, dtypes.float16):
-            array = array.astype(np.float32)
-        if self.dtype.is_float:
-            style = {"float_kind": lambda v: f"{v:.8e}"}
-            text = np.array2string(array, separator=", ", formatter=style)  # pyright: ignore
-        else:
-            text = np.array2string(array, separator=", ")
-        newline = "" if self.ndim == 0 else "\n"
-        shape = list(self.shape)
-        return f"Tensor(shape={shape}, dtype={self.dtype}, value={newline}{' ' * (not newline)}{text})"
+        head = f"Tensor(shape={list(self.shape)}, dtype={self.dtype}"
+        array = getattr(self, "array", None)
+        return f"{head})" if array is None else f"{head}, value={tensor_text(array)})"
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)

@@ -142,9 +142,11 @@ class TensorAccess(TensorOverloads):
             fill_value: Number to write.
             wrap: Whether the diagonal of a tall matrix starts again below its end.
         """
+        from tvmgraph.core.tensor import tensor_from_numpy
+
         mask = np.zeros(self.shape, np.bool_)
         np.fill_diagonal(mask, True, wrap)
-        return F.masked_fill(self, F.constant(mask), fill_value)
+        return F.masked_fill(self, tensor_from_numpy(mask), fill_value)
 
     def index_copy(self, dim: int, index: Any, tensor: Any) -> Any:
         """This tensor with the slices of ``tensor`` written at ``index`` along ``dim``."""

@@ -1,0 +1,399 @@
+"""The method forms of the operators, as tables.
+
+A plain method *is* the operator function: ``Tensor.abs`` is ``ops.abs``, looked up at first use so
+that importing the package loads no operator. An in-place method computes the method of its name
+without the underscore and stores the result. Methods whose arguments differ from the function's
+are written out in :mod:`.tensor_overloads` and :mod:`.tensor_access`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor_access import TensorAccess
+from tvmgraph.core.tensor_overloads import sizes_of
+from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, NotFoundError, user_source
+
+# methods that take exactly the arguments of the function of the same name
+PLAIN = """
+abs absolute acos acosh addbmm addcdiv addcmul addmm addmv addr adjoint amax amin aminmax angle
+approximate_equal arccos arccosh arcsin arcsinh arctan arctan2 arctanh argwhere asin asinh atan
+atan2 atanh baddbmm bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or
+bitwise_right_shift bitwise_xor bmm ceil cholesky cholesky_inverse cholesky_solve clamp clip
+col2im conj copysign cos cosh cov cross cummax cummin cumprod deg2rad det diagflat
+diagonal_scatter diff digamma div divide dot dsplit eigvals eq equal erf erfc erfinv exp
+expand_dims expm1 fills flip fliplr flipud float_power floor floor_divide fmax fmin fmod fold frac
+gather_elements gather_nd gcd ge geqrf ger greater greater_equal gt hardshrink heaviside histc
+hsplit hypot i0 igamma igammac imag index_fill inner inplace_update inv inverse invert is_complex
+is_floating_point isfinite isinf isnan isneginf isposinf isreal kthvalue lcm ldexp le lerp less
+less_equal lgamma log log10 log1p log2 log_matrix_determinant logaddexp logaddexp2 logcumsumexp
+logdet logical_and logical_not logical_or logical_xor logit logsumexp lstsq lt lu_solve
+masked_fill masked_scatter masked_select matmul matrix_determinant matrix_power maximum minimum mm
+moveaxis movedim msort mul multinomial multiply mvlgamma nan_to_num nanmean nanmedian nanquantile
+narrow ne neg negative nextafter nonzero norm not_equal orgqr ormqr outer positive pow quantile
+rad2deg random_categorical ravel real reciprocal renorm reverse reverse_sequence rot90 rsqrt
+select_scatter sgn sigmoid sign signbit sin sinc sinh slice_scatter slogdet soft_shrink softmax
+sqrt square subtract svd swapaxes swapdims t tan tanh tensor_split top_k topk triangular_solve
+tril triu true_divide trunc type_as unbind unfold unique_consecutive unique_with_pad
+unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum unsqueeze
+view_as vsplit xdivy xlogy
+""".split()
+
+# methods that are a function of another name
+RENAMED = {
+    "detach": "stop_gradient",
+    "scatter_div": "tensor_scatter_div",
+    "scatter_max": "tensor_scatter_max",
+    "scatter_min": "tensor_scatter_min",
+    "scatter_mul": "tensor_scatter_mul",
+    "scatter_sub": "tensor_scatter_sub",
+}
+
+# name_() stores the result of name()
+IN_PLACE = """
+abs add addmm ceil clamp clip cos div divide erfinv exp exponential fill fill_diagonal floor
+floor_divide index_add index_copy index_fill index_put log masked_fill masked_scatter mul neg pow
+reciprocal remainder round rsqrt scatter scatter_add sigmoid sign sin sqrt square sub tanh trunc
+""".split()
+
+CASTS = {
+    "bfloat16": dtypes.bfloat16, "bool": dtypes.bool_, "byte": dtypes.uint8,
+    "double": dtypes.float64, "float": dtypes.float32, "half": dtypes.float16,
+    "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16,
+}  # fmt: skip
+
+# what NumPy calls these, which differs from what a bare Python number becomes
+_NUMPY_NAMES: dict[Any, dtypes.DType] = {
+    float: dtypes.float64, "float": dtypes.float64, "int": dtypes.int64, "single": dtypes.float32,
+    "byte": dtypes.int8, "ubyte": dtypes.uint8, "short": dtypes.int16, "ushort": dtypes.uint16,
+    "intc": dtypes.int32, "uintc": dtypes.uint32, "intp": dtypes.int64, "uintp": dtypes.uint64,
+    "long": dtypes.int64, "uint": dtypes.uint64,
+}  # fmt: skip
+
+
+class _Forward:
+    """Becomes the operator function ``target`` the first time the method is used."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        try:
+            function = getattr(F, self.target)
+        except NotFoundError as e:
+            raise NotFoundError(f"'Tensor' object has no attribute {self.name!r}") from e
+        setattr(self.owner, self.name, function)
+        return function if instance is None else function.__get__(instance, owner)
+
+
+def _in_place(name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._store(getattr(self, name)(*args, **kwargs))
+
+    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__doc__ = f"Stores the result of :meth:`{name}` in this tensor and returns it."
+    return method
+
+
+def _cast(name: str, dtype: dtypes.DType) -> Any:
+    def method(self: Any) -> Any:
+        return F.cast(self, dtype)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Converts to {dtype.name}; see :func:`tvmgraph.ops.cast`."
+    return method
+
+
+class TensorMethods(TensorAccess):
+    """Mixin of :class:`~tvmgraph.core.tensor.Tensor`: every method that is an operator."""
+
+    __slots__ = ()
+
+    def _store(self, new: Any) -> Self:
+        """Stores ``new``, rounding it to this dtype where that loses no kind of number."""
+        ranks = "biufc"
+        if new.dtype is not self.dtype and (
+            ranks.index(new.dtype.kind.replace("u", "i")) <= ranks.index(self.dtype.kind)
+        ):
+            new = F.cast(new, self.dtype)
+        return self.rebind(new)  # pyright: ignore[reportAttributeAccessIssue]
+
+    # ---- what it is -------------------------------------------------------------------------
+
+    def dim(self) -> int:
+        """Returns the number of axes."""
+        return self.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """Returns the number of elements."""
+        return self.size
+
+    nelement = numel
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers."""
+        return self.dtype.kind in "ifc"
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        array = getattr(self, "array", None)
+        return array is None or bool(array.flags.c_contiguous)
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements to step along every axis, or along ``dim``."""
+        steps = [s // self.dtype.itemsize for s in self.array.strides]  # pyright: ignore
+        return steps if dim is None else steps[dim]
+
+    def storage_offset(self) -> int:
+        """Position of the first element in the storage; tensors share no storage, so 0."""
+        return 0
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        return int(self.array.ctypes.data)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def get_bytes(self) -> bytes:
+        """Returns the elements as bytes."""
+        return self.array.tobytes()  # pyright: ignore[reportAttributeAccessIssue]
+
+    @property
+    def init(self) -> None:
+        """The pending initializer; always None, values are set at once."""
+        return None
+
+    @property
+    def has_init(self) -> bool:
+        """Whether initialisation is pending; always false."""
+        return False
+
+    @property
+    def data(self) -> Any:
+        """The tensor itself."""
+        return self
+
+    @property
+    def H(self) -> Any:  # noqa: N802
+        """The conjugate transpose of a matrix."""
+        return F.conj(F.swapaxes(self, -1, -2))
+
+    mH = H  # noqa: N815
+
+    # ---- copies and conversion --------------------------------------------------------------
+
+    def copy(self) -> Any:
+        """Returns a tensor with the same elements; gradients flow through it."""
+        if state.interpreter is not None or state.tapes:
+            return F.identity(self)
+        return self.__copy__()  # pyright: ignore[reportAttributeAccessIssue]
+
+    def clone(self) -> Any:
+        """Returns a tensor with the same elements; see :meth:`copy`."""
+        return self.copy()
+
+    def contiguous(self) -> Any:
+        """Returns the tensor with its elements in row-major order."""
+        return self if self.is_contiguous() else self.copy()
+
+    def value(self) -> Any:
+        """Returns a tensor that keeps the current elements."""
+        return self.snapshot()  # pyright: ignore[reportAttributeAccessIssue]
+
+    def init_data(self, *_: Any, **__: Any) -> Self:
+        """Returns the tensor, which is always initialised."""
+        return self
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """Converts to ``dtype``: a dtype, a name such as "float32", a NumPy or Python type.
+
+        ``float`` and ``int`` mean float64 and int64, as in NumPy.
+        """
+        key = dtype.lower() if isinstance(dtype, str) else dtype
+        known = isinstance(key, (str, type)) and _NUMPY_NAMES.get(key)
+        return F.cast(self, known or dtypes.dtype_of(dtype))
+
+    def type(self, dtype: Any = None) -> Any:
+        """Returns the dtype's name, or with ``dtype`` the tensor converted to it."""
+        return str(self.dtype) if dtype is None else F.cast(self, dtypes.dtype_of(dtype))
+
+    def to(self, *args: Any, device: Any = None, dtype: Any = None, other: Any = None,
+           non_blocking: bool = False, copy: bool = False) -> Any:  # fmt: skip
+        """Converts dtype and device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``.
+
+        Args:
+            args: dtype, device name or tensor, in any of the three forms.
+            device: Device name, such as "CPU".
+            dtype: New dtype.
+            other: Tensor whose dtype (and device) to take.
+            non_blocking: Kept for MindSpore programs; conversion is always finished on return.
+            copy: Whether to copy even when nothing changes.
+
+        Raises:
+            DeviceError: if ``device`` is not where the tensor can live.
+        """
+        for a in args:
+            if isinstance(a, TensorMethods):
+                other = a
+            elif isinstance(a, str) and not _names_dtype(a):
+                device = a
+            elif a is not None:
+                dtype = a
+        if other is not None:
+            dtype = other.dtype
+        here = self.device.split(":")[0].lower()  # pyright: ignore[reportAttributeAccessIssue]
+        if device is not None and device.split(":")[0].lower() != here:
+            raise DeviceError(
+                f"the tensor lives on {here} and cannot move to {device!r}", op="Tensor.to",
+                at=user_source(), fix="choose the device for the whole program with set_context",
+            )  # fmt: skip
+        dtype = self.dtype if dtype is None else dtypes.dtype_of(dtype)
+        if dtype is self.dtype:
+            return self.copy() if copy else self
+        return F.cast(self, dtype)
+
+    # ---- new tensors ------------------------------------------------------------------------
+
+    def fill(self, value: Any) -> Any:
+        """Returns a tensor of this shape and dtype whose elements are ``value``."""
+        return F.full_like(self, value, dtype=self.dtype)
+
+    def new_zeros(self, size: Any, *more: int, dtype: Any = None) -> Any:
+        """Returns zeros of shape ``size`` and this dtype unless ``dtype`` is given."""
+        return F.zeros(_shape(size, more), self.dtype if dtype is None else dtype)
+
+    def new_ones(self, size: Any, *more: int, dtype: Any = None) -> Any:
+        """Returns ones of shape ``size`` and this dtype unless ``dtype`` is given."""
+        return F.ones(_shape(size, more), self.dtype if dtype is None else dtype)
+
+    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+        """Returns ``fill_value`` in shape ``size``, in this dtype unless ``dtype`` is given."""
+        return F.full(_shape(size, ()), fill_value, dtype=self.dtype if dtype is None else dtype)
+
+    def new_empty(self, size: Any, *, dtype: Any = None, device: Any = None) -> Any:
+        """Returns a tensor of shape ``size``; its elements are zero."""
+        return self.new_zeros(size, dtype=dtype)
+
+    # ---- random numbers ---------------------------------------------------------------------
+
+    def bernoulli(self, *, generator: Any = None) -> Any:
+        """Draws 1 with the probability that each element gives; see
+        :func:`tvmgraph.ops.bernoulli`.
+        """
+        return F.bernoulli(self, self)
+
+    def uniform(self, from_: float = 0.0, to: float = 1.0, generator: Any = None) -> Any:
+        """Draws uniform numbers in ``[from_, to)``, in this shape and dtype."""
+        return F.rand_like(self) * (to - from_) + from_
+
+    def normal_(self, mean: float = 0, std: float = 1, *, generator: Any = None) -> Self:
+        """Fills with normal numbers of the given mean and standard deviation."""
+        return self._store(F.randn_like(self) * std + mean)
+
+    def uniform_(self, from_: float = 0, to: float = 1, *, generator: Any = None) -> Self:
+        """Fills with uniform numbers in ``[from_, to)``."""
+        return self._store(self.uniform(from_, to))
+
+    def random_(self, from_: int = 0, to: int | None = None, *, generator: Any = None) -> Self:
+        """Fills with uniform integers in ``[from_, to)``.
+
+        ``to`` defaults to the largest number up to which the dtype holds every integer.
+        """
+        if to is None:
+            info = np.finfo(self.dtype.numpy) if self.dtype.is_float else np.iinfo(self.dtype.numpy)
+            to = 2 ** min(info.nmant + 1, 62) if self.dtype.is_float else min(int(info.max), 2**62)  # pyright: ignore
+        return self._store(F.cast(F.randint(from_, to, self.shape), self.dtype))
+
+    def exponential(self, lambd: float = 1, *, generator: Any = None) -> Any:
+        """Draws numbers of the exponential distribution with rate ``lambd``."""
+        return F.neg(F.log1p(F.neg(F.rand_like(self)))) / lambd
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Self:
+        """Fills with 1 where a draw of probability ``p`` succeeds, else 0."""
+        return self._store(F.cast(F.bernoulli(self, p), self.dtype))
+
+    def cauchy(self, median: float = 0.0, sigma: float = 1.0) -> Any:
+        """Draws numbers of the Cauchy distribution, in this shape and dtype."""
+        return F.tan((F.rand_like(self) - 0.5) * np.pi) * sigma + median
+
+    def log_normal(self, mean: float = 1.0, std: float = 2.0) -> Any:
+        """Draws numbers whose logarithm is normal, in this shape and dtype."""
+        return F.exp(F.randn_like(self) * std + mean)
+
+    # ---- in place ---------------------------------------------------------------------------
+
+    def zero_(self) -> Self:
+        """Fills with zeros."""
+        return self._store(F.zeros_like(self))
+
+    def copy_(self, src: Any, non_blocking: bool = False) -> Self:
+        """Stores the elements of ``src``, which is broadcast and converted to this dtype."""
+        return self.rebind(F.cast(F.broadcast_to(src, self.shape), self.dtype))  # pyright: ignore
+
+    def put_(self, index: Any, source: Any, accumulate: bool = False) -> Self:
+        """Writes (or adds) ``source`` at positions of the flattened tensor."""
+        flat = F.reshape(self, (-1,))
+        values = F.reshape(source, (-1,))
+        new = flat.index_put((F.reshape(index, (-1,)),), values, accumulate)
+        return self._store(F.reshape(new, self.shape))
+
+    def itemset(self, *args: Any) -> Any:
+        """Returns the tensor with one element replaced: ``itemset(index, value)``.
+
+        Raises:
+            ArgumentError: if no value is given.
+        """
+        if not args:
+            raise ArgumentError("itemset() needs a value", op="Tensor.itemset", at=user_source())
+        *index, value = args
+        if not index:
+            return F.reshape(F.full_like(self, value), self.shape)
+        where = index[0] if isinstance(index[0], tuple) else np.unravel_index(index[0], self.shape)
+        return F.setitem(self, tuple(int(i) for i in where), value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Sets whether training updates a Parameter; other tensors have no such state.
+
+        Raises:
+            DTypeError: if this is not a Parameter.
+        """
+        if not hasattr(self, "requires_grad"):
+            raise DTypeError(
+                "only a Parameter has requires_grad", op="Tensor.requires_grad_", at=user_source()
+            )
+        self.requires_grad = requires_grad  # pyright: ignore[reportAttributeAccessIssue]
+        return self
+
+
+def _shape(size: Any, more: tuple[int, ...]) -> tuple[int, ...]:
+    return sizes_of((size, *more))
+
+
+def _names_dtype(name: str) -> bool:
+    try:
+        dtypes.dtype_of(name)
+    except DTypeError:
+        return False
+    return True
+
+
+def _attach() -> None:
+    rows: dict[str, Any] = {name: _Forward(name) for name in PLAIN}
+    rows |= {name: _Forward(target) for name, target in RENAMED.items()}
+    rows |= {f"{name}_": _in_place(name) for name in IN_PLACE}
+    rows |= {name: _cast(name, dtype) for name, dtype in CASTS.items()}
+    for name, row in rows.items():
+        setattr(TensorMethods, name, row)
+        if isinstance(row, _Forward):
+            row.__set_name__(TensorMethods, name)
+
+
+_attach()
