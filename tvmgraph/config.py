@@ -242,8 +242,6 @@ def set_context(**settings: Any) -> None:
     Example:
         >>> ms.set_context(mode=ms.GRAPH_MODE)
     """
-    from tvmgraph.core.state import bump_epoch
-
     names = [f.name for f in fields(Context)]
     checked: dict[str, Any] = {}
     for name, value in settings.items():
@@ -255,7 +253,6 @@ def set_context(**settings: Any) -> None:
             checked[name] = _check_context(name, value)
     for name, value in checked.items():
         setattr(context, name, value)
-    bump_epoch()
 
 
 def get_context(name: str) -> Any:

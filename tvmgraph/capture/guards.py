@@ -37,8 +37,9 @@ _LIBRARIES = frozenset(sys.stdlib_module_names) | {
 }  # fmt: skip
 
 
-def _is_cell(value: Any) -> bool:
-    return hasattr(value, "_cells") and hasattr(value, "_params")
+def is_cell(value: Any) -> bool:
+    """Whether a value is a Cell or a class of Cells (which live in a room above this one)."""
+    return getattr(type(value) if not isinstance(value, type) else value, "_is_cell", False) is True
 
 
 def _same_float(a: float, b: float) -> bool:
@@ -68,7 +69,7 @@ def expect(value: Any, depth: int = 0) -> Check:
 
 def _is_plain_object(value: Any) -> bool:
     """Whether an object is a user's instance whose attributes count."""
-    if isinstance(value, (*_OPAQUE, types.FunctionType)) or _is_cell(value):
+    if isinstance(value, (*_OPAQUE, types.FunctionType)) or is_cell(value):
         return False
     module = getattr(type(value), "__module__", "") or ""
     return hasattr(value, "__dict__") and module.partition(".")[0] not in _LIBRARIES
@@ -203,7 +204,7 @@ class Guards:
         self._add(("global", id(space), name), f"global {name!r}", lambda: space.get(name), value)
         holder = isinstance(value, (types.ModuleType, type))
         root = getattr(value, "__module__", None) or getattr(value, "__name__", "")
-        if holder and root.partition(".")[0] not in _LIBRARIES and not _is_cell_class(value):
+        if holder and root.partition(".")[0] not in _LIBRARIES and not _is_cell(value):
             for attr in code.co_names:
                 if attr in vars(value) and not callable(vars(value)[attr]):
                     key = ("member", id(value), attr)
@@ -211,7 +212,7 @@ class Guards:
                     self._add(key, label, _attribute_reader(value, attr), vars(value)[attr])
 
     def _note_cells(self, value: Any) -> None:
-        if _is_cell(value) and not isinstance(value, type):
+        if is_cell(value) and not isinstance(value, type):
             self.add_cell(value)
         elif isinstance(value, (list, tuple)):
             for v in value:
@@ -260,10 +261,6 @@ def _is_fixed(value: Any) -> bool:
         return False
     named = isinstance(value, (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType))
     return named and root.partition(".")[0] in _LIBRARIES
-
-
-def _is_cell_class(value: Any) -> bool:
-    return isinstance(value, type) and any(c.__name__ == "Cell" for c in value.__mro__)
 
 
 def _attribute_reader(owner: Any, name: str) -> Callable[[], Any]:

@@ -19,7 +19,8 @@ import tvm
 from tvm import relax
 from tvm.relax.backend.cpu_generic import pipeline as phases
 
-from tvmgraph.schedule.target import cpu_model, make_target
+from tvmgraph.config import context
+from tvmgraph.schedule import configure_threads, cpu_model, make_target, schedule_cpu
 
 _T = relax.transform
 
@@ -50,7 +51,11 @@ def count_kernels(mod: tvm.IRModule) -> tuple[str, ...]:
 
 def fusion_passes(level: Level) -> list[Any]:
     """Returns the passes from Relax operators to (fused) loop nests."""
-    passes = [_T.LegalizeOps(), _T.AnnotateTIROpPattern(), _T.FoldConstant()]
+    passes: list[Any] = []
+    if level.fuse:
+        # lets a product with a transposed weight read the weight in place
+        passes += [_T.FuseTransposeMatmul()]
+    passes += [_T.LegalizeOps(), _T.AnnotateTIROpPattern(), _T.FoldConstant()]
     if level.fuse:
         passes += [_T.FuseOps(), _T.FuseTIR()]
     return [*passes, _T.DeadCodeElimination()]
@@ -58,15 +63,12 @@ def fusion_passes(level: Level) -> list[Any]:
 
 def build(mod: tvm.IRModule, level: Level, target_name: str) -> tuple[Any, tuple[str, ...]]:
     """Compiles a module; returns the TVM executable and the names of its kernels."""
-    try:
-        from tvmgraph.schedule.cpu import schedule_cpu
-    except ModuleNotFoundError:  # TODO until the schedule room lands
-        def schedule_cpu(mod, model, level): return mod
-    target = make_target(target_name)
+    threads = configure_threads(context.thread_num or None)
+    target = make_target(target_name, level.llvm_opt)
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
         mod = tvm.transform.Sequential(fusion_passes(level))(mod)
         kernels = count_kernels(mod)
-        mod = schedule_cpu(mod, cpu_model(target_name), level.schedule)
+        mod = schedule_cpu(mod, cpu_model(target_name, threads), level.schedule)
         lower_calls = [*phases.dataflow_lower_passes(target), *phases.finalize_passes(target)]
         executable = relax.build(
             mod, target=target, relax_pipeline=tvm.transform.Sequential(lower_calls)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+from tvmgraph.capture.guards import is_cell
 from tvmgraph.config import JitConfig, as_jit_config
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 from tvmgraph.jit.function import JitFunction
@@ -95,13 +97,11 @@ def _check_options(
 
 
 def _wrap(function: Any, config: JitConfig | None = None) -> Any:
-    from tvmgraph.nn.cell import Cell
-
     if isinstance(function, JitFunction):
         return function if config is None else JitFunction(function.fn, config, function.owner)
-    if isinstance(function, Cell):
+    if is_cell(function) and not isinstance(function, type):
         return JitFunction(_cell_call(function), config, function)
-    if isinstance(function, type) and issubclass(function, Cell):
+    if is_cell(function):
         function.construct = JitFunction(function.construct, config)  # pyright: ignore
         return function
     if not callable(function):
@@ -110,7 +110,7 @@ def _wrap(function: Any, config: JitConfig | None = None) -> Any:
             op="jit", at=user_source(),
         )  # fmt: skip
     owner = getattr(function, "__self__", None)
-    return JitFunction(function, config, owner if isinstance(owner, Cell) else None)
+    return JitFunction(function, config, owner if is_cell(owner) else None)
 
 
 def _cell_call(cell: Any) -> Callable[..., Any]:
@@ -119,8 +119,6 @@ def _cell_call(cell: Any) -> Callable[..., Any]:
     @functools.wraps(type(cell).construct)
     def call(*args: Any, **kwargs: Any) -> Any:
         return cell(*args, **kwargs)
-
-    import inspect
 
     call.__signature__ = inspect.signature(cell.construct)  # pyright: ignore
     call.__name__ = call.__qualname__ = type(cell).__name__

@@ -1,0 +1,66 @@
+"""The commands; each imports what it needs when it runs, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Write a neural network as a Cell, debug it eagerly, compile it with TVM.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@app.callback()
+def main() -> None:
+    """Write a neural network as a Cell, debug it eagerly, compile it with TVM."""
+
+
+@app.command()
+def demo(
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training images.")] = 12,
+    graph: Annotated[bool, typer.Option(help="Train compiled instead of eagerly.")] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and shuffling.")] = 1,
+) -> None:
+    """Train a LeNet on handwritten digits, compile it, and compare eager with compiled."""
+    from tvmgraph.cli.demo import run_demo
+
+    if not run_demo(epochs=epochs, graph=graph, seed=seed):
+        raise typer.Exit(1)
+
+
+@app.command()
+def ops(
+    name: Annotated[str, typer.Argument(help="Show one operator, or all that contain this.")] = "",
+) -> None:
+    """Show the operator table: which columns every row has, and the reason where one is missing."""
+    from tvmgraph.cli.ops_table import print_table
+
+    if not print_table(name):
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="Check the operators whose name contains this.")] = "",
+) -> None:
+    """Compile every operator on this machine and compare it with its NumPy column."""
+    from tvmgraph.cli.check import run_check
+
+    if not run_check(name):
+        raise typer.Exit(1)
+
+
+@app.command()
+def doctor() -> None:
+    """Show versions, the processor as the compiler sees it, and compile one function."""
+    from tvmgraph.cli.doctor import run_doctor
+
+    if not run_doctor():
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app()

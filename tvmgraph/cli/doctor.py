@@ -1,0 +1,39 @@
+"""``tvmgraph doctor``: is this machine ready?"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import tvmgraph as ms
+from tvmgraph import Tensor
+from tvmgraph.compiler.host import describe_host
+
+PACKAGES = ("tvmgraph", "apache-tvm", "apache-tvm-ffi", "numpy", "onnx", "ml_dtypes")
+
+
+def run_doctor() -> bool:
+    """Prints versions and the target, compiles one function; returns whether it works."""
+    console = Console()
+    table = Table("what", "value", show_header=False)
+    table.add_row("python", platform.python_version())
+    for name in PACKAGES:
+        try:
+            table.add_row(name, importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            table.add_row(name, "[red]not installed[/]")
+    for name, value in describe_host().items():
+        table.add_row(name, value)
+    start = time.perf_counter()
+    function = ms.jit(lambda x: x * 2.0 + 1.0)
+    result = function(Tensor(np.arange(4, dtype=np.float32))).asnumpy()
+    works = bool(np.array_equal(result, [1, 3, 5, 7]))
+    table.add_row("compile and run x * 2 + 1", f"{(time.perf_counter() - start) * 1e3:.0f} ms")
+    table.add_row("result", "[green]right[/]" if works else f"[red]wrong: {result}[/]")
+    console.print(table)
+    return works
