@@ -2,6 +2,7 @@
 
 from tvmgraph.ops.activation import *  # noqa: F403
 from tvmgraph.ops.comparison import *  # noqa: F403
+from tvmgraph.ops.comparison_logic import *  # noqa: F403
 from tvmgraph.ops.composite import *  # noqa: F403
 from tvmgraph.ops.conv import *  # noqa: F403
 from tvmgraph.ops.conv_functional import *  # noqa: F403
@@ -10,9 +11,12 @@ from tvmgraph.ops.creation import *  # noqa: F403
 from tvmgraph.ops.creation_ranges import *  # noqa: F403
 from tvmgraph.ops.creation_windows import *  # noqa: F403
 from tvmgraph.ops.elementwise import *  # noqa: F403
+from tvmgraph.ops.elementwise_division import *  # noqa: F403
 from tvmgraph.ops.image import *  # noqa: F403
 from tvmgraph.ops.indexing import *  # noqa: F403
 from tvmgraph.ops.indexing_advanced import *  # noqa: F403
+from tvmgraph.ops.indexing_getitem import *  # noqa: F403
+from tvmgraph.ops.indexing_select import *  # noqa: F403
 from tvmgraph.ops.linalg import *  # noqa: F403
 from tvmgraph.ops.linalg_decompose import *  # noqa: F403
 from tvmgraph.ops.linalg_products import *  # noqa: F403

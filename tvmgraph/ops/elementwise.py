@@ -1,6 +1,10 @@
-"""Arithmetic and unary mathematics, elementwise."""
+"""Sums, differences and products, elementwise, and what passes values through."""
 
 from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -9,9 +13,15 @@ from tvmgraph.core import rules
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.ops._pointwise import NUMBERS, TirMath, number_samples, pointwise, unary
 from tvmgraph.ops._shared import binary_samples, sum_to, unary_samples
 
-__all__ = ["add", "cast", "div", "identity", "mul", "neg", "sub", "tanh"]
+__all__ = [
+    "abs", "absolute", "accumulate_n", "add", "addn", "cast", "depend", "identity", "mul",
+    "multiply", "neg", "negative", "positive", "sgn", "sign", "stop_gradient", "sub", "subtract",
+    "tensor_add", "tensor_mul", "tensor_sub",
+]  # fmt: skip
 
 
 def _infer_cast(x: TensorType, *, dtype: dtypes.DType) -> TensorType:
@@ -28,8 +38,12 @@ def _infer_cast(x: TensorType, *, dtype: dtypes.DType) -> TensorType:
         sample((3, 4), attrs={"dtype": dtypes.float64}),
         sample((3,), attrs={"dtype": dtypes.int32}),
         sample((2, 2), attrs={"dtype": dtypes.bool_}),
-        sample((), attrs={"dtype": dtypes.float16}),
+        sample((), attrs={"dtype": dtypes.float16}, grad=False),
+        sample((0, 2), attrs={"dtype": dtypes.bfloat16}, grad=False),
         sample((5,), dtype="int64", attrs={"dtype": dtypes.float32}),
+        sample((5,), dtype="bool", attrs={"dtype": dtypes.int32}),
+        sample((5,), dtype="bfloat16", attrs={"dtype": dtypes.float32}, grad=False),
+        sample((9,), dtype="int32", low=-300, high=300, attrs={"dtype": dtypes.uint8}),
     ],
 )
 def cast(input: Tensor, dtype: dtypes.DType) -> Tensor:
@@ -48,14 +62,42 @@ def cast(input: Tensor, dtype: dtypes.DType) -> Tensor:
     ...
 
 
+def _lower_arithmetic(name: str, of_bool: Any) -> Any:
+    """A relax operator, or a formula for bool, on which TIR has no arithmetic."""
+    bools = pointwise(name, of_bool)
+
+    def lower(R: Any, a: Any, b: Any) -> Any:
+        if R.type(a).dtype is dtypes.bool_:
+            return bools(R, a, b)
+        return getattr(R.op, name)(a, b)
+
+    return lower
+
+
+def _onnx_arithmetic(op_type: str, of_bool: str) -> Any:
+    return lambda O, a, b: O.add(
+        of_bool if a.type.dtype is dtypes.bool_ else op_type, [a, b], 1, {}
+    )
+
+
+_ARITHMETIC_SAMPLES = [
+    *binary_samples(),
+    sample((2, 3), (3,), dtype="int32", low=-9, high=9),
+    sample((4,), (4,), dtype=("int8", "uint8"), low=0, high=99),
+    sample((4,), (4,), dtype=("int64", "float16"), grad=False),
+    sample((4,), (4,), dtype="bfloat16", grad=False),
+    sample((4,), (4,), dtype="bool"),
+]
+
+
 @primitive(
     infer=rules.elementwise(dtypes.ALL),
     promote="common",
     eager=np.add,
-    lower="add",
+    lower=_lower_arithmetic("add", lambda m, a, b: a + b),
     vjp=lambda g, y, a, b: (sum_to(g, a), sum_to(g, b)),
-    onnx="Add",
-    samples=binary_samples(),
+    onnx=_onnx_arithmetic("Add", "Or"),
+    samples=_ARITHMETIC_SAMPLES,
 )
 def add(input: Tensor, other: Tensor) -> Tensor:
     r"""Adds elementwise: :math:`out_i = input_i + other_i`.
@@ -77,16 +119,30 @@ def add(input: Tensor, other: Tensor) -> Tensor:
 
 
 @primitive(
-    infer=rules.elementwise(dtypes.ALL),
+    infer=rules.elementwise(NUMBERS),
     promote="no_bool",
     eager=np.subtract,
     lower="subtract",
     vjp=lambda g, y, a, b: (sum_to(g, a), sum_to(-g, b)),
     onnx="Sub",
-    samples=binary_samples(),
+    samples=_ARITHMETIC_SAMPLES,
 )
 def sub(input: Tensor, other: Tensor) -> Tensor:
-    r"""Subtracts elementwise: :math:`out_i = input_i - other_i`."""
+    r"""Subtracts elementwise: :math:`out_i = input_i - other_i`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype; two bools give int64.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.sub(Tensor([1.0, 2.0]), 1)
+    """
     ...
 
 
@@ -94,42 +150,173 @@ def sub(input: Tensor, other: Tensor) -> Tensor:
     infer=rules.elementwise(dtypes.ALL),
     promote="common",
     eager=np.multiply,
-    lower="multiply",
+    lower=_lower_arithmetic("multiply", lambda m, a, b: a * b),
     vjp=lambda g, y, a, b: (sum_to(g * b, a), sum_to(g * a, b)),
-    onnx="Mul",
-    samples=binary_samples(),
+    onnx=_onnx_arithmetic("Mul", "And"),
+    samples=_ARITHMETIC_SAMPLES,
 )
 def mul(input: Tensor, other: Tensor) -> Tensor:
-    r"""Multiplies elementwise: :math:`out_i = input_i \cdot other_i`."""
+    r"""Multiplies elementwise: :math:`out_i = input_i \cdot other_i`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.mul(Tensor([1.0, 2.0]), 3)
+    """
     ...
 
 
-@primitive(
-    infer=rules.elementwise(dtypes.FLOATS),
-    promote="common_float",
-    eager=np.divide,
-    lower="divide",
-    vjp=lambda g, y, a, b: (sum_to(g / b, a), sum_to(-g * y / b, b)),
-    onnx="Div",
-    samples=binary_samples(low=0.5, high=2.0),
-)
-def div(input: Tensor, other: Tensor) -> Tensor:
-    r"""Divides elementwise: :math:`out_i = input_i / other_i`."""
-    ...
+tensor_add, tensor_sub, tensor_mul, multiply = add, sub, mul, mul
 
 
-@primitive(
-    infer=rules.elementwise(dtypes.ALL),
+def subtract(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    r"""Subtracts a multiple, elementwise: :math:`out_i = input_i - \alpha \cdot other_i`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+        alpha: Factor of ``other``.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.subtract(Tensor([4.0, 5.0]), Tensor([1.0, 2.0]), alpha=2)
+    """
+    return F.sub(input, other if alpha == 1 else F.mul(other, alpha))
+
+
+def _lower_neg(R: Any, x: Any) -> Any:
+    d = R.type(x).dtype
+    if d in dtypes.UNSIGNED:  # -1 does not exist there: count down from 0
+        return R.op.subtract(R.const(0, d.name), x)
+    return R.op.negative(x)
+
+
+@unary(
+    np.negative,
+    _lower_neg,
+    lambda g, y, x: (-g,),
+    lambda O, x: O.Sub(O.const(0, x.type.dtype), x)
+    if x.type.dtype in dtypes.UNSIGNED
+    else O.Neg(x),
+    allowed=NUMBERS,
     promote="no_bool",
-    eager=np.negative,
-    lower="negative",
-    vjp=lambda g, y, x: (-g,),
-    onnx="Neg",
-    samples=unary_samples(),
+    samples=number_samples(),
 )
 def neg(input: Tensor) -> Tensor:
-    r"""Negates elementwise."""
+    r"""Negates elementwise: :math:`y = -x`.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype (bool becomes int64; unsigned integers wrap around).
+
+    Example:
+        >>> ops.neg(Tensor([1.0, -2.0]))
+    """
     ...
+
+
+negative = neg
+
+
+def _is_signed(d: dtypes.DType) -> bool:
+    return d.is_float or d in dtypes.SIGNED
+
+
+@unary(
+    np.abs,
+    lambda R, x: R.op.abs(x) if _is_signed(R.type(x).dtype) else x,
+    lambda g, y, x: (g * F.sign(x),),
+    lambda O, x: O.Abs(x) if _is_signed(x.type.dtype) else O.Identity(x),
+    allowed=dtypes.ALL,
+    promote=None,
+    samples=[*number_samples(), sample((3,), dtype="bool")],
+)
+def abs(input: Tensor) -> Tensor:
+    r"""Absolute value, elementwise: :math:`y = |x|`.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype.
+
+    Example:
+        >>> ops.abs(Tensor([1.0, -2.0]))
+    """
+    ...
+
+
+absolute = abs
+
+
+def _sign(m: TirMath, x: Any) -> Any:
+    """NaN and zeros fall through both comparisons and keep their value."""
+    if m.dtype.startswith("uint"):
+        return m.where(x > 0, 1, x)
+    return m.where(x > 0, 1, m.where(x < 0, -1, x))
+
+
+def _onnx_sign(O: Any, x: Any) -> Any:
+    if not x.type.dtype.is_float:
+        return O.Sign(x)
+    return O.Where(O.IsNaN(x), x, O.Sign(x))
+
+
+@unary(
+    np.sign,
+    pointwise("sign", _sign),
+    lambda g, y, x: (None,),
+    _onnx_sign,
+    allowed=NUMBERS,
+    promote="no_bool",
+    samples=number_samples(),
+)
+def sign(input: Tensor) -> Tensor:
+    r"""Sign, elementwise: -1, 0 or 1; NaN stays NaN.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype.
+
+    Example:
+        >>> ops.sign(Tensor([3.0, 0.0, -2.0]))
+    """
+    ...
+
+
+sgn = sign
+
+
+def positive(input: Tensor) -> Tensor:
+    r"""Returns the input itself: :math:`y = +x`.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        ``input``.
+
+    Example:
+        >>> ops.positive(Tensor([-1.0]))
+    """
+    return input
 
 
 @primitive(
@@ -141,29 +328,105 @@ def neg(input: Tensor) -> Tensor:
     samples=unary_samples(),
 )
 def identity(input: Tensor) -> Tensor:
-    """Returns its input as a value of its own."""
+    """Returns its input as a value of its own.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype.
+
+    Example:
+        >>> ops.identity(Tensor([1.0]))
+    """
     ...
 
 
 @primitive(
-    infer=rules.elementwise(dtypes.FLOATS),
-    promote="float",
-    eager=np.tanh,
-    lower="tanh",
-    vjp=lambda g, y, x: (g * (1 - y * y),),
-    onnx="Tanh",
-    samples=unary_samples(),
+    infer=rules.same_as_first(),
+    eager=lambda x: x,
+    lower=lambda R, x: x,
+    vjp=lambda g, y, x: (None,),
+    onnx="Identity",
+    samples=[replace(s, grad=False) for s in unary_samples()],
 )
-def tanh(input: Tensor) -> Tensor:
-    r"""Hyperbolic tangent, elementwise: :math:`y = \tanh(x)`.
+def gradient_barrier(x: Tensor) -> Tensor:
+    """Returns its input, through which no cotangent flows back.
 
     Args:
-        input: Tensor of any shape; integers are computed in float32.
+        x: Tensor of any shape.
 
     Returns:
-        Tensor of ``input``'s shape.
-
-    Example:
-        >>> ops.tanh(Tensor([0.0, 1.0]))
+        Tensor of ``x``'s shape and dtype.
     """
     ...
+
+
+def stop_gradient(value: Any) -> Any:
+    """Returns its input as a constant: no derivative flows through it.
+
+    Args:
+        value: Tensor, or a (nested) tuple or list of tensors; anything else is returned as is.
+
+    Returns:
+        What was given, with every tensor cut off.
+
+    Example:
+        >>> ops.stop_gradient(Tensor([1.0]))
+    """
+    if isinstance(value, Tensor):
+        return gradient_barrier(value)
+    if isinstance(value, (tuple, list)):
+        return type(value)(stop_gradient(v) for v in value)
+    return value
+
+
+def depend(value: Any, expr: Any) -> Any:
+    """Returns ``value``; ``expr`` counts as computed before it.
+
+    Operators have no hidden effects here, so no order needs to be enforced: assignments to
+    parameters and random draws keep their program order anyway.
+
+    Args:
+        value: Tensor, or any other value.
+        expr: Anything that was computed before.
+
+    Returns:
+        ``value``.
+
+    Example:
+        >>> ops.depend(Tensor([1.0]), Tensor([2.0]))
+    """
+    return value
+
+
+def addn(x: Any) -> Tensor:
+    r"""Adds any number of tensors, elementwise: :math:`out = \sum_k x_k`.
+
+    Args:
+        x: A tuple or list of tensors whose shapes broadcast.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype.
+
+    Raises:
+        DTypeError: if ``x`` is no tuple or list.
+        ArgumentError: if it is empty.
+
+    Example:
+        >>> ops.addn([Tensor([1.0]), Tensor([2.0]), Tensor([3.0])])
+    """
+    if not isinstance(x, (tuple, list)):
+        raise DTypeError(
+            f"x must be a tuple or list of tensors, not {type(x).__name__}",
+            op="ops.addn", got=f"x={x!r}"[:80], at=user_source(), fix="pass [a, b, ...]",
+        )  # fmt: skip
+    if not x:
+        raise ArgumentError(
+            "there is nothing to add", op="ops.addn", got="x=[]", at=user_source(),
+            fix="pass at least one tensor",
+        )  # fmt: skip
+    return functools.reduce(F.add, x)
+
+
+accumulate_n = addn

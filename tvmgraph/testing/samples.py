@@ -83,7 +83,7 @@ def _generate(rng: np.random.Generator, shape: Any, dtype: str, s: Sample) -> np
     if isinstance(shape, np.ndarray):
         return shape
     if d is dtypes.bool_:
-        return rng.random(shape) < 0.5
+        return np.asarray(rng.random(shape) < 0.5)
     if d.is_integer:
         return np.asarray(rng.integers(int(s.low), int(s.high) + 1, size=shape), dtype=d.numpy)
     return np.asarray(rng.uniform(s.low, s.high, size=shape), dtype=d.numpy)

@@ -1,0 +1,242 @@
+"""Columns of elementwise rows: NaN-correct kernels, half precision computed wide, samples.
+
+Relax lacks many elementwise functions, and some it has drop NaN or reject a dtype. A row may give
+a *formula* instead: a function of a maths namespace and the elements, such as
+``lambda m, x: m.where(x < 0, 0, x)``. :func:`pointwise` turns it into one fusable kernel, and
+because the namespace has NumPy's names, the same formula can serve as the ``eager`` column
+(:func:`numpy_formula`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import primitive, sample
+from tvmgraph.errors import DTypeError
+from tvmgraph.ops._shared import extreme_values, unary_samples
+
+Formula = Callable[..., Any]
+
+LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
+NUMBERS = dtypes.INTEGERS + dtypes.FLOATS
+
+#: NumPy's names of functions that TIR calls otherwise.
+_TIR_NAMES = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "rint": "nearbyint",
+    "logical_not": "Not",
+}  # fmt: skip
+#: Functions that TIR lacks or computes by a cancelling formula: the C and CUDA library's are used.
+_LIBRARY = {
+    "expm1": "expm1", "fmod": "fmod", "arctanh": "atanh", "arcsinh": "asinh", "arccosh": "acosh",
+}  # fmt: skip
+
+
+class TirMath:
+    """NumPy's names for elementwise functions, on TIR expressions of one dtype.
+
+    Comparisons with NaN are false, ``!=`` included: test with :meth:`isnan` where it matters.
+    """
+
+    def __init__(self, tir: Any, dtype: str) -> None:
+        self.tir = tir
+        self.dtype = dtype
+
+    def const(self, value: float) -> Any:
+        """Returns a constant of the dtype that the formula computes in."""
+        return self.tir.const(value, self.dtype)
+
+    def where(self, condition: Any, a: Any, b: Any) -> Any:
+        """Selects between two values, both of which are evaluated."""
+        a, b = (self.const(v) if isinstance(v, (int, float)) else v for v in (a, b))
+        return self.tir.Select(condition, a, b)
+
+    def tanh(self, x: Any) -> Any:
+        """tanh; TVM's float64 formula cancels near zero, its float32 form is replaced later."""
+        return self.library("tanh", x) if self.dtype == "float64" else self.tir.tanh(x)
+
+    def library(self, name: str, *xs: Any) -> Any:
+        """Calls a function of the C (or CUDA) mathematics library."""
+        suffix = "f" if self.dtype == "float32" else ""
+        return self.tir.call_pure_extern(self.dtype, name + suffix, *xs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _LIBRARY:
+            return lambda *xs: self.library(_LIBRARY[name], *xs)
+        return getattr(self.tir, _TIR_NAMES.get(name, name))
+
+
+def compute_dtype(dtype: str) -> str:
+    """Returns the dtype in which a kernel computes elements of ``dtype``."""
+    if dtype == "bool":  # TIR has no arithmetic on bool
+        return "int8"
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def pointwise(
+    name: str, formula: Formula, *, out: str | None = None, wide: str | None = None
+) -> Callable[..., Any]:
+    """Builds a ``lower`` column from a formula.
+
+    Args:
+        name: Name of the kernel.
+        formula: ``(m, *elements, **attrs) -> element``; float16 and bfloat16 arrive as float32,
+            bool as int8.
+        out: dtype of the result, by default that of the first input.
+        wide: dtype to compute in, where the formula needs more than the input's.
+    """
+
+    def lower(R: Any, *xs: Any, **attrs: Any) -> Any:
+        result = out or R.type(xs[0]).dtype.name
+
+        def kernel(*tensors: Any) -> Any:
+            shape = _broadcast_shape(tensors)
+            dtype = wide or compute_dtype(str(tensors[0].dtype))
+            m = TirMath(R.tir, dtype)
+
+            def element(*index: Any) -> Any:
+                loads = [_load(R.tir, t, index, wide) for t in tensors]
+                return _store(R.tir, formula(m, *loads, **attrs), result)
+
+            return R.te.compute(shape, element, name=name)
+
+        kernel.__name__ = name
+        return R.emit_te(kernel, *xs)
+
+    return lower
+
+
+def _is_one(d: Any) -> bool:
+    return getattr(d, "value", None) == 1
+
+
+def _broadcast_shape(tensors: Sequence[Any]) -> list[Any]:
+    ndim = max(len(t.shape) for t in tensors)
+    shape = []
+    for axis in range(-ndim, 0):
+        dims = [t.shape[axis] for t in tensors if len(t.shape) >= -axis]
+        shape.append(next((d for d in dims if not _is_one(d)), dims[0]))
+    return shape
+
+
+def _load(tir: Any, t: Any, index: Sequence[Any], wide: str | None) -> Any:
+    own = index[len(index) - len(t.shape) :]
+    x = t(*[0 if _is_one(d) else i for d, i in zip(t.shape, own)])
+    dtype = wide or compute_dtype(str(t.dtype))
+    return x if dtype == str(t.dtype) else tir.Cast(dtype, x)
+
+
+def _store(tir: Any, x: Any, dtype: str) -> Any:
+    x = getattr(x, "asobject", lambda: x)()  # == and != build an expression only when asked
+    have = str(x.ty.dtype)
+    if have == dtype:
+        return x
+    return x != tir.const(0, have) if dtype == "bool" else tir.Cast(dtype, x)
+
+
+def numpy_formula(formula: Formula, wide: Any = None) -> Callable[..., Any]:
+    """Builds an ``eager`` column from a formula.
+
+    Args:
+        formula: The formula; its namespace is NumPy.
+        wide: dtype to compute in; by default float16 and bfloat16 are computed in float32.
+    """
+
+    def eager(*xs: np.ndarray, **attrs: Any) -> np.ndarray:
+        dtype = xs[0].dtype
+        inner = wide or (np.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype)
+        result = formula(np, *[x.astype(inner, copy=False) for x in xs], **attrs)
+        return np.asarray(result, dtype)
+
+    return eager
+
+
+def widened(name: str) -> Callable[..., Any]:
+    """Builds a ``lower`` column of a ``relax.op`` that is given half precision as float32."""
+
+    def lower(R: Any, *xs: Any) -> Any:
+        dtype = R.type(xs[0]).dtype
+        function = getattr(R.op, name)
+        if dtype not in LOW_PRECISION:
+            return function(*xs)
+        y = R.emit(function(*[R.emit(R.op.astype(x, "float32")) for x in xs]))
+        return R.op.astype(y, dtype.name)
+
+    return lower
+
+
+def onnx_wide(op_type: str, *integers: dtypes.DType, out: bool = False) -> Callable[..., Any]:
+    """Builds an ``onnx`` column of an op_type that knows floats and the given integers only.
+
+    Args:
+        op_type: The ONNX operator.
+        integers: Integer dtypes it accepts; others, and bool, are computed in int64.
+        out: Whether the result keeps the dtype that ONNX gives it (a comparison).
+    """
+
+    def onnx(O: Any, *xs: Any) -> Any:
+        dtype = xs[0].type.dtype
+        if dtype.is_float or dtype in integers:
+            return O.add(op_type, xs, 1, {})
+        number = O.dtype(dtypes.int64)
+        y = O.add(op_type, [O.Cast(x, to=number) for x in xs], 1, {})
+        return y if out else O.Cast(y, to=O.dtype(dtype))
+
+    return onnx
+
+
+def float_samples(
+    low: float = -2.0, high: float = 2.0, extremes: bool = True, **kwargs: Any
+) -> list[Any]:
+    """Samples of a unary floating-point row, bfloat16, integers and extreme values included."""
+    more = [
+        sample((5,), dtype="bfloat16", low=low, high=high, grad=False, **kwargs),
+        sample((4,), dtype="int32", low=max(low, 0), high=high, **kwargs),
+    ]
+    if extremes:
+        more.append(sample(extreme_values(), grad=False, **kwargs))
+    return unary_samples(low, high, **kwargs) + more
+
+
+def number_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Any]:
+    """Samples of a unary row that keeps integers integers."""
+    more = [
+        sample((7,), dtype="int8", low=-9, high=9, **kwargs),
+        sample((7,), dtype="uint8", low=0, high=9, **kwargs),
+        sample((3, 2), dtype="int64", low=-9, high=9, **kwargs),
+    ]
+    return float_samples(low, high, **kwargs)[:-2] + more + [
+        sample(extreme_values(), grad=False, **kwargs)
+    ]  # fmt: skip
+
+
+def unary(
+    eager: Callable[..., Any],
+    lower: Any,
+    vjp: Any,
+    onnx: Any,
+    *,
+    samples: Sequence[Any] | None = None,
+    allowed: Any = dtypes.FLOATS,
+    promote: str | None = "float",
+    out: Any = None,
+) -> Any:
+    """Adds a row of one tensor and no attribute; integers are computed in float32 by default."""
+    return primitive(
+        infer=rules.elementwise(allowed, out),
+        eager=eager,
+        lower=widened(lower) if isinstance(lower, str) else lower,
+        vjp=vjp,
+        onnx=onnx,
+        promote=promote,
+        samples=float_samples() if samples is None else samples,
+    )
+
+
+def bad_dtype(dtype: str = "bool") -> list[Any]:
+    """The sample of a dtype that a row must refuse."""
+    return [sample((2,), dtype=dtype, raises=DTypeError)]
