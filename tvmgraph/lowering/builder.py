@@ -46,6 +46,17 @@ class RelaxBuilder:
         """Returns a constant of a number or array."""
         return constant(np.asarray(value), dtype)
 
+    def empty(self, t: TensorType) -> Any:
+        """Returns a tensor without elements.
+
+        It is shaped at run time: TVM cannot load a constant of shape ``(3, 0)`` that it saved.
+        """
+        flat = self.emit(relax.op.full((0,), relax.const(0, t.dtype.name), t.dtype.name))
+        return relax.op.call_pure_packed(
+            "vm.builtin.reshape", flat, relax.ShapeExpr(self.shape(t.shape)),
+            ty_args=[self.relax_type(t)],
+        )  # fmt: skip
+
     def type(self, expr: Any) -> TensorType:
         """Returns the tensor type of a bound expression."""
         ty = expr.ty

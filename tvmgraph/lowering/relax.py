@@ -8,6 +8,7 @@ import tvm
 from tvm import relax
 
 from tvmgraph.core.op import Reason
+from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph.ir import Graph, Node, Value
 from tvmgraph.lowering.builder import RelaxBuilder, constant, unpack
@@ -43,11 +44,17 @@ def _lower_function(R: RelaxBuilder, name: str, graph: Graph) -> None:
         values[v] = constant(array, v.type.dtype.name)
     with R.block.function(name, params, pure=True):
         with R.block.dataflow():
+            values.update((v, R.emit(R.empty(v.type))) for v in graph.consts if is_empty(v.type))
             for node in graph.nodes:
                 _lower_node(R, node, values)
             outputs = [R.block.emit_output(values[v]) for v in graph.outputs]
         # a single output comes bare: unpacking a tuple would cost more than a small kernel
         R.block.emit_func_output(outputs[0] if len(outputs) == 1 else relax.Tuple(outputs))
+
+
+def is_empty(t: TensorType) -> bool:
+    """Whether a tensor is known to hold no element."""
+    return any(d == 0 for d in t.shape)
 
 
 def _identifier(label: str) -> str:
@@ -61,6 +68,10 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
             f"this operator cannot be compiled: {column}",
             op=f"ops.{node.op.name}", at=node.source, fix="call it outside the compiled function",
         )  # fmt: skip
+    empty = [is_empty(v.type) for v in node.outputs]
+    if all(empty):  # nothing to compute, and TVM rejects many operators on empty tensors
+        values.update((v, R.emit(R.empty(v.type))) for v in node.outputs)
+        return
     args = [values[v] for v in node.inputs]
     try:
         if isinstance(column, str):
@@ -68,8 +79,8 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
         else:
             result = column(R, *args, **node.attrs)
         results = unpack(result, len(node.outputs))
-        for v, expr in zip(node.outputs, results, strict=True):
-            values[v] = R.emit(expr)
+        for v, expr, nothing in zip(node.outputs, results, empty, strict=True):
+            values[v] = R.emit(R.empty(v.type) if nothing else expr)
     except TvmgraphError:
         raise
     except Exception as e:

@@ -341,16 +341,10 @@ def _infer_eye(*, n: int, m: int, dtype: dtypes.DType) -> TensorType:
     return tensor_type((n, m), dtype)
 
 
-def _lower_eye(R: Any, *, n: int, m: int, dtype: dtypes.DType) -> Any:
-    if n == 0 or m == 0:
-        return R.op.full(R.shape((n, m)), R.const(0, dtype.name), dtype.name)
-    return R.op.eye(n, m, 0, dtype.name)
-
-
 @primitive(
     infer=_infer_eye,
     eager=lambda *, n, m, dtype: np.eye(n, m, dtype=dtype.numpy),
-    lower=_lower_eye,
+    lower=lambda R, *, n, m, dtype: R.op.eye(n, m, 0, dtype.name),
     vjp=CONSTANT,
     onnx=lambda O, *, n, m, dtype: O.const(np.eye(n, m, dtype=dtype.numpy)),
     samples=[

@@ -25,8 +25,6 @@ def _eager_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> n
 def _lower_range(R: Any, *, start: Any, step: Any, count: int, dtype: dtypes.DType) -> Any:
     """Computes in float64 (or int64) like the NumPy column, so that the last bits agree."""
     wide = "float64" if isinstance(start, float) or isinstance(step, float) else "int64"
-    if count == 0:
-        return R.op.full(R.shape((0,)), R.const(0, dtype.name), dtype.name)
 
     def arange(*_: Any) -> Any:
         def element(i: Any) -> Any:

@@ -27,16 +27,6 @@ def shape_text(shape: Any) -> str:
     return f"[{','.join(map(str, shape))}]"
 
 
-def zeros_of(R: Any, shape: Any, dtype: str, value: Any = 0) -> Any:
-    """Lowers a constant; also how rows return empty tensors, which some Relax operators reject."""
-    return R.op.full(R.shape(shape), R.const(value, dtype), dtype)
-
-
-def has_no_elements(shape: Any) -> bool:
-    """Whether a shape is known to hold no element."""
-    return any(d == 0 for d in shape if not isinstance(d, Dim))
-
-
 # ---- reshape ------------------------------------------------------------------------------------
 
 
@@ -74,8 +64,6 @@ def _infer_reshape(input: TensorType, *, shape: Shape) -> TensorType:
 
 def _lower_reshape(R: Any, x: Any, *, shape: Shape) -> Any:
     t = _infer_reshape(R.type(x), shape=shape)
-    if has_no_elements(t.shape):  # Relax reads a 0 as "keep the size"
-        return zeros_of(R, t.shape, t.dtype.name)
     return R.op.reshape(x, R.shape(t.shape))
 
 
@@ -369,8 +357,6 @@ def _filled(old: Shape, shape: Shape) -> Shape:
 
 def _lower_broadcast(R: Any, x: Any, *, shape: Shape) -> Any:
     t = _infer_broadcast(R.type(x), shape=shape)
-    if has_no_elements(t.shape):
-        return zeros_of(R, t.shape, t.dtype.name)
     return R.op.broadcast_to(x, R.shape(t.shape))
 
 

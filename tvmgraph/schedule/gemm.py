@@ -295,6 +295,7 @@ class _Gemm:
         lanes, done = self.plan.lanes, 0
         if is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0 and lanes > 1:
             done = span.depth - span.depth % lanes
+        if done:
             outer, first = self._outer(item)
             with emit.serial(done // lanes * self.plan.vectors) as at:
                 block, position = emit.unfuse(at, [done // lanes, self.plan.vectors])
