@@ -6,6 +6,7 @@ DLPack without a copy (they are moved to aligned memory once if need be) and out
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -82,6 +83,11 @@ def to_ffi(tensor: Tensor) -> Any:
 
 
 def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> Any:
+    if not array.size:  # NumPy gives empty arrays strides that TVM does not take for compact
+        steps = [math.prod(array.shape[i + 1 :]) * array.itemsize for i in range(array.ndim)]
+        array = np.lib.stride_tricks.as_strided(np.empty(1, array.dtype), array.shape, steps)
+        ffi = _from_dlpack(array)
+        return ffi._create_view(array.shape, "bfloat16") if as_bfloat16 else ffi
     try:
         ffi = _from_dlpack(array, require_alignment=ALIGNMENT, require_contiguous=True)
     except (RuntimeError, ValueError, BufferError):

@@ -1,0 +1,356 @@
+"""``x[index]`` and ``x[index] = value``: NumPy's indexing written with the rows of this family.
+
+An index is split in two steps: a *basic* one of integers, ranges and new axes, and then the
+*advanced* one by integer tensors on some axes of what the basic step left.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy, to_array
+from tvmgraph.core.types import Dim, Shape
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    OutOfRangeError,
+    ShapeError,
+    TvmgraphError,
+    user_source,
+)
+from tvmgraph.ops.indexing import WHOLE, basic_index, basic_update, selected_shape
+from tvmgraph.ops.indexing_advanced import check_range, gathered_shape, index_get, index_update
+
+__all__ = ["getitem", "setitem"]
+
+_SCALARS = (bool, np.bool_)
+
+
+def getitem(x: Tensor, index: Any) -> Tensor:
+    r"""Takes elements: ``x[index]`` with NumPy's rules.
+
+    Args:
+        x: Tensor of any shape and dtype.
+        index: An int, slice, ``None``, ``Ellipsis``, bool or integer tensor, (nested) list or
+            NumPy array, or a tuple of these. Negative positions count from the end. The shape of
+            what a bool tensor selects depends on its values, which compiled code cannot express.
+
+    Returns:
+        Tensor of ``x``'s dtype.
+
+    Raises:
+        OutOfRangeError: if a position lies outside its axis or there are too many indices.
+        DTypeError: if an index is no integer, slice, ``None``, ``Ellipsis``, bool or tensor.
+
+    Example:
+        >>> ops.getitem(Tensor([[1, 2], [3, 4]]), (slice(None), -1))
+    """
+    shape = x.type.shape
+    if index.__class__ is int and shape and shape[0].__class__ is int:
+        if 0 <= index < shape[0]:
+            return basic_index(x, (index,))
+        if -shape[0] <= index < 0:
+            return basic_index(x, (index + shape[0],))
+    try:
+        if index.__class__ is slice and shape:
+            return basic_index(x, (_range_entry(index, shape[0]),))
+        basic, advanced = _Parser(x.type.shape, index).split()
+        y = x if _is_trivial(basic) else basic_index(x, tuple(basic))
+        if not advanced:
+            return y if y is not x else basic_index(x, ())
+        axes, indices = _as_integers(advanced, y.type.shape)
+        return index_get(y, *indices, axes=axes)
+    except TvmgraphError as e:
+        raise e.locate("ops.getitem", _got(x, index), user_source()) from None
+
+
+def setitem(x: Tensor, index: Any, value: Any) -> Tensor:
+    r"""Returns ``x`` with ``value`` stored at ``index``, with NumPy's rules.
+
+    Args:
+        x: Tensor of any shape and dtype; it is not changed.
+        index: As in :func:`getitem`. A bool tensor with a value that does not depend on the
+            number of selected elements compiles.
+        value: Tensor, array, list or number that broadcasts to the region; it is converted to
+            ``x``'s dtype.
+
+    Returns:
+        Tensor of ``x``'s type.
+
+    Raises:
+        OutOfRangeError: if a position lies outside its axis or there are too many indices.
+        ShapeError: if ``value`` does not broadcast to the region.
+        DTypeError: if an index is no integer, slice, ``None``, ``Ellipsis``, bool or tensor.
+
+    Example:
+        >>> ops.setitem(Tensor([[1, 2], [3, 4]]), (slice(None), -1), 0)
+    """
+    try:
+        new = _as_value(value, x.type.dtype)
+        basic, advanced = _Parser(x.type.shape, index, new.ndim == 0).split()
+        if not advanced:
+            region = selected_shape(x.type.shape, tuple(basic))
+            return basic_update(x, _drop_leading(new, len(region)), tuple(basic))
+        if _is_trivial(basic):
+            return _update_advanced(x, advanced, new)
+        part = _update_advanced(basic_index(x, tuple(basic)), advanced, new)
+        return basic_update(x, part, tuple(basic))
+    except TvmgraphError as e:
+        got = f"{_got(x, index)}, value={getattr(value, 'type', value)!s:.60}"
+        raise e.locate("ops.setitem", got, user_source()) from None
+
+
+def _got(x: Tensor, index: Any) -> str:
+    entries = index if isinstance(index, tuple) else (index,)
+    text = ", ".join(str(e.type) if isinstance(e, Tensor) else f"{e!r:.40}" for e in entries)
+    return f"x={x.type}, index=[{text}]"
+
+
+def _is_trivial(basic: Sequence[Any]) -> bool:
+    return all(e == WHOLE for e in basic)
+
+
+def _range_entry(index: slice, size: int | Dim) -> tuple[int, int | None, int]:
+    """Returns the normalised entry of a slice of an axis."""
+    start, stop, step = index.start, index.stop, index.step
+    if step is None and stop is None and (start is None or start.__class__ is int and start == 0):
+        return WHOLE
+    bounds = [_position(v) for v in (start, stop, step)]
+    if isinstance(size, Dim):
+        if bounds in ([0, None, 1], [None, None, 1]):
+            return WHOLE
+        return (bounds[0] or 0, bounds[1], bounds[2] or 1)
+    if bounds[2] == 0:
+        raise ArgumentError("a slice step cannot be zero")
+    begin, end, step = slice(*bounds).indices(size)
+    if step > 0:
+        if begin == 0 and end >= size and step == 1:
+            return WHOLE
+        return (begin, max(begin, end), step)
+    return (max(begin, 0), None if end < 0 else min(begin, end), step) if begin >= 0 else (0, 0, 1)
+
+
+def _position(value: Any) -> int | None:
+    """Returns a slice bound as an int (0-d integer tensors are read)."""
+    if value is None or value.__class__ is int:
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise DTypeError(
+            f"slice bounds must be integers, not {type(value).__name__}", fix="convert it with int()"
+        ) from None
+
+
+class _Parser:
+    """Turns an index expression into a basic index and the advanced indices on its result.
+
+    Args:
+        shape: Shape of the indexed tensor.
+        index: What stands between the brackets.
+        keep_ints: Whether integers next to a single bool tensor stay basic, which gives the same
+            region in another order and is enough for storing a single number.
+    """
+
+    def __init__(self, shape: Shape, index: Any, keep_ints: bool = False) -> None:
+        self.shape = shape
+        entries = index if isinstance(index, tuple) else (index,)
+        self.entries = self._expand([_classify(e) for e in entries])
+        tensors = [e for e in self.entries if isinstance(e, (Tensor, np.ndarray))]
+        only_mask = len(tensors) == 1 and _is_bool(tensors[0])
+        self.ints_join = bool(tensors) and not (keep_ints and only_mask)
+
+    def _expand(self, entries: list[Any]) -> list[Any]:
+        """Replaces ``Ellipsis`` by whole ranges and checks the number of entries."""
+        used = sum(_axes_used(e) for e in entries)
+        ndim = len(self.shape)
+        if used > ndim:
+            raise OutOfRangeError(
+                f"{used} indices were given, but the tensor has {ndim} axes", fix="remove an index"
+            )
+        dots = [i for i, e in enumerate(entries) if e is Ellipsis]
+        if len(dots) > 1:
+            raise OutOfRangeError("an index can only have a single Ellipsis ('...')")
+        if dots:
+            entries[dots[0] : dots[0] + 1] = [slice(None)] * (ndim - used)
+        return entries
+
+    def split(self) -> tuple[list[Any], list[tuple[int, Any]]]:
+        """Returns the basic entries, and pairs of an axis of their result and an index tensor."""
+        basic: list[Any] = []
+        advanced: list[tuple[int, Any]] = []
+        axis = kept = 0  # of the input, of the basic step's result
+        for e in self.entries:
+            if e is None or isinstance(e, _SCALARS):
+                basic.append(None)
+                kept += 1
+                if e is not None and not e:
+                    advanced.append((kept - 1, np.zeros(0, np.int64)))
+                continue
+            if isinstance(e, int) and not self.ints_join:
+                basic.append(self._checked(e, axis))
+            elif isinstance(e, slice):
+                basic.append(_range_entry(e, self.shape[axis]))
+                kept += 1
+            else:
+                index = np.asarray(self._checked(e, axis)) if isinstance(e, int) else e
+                width = _axes_used(e)
+                basic += [WHOLE] * width
+                advanced.append((kept, index))
+                kept += width
+                axis += width - 1
+            axis += 1
+        return basic, advanced
+
+    def _checked(self, index: int, axis: int) -> int:
+        size = self.shape[axis]
+        if isinstance(size, Dim):
+            if index < 0:
+                raise ShapeError(f"axis {axis} has the symbolic size {size}; count from its start")
+            return index
+        if not -size <= index < size:
+            raise OutOfRangeError(
+                f"index {index} is out of range for axis {axis} of size {size}",
+                fix=f"use an index in [{-size}, {size})",
+            )
+        return index % size
+
+
+def _is_bool(index: Any) -> bool:
+    return index.dtype == dtypes.bool_ if isinstance(index, Tensor) else index.dtype == np.bool_
+
+
+def _axes_used(entry: Any) -> int:
+    """Returns how many axes of the input an entry covers."""
+    if entry is None or entry is Ellipsis or isinstance(entry, _SCALARS):
+        return 0
+    if isinstance(entry, (Tensor, np.ndarray)) and _is_bool(entry):
+        return entry.ndim
+    return 1
+
+
+def _classify(entry: Any) -> Any:
+    """Returns an entry as int, slice, ``None``, ``Ellipsis``, bool, Tensor or NumPy array."""
+    if entry is None or entry is Ellipsis or isinstance(entry, (slice, *_SCALARS)):
+        return entry
+    if isinstance(entry, Tensor):
+        d = entry.type.dtype
+        if not (d.is_integer or d is dtypes.bool_):
+            raise DTypeError(f"an index tensor must hold integers or bools, not {d.name}")
+        return entry
+    if isinstance(entry, (list, tuple, range)):
+        if any(isinstance(e, Tensor) for e in entry):
+            return F.stack([e if isinstance(e, Tensor) else Tensor(e) for e in entry])
+        entry = np.asarray(entry) if len(entry) else np.zeros(0, np.int64)
+    if isinstance(entry, np.ndarray):
+        if entry.dtype.kind not in "iub":
+            raise DTypeError(f"an index array must hold integers or bools, not {entry.dtype}")
+        return entry
+    try:
+        return operator.index(entry)
+    except TypeError:
+        raise DTypeError(
+            f"{type(entry).__name__} is no index",
+            fix="use ints, slices, None, ..., bools, or integer and bool tensors",
+        ) from None
+
+
+def _as_integers(
+    advanced: list[tuple[int, Any]], shape: Shape
+) -> tuple[tuple[int, ...], list[Tensor]]:
+    """Returns the axes and integer tensors of advanced indices (a mask becomes its positions)."""
+    axes: list[int] = []
+    tensors: list[Tensor] = []
+    for axis, index in advanced:
+        if not _is_bool(index):
+            axes.append(axis)
+            tensors.append(_integers(index, shape[axis], axis))
+            continue
+        sizes = shape[axis : axis + index.ndim]
+        if tuple(index.shape) != tuple(sizes):
+            raise OutOfRangeError(
+                f"a bool index of shape {list(index.shape)} does not fit axes of sizes {list(sizes)}",
+                fix="give the mask the sizes of the axes it selects from",
+            )
+        axes += range(axis, axis + index.ndim)
+        if isinstance(index, Tensor):
+            tensors += F.nonzero_positions(index) if index.ndim else _zero_d_mask(index)
+        else:
+            tensors += [tensor_from_numpy(p) for p in np.nonzero(index)]
+    return tuple(axes), tensors
+
+
+def _zero_d_mask(index: Tensor) -> list[Tensor]:
+    raise OutOfRangeError(
+        "a 0-d bool tensor cannot be an index", fix="use bool(mask), or ops.where(mask, ...)"
+    )
+
+
+def _integers(index: Any, size: int | Dim, axis: int) -> Tensor:
+    if isinstance(index, Tensor):
+        return index
+    if isinstance(size, int):
+        check_range(index, size, axis)
+        index = index.astype(np.int64)
+        index = np.where(index < 0, index + size, index)
+    return Tensor(index.astype(np.int64))
+
+
+# ---- storing ------------------------------------------------------------------------------------
+
+
+def _as_value(value: Any, dtype: dtypes.DType) -> Tensor:
+    """Returns what is stored as a tensor of ``dtype``."""
+    if isinstance(value, Tensor):
+        return value if value.type.dtype is dtype else F.cast(value, dtype)
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return F.stack([_as_value(v, dtype) for v in value])
+    return Tensor(to_array(value, dtype))
+
+
+def _drop_leading(value: Tensor, ndim: int) -> Tensor:
+    """Removes leading axes of size 1 that the region does not have, as NumPy does."""
+    extra = value.ndim - ndim
+    if extra > 0 and all(d == 1 for d in value.type.shape[:extra]):
+        return basic_index(value, (0,) * extra)
+    return value
+
+
+def _update_advanced(x: Tensor, advanced: list[tuple[int, Any]], value: Tensor) -> Tensor:
+    """Stores at advanced indices of ``x``."""
+    if len(advanced) == 1 and _is_bool(advanced[0][1]):
+        axis, mask = advanced[0]
+        found = _update_masked(x, axis, mask, value)
+        if found is not None:
+            return found
+    axes, indices = _as_integers(advanced, x.type.shape)
+    batch = np.broadcast_shapes(*(i.shape for i in indices)) if indices else ()
+    ndim = len(gathered_shape(x.type.shape, batch, axes)) if axes else x.ndim
+    return index_update(x, _drop_leading(value, ndim), *indices, axes=axes, mode="set")
+
+
+def _update_masked(x: Tensor, axis: int, mask: Any, value: Tensor) -> Tensor | None:
+    """Stores where a mask is set, when the value is the same for every selected position.
+
+    Returns ``None`` when the value has one entry per selected position.
+    """
+    sizes = x.type.shape[axis : axis + mask.ndim]
+    if tuple(mask.shape) != tuple(sizes):
+        return None  # the general path raises
+    after = x.ndim - axis - mask.ndim
+    if value.ndim > after and value.type.shape[value.ndim - after - 1] != 1:
+        return None
+    mask = mask if isinstance(mask, Tensor) else Tensor(mask)
+    if after:
+        mask = basic_index(mask, (*[WHOLE] * mask.ndim, *[None] * after))
+    if value.ndim > after:
+        value = _drop_leading(value, axis + 1 + after)
+        before = value.ndim - after - 1
+        value = basic_index(value, (*[WHOLE] * before, *[None] * (mask.ndim - after), 0))
+    return F.where(mask, F.broadcast_to(value, x.shape), x)
