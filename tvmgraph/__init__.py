@@ -9,9 +9,10 @@ What a MindSpore user types works after changing only the import::
 import importlib
 from typing import Any
 
-from tvmgraph import dtypes as dtype
 from tvmgraph.autodiff import GradOperation, grad, value_and_grad
 from tvmgraph.capture import record
+from tvmgraph.common import dtype
+from tvmgraph.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
 from tvmgraph.config import (
     COMPATIBLE,
     GRAPH_MODE,
@@ -38,19 +39,13 @@ from tvmgraph.dtypes import (
     bool_,
     complex64,
     complex128,
-    dtype_to_nptype,
-    dtype_to_pytype,
     float16,
     float32,
     float64,
-    float_,
     int8,
     int16,
     int32,
     int64,
-    int_,
-    pytype_to_dtype,
-    uint,
     uint8,
     uint16,
     uint32,
@@ -88,9 +83,9 @@ __all__ = [
     "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "Generator", "GradOperation",
     "Graph", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "common",
     "complex64", "complex128", "context", "default_generator", "dtype", "dtype_to_nptype",
-    "dtype_to_pytype", "float16", "float32", "float64", "float_", "from_dlpack", "from_numpy",
-    "get_context", "get_rng_state", "get_seed", "grad", "int8", "int16", "int32", "int64", "int_",
+    "dtype_to_pytype", "float16", "float32", "float64", "from_dlpack", "from_numpy",
+    "get_context", "get_rng_state", "get_seed", "grad", "int8", "int16", "int32", "int64", 
     "is_tensor", "jit", "jit_class", "manual_seed", "ms_function", "nn", "ops", "pytype_to_dtype",
     "record", "reset_context", "set_context", "set_device", "set_rng_state", "set_seed", "tensor",
-    "uint", "uint8", "uint16", "uint32", "uint64", "value_and_grad",
+    "uint8", "uint16", "uint32", "uint64", "value_and_grad",
 ]  # fmt: skip

@@ -274,13 +274,28 @@ def reset_context() -> None:
 
 
 def effective_jit_config(*candidates: JitConfig | None) -> JitConfig:
-    """Returns the first given configuration, else the context's, else the default preset."""
+    """Returns the first given configuration, else the context's, else the default preset.
+
+    ``enable_graph_kernel`` asks for fusion, so it lifts O0 to O1.
+    """
     for c in (*candidates, context.jit_config):
         if c is not None:
-            return c
+            return _with_fusion(c) if context.enable_graph_kernel else c
     return _default_config()
 
 
 @functools.cache
 def _default_config() -> JitConfig:
     return JitConfig()
+
+
+_fused: dict[int, tuple[JitConfig, JitConfig]] = {}
+
+
+def _with_fusion(config: JitConfig) -> JitConfig:
+    if config.jit_level != "O0":
+        return config
+    found = _fused.get(id(config))  # one object per configuration: entries compare by identity
+    if found is None:
+        found = _fused[id(config)] = (config, config.replace(jit_level="O1"))
+    return found[1]

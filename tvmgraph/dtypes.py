@@ -182,25 +182,3 @@ def promote_scalar(tensor: DType, value: Any) -> DType:
 def is_number(value: Any) -> bool:
     """Whether ``value`` is a Python or NumPy scalar (bool included)."""
     return isinstance(value, (int, float, complex, np.generic))
-
-
-def dtype_to_nptype(dtype: DType) -> Any:
-    """Returns the NumPy scalar type of a dtype."""
-    return dtype_of(dtype).numpy.type
-
-
-def dtype_to_pytype(dtype: DType) -> type:
-    """Returns the Python type of a dtype: bool, int, float or complex."""
-    return {"b": bool, "u": int, "i": int, "f": float, "c": complex}[dtype_of(dtype).kind]
-
-
-def pytype_to_dtype(value: type) -> DType:
-    """Returns the dtype of a Python type.
-
-    Raises:
-        DTypeError: if there is none.
-    """
-    return dtype_of(value)
-
-
-int_, uint, float_ = int64, uint64, float64

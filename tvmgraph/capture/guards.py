@@ -9,6 +9,7 @@ at every call.
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 import types
@@ -29,6 +30,8 @@ _OPAQUE = (
     types.ModuleType, type, types.BuiltinFunctionType, types.MethodType, Tensor, property,
     np.dtype, np.generic, types.GeneratorType, weakref.ref,
 )  # fmt: skip
+# plain data holders of the standard library: their attributes count like a user's own object
+_HOLDERS = (types.SimpleNamespace, argparse.Namespace)
 _MAX_DEPTH = 5
 _MAX_ITEMS = 4096
 _CELL_INTERNAL = ("_params", "_cells", "_graph_mode", "_inputs", "_flags")
@@ -69,6 +72,8 @@ def expect(value: Any, depth: int = 0) -> Check:
 
 def _is_plain_object(value: Any) -> bool:
     """Whether an object is a user's instance whose attributes count."""
+    if isinstance(value, _HOLDERS):
+        return True
     if isinstance(value, (*_OPAQUE, types.FunctionType)) or is_cell(value):
         return False
     module = getattr(type(value), "__module__", "") or ""
@@ -171,7 +176,8 @@ class Guards:
                     self._add(key, f"{base.__name__}.{name}", _attribute_reader(base, name), value)
 
     def add_function(self, function: Any) -> None:
-        """Guards the closure of the captured function itself."""
+        """Guards the Cell that the captured function is bound to, and its closure."""
+        self._note_cells(getattr(function, "__self__", None))
         function = getattr(function, "__func__", function)
         for name, cell in zip(
             getattr(getattr(function, "__code__", None), "co_freevars", ()),

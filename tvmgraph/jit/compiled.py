@@ -38,8 +38,7 @@ class CompiledGraph:
         self.steps = _Steps(graph, config) if config.exec_mode == "no_sink" else None
         if self.steps is None:
             self.executable, self.stats = compile_graph(graph, config.jit_level, config.target)
-            # a constant that is returned must not alias the executable's constant pool
-            self._constants = [i for i, v in enumerate(graph.outputs) if v in graph.consts]
+            self._constants = _constant_outputs(graph)
 
     def __call__(self, args: Sequence[Tensor]) -> list[Tensor]:
         """Runs the graph on one tensor per parameter; recorded on active tapes as one entry."""
@@ -72,6 +71,18 @@ class CompiledGraph:
             return result
 
         return pull_back
+
+
+def _constant_outputs(graph: Graph) -> list[int]:
+    """Returns the outputs that depend on no parameter.
+
+    TVM folds them, and returning one must not hand out the executable's own constant.
+    """
+    varying = {p.value for p in graph.params}
+    for node in graph.nodes:
+        if node.regions or any(v in varying for v in node.inputs):
+            varying.update(node.outputs)
+    return [i for i, v in enumerate(graph.outputs) if v not in varying]
 
 
 def _reverse(graph: Graph, wanted: list[int], floats: list[int]) -> Graph:

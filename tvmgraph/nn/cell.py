@@ -37,6 +37,7 @@ class Cell:
         (2, 4)
     """
 
+    _is_cell = True  # lets lower rooms recognise a Cell without importing this one
     _params: dict[str, Parameter]
     _cells: dict[str, Cell | None]
     training: bool
@@ -75,7 +76,8 @@ class Cell:
             self._drop(name, keep="_cells")
             cells[name] = value
             if self._auto_prefix:
-                value.update_parameters_name(name + ".")
+                own = f"{self.param_prefix}." if self.param_prefix else ""
+                value.update_parameters_name(f"{own}{name}.")
         elif name in params:
             self._assign_param(name, value)
         elif name in cells and value is None:
@@ -173,8 +175,8 @@ class Cell:
 
     def _explain_arity(self, e: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Replaces Python's text about a wrong call of ``construct`` by one with a location."""
-        depth = e.__traceback__.tb_next if e.__traceback__ else None
-        if isinstance(e, DTypeError) or depth is None or depth.tb_next is not None:
+        raised_inside = e.__traceback__ is not None and e.__traceback__.tb_next is not None
+        if isinstance(e, DTypeError) or raised_inside:
             return
         try:
             inspect.signature(self.construct).bind(*args, **kwargs)
@@ -279,10 +281,11 @@ class Cell:
                 yield from cell.cells_and_names(seen, path)
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Puts ``prefix`` in front of every parameter's name."""
-        for p in self.get_parameters(expand=recurse):
-            p.name = prefix + p.name
-        object.__setattr__(self, "param_prefix", prefix + self.param_prefix)
+        """Names every parameter ``prefix`` followed by its path in this cell."""
+        for path, p in self.parameters_and_names(expand=recurse):
+            p.name = prefix + path
+        for path, cell in self.cells_and_names():
+            object.__setattr__(cell, "param_prefix", (prefix + path).rstrip("."))
 
     def apply(self, fn: Callable[[Cell], Any]) -> Self:
         """Calls ``fn`` on every sub-cell, then on this one."""
