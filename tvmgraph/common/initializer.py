@@ -9,7 +9,6 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.random import default_generator
-from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
@@ -408,10 +407,7 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
         array[...] = wide.astype(wanted.numpy)
     else:
         fill(array)
-    tensor = tensor_from_numpy(array)
-    if state.interpreter is not None:
-        state.interpreter.created(tensor)
-    return tensor
+    return tensor_from_numpy(array)
 
 
 def _resolve(init: Any) -> Initializer:

@@ -1,0 +1,129 @@
+"""Checks of layer arguments: one-line rules, raised with the layer's name and the user's line."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+
+Cls = str  # name of the layer that checks
+
+
+def reject(
+    kind: type[TvmgraphError], op: Cls, rule: str, got: str | None = None, fix: str | None = None
+) -> NoReturn:
+    """Raises ``kind`` with all four lines of the message."""
+    raise kind(rule, op=op, got=got, at=user_source(), fix=fix)
+
+
+def is_int(value: Any) -> bool:
+    """Whether ``value`` is an integer (bool excluded)."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_real(value: Any) -> bool:
+    """Whether ``value`` is a real number (bool excluded)."""
+    return isinstance(value, (numbers.Real, np.number)) and not isinstance(value, bool)
+
+
+def integer(op: Cls, name: str, value: Any, low: int | None = None) -> int:
+    """Returns an integer that is at least ``low``.
+
+    Raises:
+        DTypeError: if it is not an integer.
+        ArgumentError: if it is smaller than ``low``.
+    """
+    if not is_int(value):
+        reject(DTypeError, op, f"{name} must be an int, not {type(value).__name__}",
+               f"{name}={value!r}")  # fmt: skip
+    if low is not None and value < low:
+        reject(ArgumentError, op, f"{name} must be at least {low}, not {value}")
+    return int(value)
+
+
+def positive(op: Cls, name: str, value: Any) -> int:
+    """Returns a positive integer, or raises as :func:`integer` does."""
+    return integer(op, name, value, 1)
+
+
+def real(
+    op: Cls,
+    name: str,
+    value: Any,
+    low: float = -np.inf,
+    high: float = np.inf,
+    bounds: str = "[]",
+) -> float:
+    """Returns a real number in an interval; ``bounds`` says which ends belong to it.
+
+    Raises:
+        DTypeError: if it is not a number.
+        ArgumentError: if it lies outside.
+    """
+    if not is_real(value):
+        reject(DTypeError, op, f"{name} must be a number, not {type(value).__name__}",
+               f"{name}={value!r}")  # fmt: skip
+    above = value >= low if bounds[0] == "[" else value > low
+    below = value <= high if bounds[1] == "]" else value < high
+    if not (above and below):
+        span = f"{bounds[0]}{low:g}, {high:g}{bounds[1]}"
+        reject(ArgumentError, op, f"{name} must be in {span}, not {value}")
+    return value
+
+
+def boolean(op: Cls, name: str, value: Any) -> bool:
+    """Returns a bool.
+
+    Raises:
+        DTypeError: if it is something else.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        reject(DTypeError, op, f"{name} must be a bool, not {type(value).__name__}",
+               f"{name}={value!r}")  # fmt: skip
+    return bool(value)
+
+
+def choice(op: Cls, name: str, value: Any, valid: tuple[str, ...]) -> str:
+    """Returns one of the valid words.
+
+    Raises:
+        ArgumentError: if it is none of them.
+    """
+    if not isinstance(value, str) or value not in valid:
+        words = ", ".join(map(repr, valid))
+        reject(ArgumentError, op, f"{name} must be one of {words}, not {value!r}")
+    return value
+
+
+def int_tuple(op: Cls, name: str, value: Any, count: int, low: int = 1) -> tuple[int, ...]:
+    """Returns ``count`` integers; one integer is repeated.
+
+    Raises:
+        DTypeError: if ``value`` is neither an integer nor a tuple of integers.
+        ArgumentError: if there are more or fewer, or one is smaller than ``low``.
+    """
+    items = (value,) * count if is_int(value) else value
+    if not isinstance(items, (tuple, list)):
+        reject(DTypeError, op, f"{name} must be an int or a tuple, not {type(value).__name__}",
+               f"{name}={value!r}")  # fmt: skip
+    if len(items) != count:
+        reject(ArgumentError, op, f"{name} must have {count} elements, not {len(items)}",
+               f"{name}={value!r}")  # fmt: skip
+    return tuple(integer(op, name, v, low) for v in items)
+
+
+def float_dtype(op: Cls, value: Any) -> dtypes.DType:
+    """Returns the dtype of a layer's parameters.
+
+    Raises:
+        DTypeError: if it is not a floating-point dtype.
+    """
+    found = dtypes.dtype_of(value)
+    if not found.is_float:
+        reject(DTypeError, op, f"dtype must be a float type, not {found.name}",
+               fix="use float16, bfloat16, float32 or float64")  # fmt: skip
+    return found

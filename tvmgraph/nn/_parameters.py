@@ -1,0 +1,47 @@
+"""Building the parameters of layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.common.initializer import HeUniform, Uniform, initializer
+from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.errors import TvmgraphError
+
+
+def new_parameter(
+    op: str,
+    name: str,
+    init: Any,
+    shape: tuple[int, ...],
+    dtype: dtypes.DType = dtypes.float32,
+    requires_grad: bool = True,
+) -> Parameter:
+    """Builds a parameter; errors name the layer and the argument.
+
+    Raises:
+        ShapeError: if a given tensor has another shape.
+        ArgumentError: if an initializer's name is unknown.
+    """
+    try:
+        value = initializer(init, shape, dtype)
+    except TvmgraphError as e:
+        e.op = op
+        e.message = f"{name}: {e.message}"
+        raise
+    if not value.dtype.is_float:
+        value = F.cast(value, dtype)
+    return Parameter(value, name=name, requires_grad=requires_grad)
+
+
+def default_weight() -> HeUniform:
+    r"""Returns MindSpore's default, :math:`U(-b, b)` with :math:`b = 1 / \sqrt{n_{in}}`."""
+    return HeUniform(math.sqrt(5))
+
+
+def default_bias(fan_in: int) -> Uniform:
+    r"""Returns MindSpore's default, :math:`U(-b, b)` with :math:`b = 1 / \sqrt{n_{in}}`."""
+    return Uniform(1 / math.sqrt(fan_in) if fan_in else 0.0)

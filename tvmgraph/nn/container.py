@@ -1,0 +1,308 @@
+"""Containers: cells in sequence, in a list, in a dictionary."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
+
+from tvmgraph.core.state import bump_epoch
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, OutOfRangeError, user_source
+from tvmgraph.nn._checks import is_int, reject
+from tvmgraph.nn.cell import Cell
+
+
+class _Ordered(Cell):
+    """What SequentialCell and CellList share: cells by position."""
+
+    def _adopt(self, cells: Iterable[tuple[str, Cell]]) -> None:
+        """Replaces all cells, and names their parameters after their new places."""
+        kept = OrderedDict((key, self._checked(cell)) for key, cell in cells)
+        object.__setattr__(self, "_cells", kept)
+        if self._auto_prefix:
+            own = f"{self.param_prefix}." if self.param_prefix else ""
+            for key, cell in kept.items():
+                cell.update_parameters_name(f"{own}{key}.")
+        bump_epoch()
+
+    def _renumber(self, cells: Iterable[Any]) -> None:
+        self._adopt((str(i), cell) for i, cell in enumerate(cells))
+
+    def _checked(self, cell: Any) -> Cell:
+        if not isinstance(cell, Cell):
+            reject(DTypeError, type(self).__name__,
+                   f"every item must be a Cell, not {type(cell).__name__}", repr(cell)[:80],
+                   "wrap a function in a Cell")  # fmt: skip
+        return cell
+
+    def _members(self) -> list[Any]:
+        return list(self._cells.values())
+
+    def _position(self, index: Any) -> int:
+        n = len(self._cells)
+        if not is_int(index):
+            reject(DTypeError, type(self).__name__,
+                   f"an index must be an int or a slice, not {type(index).__name__}")  # fmt: skip
+        if not -n <= index < n:
+            reject(OutOfRangeError, type(self).__name__,
+                   f"index {index} is out of range for {n} cells")  # fmt: skip
+        return int(index) % n
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._members())
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return self._members()[self._position(index)]
+        part = (SequentialCell if isinstance(self, SequentialCell) else CellList)()
+        kept = list(self._cells.items())[index]
+        named = not all(key.isdigit() for key, _ in kept)
+        for i, (key, cell) in enumerate(kept):  # the parameters keep the names of the whole
+            part._cells[key if named else str(i)] = cell
+        object.__setattr__(part, "training", self.training)
+        return part
+
+    def __setitem__(self, index: Any, cell: Any) -> None:
+        keys, members = list(self._cells), self._members()
+        if isinstance(index, slice):
+            members[index] = list(cell)
+            self._renumber(members)
+            return
+        members[self._position(index)] = cell
+        self._adopt(zip(keys, members))
+
+    def __delitem__(self, index: Any) -> None:
+        keys, members = list(self._cells), self._members()
+        if not isinstance(index, slice):
+            index = self._position(index)
+        if all(key.isdigit() for key in keys):
+            del members[index]
+            self._renumber(members)
+        else:
+            del keys[index], members[index]
+            self._adopt(zip(keys, members))
+
+    def append(self, cell: Cell) -> Self:
+        """Adds a cell at the end and returns the container.
+
+        Raises:
+            DTypeError: if ``cell`` is not a Cell.
+        """
+        key = str(len(self._cells))
+        if key in self._cells:
+            raise ArgumentError(
+                f"a cell is already called {key!r}", op=type(self).__name__, at=user_source()
+            )
+        setattr(self, key, self._checked(cell))
+        return self
+
+    def insert(self, index: int, cell: Cell) -> None:
+        """Adds a cell before position ``index``.
+
+        Raises:
+            DTypeError: if ``cell`` is not a Cell or ``index`` no int.
+            OutOfRangeError: if ``index`` is outside ``[-len, len]``.
+        """
+        members = self._members()
+        if index != len(members):
+            index = self._position(index)
+        members.insert(index, self._checked(cell))
+        self._renumber(members)
+
+
+class SequentialCell(_Ordered):
+    """Applies cells one after the other: :math:`y = f_n(\\dots f_1(x))`.
+
+    Args:
+        args: Cells, or one list of cells, or one ``OrderedDict`` of names and cells.
+
+    Inputs:
+        - **input_data** - What the first cell takes.
+
+    Outputs:
+        What the last cell returns.
+
+    Raises:
+        DTypeError: if an item is not a Cell.
+        OutOfRangeError: for an index outside the sequence.
+
+    Example:
+        >>> net = nn.SequentialCell(nn.Dense(3, 4), nn.ReLU(), nn.Dense(4, 2))
+        >>> [p.name for p in net.trainable_params()]
+        ['0.weight', '0.bias', '2.weight', '2.bias']
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            self._adopt(args[0].items())
+        elif len(args) == 1 and isinstance(args[0], (list, tuple)):
+            self._renumber(args[0])
+        else:
+            self._renumber(args)
+
+    def construct(self, input_data: Any) -> Any:
+        """Applies the cells in order."""
+        for cell in self._members():
+            input_data = cell(input_data)
+        return input_data
+
+
+class CellList(_Ordered):
+    """Holds cells in a list, so that their parameters belong to the network.
+
+    Args:
+        args: One list (or other iterable) of cells; nothing for an empty list.
+        kwargs: ``auto_prefix``, as for :class:`Cell`.
+
+    Raises:
+        DTypeError: if an item is not a Cell.
+        OutOfRangeError: for an index outside the list.
+
+    Example:
+        >>> layers = nn.CellList([nn.Dense(3, 3) for _ in range(2)])
+        >>> len(layers.append(nn.ReLU()))
+        3
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(kwargs.get("auto_prefix", True))
+        cells = args[0] if len(args) == 1 and not isinstance(args[0], Cell) else args
+        if not isinstance(cells, Iterable):
+            reject(DTypeError, "CellList",
+                   f"a list of cells is needed, not {type(cells).__name__}")  # fmt: skip
+        self._renumber(cells)
+
+    def extend(self, cells: Iterable[Cell]) -> Self:
+        """Adds several cells at the end and returns the list.
+
+        Raises:
+            DTypeError: if ``cells`` is not iterable or holds something else.
+        """
+        if not isinstance(cells, Iterable):
+            reject(DTypeError, "CellList",
+                   f"extend needs a list of cells, not {type(cells).__name__}")  # fmt: skip
+        for cell in list(cells):
+            self.append(cell)
+        return self
+
+    def construct(self, *inputs: Any) -> Any:
+        """Raises: a list has no computation of its own."""
+        raise CaptureError(
+            "a CellList cannot be called", op="CellList", at=user_source(),
+            fix="loop over it in construct, or use SequentialCell",
+        )  # fmt: skip
+
+
+class CellDict(Cell):
+    """Holds cells by name, so that their parameters belong to the network.
+
+    Args:
+        args: One dictionary, ``CellDict`` or list of ``(name, cell)`` pairs; or nothing.
+        kwargs: ``auto_prefix``, as for :class:`Cell`.
+
+    Raises:
+        DTypeError: if a name is not a str or a value not a Cell.
+        ArgumentError: if a name is empty, contains a dot or hides an attribute.
+
+    Example:
+        >>> heads = nn.CellDict({"a": nn.Dense(2, 3), "b": nn.ReLU()})
+        >>> list(heads.keys())
+        ['a', 'b']
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(kwargs.get("auto_prefix", True))
+        if len(args) > 1:
+            reject(ArgumentError, "CellDict", f"one dictionary is needed, not {len(args)} arguments")
+        if args:
+            self.update(args[0])
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._cells:
+            names = ", ".join(self._cells) or "none"
+            reject(OutOfRangeError, "CellDict", f"there is no cell {key!r}", f"cells: {names}")
+        return self._cells[key]
+
+    def __setitem__(self, key: str, cell: Cell) -> None:
+        if not isinstance(key, str):
+            reject(DTypeError, "CellDict", f"a name must be a str, not {type(key).__name__}")
+        if not key or "." in key:
+            reject(ArgumentError, "CellDict", f"a name must not be empty or contain a dot: {key!r}")
+        if key not in self._cells and hasattr(self, key):
+            reject(ArgumentError, "CellDict", f"{key!r} is an attribute of CellDict",
+                   fix="use another name")  # fmt: skip
+        if not isinstance(cell, Cell):
+            reject(DTypeError, "CellDict", f"every value must be a Cell, not {type(cell).__name__}")
+        setattr(self, key, cell)
+
+    def __delitem__(self, key: str) -> None:
+        self[key]
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._cells
+
+    def keys(self) -> Iterable[str]:
+        """Returns the names."""
+        return self._cells.keys()
+
+    def values(self) -> Iterable[Any]:
+        """Returns the cells."""
+        return self._cells.values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Returns names and cells."""
+        return self._cells.items()
+
+    def pop(self, key: str) -> Cell:
+        """Removes a cell and returns it."""
+        cell = self[key]
+        delattr(self, key)
+        return cell
+
+    def clear(self) -> None:
+        """Removes all cells."""
+        for key in list(self._cells):
+            delattr(self, key)
+
+    def update(self, cells: Any) -> None:
+        """Adds or replaces the cells of a dictionary, ``CellDict`` or list of pairs.
+
+        Raises:
+            DTypeError: if ``cells`` is nothing of that.
+        """
+        pairs = cells.items() if isinstance(cells, (dict, CellDict)) else cells
+        if not isinstance(pairs, Iterable):
+            reject(DTypeError, "CellDict",
+                   f"a dictionary of cells is needed, not {type(cells).__name__}")  # fmt: skip
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                reject(DTypeError, "CellDict", "every item must be a (name, cell) pair",
+                       repr(pair)[:80])  # fmt: skip
+            self[pair[0]] = pair[1]
+
+    def construct(self, *inputs: Any) -> Any:
+        """Raises: a dictionary has no computation of its own."""
+        raise CaptureError(
+            "a CellDict cannot be called", op="CellDict", at=user_source(),
+            fix="choose a cell by name in construct",
+        )  # fmt: skip
+
+
+__all__ = ["CellDict", "CellList", "SequentialCell"]

@@ -1,0 +1,327 @@
+"""Convolution layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.nn._checks import (
+    boolean,
+    choice,
+    float_dtype,
+    int_tuple,
+    is_int,
+    positive,
+    reject,
+)
+from tvmgraph.nn._parameters import default_bias, default_weight, new_parameter
+from tvmgraph.nn.cell import Cell
+
+
+def _paddings(op: str, padding: Any, count: int) -> Any:
+    """Checks a padding: an int, one int per axis, or two per axis."""
+    if not is_int(padding):
+        size = len(padding) if isinstance(padding, (tuple, list)) else count
+        int_tuple(op, "padding", padding, size if size in (1, count, 2 * count) else 2 * count, 0)
+        padding = tuple(padding)
+    elif padding < 0:
+        reject(ArgumentError, op, f"padding must not be negative, not {padding}")
+    return padding
+
+
+class _Conv(Cell):
+    """What all convolutions share: arguments, weight and bias."""
+
+    _axes = 2
+    _transposed = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any,
+        pad_mode: str,
+        padding: Any,
+        dilation: Any,
+        group: int,
+        has_bias: bool,
+        weight_init: Any,
+        bias_init: Any,
+        data_format: str,
+        dtype: Any,
+    ) -> None:
+        super().__init__()
+        op, axes = type(self).__name__, self._axes
+        self.in_channels = positive(op, "in_channels", in_channels)
+        self.out_channels = positive(op, "out_channels", out_channels)
+        self.kernel_size = int_tuple(op, "kernel_size", kernel_size, axes)
+        self.stride = int_tuple(op, "stride", stride, axes)
+        self.dilation = int_tuple(op, "dilation", dilation, axes)
+        self.group = positive(op, "group", group)
+        self.has_bias = boolean(op, "has_bias", has_bias)
+        self.pad_mode = choice(op, "pad_mode", pad_mode, ("same", "valid", "pad"))
+        self.padding = _paddings(op, padding, axes)
+        self.data_format = data_format
+        if in_channels % group or out_channels % group:
+            reject(ArgumentError, op, f"group={group} must divide the channels",
+                   f"in_channels={in_channels}, out_channels={out_channels}")  # fmt: skip
+        padded = self.padding if is_int(self.padding) else any(self.padding)
+        if pad_mode != "pad" and padded:
+            reject(ArgumentError, op, f"padding must be 0 when pad_mode is {pad_mode!r}",
+                   f"padding={padding!r}", "pass pad_mode='pad'")  # fmt: skip
+        self._build(weight_init, bias_init, float_dtype(op, dtype))
+
+    def _build(self, weight_init: Any, bias_init: Any, dtype: dtypes.DType) -> None:
+        op = type(self).__name__
+        if self._transposed:
+            channels = (self.in_channels, self.out_channels // self.group)
+        else:
+            channels = (self.out_channels, self.in_channels // self.group)
+        kernel, fan_in = self._stored_kernel(), channels[1]
+        for k in kernel:
+            fan_in *= k
+        shape = (*channels, *kernel)
+        if self.data_format in ("NHWC", "NDHWC"):
+            shape = (channels[0], *kernel, channels[1])
+        self.weight_init = default_weight() if weight_init is None else weight_init
+        self.weight = new_parameter(op, "weight", self.weight_init, shape, dtype)
+        self.bias_init = self.bias = None
+        if self.has_bias:
+            self.bias_init = default_bias(fan_in) if bias_init is None else bias_init
+            self.bias = new_parameter(op, "bias", self.bias_init, (self.out_channels,), dtype)
+
+    def _stored_kernel(self) -> tuple[int, ...]:
+        """The kernel sizes as they are stored; 1-D kernels carry an axis of size 1."""
+        return (1, *self.kernel_size) if self._axes == 1 else self.kernel_size
+
+    def _weight_and_bias(self) -> tuple[Tensor, Tensor | None]:
+        weight = self.compute(self.weight)
+        if self._axes == 1:
+            weight = F.reshape(weight, (*weight.shape[:2], *self.kernel_size))
+        return weight, None if self.bias is None else self.compute(self.bias)
+
+    def _check_input(self, x: Tensor) -> None:
+        op, rank = type(self).__name__, self._axes + 2
+        if x.ndim != rank:
+            reject(ShapeError, op, f"the input must have {rank} axes, not {x.ndim}",
+                   f"x={x.type}", "add a batch axis with ops.expand_dims(x, 0)")  # fmt: skip
+        axis = -1 if self.data_format in ("NHWC", "NDHWC") else 1
+        if x.shape[axis] not in (self.in_channels, -1):
+            reject(ShapeError, op,
+                   f"the input must have in_channels={self.in_channels} channels, "
+                   f"not {x.shape[axis]}", f"x={x.type}")  # fmt: skip
+
+    def extend_repr(self) -> str:
+        """Returns the arguments."""
+        one = self._axes == 1
+        kernel, stride, dilation = (
+            (1, *v) if one else v for v in (self.kernel_size, self.stride, self.dilation)
+        )
+        padding = self.padding
+        if one:
+            padding = (0, 0, padding, padding) if is_int(padding) else (0, 0, *padding)
+        layout = self.data_format if self._axes == 3 else "NCHW" if one else self.data_format
+        return (
+            f"input_channels={self.in_channels}, output_channels={self.out_channels}, "
+            f"kernel_size={kernel}, stride={stride}, pad_mode={self.pad_mode}, "
+            f"padding={padding}, dilation={dilation}, group={self.group}, "
+            f"has_bias={self.has_bias}, weight_init={self.weight_init}, "
+            f"bias_init={self.bias_init}, format={layout}"
+        )
+
+
+class Conv1d(_Conv):
+    r"""Convolves sequences: :math:`y_o = b_o + \sum_c W_{o,c} \star x_c`.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Size of the window.
+        stride: Step of the window.
+        pad_mode: ``"same"`` (:math:`\lceil L / stride \rceil` outputs), ``"valid"`` (no padding)
+            or ``"pad"`` (by ``padding``).
+        padding: Zeros on both sides, or ``(left, right)``; only with ``"pad"``.
+        dilation: Distance between kernel taps.
+        group: Blocks into which the channels are split.
+        has_bias: Whether there is a bias.
+        weight_init: Initial weight of shape :math:`(out, in / group, 1, K)`.
+        bias_init: Initial bias of shape :math:`(out,)`.
+        dtype: Type of the parameters.
+
+    Inputs:
+        - **x** (Tensor) - Shape :math:`(N, in, L)`.
+
+    Outputs:
+        Tensor of shape :math:`(N, out, L_{out})`.
+
+    Raises:
+        ArgumentError: if an argument is out of range or contradicts another.
+        ShapeError: if the input does not fit.
+
+    Example:
+        >>> nn.Conv1d(2, 4, 3)(ops.ones((1, 2, 8))).shape
+        (1, 4, 8)
+    """
+
+    _axes = 1
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: int = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
+                         dilation, group, has_bias, weight_init, bias_init, "NCW",
+                         dtype)  # fmt: skip
+
+    def construct(self, x: Tensor) -> Tensor:
+        self._check_input(x)
+        weight, bias = self._weight_and_bias()
+        return F.conv1d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation,
+                        self.group)  # fmt: skip
+
+
+class Conv2d(_Conv):
+    r"""Convolves images: :math:`y_o = b_o + \sum_c W_{o,c} \star x_c`.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Size of the window: an int or ``(h, w)``.
+        stride: Step of the window: an int or ``(h, w)``.
+        pad_mode: ``"same"`` (:math:`\lceil size / stride \rceil` outputs), ``"valid"`` (no
+            padding) or ``"pad"`` (by ``padding``).
+        padding: An int or ``(top, bottom, left, right)``; only with ``"pad"``.
+        dilation: Distance between kernel taps: an int or ``(h, w)``.
+        group: Blocks into which the channels are split.
+        has_bias: Whether there is a bias.
+        weight_init: Initial weight of shape :math:`(out, in / group, K_h, K_w)`.
+        bias_init: Initial bias of shape :math:`(out,)`.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
+        dtype: Type of the parameters.
+
+    Inputs:
+        - **x** (Tensor) - Shape :math:`(N, in, H, W)`.
+
+    Outputs:
+        Tensor of shape :math:`(N, out, H_{out}, W_{out})`.
+
+    Raises:
+        ArgumentError: if an argument is out of range or contradicts another.
+        ShapeError: if the input does not fit.
+
+    Example:
+        >>> nn.Conv2d(3, 4, 3, stride=2)(ops.ones((1, 3, 8, 8))).shape
+        (1, 4, 4, 4)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCHW",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        choice("Conv2d", "data_format", data_format, ("NCHW", "NHWC"))
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
+                         dilation, group, has_bias, weight_init, bias_init, data_format,
+                         dtype)  # fmt: skip
+
+    def construct(self, x: Tensor) -> Tensor:
+        self._check_input(x)
+        weight, bias = self._weight_and_bias()
+        last = self.data_format == "NHWC"
+        if last:
+            x, weight = F.transpose(x, (0, 3, 1, 2)), F.transpose(weight, (0, 3, 1, 2))
+        y = F.conv2d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation,
+                     self.group)  # fmt: skip
+        return F.transpose(y, (0, 2, 3, 1)) if last else y
+
+
+class Conv3d(_Conv):
+    r"""Convolves volumes: :math:`y_o = b_o + \sum_c W_{o,c} \star x_c`.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Size of the window: an int or ``(d, h, w)``.
+        stride: Step of the window: an int or ``(d, h, w)``.
+        pad_mode: ``"same"``, ``"valid"`` or ``"pad"``.
+        padding: An int, one per axis or six ints; only with ``"pad"``.
+        dilation: Distance between kernel taps: an int or ``(d, h, w)``.
+        group: Blocks into which the channels are split.
+        has_bias: Whether there is a bias.
+        weight_init: Initial weight of shape :math:`(out, in / group, K_d, K_h, K_w)`.
+        bias_init: Initial bias of shape :math:`(out,)`.
+        data_format: Only ``"NCDHW"``.
+        dtype: Type of the parameters.
+
+    Inputs:
+        - **x** (Tensor) - Shape :math:`(N, in, D, H, W)`.
+
+    Outputs:
+        Tensor of shape :math:`(N, out, D_{out}, H_{out}, W_{out})`.
+
+    Raises:
+        ArgumentError: if an argument is out of range or contradicts another.
+        ShapeError: if the input does not fit.
+
+    Example:
+        >>> nn.Conv3d(1, 2, 2)(ops.ones((1, 1, 3, 3, 3))).shape
+        (1, 2, 3, 3, 3)
+    """
+
+    _axes = 3
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCDHW",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        choice("Conv3d", "data_format", data_format, ("NCDHW",))
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding,
+                         dilation, group, has_bias, weight_init, bias_init, data_format,
+                         dtype)  # fmt: skip
+
+    def construct(self, x: Tensor) -> Tensor:
+        self._check_input(x)
+        weight, bias = self._weight_and_bias()
+        return F.conv3d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation,
+                        self.group)  # fmt: skip
+
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d"]

@@ -1,0 +1,207 @@
+"""Embedding tables and one-hot encoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.nn._checks import boolean, choice, float_dtype, integer, positive, real, reject
+from tvmgraph.nn._parameters import new_parameter
+from tvmgraph.nn.cell import Cell
+
+
+def _require_ids(op: str, ids: Tensor) -> None:
+    if not isinstance(ids, Tensor) or not ids.dtype.is_integer:
+        got = str(ids.type) if isinstance(ids, Tensor) else type(ids).__name__
+        reject(DTypeError, op, "the indices must be an integer tensor", f"ids={got}",
+               "cast them: ids.astype(ms.int32)")  # fmt: skip
+
+
+class Embedding(Cell):
+    r"""Looks rows of a table up: :math:`y = table[ids]`.
+
+    Args:
+        vocab_size: Number of rows.
+        embedding_size: Size of a row.
+        use_one_hot: Whether the look-up is a product with one-hot vectors.
+        embedding_table: Initial table: name, number, Initializer or Tensor.
+        dtype: Type of the table.
+        padding_idx: A row that starts as zeros.
+
+    Inputs:
+        - **ids** (Tensor) - Any shape, int32 or int64, in :math:`[-vocab, vocab)`.
+
+    Outputs:
+        Tensor of shape :math:`(*ids.shape, embedding\_size)`.
+
+    Raises:
+        DTypeError: if an argument or the dtype of the indices is wrong.
+        ArgumentError: if a size is not positive or ``padding_idx`` out of range.
+
+    Example:
+        >>> nn.Embedding(10, 4)(Tensor([1, 2])).shape
+        (2, 4)
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        embedding_size: int,
+        use_one_hot: bool = False,
+        embedding_table: Any = "normal",
+        dtype: Any = dtypes.float32,
+        padding_idx: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.vocab_size = positive("Embedding", "vocab_size", vocab_size)
+        self.embedding_size = positive("Embedding", "embedding_size", embedding_size)
+        self.use_one_hot = boolean("Embedding", "use_one_hot", use_one_hot)
+        self.dtype = float_dtype("Embedding", dtype)
+        self.padding_idx = padding_idx
+        shape = (vocab_size, embedding_size)
+        table = new_parameter("Embedding", "embedding_table", embedding_table, shape, self.dtype)
+        if padding_idx is not None:
+            self.padding_idx = integer("Embedding", "padding_idx", padding_idx, 0)
+            if padding_idx >= vocab_size:
+                reject(ArgumentError, "Embedding",
+                       f"padding_idx={padding_idx} must be below vocab_size={vocab_size}")
+            rows = np.array(table.array)
+            rows[padding_idx] = 0
+            table.set_data(Tensor(rows))
+        self.embedding_table = table
+
+    def construct(self, ids: Tensor) -> Tensor:
+        _require_ids("Embedding", ids)
+        table = self.compute(self.embedding_table)
+        if not self.use_one_hot:
+            return F.gather(table, ids, 0)
+        flat = F.reshape(ids, (ids.size,))
+        return F.reshape(
+            F.matmul(F.cast(F.one_hot(flat, self.vocab_size), table.dtype), table),
+            (*ids.shape, self.embedding_size),
+        )
+
+    def extend_repr(self) -> str:
+        """Returns the sizes and the table."""
+        return (
+            f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, "
+            f"use_one_hot={self.use_one_hot}, embedding_table={self.embedding_table}, "
+            f"dtype={self.dtype}, padding_idx={self.padding_idx}"
+        )
+
+
+class EmbeddingLookup(Cell):
+    r"""Looks rows of a table up, optionally with a limit on their length.
+
+    Args:
+        vocab_size: Number of rows.
+        embedding_size: Size of a row.
+        param_init: Initial table: name, number, Initializer or Tensor.
+        target: Kept for MindSpore programs; the table lives on the computing device.
+        slice_mode: Kept for MindSpore programs; used by distributed training only.
+        manual_shapes: Kept for MindSpore programs; used by distributed training only.
+        max_norm: Longer rows are scaled to this L2 norm.
+        sparse: Kept for MindSpore programs; gradients are dense.
+        dtype: Type of the table.
+
+    Inputs:
+        - **indices** (Tensor) - Any shape, int32 or int64.
+
+    Outputs:
+        Tensor of shape :math:`(*indices.shape, embedding\_size)`.
+
+    Raises:
+        DTypeError: if an argument or the dtype of the indices is wrong.
+        ArgumentError: if a size is not positive.
+
+    Note:
+        An index out of range is an error; MindSpore returns zeros for it.
+
+    Example:
+        >>> nn.EmbeddingLookup(10, 4)(Tensor([1, 2])).shape
+        (2, 4)
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        embedding_size: int,
+        param_init: Any = "normal",
+        target: str = "CPU",
+        slice_mode: str = "batch_slice",
+        manual_shapes: Any = None,
+        max_norm: float | None = None,
+        sparse: bool = True,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        self.vocab_size = positive("EmbeddingLookup", "vocab_size", vocab_size)
+        self.embedding_size = positive("EmbeddingLookup", "embedding_size", embedding_size)
+        self.target = choice("EmbeddingLookup", "target", target, ("CPU", "DEVICE"))
+        self.max_norm = max_norm
+        if max_norm is not None:
+            self.max_norm = real("EmbeddingLookup", "max_norm", max_norm, 0, bounds="(]")
+        kind = float_dtype("EmbeddingLookup", dtype)
+        shape = (vocab_size, embedding_size)
+        self.embedding_table = new_parameter(
+            "EmbeddingLookup", "embedding_table", param_init, shape, kind
+        )
+
+    def construct(self, indices: Tensor) -> Tensor:
+        _require_ids("EmbeddingLookup", indices)
+        rows = F.gather(self.compute(self.embedding_table), indices, 0)
+        if self.max_norm is None:
+            return rows
+        length = F.sqrt(F.sum(rows * rows, -1, True))
+        return rows * (self.max_norm / F.maximum(length, self.max_norm))
+
+
+class OneHot(Cell):
+    r"""Encodes indices: ``on_value`` at the index, ``off_value`` elsewhere.
+
+    Args:
+        axis: Where the new axis goes; -1 is the end.
+        depth: Size of the new axis.
+        on_value: Value at the index.
+        off_value: Value elsewhere.
+        dtype: Type of the result.
+
+    Inputs:
+        - **indices** (Tensor) - Any shape, an integer dtype; out of range means all off.
+
+    Outputs:
+        Tensor with one more axis.
+
+    Raises:
+        DTypeError: if an argument has the wrong class.
+
+    Example:
+        >>> nn.OneHot(depth=3)(Tensor([0, 2])).asnumpy().tolist()
+        [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+
+    def __init__(
+        self,
+        axis: int = -1,
+        depth: int = 1,
+        on_value: float = 1.0,
+        off_value: float = 0.0,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        self.axis = integer("OneHot", "axis", axis)
+        self.depth = integer("OneHot", "depth", depth, 0)
+        self.dtype = dtypes.dtype_of(dtype)
+        self.on_value = Tensor(on_value, self.dtype)
+        self.off_value = Tensor(off_value, self.dtype)
+
+    def construct(self, indices: Tensor) -> Tensor:
+        return F.one_hot(indices, self.depth, self.on_value, self.off_value, self.axis)
+
+
+__all__ = ["Embedding", "EmbeddingLookup", "OneHot"]

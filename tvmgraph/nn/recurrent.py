@@ -1,0 +1,334 @@
+"""Recurrent layers over whole sequences: RNN, LSTM, GRU."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.common.initializer import Uniform
+from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import DTypeError, ShapeError
+from tvmgraph.nn._checks import boolean, choice, float_dtype, positive, real, reject
+from tvmgraph.nn._gates import STEPS, State
+from tvmgraph.nn._parameters import new_parameter
+from tvmgraph.nn.cell import Cell
+from tvmgraph.nn.dropout import Dropout
+
+
+class _Recurrent(Cell):
+    """A stack of recurrent layers, one or two directions each."""
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        op = type(self).__name__
+        self.mode = mode
+        self.input_size = positive(op, "input_size", input_size)
+        self.hidden_size = positive(op, "hidden_size", hidden_size)
+        self.num_layers = positive(op, "num_layers", num_layers)
+        self.has_bias = boolean(op, "has_bias", has_bias)
+        self.batch_first = boolean(op, "batch_first", batch_first)
+        self.dropout = float(real(op, "dropout", dropout, 0, 1, "[)"))
+        self.bidirectional = boolean(op, "bidirectional", bidirectional)
+        self._suffixes = tuple(
+            f"l{layer}{way}"
+            for layer in range(num_layers)
+            for way in (("", "_reverse") if bidirectional else ("",))
+        )
+        self._build(float_dtype(op, dtype))
+        self.dropout_op = Dropout(p=self.dropout)
+
+    def _build(self, dtype: dtypes.DType) -> None:
+        """Builds all weights, in MindSpore's order."""
+        hidden, op = self.hidden_size, type(self).__name__
+        rows = hidden * STEPS[self.mode][1]
+        init = Uniform(1 / math.sqrt(hidden))
+        ways = 2 if self.bidirectional else 1
+        kinds = ["weight_ih", "weight_hh", "bias_ih", "bias_hh"]
+        for kind in kinds if self.has_bias else kinds[:2]:
+            for i, suffix in enumerate(self._suffixes):
+                width = self.input_size if i < ways else hidden * ways
+                shape = (rows,) if kind[0] == "b" else (rows, width if kind[-2] == "i" else hidden)
+                name = f"{kind}_{suffix}"
+                setattr(self, name, new_parameter(op, name, init, shape, dtype))
+
+    def _all(self, kind: str) -> list[Parameter]:
+        return [getattr(self, f"{kind}_{suffix}") for suffix in self._suffixes]
+
+    @property
+    def w_ih_list(self) -> list[Parameter]:
+        """Input weights by layer and direction."""
+        return self._all("weight_ih")
+
+    @property
+    def w_hh_list(self) -> list[Parameter]:
+        """Hidden weights by layer and direction."""
+        return self._all("weight_hh")
+
+    @property
+    def b_ih_list(self) -> list[Parameter]:
+        """Input biases by layer and direction."""
+        return self._all("bias_ih") if self.has_bias else []
+
+    @property
+    def b_hh_list(self) -> list[Parameter]:
+        """Hidden biases by layer and direction."""
+        return self._all("bias_hh") if self.has_bias else []
+
+    def construct(self, x: Tensor, hx: Any = None, seq_length: Tensor | None = None) -> Any:
+        self._check_input(x)
+        if self.batch_first:
+            x = F.transpose(x, (1, 0, 2))
+        states = self._initial_state(x, hx)
+        valid = self._valid_steps(x, seq_length)
+        final: list[State] = []
+        ways = 2 if self.bidirectional else 1
+        for layer in range(self.num_layers):
+            outputs = []
+            for way in range(ways):
+                index = layer * ways + way
+                y, last = self._run(x, index, tuple(s[index] for s in states), valid, way == 1)
+                outputs.append(y)
+                final.append(last)
+            x = outputs[0] if ways == 1 else F.concat(outputs, -1)
+            if self.dropout and layer < self.num_layers - 1:
+                x = self.dropout_op(x)
+        if self.batch_first:
+            x = F.transpose(x, (1, 0, 2))
+        last_states = tuple(F.stack(parts, 0) for parts in zip(*final))
+        return x, last_states if len(last_states) > 1 else last_states[0]
+
+    def _run(
+        self, x: Tensor, index: int, state: State, valid: list[Tensor] | None, backwards: bool
+    ) -> tuple[Tensor, State]:
+        """Runs one direction of one layer over all steps of ``x`` (time first)."""
+        step = STEPS[self.mode][0]
+        suffix = self._suffixes[index]
+        w_ih = self.compute(getattr(self, f"weight_ih_{suffix}"))
+        w_hh = self.compute(getattr(self, f"weight_hh_{suffix}"))
+        b_ih = b_hh = None
+        if self.has_bias:
+            b_ih = self.compute(getattr(self, f"bias_ih_{suffix}"))
+            b_hh = self.compute(getattr(self, f"bias_hh_{suffix}"))
+        projected = F.dense(x, w_ih, b_ih)  # all steps in one product
+        steps = range(x.shape[0])
+        outputs: list[Any] = [None] * x.shape[0]
+        for t in reversed(steps) if backwards else steps:
+            new = step(projected[t], F.dense(state[0], w_hh, b_hh), state)
+            if valid is None:
+                state, outputs[t] = new, new[0]
+            else:  # a finished sequence keeps its state and gives zeros
+                state = tuple(F.where(valid[t], n, s) for n, s in zip(new, state))
+                outputs[t] = F.where(valid[t], new[0], F.zeros_like(new[0]))
+        return F.stack(outputs, 0), state
+
+    def _check_input(self, x: Tensor) -> None:
+        op = type(self).__name__
+        if x.ndim != 3:
+            order = "(batch, time, size)" if self.batch_first else "(time, batch, size)"
+            reject(ShapeError, op, f"the input must have 3 axes {order}, not {x.ndim}",
+                   f"x={x.type}", "add the missing axis with ops.expand_dims")  # fmt: skip
+        if x.shape[2] != self.input_size:
+            reject(ShapeError, op,
+                   f"the last axis must have input_size={self.input_size} elements, "
+                   f"not {x.shape[2]}", f"x={x.type}")  # fmt: skip
+        steps = x.shape[1 if self.batch_first else 0]
+        if steps < 1:
+            rule = "at least one time step is needed"
+            if steps == -1:
+                rule = "the number of time steps must be known when the graph is built"
+            reject(ShapeError, op, rule, f"x={x.type}")
+
+    def _initial_state(self, x: Tensor, hx: Any) -> State:
+        """Returns the state tensors of shape (layers * directions, batch, hidden)."""
+        op = type(self).__name__
+        count = STEPS[self.mode][2]
+        shape = (len(self._suffixes), x.shape[1], self.hidden_size)
+        if hx is None:
+            return tuple(F.zeros(shape, x.dtype) for _ in range(count))
+        given = (hx,) if isinstance(hx, Tensor) else hx
+        names = "a tuple of two tensors" if count == 2 else "a Tensor"
+        if not isinstance(given, (tuple, list)) or len(given) != count:
+            reject(DTypeError, op, f"the initial state must be {names}", f"hx={hx!r:.80}")
+        for s in given:
+            if s.shape != shape:
+                reject(ShapeError, op, f"the initial state must have shape {shape}",
+                       f"hx={s.type}, x={x.type}")  # fmt: skip
+        return tuple(given)
+
+    def _valid_steps(self, x: Tensor, seq_length: Tensor | None) -> list[Tensor] | None:
+        """Returns for every step which sequences are not finished, of shape (batch, 1)."""
+        if seq_length is None:
+            return None
+        if seq_length.shape != (x.shape[1],) or not seq_length.dtype.is_integer:
+            reject(ShapeError, type(self).__name__,
+                   f"seq_length must hold {x.shape[1]} integers",
+                   f"seq_length={seq_length.type}, x={x.type}")  # fmt: skip
+        lengths = F.reshape(seq_length, (x.shape[1], 1))
+        return [lengths > t for t in range(x.shape[0])]
+
+
+class RNN(_Recurrent):
+    r"""Elman network: :math:`h_t = activation(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
+
+    Args:
+        input_size: Size of an input step.
+        hidden_size: Size of the state.
+        num_layers: Layers on top of each other.
+        has_bias: Whether there are biases.
+        batch_first: Whether the input is (batch, time, size).
+        dropout: Probability of zeros between layers in training.
+        bidirectional: Whether a second pass runs from the end.
+        dtype: Type of the parameters.
+        nonlinearity: ``"tanh"`` or ``"relu"``.
+
+    Inputs:
+        - **x** (Tensor) - Shape :math:`(T, N, input\_size)`.
+        - **hx** (Tensor) - First states :math:`(layers \cdot directions, N, hidden)`; zeros by
+          default.
+        - **seq_length** (Tensor) - Integers of shape :math:`(N,)`: the steps of every sequence.
+
+    Outputs:
+        Tuple of the outputs :math:`(T, N, directions \cdot hidden)` and the last states.
+
+    Raises:
+        ArgumentError: if a size is not positive, or an argument out of range.
+        ShapeError: if the input or the state does not fit.
+
+    Example:
+        >>> nn.RNN(3, 4)(ops.ones((5, 2, 3)))[0].shape
+        (5, 2, 4)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = dtypes.float32,
+        *,
+        nonlinearity: str = "tanh",
+    ) -> None:
+        mode = "rnn_" + choice("RNN", "nonlinearity", nonlinearity, ("tanh", "relu"))
+        super().__init__(mode, input_size, hidden_size, num_layers, has_bias, batch_first,
+                         dropout, bidirectional, dtype)  # fmt: skip
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(_Recurrent):
+    r"""Long short-term memory: :math:`c_t = f c_{t-1} + i g,\; h_t = o \tanh(c_t)`.
+
+    The gates are :math:`i, f, o = \sigma(\cdot)` and :math:`g = \tanh(\cdot)` of
+    :math:`W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh}`, stacked in the order i, f, g, o.
+
+    Args:
+        input_size: Size of an input step.
+        hidden_size: Size of the state.
+        num_layers: Layers on top of each other.
+        has_bias: Whether there are biases.
+        batch_first: Whether the input is (batch, time, size).
+        dropout: Probability of zeros between layers in training.
+        bidirectional: Whether a second pass runs from the end.
+        dtype: Type of the parameters.
+
+    Inputs:
+        - **x** (Tensor) - Shape :math:`(T, N, input\_size)`.
+        - **hx** (tuple) - First :math:`h` and :math:`c`, both
+          :math:`(layers \cdot directions, N, hidden)`; zeros by default.
+        - **seq_length** (Tensor) - Integers of shape :math:`(N,)`: the steps of every sequence.
+
+    Outputs:
+        Tuple of the outputs :math:`(T, N, directions \cdot hidden)` and the pair of last states.
+
+    Raises:
+        ArgumentError: if a size is not positive, or an argument out of range.
+        ShapeError: if the input or the state does not fit.
+
+    Example:
+        >>> y, (h, c) = nn.LSTM(3, 4)(ops.ones((5, 2, 3)))
+        >>> y.shape, h.shape, c.shape
+        ((5, 2, 4), (1, 2, 4), (1, 2, 4))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__("lstm", input_size, hidden_size, num_layers, has_bias, batch_first,
+                         dropout, bidirectional, dtype)  # fmt: skip
+
+
+class GRU(_Recurrent):
+    r"""Gated recurrent unit: :math:`h_t = (1 - z) n + z h_{t-1}`.
+
+    The gates are :math:`r, z = \sigma(\cdot)` and
+    :math:`n = \tanh(W_{in} x_t + b_{in} + r (W_{hn} h_{t-1} + b_{hn}))`, in the order r, z, n.
+
+    Args:
+        input_size: Size of an input step.
+        hidden_size: Size of the state.
+        num_layers: Layers on top of each other.
+        has_bias: Whether there are biases.
+        batch_first: Whether the input is (batch, time, size).
+        dropout: Probability of zeros between layers in training.
+        bidirectional: Whether a second pass runs from the end.
+        dtype: Type of the parameters.
+
+    Inputs:
+        - **x** (Tensor) - Shape :math:`(T, N, input\_size)`.
+        - **hx** (Tensor) - First states :math:`(layers \cdot directions, N, hidden)`; zeros by
+          default.
+        - **seq_length** (Tensor) - Integers of shape :math:`(N,)`: the steps of every sequence.
+
+    Outputs:
+        Tuple of the outputs :math:`(T, N, directions \cdot hidden)` and the last states.
+
+    Raises:
+        ArgumentError: if a size is not positive, or an argument out of range.
+        ShapeError: if the input or the state does not fit.
+
+    Example:
+        >>> nn.GRU(3, 4)(ops.ones((5, 2, 3)))[0].shape
+        (5, 2, 4)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__("gru", input_size, hidden_size, num_layers, has_bias, batch_first,
+                         dropout, bidirectional, dtype)  # fmt: skip
+
+
+__all__ = ["GRU", "LSTM", "RNN"]

@@ -1,0 +1,179 @@
+"""Recurrent cells: one time step."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.common.initializer import Uniform
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import DTypeError, ShapeError
+from tvmgraph.nn._checks import boolean, choice, float_dtype, positive, reject
+from tvmgraph.nn._gates import STEPS, State
+from tvmgraph.nn._parameters import new_parameter
+from tvmgraph.nn.basic import check_last_axis
+from tvmgraph.nn.cell import Cell
+
+
+class _RecurrentCell(Cell):
+    """One step of a recurrent layer."""
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, has_bias: bool, dtype: Any
+    ) -> None:
+        super().__init__()
+        op = type(self).__name__
+        self.mode = mode
+        self.input_size = positive(op, "input_size", input_size)
+        self.hidden_size = positive(op, "hidden_size", hidden_size)
+        self.has_bias = boolean(op, "has_bias", has_bias)
+        kind = float_dtype(op, dtype)
+        rows = hidden_size * STEPS[mode][1]
+        init = Uniform(1 / math.sqrt(hidden_size))
+        self.weight_ih = new_parameter(op, "weight_ih", init, (rows, input_size), kind)
+        self.weight_hh = new_parameter(op, "weight_hh", init, (rows, hidden_size), kind)
+        self.bias_ih = self.bias_hh = None
+        if has_bias:
+            self.bias_ih = new_parameter(op, "bias_ih", init, (rows,), kind)
+            self.bias_hh = new_parameter(op, "bias_hh", init, (rows,), kind)
+
+    def _step(self, x: Tensor, state: State) -> State:
+        op = type(self).__name__
+        check_last_axis(op, x, self.input_size, "input_size")
+        for s in state:
+            if s.shape != (*x.shape[:-1], self.hidden_size):
+                reject(ShapeError, op,
+                       f"the state must have shape {(*x.shape[:-1], self.hidden_size)}",
+                       f"hx={s.type}, x={x.type}")  # fmt: skip
+        b_ih = None if self.bias_ih is None else self.compute(self.bias_ih)
+        b_hh = None if self.bias_hh is None else self.compute(self.bias_hh)
+        projected = F.dense(x, self.compute(self.weight_ih), b_ih)
+        hidden = F.dense(state[0], self.compute(self.weight_hh), b_hh)
+        return STEPS[self.mode][0](projected, hidden, state)
+
+
+class RNNCell(_RecurrentCell):
+    r"""One Elman step: :math:`h' = activation(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})`.
+
+    Args:
+        input_size: Size of the input.
+        hidden_size: Size of the state.
+        has_bias: Whether there are biases.
+        nonlinearity: ``"tanh"`` or ``"relu"``.
+        dtype: Type of the parameters.
+
+    Inputs:
+        - **x** (Tensor) - Shape :math:`(N, input\_size)`.
+        - **hx** (Tensor) - Shape :math:`(N, hidden\_size)`.
+
+    Outputs:
+        Tensor of shape :math:`(N, hidden\_size)`.
+
+    Raises:
+        ArgumentError: if a size is not positive or ``nonlinearity`` unknown.
+        ShapeError: if the input or the state does not fit.
+
+    Example:
+        >>> nn.RNNCell(3, 4)(ops.ones((2, 3)), ops.zeros((2, 4))).shape
+        (2, 4)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        has_bias: bool = True,
+        nonlinearity: str = "tanh",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        mode = "rnn_" + choice("RNNCell", "nonlinearity", nonlinearity, ("tanh", "relu"))
+        super().__init__(mode, input_size, hidden_size, has_bias, dtype)
+        self.nonlinearity = nonlinearity
+
+    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
+        return self._step(x, (hx,))[0]
+
+
+class LSTMCell(_RecurrentCell):
+    r"""One step of an LSTM, with the gates in the order i, f, g, o.
+
+    Args:
+        input_size: Size of the input.
+        hidden_size: Size of the state.
+        has_bias: Whether there are biases.
+        dtype: Type of the parameters.
+
+    Inputs:
+        - **x** (Tensor) - Shape :math:`(N, input\_size)`.
+        - **hx** (tuple) - :math:`h` and :math:`c`, both :math:`(N, hidden\_size)`.
+
+    Outputs:
+        Tuple of the new :math:`h` and :math:`c`.
+
+    Raises:
+        ArgumentError: if a size is not positive.
+        ShapeError: if the input or the state does not fit.
+
+    Example:
+        >>> h = c = ops.zeros((2, 4))
+        >>> nn.LSTMCell(3, 4)(ops.ones((2, 3)), (h, c))[0].shape
+        (2, 4)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        has_bias: bool = True,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__("lstm", input_size, hidden_size, has_bias, dtype)
+
+    def construct(self, x: Tensor, hx: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        if not isinstance(hx, (tuple, list)) or len(hx) != 2:
+            reject(DTypeError, "LSTMCell", "the state must be a tuple (h, c)", f"hx={hx!r:.80}")
+        h, c = self._step(x, (hx[0], hx[1]))
+        return h, c
+
+
+class GRUCell(_RecurrentCell):
+    r"""One step of a GRU, with the gates in the order r, z, n.
+
+    Args:
+        input_size: Size of the input.
+        hidden_size: Size of the state.
+        has_bias: Whether there are biases.
+        dtype: Type of the parameters.
+
+    Inputs:
+        - **x** (Tensor) - Shape :math:`(N, input\_size)`.
+        - **hx** (Tensor) - Shape :math:`(N, hidden\_size)`.
+
+    Outputs:
+        Tensor of shape :math:`(N, hidden\_size)`.
+
+    Raises:
+        ArgumentError: if a size is not positive.
+        ShapeError: if the input or the state does not fit.
+
+    Example:
+        >>> nn.GRUCell(3, 4)(ops.ones((2, 3)), ops.zeros((2, 4))).shape
+        (2, 4)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        has_bias: bool = True,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__("gru", input_size, hidden_size, has_bias, dtype)
+
+    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
+        return self._step(x, (hx,))[0]
+
+
+__all__ = ["GRUCell", "LSTMCell", "RNNCell"]
