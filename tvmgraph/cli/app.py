@@ -34,11 +34,14 @@ def demo(
 @app.command()
 def ops(
     name: Annotated[str, typer.Argument(help="Show one operator, or all that contain this.")] = "",
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Write Markdown.")] = False,
 ) -> None:
     """Show the operator table: which columns every row has, and the reason where one is missing."""
-    from tvmgraph.cli.ops_table import print_table
+    from tvmgraph.cli.ops_table import markdown, print_table
 
-    if not print_table(name):
+    if as_markdown:
+        print(markdown(), end="")
+    elif not print_table(name):
         raise typer.Exit(1)
 
 

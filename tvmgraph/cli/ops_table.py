@@ -36,3 +36,31 @@ def print_table(name: str = "") -> bool:
     console.print(table)
     console.print(f"{len(rows)} rows; {len(public_functions())} public functions in tvmgraph.ops")
     return bool(rows)
+
+
+def _mark(op: Op, column: str) -> str:
+    value = getattr(op, column)
+    return f"no: {value}" if isinstance(value, Reason) else "yes"
+
+
+def markdown() -> str:
+    """Returns the table of all rows and the list of all functions as Markdown."""
+    rows = [OPS[n] for n in sorted(OPS)]
+    names = public_functions()
+    lines = [
+        "# Operators",
+        "",
+        f"{len(names)} public functions in `tvmgraph.ops` are built on {len(rows)} rows. This page is",
+        "written by `tvmgraph ops --markdown`; a test keeps it in step with the code.",
+        "",
+        "## Rows",
+        "",
+        "| row | family | compiles | derivative | ONNX | samples |",
+        "|---|---|---|---|---|---|",
+    ]
+    for op in rows:
+        marks = " | ".join(_mark(op, c) for c in COLUMNS)
+        family = op.module.rpartition(".")[2]
+        lines.append(f"| `{op.name}` | {family} | {marks} | {len(op.samples)} |")
+    lines += ["", "## Functions", "", ", ".join(f"`{n}`" for n in names), ""]
+    return "\n".join(lines)
