@@ -34,7 +34,8 @@ python -m benchmarks.run --out benchmarks/RESULTS.md
 
 `--rows` and `--peers` select a part. Frameworks may live in other environments, for instance when
 they need another NumPy: `--python mindspore=/path/to/python` (repeatable) names the interpreter of
-one peer. A framework that is absent is reported as 'not installed'.
+one peer. A framework that is absent is reported as 'not installed'. torch.compile needs a C++
+compiler, MindSpore's fusion the `decorator` package.
 """
 
 
