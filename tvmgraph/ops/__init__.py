@@ -1,6 +1,9 @@
 """The operator table: one row per operator, one file per family, and the functions built on it."""
 
+from typing import Any as _Any
+
 from tvmgraph.ops.activation import *  # noqa: F403
+from tvmgraph.ops.activation_smooth import *  # noqa: F403
 from tvmgraph.ops.comparison import *  # noqa: F403
 from tvmgraph.ops.comparison_logic import *  # noqa: F403
 from tvmgraph.ops.composite import *  # noqa: F403
@@ -25,6 +28,7 @@ from tvmgraph.ops.math import *  # noqa: F403
 from tvmgraph.ops.math_power import *  # noqa: F403
 from tvmgraph.ops.normalization import *  # noqa: F403
 from tvmgraph.ops.pooling import *  # noqa: F403
+from tvmgraph.ops.primitive import *  # noqa: F403
 from tvmgraph.ops.random import *  # noqa: F403
 from tvmgraph.ops.random_dropout import *  # noqa: F403
 from tvmgraph.ops.random_sampling import *  # noqa: F403
@@ -37,3 +41,25 @@ from tvmgraph.ops.shape_join import *  # noqa: F403
 from tvmgraph.ops.shape_pad import *  # noqa: F403
 from tvmgraph.ops.shape_repeat import *  # noqa: F403
 from tvmgraph.ops.sort import *  # noqa: F403
+
+
+def __getattr__(name: str) -> _Any:
+    """Finds operator classes, older names and the gradient functions when they are first used."""
+    import importlib
+
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    functional = importlib.import_module("tvmgraph.ops.functional")
+    operations = importlib.import_module("tvmgraph.ops.operations")
+    if name in ("functional", "operations"):
+        return functional if name == "functional" else operations
+    found = getattr(operations, name) if name in operations.ROWS else functional.find(name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    from tvmgraph.ops import functional, operations
+
+    higher = [n for names in functional.HIGHER.values() for n in names]
+    return sorted({*globals(), *operations.ROWS, *functional.ALIASES, *higher})

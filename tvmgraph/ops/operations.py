@@ -1,0 +1,43 @@
+"""The operator classes: ``from tvmgraph.ops import operations as P``.
+
+Every class is one row of :mod:`.operations_rows` or :mod:`.operations_rows_nn`, built the first
+time it is named.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from tvmgraph.errors import NotFoundError
+from tvmgraph.ops import operations_helpers, operations_helpers_nn
+from tvmgraph.ops.operations_rows import MATH_ROWS
+from tvmgraph.ops.operations_rows_nn import NN_ROWS
+from tvmgraph.ops.primitive import (
+    Primitive,
+    PrimitiveWithCheck,
+    PrimitiveWithInfer,
+    build_class,
+    parse_rows,
+    prim_attr_register,
+)
+
+ROWS = parse_rows(MATH_ROWS + NN_ROWS)
+_HELPERS = SimpleNamespace(**(vars(operations_helpers) | vars(operations_helpers_nn)))
+
+__all__ = [  # noqa: PLE0604  (the classes are built on demand)
+    "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "prim_attr_register", *ROWS,
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    row = ROWS.get(name)
+    if row is None:
+        raise NotFoundError(f"module {__name__!r} has no operator class {name!r}")
+    built = build_class(row, __name__, {"H": _HELPERS})
+    globals()[name] = built
+    return built
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(ROWS))

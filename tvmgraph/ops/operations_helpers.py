@@ -1,0 +1,283 @@
+"""What operator classes compute where it is more than one expression."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.errors import ArgumentError, ShapeError, user_source
+
+
+def ints(value: Any) -> Any:
+    """Returns sizes given as a tensor, a list or a tuple as a tuple of ints; an int as it is."""
+    if isinstance(value, Tensor):
+        value = value.tolist()
+    return tuple(int(v) for v in value) if isinstance(value, (tuple, list)) else value
+
+
+# ---- elementwise and reductions ------------------------------------------------------------------
+
+
+def cast(x: Any, dtype: Any) -> Tensor:
+    """Converts a tensor or a number."""
+    return F.cast(x if isinstance(x, Tensor) else Tensor(x), dtypes.dtype_of(dtype))
+
+
+def div_no_nan(x1: Any, x2: Any) -> Tensor:
+    """Divides, with 0 wherever the divisor is 0 (also for the gradient)."""
+    zero = F.equal(x2, 0)
+    y = F.div(x1, F.where(zero, F.ones_like(x2), x2))
+    return F.where(zero, F.zeros_like(y), y)
+
+
+def softmax(x: Tensor, axis: Any) -> Tensor:
+    """Softmax over one axis, or over several together."""
+    if isinstance(axis, tuple) and len(axis) != 1:
+        return F.exp(F.sub(x, F.logsumexp(x, axis, True)))
+    return F.softmax(x, axis[0] if isinstance(axis, tuple) else axis)
+
+
+def scan(fn: Any, x: Tensor, axis: Any, exclusive: bool, reverse: bool, start: Any) -> Tensor:
+    """Running reduction along an axis, optionally without the element itself or from the end."""
+    axis = rules.normalize_axis(axis, x.ndim)
+    y = F.flip(x, (axis,)) if reverse else x
+    if exclusive and y.shape[axis]:
+        first = F.full((*y.shape[:axis], 1, *y.shape[axis + 1 :]), start, dtype=y.dtype)
+        y = F.concat((first, F.narrow(y, axis, 0, y.shape[axis] - 1)), axis)
+    y = fn(y, axis)
+    return F.flip(y, (axis,)) if reverse else y
+
+
+def reduce_sum(x: Tensor, axis: Any, keep_dims: bool, skip_mode: bool) -> Tensor:
+    """Sum in the input's dtype; with ``skip_mode`` no axes means no reduction."""
+    if skip_mode and isinstance(axis, (tuple, list)) and not axis:
+        return x
+    y = F.sum(x, axis if isinstance(axis, int) else ints(axis), keep_dims)
+    return y if x.dtype is dtypes.bool_ else F.cast(y, x.dtype)
+
+
+def bincount(array: Tensor, size: Any, weights: Tensor) -> Tensor:
+    """Sums the weights (or counts, when there are none) of every value below ``size``."""
+    count = int(size)
+    if weights.size == 0:
+        weights = F.ones(array.shape, weights.dtype)
+    # values beyond the end land in an extra slot that is cut off
+    slots = F.minimum(array, F.full_like(array, count))
+    return F.unsorted_segment_sum(weights, slots, count + 1)[:count]
+
+
+def lp_norm(x: Tensor, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Tensor:
+    """p-norm, at least ``epsilon``."""
+    return F.maximum(F.pow(F.sum(F.pow(F.abs(x), p), axis, keep_dims), 1 / p), epsilon)
+
+
+def median(
+    x: Tensor, global_median: bool, axis: int, keep_dims: bool, ignore_nan: bool
+) -> tuple[Tensor, Tensor]:
+    """Median and its index, over one axis or all elements."""
+    fn = F.nanmedian if ignore_nan else F.median
+    return fn(F.reshape(x, (-1,)), 0) if global_median else fn(x, axis, keep_dims)
+
+
+# ---- shape ---------------------------------------------------------------------------------------
+
+
+def bias_add(x: Tensor, bias: Tensor, data_format: str) -> Tensor:
+    """Adds one number per channel."""
+    return F.add(x, bias) if data_format == "NHWC" else F.bias_add(x, bias)
+
+
+def adjoint_if(x: Tensor, adjoint: bool) -> Tensor:
+    """Returns the conjugate transpose when asked for."""
+    return F.adjoint(x) if adjoint else x
+
+
+def depth_to_space(x: Tensor, block: int) -> Tensor:
+    """Moves blocks of channels into space: ``[N, C, H, W]`` to ``[N, C/b², H·b, W·b]``."""
+    n, c, h, w = _image(x, "DepthToSpace")
+    if c % block**2:
+        raise _shape_error(f"{c} channels are no multiple of {block**2}", "DepthToSpace", x)
+    y = F.reshape(x, (n, block, block, c // block**2, h, w))
+    y = F.transpose(y, (0, 3, 4, 1, 5, 2))
+    return F.reshape(y, (n, c // block**2, h * block, w * block))
+
+
+def space_to_depth(x: Tensor, block: int) -> Tensor:
+    """Moves blocks of space into channels: ``[N, C, H, W]`` to ``[N, C·b², H/b, W/b]``."""
+    n, c, h, w = _image(x, "SpaceToDepth")
+    if h % block or w % block:
+        raise _shape_error(f"{h} x {w} is no multiple of the block {block}", "SpaceToDepth", x)
+    y = F.reshape(x, (n, c, h // block, block, w // block, block))
+    y = F.transpose(y, (0, 3, 5, 1, 2, 4))
+    return F.reshape(y, (n, c * block**2, h // block, w // block))
+
+
+def _image(x: Tensor, op: str) -> tuple[int, ...]:
+    if x.ndim != 4:
+        raise _shape_error(f"the input must have 4 axes, not {x.ndim}", op, x)
+    return x.shape
+
+
+def _shape_error(message: str, op: str, x: Tensor) -> ShapeError:
+    return ShapeError(message, op=f"ops.{op}", got=f"x={x.type}", at=user_source())
+
+
+def diag_part(x: Tensor) -> Tensor:
+    """Takes the diagonal of ``[d1, .., dk, d1, .., dk]`` as ``[d1, .., dk]``."""
+    half = x.shape[: x.ndim // 2]
+    if half + half != x.shape:
+        raise _shape_error("the two halves of the shape differ", "DiagPart", x)
+    size = math.prod(half)
+    return F.reshape(F.diagonal(F.reshape(x, (size, size))), half)
+
+
+def pad(x: Tensor, paddings: Any) -> Tensor:
+    """Pads with zeros: one (before, after) pair per axis."""
+    return F.pad(x, tuple(int(p) for pair in reversed(ints_nested(paddings)) for p in pair))
+
+
+def ints_nested(value: Any) -> Any:
+    """Returns nested sizes given as a tensor or lists as nested tuples."""
+    value = value.tolist() if isinstance(value, Tensor) else value
+    return tuple(map(ints_nested, value)) if isinstance(value, (tuple, list)) else int(value)
+
+
+def pad_v3(x: Tensor, paddings: Any, value: Any, mode: str, contiguous: bool) -> Tensor:
+    """Pads the last axes; not contiguous means all paddings before, then all after."""
+    flat = ints(paddings)
+    if not contiguous:
+        half = len(flat) // 2
+        flat = tuple(p for pair in zip(flat[:half], flat[half:]) for p in pair)
+    mode = "replicate" if mode == "edge" else mode
+    return F.pad(x, flat, mode, value if mode == "constant" else None)
+
+
+def split(x: Tensor, axis: int, count: int) -> tuple[Tensor, ...]:
+    """Cuts an axis into ``count`` equal parts."""
+    size = x.shape[rules.normalize_axis(axis, x.ndim)]
+    if size % count:
+        raise _shape_error(f"axis {axis} of size {size} has no {count} equal parts", "Split", x)
+    return F.split(x, size // count, axis) if size else (x,) * count
+
+
+def shape_tensor(x: Tensor) -> Tensor:
+    """Returns the shape as an int64 tensor."""
+    return tensor_from_numpy(np.array(x.shape, np.int64))
+
+
+def fill_v2(shape: Any, value: Any) -> Tensor:
+    """Repeats a 0-d tensor in a new shape."""
+    value = value if isinstance(value, Tensor) else Tensor(value)
+    return F.broadcast_to(F.reshape(value, ()), ints(shape))
+
+
+def scalar_cast(x: Any, dtype: Any) -> Any:
+    """Converts a number to the Python type of ``dtype``."""
+    kind = dtypes.dtype_of(dtype).kind
+    value = x.item() if isinstance(x, Tensor) else x
+    return bool(value) if kind == "b" else float(value) if kind == "f" else int(value)
+
+
+# ---- indexing ------------------------------------------------------------------------------------
+
+
+def embedding_lookup(params: Tensor, indices: Tensor, offset: Any) -> Tensor:
+    """Takes rows ``indices - offset``; rows outside the table are zero."""
+    where = F.sub(indices, offset)
+    rows = params.shape[0]
+    inside = F.logical_and(F.greater_equal(where, 0), F.less(where, rows))
+    taken = F.gather(params, F.clip(where, 0, rows - 1), 0)
+    mask = F.reshape(inside, (*inside.shape, *(1,) * (params.ndim - 1)))
+    return F.where(mask, taken, F.zeros_like(taken))
+
+
+def invert_permutation(x: Any) -> Any:
+    """Returns the inverse of a permutation, as a tuple for a tuple."""
+    if isinstance(x, Tensor):
+        return F.cast(F.argsort(x), x.dtype)
+    if sorted(x) != list(range(len(x))):
+        raise ArgumentError(
+            "the input must hold every number from 0 once", op="ops.InvertPermutation",
+            got=repr(x)[:80], at=user_source(),
+        )  # fmt: skip
+    return tuple(sorted(range(len(x)), key=lambda i: x[i]))
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+
+def nll_loss(
+    logits: Tensor, labels: Tensor, weight: Tensor, reduction: str, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Negative log likelihood and the total weight of the labels."""
+    loss = F.nll_loss(logits, labels, weight, ignore_index, reduction)
+    counted = F.not_equal(labels, ignore_index)
+    each = F.gather(weight, F.where(counted, labels, F.zeros_like(labels)), 0)
+    return loss, F.sum(F.where(counted, each, F.zeros_like(each)))
+
+
+def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Loss per row and the derivative by the logits."""
+    loss = F.neg(F.sum(F.mul(labels, F.log_softmax(logits, -1)), -1))
+    return loss, F.stop_gradient(F.sub(F.softmax(logits, -1), labels))
+
+
+def sparse_softmax_cross_entropy(logits: Tensor, labels: Tensor, is_grad: bool) -> Tensor:
+    """Mean loss over the rows, or its derivative by the logits."""
+    if not is_grad:
+        return F.cross_entropy(logits, labels)
+    hot = F.cast(F.one_hot(labels, logits.shape[-1]), logits.dtype)
+    return F.div(F.sub(F.softmax(logits, -1), hot), logits.shape[0])
+
+
+# ---- random numbers and effects ------------------------------------------------------------------
+
+
+def dropout(x: Tensor, keep_prob: float, seed0: int = 0, seed1: int = 0) -> tuple[Tensor, Tensor]:
+    """Zeroes elements, scales the rest, and also returns the mask in the input's dtype."""
+    _require_probability(keep_prob, "Dropout")
+    mask = F.cast(F.bernoulli(F.ones_like(x), keep_prob), x.dtype)
+    return F.div(F.mul(x, mask), max(keep_prob, np.finfo(np.float32).tiny)), mask
+
+
+def dropout_channels(x: Tensor, keep_prob: float, axes: int) -> tuple[Tensor, Tensor]:
+    """Zeroes whole channels, scales the rest, and also returns the bool mask."""
+    _require_probability(keep_prob, f"Dropout{axes}D")
+    ones = F.ones((*x.shape[:2], *(1,) * axes), x.dtype)
+    mask = F.broadcast_to(F.cast(F.bernoulli(ones, keep_prob), dtypes.bool_), x.shape)
+    scaled = F.div(x, max(keep_prob, np.finfo(np.float32).tiny))
+    return F.where(mask, scaled, F.zeros_like(x)), mask
+
+
+def _require_probability(p: float, op: str) -> None:
+    if not 0 <= p <= 1:
+        raise ArgumentError(
+            f"keep_prob must be in [0, 1], not {p}", op=f"ops.{op}", at=user_source()
+        )
+
+
+def truncated_normal(shape: Any, dtype: Any) -> Tensor:
+    """Normal numbers redrawn until they lie within two standard deviations."""
+    low = math.erf(-2 / math.sqrt(2))
+    u = F.add(F.mul(F.rand(*ints(shape), dtype=dtypes.float32), -2 * low), low)
+    return F.cast(F.mul(F.erfinv(u), math.sqrt(2)), dtype)
+
+
+def assert_(condition: Any, data: Any) -> None:
+    """Raises unless the condition holds.
+
+    Raises:
+        ArgumentError: with the data, if the condition is false.
+    """
+    if not bool(condition):
+        items = data if isinstance(data, (tuple, list)) else [data]
+        raise ArgumentError(
+            "the condition is false", op="ops.Assert", got=", ".join(map(str, items)),
+            at=user_source(),
+        )  # fmt: skip
