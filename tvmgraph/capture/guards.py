@@ -210,7 +210,7 @@ class Guards:
         self._add(("global", id(space), name), f"global {name!r}", lambda: space.get(name), value)
         holder = isinstance(value, (types.ModuleType, type))
         root = getattr(value, "__module__", None) or getattr(value, "__name__", "")
-        if holder and root.partition(".")[0] not in _LIBRARIES and not _is_cell(value):
+        if holder and root.partition(".")[0] not in _LIBRARIES and not is_cell(value):
             for attr in code.co_names:
                 if attr in vars(value) and not callable(vars(value)[attr]):
                     key = ("member", id(value), attr)
@@ -251,8 +251,8 @@ class Guards:
             return None
         for ref, before in self._cells.values():
             cell = ref()
-            if cell is None:
-                return "a Cell was deleted"
+            if cell is None:  # made during the capture; nobody can change it any more
+                continue
             name = before.difference(cell)
             if name is not None:
                 return f"{type(cell).__name__}.{name} changed"

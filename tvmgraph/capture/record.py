@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.capture import tree
-from tvmgraph.capture.guards import Guards
+from tvmgraph.capture.guards import Guards, is_cell
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.state import state
@@ -84,6 +84,7 @@ def _active(recorder: Recorder) -> Iterator[None]:
 def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Returns the arguments as an ordered dict ``name -> value``, for labelling."""
     try:
+        fn = fn.construct if is_cell(fn) else fn  # pyright: ignore[reportFunctionMemberAccess]
         return inspect.signature(fn).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         return {f"arg{i}": a for i, a in enumerate(args)} | kwargs

@@ -116,7 +116,7 @@ _TYPE = r"(\w+)\[([^\]]*)\]"
 _PARAM = re.compile(rf'%(\w+): {_TYPE} (input|parameter|state) "((?:[^"\\]|\\.)*)"')
 _OUTPUT = re.compile(rf"%(\w+): {_TYPE}")
 _HEADER = re.compile(r"graph (\w+)\((.*)\) \{$")
-_NODE = re.compile(r"(?P<out>%.*?) = (?P<op>\w+)\((?P<args>.*)\)(?:  # (?P<comment>.*))?$")
+_NODE = re.compile(r"(?P<out>%.*?) = (?P<op>\w+)\((?P<args>.*?)\)(?:  # (?P<comment>.*))?$")
 _COMMENT = re.compile(r"(?P<source>[^ ]*)(?: \((?P<scope>.*)\))?$")
 
 
