@@ -122,6 +122,8 @@ class Tensor(TensorMethods):
 
     def snapshot(self) -> Tensor:
         """Returns a plain tensor that denotes the current value, sharing its storage."""
+        if state.interpreter is not None:
+            return state.interpreter.snapshot(self)
         t = _new(Tensor)
         t.array, t.type, t._ffi = self.array, self.type, self._ffi
         return t
@@ -374,7 +376,7 @@ class Tensor(TensorMethods):
         return F.round(self, decimals=ndigits)
 
 
-def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:  # noqa: A002
+def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:
     """Wraps a NumPy array without copying it.
 
     Args:
@@ -387,7 +389,7 @@ def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:  # 
     t.array = array
     t._ffi = None
     if type is None:
-        type = tensor_type(array.shape, array.dtype)  # noqa: A001
+        type = tensor_type(array.shape, array.dtype)
         if state.interpreter is not None:  # host data that enters a graph is a constant
             state.interpreter.created(t)
     t.type = type

@@ -83,7 +83,9 @@ class TensorAccess(TensorOverloads):
             choices: Sequence of tensors or lists that broadcast with this tensor.
             mode: What happens to indices outside the choices: "clip", "wrap" or "raise".
         """
-        parts = [c if isinstance(c, TensorOverloads) else type(self)(c) for c in choices]
+        from tvmgraph.core.tensor import Tensor
+
+        parts = [c if isinstance(c, TensorOverloads) else Tensor(c) for c in choices]
         shape = rules.broadcast_shapes(self.shape, *[p.shape for p in parts])
         table = F.reshape(F.stack([F.broadcast_to(p, shape) for p in parts]), (len(parts), -1))
         which = F.reshape(F.broadcast_to(F.cast(self, dtypes.int64), shape), (-1,))

@@ -8,6 +8,7 @@ are written out in :mod:`.tensor_overloads` and :mod:`.tensor_access`.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -20,29 +21,7 @@ from tvmgraph.core.tensor_overloads import sizes_of
 from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, NotFoundError, user_source
 
 # methods that take exactly the arguments of the function of the same name
-PLAIN = """
-abs absolute acos acosh addbmm addcdiv addcmul addmm addmv addr adjoint amax amin aminmax angle
-approximate_equal arccos arccosh arcsin arcsinh arctan arctan2 arctanh argwhere asin asinh atan
-atan2 atanh baddbmm bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or
-bitwise_right_shift bitwise_xor bmm ceil cholesky cholesky_inverse cholesky_solve clamp clip
-col2im conj copysign cos cosh cov cross cummax cummin cumprod deg2rad det diagflat
-diagonal_scatter diff digamma div divide dot dsplit eigvals eq equal erf erfc erfinv exp
-expand_dims expm1 fills flip fliplr flipud float_power floor floor_divide fmax fmin fmod fold frac
-gather_elements gather_nd gcd ge geqrf ger greater greater_equal gt hardshrink heaviside histc
-hsplit hypot i0 igamma igammac imag index_fill inner inplace_update inv inverse invert is_complex
-is_floating_point isfinite isinf isnan isneginf isposinf isreal kthvalue lcm ldexp le lerp less
-less_equal lgamma log log10 log1p log2 log_matrix_determinant logaddexp logaddexp2 logcumsumexp
-logdet logical_and logical_not logical_or logical_xor logit logsumexp lstsq lt lu_solve
-masked_fill masked_scatter masked_select matmul matrix_determinant matrix_power maximum minimum mm
-moveaxis movedim msort mul multinomial multiply mvlgamma nan_to_num nanmean nanmedian nanquantile
-narrow ne neg negative nextafter nonzero norm not_equal orgqr ormqr outer positive pow quantile
-rad2deg random_categorical ravel real reciprocal renorm reverse reverse_sequence rot90 rsqrt
-select_scatter sgn sigmoid sign signbit sin sinc sinh slice_scatter slogdet soft_shrink softmax
-sqrt square subtract svd swapaxes swapdims t tan tanh tensor_split top_k topk triangular_solve
-tril triu true_divide trunc type_as unbind unfold unique_consecutive unique_with_pad
-unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum unsqueeze
-view_as vsplit xdivy xlogy
-""".split()
+PLAIN = ["abs", "absolute", "acos", "acosh", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "amax", "amin", "aminmax", "angle", "approximate_equal", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argwhere", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm", "ceil", "cholesky", "cholesky_inverse", "cholesky_solve", "clamp", "clip", "col2im", "conj", "copysign", "cos", "cosh", "cov", "cross", "cummax", "cummin", "cumprod", "deg2rad", "det", "diagflat", "diagonal_scatter", "diff", "digamma", "div", "divide", "dot", "dsplit", "eigvals", "eq", "equal", "erf", "erfc", "erfinv", "exp", "expand_dims", "expm1", "fills", "flip", "fliplr", "flipud", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "fold", "frac", "gather_elements", "gather_nd", "gcd", "ge", "geqrf", "ger", "greater", "greater_equal", "gt", "hardshrink", "heaviside", "histc", "hsplit", "hypot", "i0", "igamma", "igammac", "imag", "index_fill", "inner", "inplace_update", "inv", "inverse", "invert", "is_complex", "is_floating_point", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "kthvalue", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2", "log_matrix_determinant", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logsumexp", "lstsq", "lt", "lu_solve", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_determinant", "matrix_power", "maximum", "minimum", "mm", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "narrow", "ne", "neg", "negative", "nextafter", "nonzero", "norm", "not_equal", "orgqr", "ormqr", "outer", "positive", "pow", "quantile", "rad2deg", "random_categorical", "ravel", "real", "reciprocal", "renorm", "reverse", "reverse_sequence", "rot90", "rsqrt", "select_scatter", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_scatter", "slogdet", "soft_shrink", "softmax", "sqrt", "square", "subtract", "svd", "swapaxes", "swapdims", "t", "tan", "tanh", "tensor_split", "top_k", "topk", "triangular_solve", "tril", "triu", "true_divide", "trunc", "type_as", "unbind", "unfold", "unique_consecutive", "unique_with_pad", "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sum", "unsqueeze", "view_as", "vsplit", "xdivy", "xlogy"]
 
 # methods that are a function of another name
 RENAMED = {
@@ -55,11 +34,7 @@ RENAMED = {
 }
 
 # name_() stores the result of name()
-IN_PLACE = """
-abs add addmm ceil clamp clip cos div divide erfinv exp exponential fill fill_diagonal floor
-floor_divide index_add index_copy index_fill index_put log masked_fill masked_scatter mul neg pow
-reciprocal remainder round rsqrt scatter scatter_add sigmoid sign sin sqrt square sub tanh trunc
-""".split()
+IN_PLACE = ["abs", "add", "addmm", "ceil", "clamp", "clip", "cos", "div", "divide", "erfinv", "exp", "exponential", "fill", "fill_diagonal", "floor", "floor_divide", "index_add", "index_copy", "index_fill", "index_put", "log", "masked_fill", "masked_scatter", "mul", "neg", "pow", "reciprocal", "remainder", "round", "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sqrt", "square", "sub", "tanh", "trunc"]
 
 CASTS = {
     "bfloat16": dtypes.bfloat16, "bool": dtypes.bool_, "byte": dtypes.uint8,
@@ -105,7 +80,7 @@ def _in_place(name: str) -> Any:
 
 def _cast(name: str, dtype: dtypes.DType) -> Any:
     def method(self: Any) -> Any:
-        return F.cast(self, dtype)
+        return self.snapshot() if self.dtype is dtype else F.cast(self, dtype)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Converts to {dtype.name}; see :func:`tvmgraph.ops.cast`."
@@ -146,12 +121,15 @@ class TensorMethods(TensorAccess):
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
-        array = getattr(self, "array", None)
-        return array is None or bool(array.flags.c_contiguous)
+        # a value of a graph has no layout yet; the compiler lays it out in order
+        return state.interpreter is not None or bool(self.array.flags.c_contiguous)  # pyright: ignore
 
     def stride(self, dim: int | None = None) -> Any:
         """Elements to step along every axis, or along ``dim``."""
-        steps = [s // self.dtype.itemsize for s in self.array.strides]  # pyright: ignore
+        if state.interpreter is not None:
+            steps = [math.prod(self.shape[i + 1 :]) for i in range(self.ndim)]
+        else:
+            steps = [s // self.dtype.itemsize for s in self.array.strides]  # pyright: ignore
         return steps if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
@@ -219,11 +197,11 @@ class TensorMethods(TensorAccess):
         """
         key = dtype.lower() if isinstance(dtype, str) else dtype
         known = isinstance(key, (str, type)) and _NUMPY_NAMES.get(key)
-        return F.cast(self, known or dtypes.dtype_of(dtype))
+        return self.to(known or dtypes.dtype_of(dtype), copy=copy)
 
     def type(self, dtype: Any = None) -> Any:
         """Returns the dtype's name, or with ``dtype`` the tensor converted to it."""
-        return str(self.dtype) if dtype is None else F.cast(self, dtypes.dtype_of(dtype))
+        return str(self.dtype) if dtype is None else self.astype(dtype)
 
     def to(self, *args: Any, device: Any = None, dtype: Any = None, other: Any = None,
            non_blocking: bool = False, copy: bool = False) -> Any:  # fmt: skip

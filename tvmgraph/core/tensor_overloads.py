@@ -165,7 +165,7 @@ class TensorOverloads:
 
     @_reduction
     def median(self, axis: Any = -1, keepdims: bool = False) -> Any:
-        """Returns the lower median along ``axis`` and its index; see :func:`tvmgraph.ops.median`."""
+        """Lower median along ``axis`` and its index; see :func:`tvmgraph.ops.median`."""
         return F.median(self, axis, keepdims)
 
     def ptp(self, axis: Any = None, keepdims: bool = False) -> Any:

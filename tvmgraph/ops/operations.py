@@ -25,7 +25,7 @@ from tvmgraph.ops.primitive import (
 ROWS = parse_rows(MATH_ROWS + NN_ROWS)
 _HELPERS = SimpleNamespace(**(vars(operations_helpers) | vars(operations_helpers_nn)))
 
-__all__ = [  # noqa: PLE0604  (the classes are built on demand)
+__all__ = [
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "prim_attr_register", *ROWS,
 ]  # fmt: skip
 

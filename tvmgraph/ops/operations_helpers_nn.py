@@ -73,7 +73,8 @@ def depthwise_conv2d(
     """Convolves every channel on its own; weight is ``[multiplier, C, H, W]``."""
     multiplier, channels, *kernel = weight.shape
     weight = F.reshape(F.transpose(weight, (1, 0, 2, 3)), (multiplier * channels, 1, *kernel))
-    return F.conv2d(x, weight, None, _pair(stride), pad_mode.lower(), pad, _pair(dilation), channels)
+    mode = pad_mode.lower()
+    return F.conv2d(x, weight, None, _pair(stride), mode, pad, _pair(dilation), channels)
 
 
 def im2col(x: Tensor, ksizes: Any, strides: Any, dilations: Any, pads: Any) -> Tensor:
