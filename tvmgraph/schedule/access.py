@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import tvm_ffi
 from tvm import ir, sym, tirx
-from tvm.ir import TensorLoad
 
 from tvmgraph.schedule.program import Axis, Stage, loads_of, product, static_shape
-
-Expr = ir.Expr
+from tvmgraph.schedule.types import Buffer, Expr, Load, Var
 
 
 @dataclass(frozen=True)
@@ -25,12 +23,13 @@ class Access:
         used: Whether an axis takes part in the address at all, per axis.
     """
 
-    buffer: tirx.Buffer
+    buffer: Buffer
     strides: tuple[int, ...] | None
     used: tuple[bool, ...]
 
     @property
     def itemsize(self) -> int:
+        """Bytes of one element."""
         return dtype_bytes(str(self.buffer.dtype))
 
 
@@ -42,7 +41,7 @@ def dtype_bytes(dtype: str) -> int:
     return max(1, int(digits) // 8)
 
 
-def access(buffer: tirx.Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Access:
+def access(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Access:
     """Analyses ``buffer[indices]`` in loops over ``axes``."""
     variables = [axis.var for axis in axes]
     address = _address(buffer, indices, axes)
@@ -66,15 +65,15 @@ def direct_uses(stage: Stage, axes: Sequence[Axis]) -> tuple[bool, ...]:
     variables = [axis.var for axis in axes]
     seen = [False] * len(variables)
 
-    def visit_load(_load: TensorLoad) -> tvm_ffi.WalkResult:
+    def visit_load(_load: Load) -> tvm_ffi.WalkResult:
         return tvm_ffi.WalkResult.SKIP
 
-    def visit_var(var: tirx.Var) -> None:
+    def visit_var(var: Var) -> None:
         for position, variable in enumerate(variables):
             seen[position] = seen[position] or var.same_as(variable)
 
     for value in stage.exprs:
-        callbacks = [(TensorLoad, visit_load), (tirx.Var, visit_var)]
+        callbacks = [(Load, visit_load), (Var, visit_var)]
         tvm_ffi.structural_walk(value, callbacks, order="pre")
     return tuple(seen)
 
@@ -108,7 +107,7 @@ def _runs_on(item: Access, outer: int, inner: int, extent: int) -> bool:
     return item.strides[outer] == item.strides[inner] * extent
 
 
-def _address(buffer: tirx.Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Expr:
+def _address(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Expr:
     shape = static_shape(buffer)
     if shape is None:
         raise ValueError(f"{buffer.name} has a symbolic shape")
@@ -117,14 +116,16 @@ def _address(buffer: tirx.Buffer, indices: Sequence[Expr], axes: Sequence[Axis])
         address = address + index * tirx.IntImm("int64", product(shape[position + 1 :]))
     analyzer = sym.Analyzer()
     for axis in axes:
-        analyzer.bind(axis.var, ir.Range(tirx.IntImm("int64", 0), tirx.IntImm("int64", axis.extent)))
+        analyzer.bind(
+            axis.var, ir.Range(tirx.IntImm("int64", 0), tirx.IntImm("int64", axis.extent))
+        )
     return analyzer.simplify(address)
 
 
-def _variables_in(exprs: Sequence[Expr], variables: Sequence[tirx.Var]) -> tuple[bool, ...]:
-    found: list[tirx.Var] = []
+def _variables_in(exprs: Sequence[Expr], variables: Sequence[Var]) -> tuple[bool, ...]:
+    found: list[Var] = []
     for expr in exprs:
-        tvm_ffi.structural_walk(expr, (tirx.Var, found.append))
+        tvm_ffi.structural_walk(expr, (Var, found.append))
     return tuple(any(var.same_as(variable) for var in found) for variable in variables)
 
 

@@ -1,7 +1,7 @@
 """Recognizes sums of products: matrix products of any operand order and batching, convolutions.
 
-``out[...] = sum over k of a * b`` where every spatial axis belongs to one operand (rows, columns) or
-to both (batch), followed by at most one elementwise stage that reads each sum once.
+``out[...] = sum over k of a * b`` where every spatial axis belongs to one operand (rows,
+columns) or to both (batch), followed by at most one elementwise stage that reads each sum once.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tvm_ffi
-from tvm import ir, tirx
-from tvm.ir import TensorLoad
+from tvm import tirx
 
 from tvmgraph.schedule.access import Access, access
 from tvmgraph.schedule.inline import has_identity_store
 from tvmgraph.schedule.program import Axis, Program, Stage, loads_of, product, substitute
+from tvmgraph.schedule.types import Buffer, Expr, Load, Var, dtype_of
 
-Expr = ir.Expr
 _DTYPES = ("float32", "float64", "int32")
 
 
@@ -32,13 +31,13 @@ class Operand:
     """
 
     expr: Expr
-    load: TensorLoad
+    load: Load
     access: Access
 
     @property
     def is_plain(self) -> bool:
         """Whether the factor is an element of memory as it lies there."""
-        return isinstance(self.expr, TensorLoad)
+        return isinstance(self.expr, Load)
 
 
 @dataclass(frozen=True)
@@ -65,19 +64,21 @@ class Contraction:
     columns: tuple[Axis, ...]
     reduce: tuple[Axis, ...]
     dtype: str
-    sums: tirx.Buffer
+    sums: Buffer
     epilogue: Stage
     before: tuple[Stage, ...]
 
     @property
     def axes(self) -> tuple[Axis, ...]:
+        """All axes, in the order of the operands' accesses."""
         return (*self.batch, *self.rows, *self.columns, *self.reduce)
 
     @property
     def flops(self) -> int:
+        """Multiplications and additions."""
         return 2 * product(axis.extent for axis in self.axes)
 
-    def strides(self, operand: Operand) -> dict[tirx.Var, int] | None:
+    def strides(self, operand: Operand) -> dict[Var, int] | None:
         """Address step of an operand along every axis, or None when it is not linear."""
         if operand.access.strides is None:
             return None
@@ -105,8 +106,9 @@ def _factors(anchor: Stage) -> tuple[Expr, Expr] | None:
     is_zero = anchor.inits is not None and float(getattr(anchor.inits[0], "value", 1)) == 0
     if not isinstance(value, tirx.Add) or not is_zero:
         return None
-    own, term = value.a, value.b
-    if not (isinstance(own, TensorLoad) and own.source.same_as(anchor.buffer)):
+    own: Expr = value.a
+    term: Expr = value.b
+    if not (isinstance(own, Load) and own.source.same_as(anchor.buffer)):
         return None
     dtype = str(anchor.buffer.dtype)
     if isinstance(term, tirx.Cast) and isinstance(term.value, tirx.Mul):
@@ -114,7 +116,7 @@ def _factors(anchor: Stage) -> tuple[Expr, Expr] | None:
     if not isinstance(term, tirx.Mul):
         return None
     return tuple(  # type: ignore[return-value]
-        factor if str(factor.ty.dtype) == dtype else tirx.Cast(dtype, factor)
+        factor if dtype_of(factor) == dtype else tirx.Cast(dtype, factor)
         for factor in (term.a, term.b)
     )
 
@@ -133,9 +135,9 @@ def _epilogue(program: Program, anchor: Stage, after: Stage | None) -> Stage | N
         tvm_ffi.structural_equal(load.indices, reads[0].indices) for load in reads
     ):
         return None
-    mapping: dict[tirx.Var, Expr] = {}
+    mapping: dict[Var, Expr] = {}
     for mine, theirs in zip(anchor.indices, reads[0].indices):
-        if isinstance(mine, tirx.Var) and isinstance(theirs, tirx.Var):
+        if isinstance(mine, Var) and isinstance(theirs, Var):
             mapping[theirs] = mine
     if len(mapping) != len(after.axes) or len(mapping) != len(anchor.axes):
         return None
@@ -212,8 +214,8 @@ def is_window(contraction: Contraction) -> bool:
     columns = [axis.var for axis in contraction.columns]
     reduce = [axis.var for axis in contraction.reduce]
     for index in contraction.right.load.indices:
-        found: list[tirx.Var] = []
-        tvm_ffi.structural_walk(index, (tirx.Var, found.append))
+        found: list[Var] = []
+        tvm_ffi.structural_walk(index, (Var, found.append))
         slides = any(var.same_as(axis) for var in found for axis in columns)
         if slides and any(var.same_as(axis) for var in found for axis in reduce):
             return True

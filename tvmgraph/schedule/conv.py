@@ -3,16 +3,14 @@
 Blocking: the register tile holds several output channels times a few vectors of output positions:
 vectors lie along the rows of the image, and a tile may span several rows when these are short. Per
 tap and input channel the tile loads one vector per position vector (neighbouring positions are
-neighbouring elements of the copy, for any stride) and broadcasts one weight per channel; weights are
-read in place. Images, bands of rows and blocks of channels are divided among the workers.
+neighbouring elements of the copy, for any stride) and broadcasts one weight per channel; weights
+are read in place. Images, bands of rows and blocks of channels are divided among the workers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from tvm import ir, tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import dtype_bytes
@@ -29,9 +27,8 @@ from tvmgraph.schedule.microkernel import Tile, multiply_tile
 from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.program import Axis, Stage, product, substitute
 from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Expr
 from tvmgraph.schedule.window import Dimension, Rearranged, rearrange, window_dimensions
-
-Expr = ir.Expr
 
 #: Position vectors of a tile.
 _MAX_VECTORS = 8
@@ -119,8 +116,10 @@ def _plan(contraction: Contraction, shape: _Shape, model: CpuModel) -> ConvPlan:
     segments = -(-shape.column.extent // (across * lanes))
     items = product(a.extent for a in shape.outer) * -(-shape.height // down) * segments
     block = channels
-    while parallel and block > rows and (
-        imbalance(items * -(-channels // block), model.threads) > MAX_IMBALANCE
+    while (
+        parallel
+        and block > rows
+        and (imbalance(items * -(-channels // block), model.threads) > MAX_IMBALANCE)
     ):
         block = -(-block // 2 // rows) * rows
     return ConvPlan(lanes, across, down, rows, block, parallel)
@@ -222,7 +221,7 @@ class _Conv:
 _Range = tuple[Expr, int]
 
 
-def _split(piece: tuple[Expr, int, int, int], body) -> None:  # noqa: ANN001
+def _split(piece: tuple[Expr, int, int, int], body) -> None:
     """Calls ``body(size)`` for piece ``index`` of ``pieces``; the last one may be smaller."""
     index, pieces, size, extent = piece
     rest = extent - (pieces - 1) * size

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tvm import ir, tirx
-from tvm.ir import TensorLoad
+from tvm import ir
 
 from tvmgraph.schedule import emit, intrinsics
 from tvmgraph.schedule.contraction import Contraction, is_window, match_contraction
@@ -23,12 +22,13 @@ from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_s
 from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
 from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Buffer, Func, Load, Module
 
 #: A function that carries this attribute is a finished kernel and is left alone.
 SCHEDULED = "tirx.is_scheduled"
 
 
-def schedule_cpu(mod: ir.IRModule, model: CpuModel, level: int) -> ir.IRModule:
+def schedule_cpu(mod: Module, model: CpuModel, level: int) -> Module:
     """Replaces the naive loops of every PrimFunc by a kernel for ``model``.
 
     Args:
@@ -44,13 +44,13 @@ def schedule_cpu(mod: ir.IRModule, model: CpuModel, level: int) -> ir.IRModule:
         return mod
     intrinsics.install()
     functions = {
-        var: schedule_func(func, model, level) if isinstance(func, tirx.PrimFunc) else func
+        var: schedule_func(func, model, level) if isinstance(func, Func) else func
         for var, func in mod.functions.items()
     }
     return ir.IRModule(functions, attrs=mod.attrs)
 
 
-def schedule_func(func: tirx.PrimFunc, model: CpuModel, level: int) -> tirx.PrimFunc:
+def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
     """The kernel for one function."""
     if func.attrs and SCHEDULED in func.attrs:
         return func
@@ -67,7 +67,7 @@ def schedule_func(func: tirx.PrimFunc, model: CpuModel, level: int) -> tirx.Prim
 
 def emit_program(program: Program, model: CpuModel) -> None:
     """Writes a program as one row kernel if its stages share their rows, else stage by stage."""
-    plan = plan_rows(program, program.stages)
+    plan = plan_rows(program.stages)
     if plan is not None and not wants_split(plan, model):
         emit_rows(plan, model, program.is_parameter)
         return
@@ -82,7 +82,7 @@ def emit_contraction(program: Program, model: CpuModel) -> None:
             emit_conv(contraction, contraction.before[0], model)
             return
         program = replace(program, stages=_materialize(program.stages, 0))
-        _emit_stage(program, program.stages[0], model)
+        _emit_stage(program.stages[0], model)
         program = replace(program, stages=program.stages[1:])
         contraction = match_contraction(program)
     assert contraction is not None
@@ -112,7 +112,7 @@ def emit_stages(program: Program, model: CpuModel) -> None:
     for position, stage in enumerate(stages):
         if not all(program.is_parameter(buffer) for buffer in stage.buffers):
             stages = _materialize(stages, position)
-        _emit_stage(program, stages[position], model)
+        _emit_stage(stages[position], model)
 
 
 def _materialize(stages: Sequence[Stage], position: int) -> tuple[Stage, ...]:
@@ -124,19 +124,19 @@ def _materialize(stages: Sequence[Stage], position: int) -> tuple[Stage, ...]:
     return tuple(renamed)
 
 
-def _emit_stage(program: Program, stage: Stage, model: CpuModel) -> None:
+def _emit_stage(stage: Stage, model: CpuModel) -> None:
     if not stage.is_reduction:
         emit_injective(stage, model)
         return
-    plan = plan_rows(program, [stage])
+    plan = plan_rows([stage])
     if plan is None:
         raise NotImplementedError(f"{stage.name} scatters its result")
     if not (wants_split(plan, model) and emit_split(plan, model)):
         emit_rows(plan, model, lambda _: True)
 
 
-def _rename(stage: Stage, old: tirx.Buffer, new: tirx.Buffer) -> Stage:
-    def visit(load: TensorLoad) -> ir.Expr:
+def _rename(stage: Stage, old: Buffer, new: Buffer) -> Stage:
+    def visit(load: Load) -> ir.Expr:
         return new[tuple(load.indices)] if load.source.same_as(old) else load
 
     return replace(
@@ -150,5 +150,3 @@ def _rename(stage: Stage, old: tirx.Buffer, new: tirx.Buffer) -> Stage:
 def _is_empty(program: Program) -> bool:
     buffers = [*program.func.params, *(b for stage in program.stages for b in stage.buffers)]
     return any(0 in (static_shape(buffer) or ()) for buffer in buffers)
-
-

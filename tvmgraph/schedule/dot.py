@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvm import ir, tirx
-
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.columns import Columns
 from tvmgraph.schedule.contraction import Contraction, Operand
@@ -20,8 +18,7 @@ from tvmgraph.schedule.point import Bound, bind_group, vectors
 from tvmgraph.schedule.program import substitute
 from tvmgraph.schedule.reducer import horizontal
 from tvmgraph.schedule.target import CpuModel
-
-Expr = ir.Expr
+from tvmgraph.schedule.types import Buffer, Expr
 
 #: Columns of a block: streams that run at once.
 _MAX_COLUMNS = 8
@@ -61,9 +58,7 @@ class _Dot:
     def block(self, outer: Bound, first: Expr, count: int) -> None:
         """All rows times ``count`` columns."""
         rows, lanes, dtype = self.shape.rows, self.lanes, self.contraction.dtype
-        sums = [
-            [emit.stack(lanes, dtype) for _ in range(count)] for _ in range(rows)
-        ]
+        sums = [[emit.stack(lanes, dtype) for _ in range(count)] for _ in range(rows)]
         for buffer in (buffer for line in sums for buffer in line):
             emit.store(buffer, emit.broadcast(emit.zero(dtype), lanes), [emit.ramp(0, lanes)])
 
@@ -86,7 +81,7 @@ class _Dot:
             epilogue.vector(bound, first, count, lambda lane: totals[row * count + lane])
 
     def _accumulate(
-        self, total: tirx.Buffer, outer: Bound, row: Expr, column: Expr, k: Expr, width: int
+        self, total: Buffer, outer: Bound, row: Expr, column: Expr, k: Expr, width: int
     ) -> None:
         left, right = self.contraction.left, self.contraction.right
         with emit.lanes_loop(width) as lane:

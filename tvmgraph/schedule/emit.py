@@ -7,29 +7,35 @@ the order they run, with the context managers of TVM's IR builder.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
-from tvm import ir, tirx
+from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script import builder as T
 
-Expr = ir.Expr
-Index = Expr | int
+from tvmgraph.schedule.types import Buffer, Expr, Func, Index
+
+#: TVM's annotations admit less than its constructors do.
+_any: Any = tirx
+
+#: A loop being written; entering it gives the loop variable.
+Frame = AbstractContextManager[Any]
 
 #: Without it TVM turns a small buffer into a heap allocation inside the innermost loop. With it the
 #: buffer is a stack slot, which LLVM promotes to registers when all its indices are constant.
 _STACK = {"disable_lower_builtin": True}
 
 
-def kernel(func: tirx.PrimFunc, body: Callable[[], None]) -> tirx.PrimFunc:
+def kernel(func: Func, body: Callable[[], None]) -> Func:
     """``func`` with the body that ``body()`` writes."""
-    with IRBuilder() as builder:
-        with T.prim_func(s_tir=True):
-            T.func_name("kernel")
-            with T.sblock("root"):  # Relax's passes expect every PrimFunc to have a root block
-                T.reads()
-                T.writes()
-                body()
-    written = builder.get()
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("kernel")
+        with T.sblock("root"):  # Relax's passes expect every PrimFunc to have a root block
+            T.reads()
+            T.writes()
+            body()
+    written: Any = builder.get()
     return tirx.PrimFunc(func.params, written.body, func.ret_type, func.attrs)
 
 
@@ -43,49 +49,55 @@ def index(value: Index) -> Expr:
     return i64(value) if isinstance(value, int) else value
 
 
-def serial(extent: Index):  # noqa: ANN201 - a frame of TVM's builder
+def serial(extent: Index) -> Frame:
     """A loop."""
     return T.serial(index(extent))
 
 
-def parallel(extent: Index, enabled: bool = True):  # noqa: ANN201
+def parallel(extent: Index, enabled: bool = True) -> Frame:
     """A loop whose iterations are divided among the workers, or a plain one."""
     return T.parallel(index(extent)) if enabled else T.serial(index(extent))
 
 
-def vectorized(lanes: int):  # noqa: ANN201
+def vectorized(lanes: int) -> Frame:
     """A loop of ``lanes`` iterations that become the lanes of vector instructions."""
     return T.vectorized(i64(lanes))
 
 
-def lanes_loop(lanes: int):  # noqa: ANN201
+def lanes_loop(lanes: int) -> Frame:
     """A vectorized loop, or a loop of one iteration when there is a single lane."""
     return vectorized(lanes) if lanes > 1 else serial(1)
 
 
-def stack(size: int, dtype: str) -> tirx.Buffer:
+def stack(size: int, dtype: str) -> Buffer:
     """A flat scratch buffer of the running thread: registers when small and statically indexed."""
     return T.alloc_buffer((i64(size),), dtype, scope="global", annotations=_STACK)
 
 
-def workspace(shape: Sequence[int], dtype: str) -> tirx.Buffer:
+def workspace(shape: Sequence[int], dtype: str) -> Buffer:
     """A temporary from TVM's workspace pool."""
     return T.alloc_buffer(tuple(i64(extent) for extent in shape), dtype, scope="global")
 
 
-def store(buffer: tirx.Buffer, value: Expr, indices: Sequence[Index]) -> None:
+def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:
     """``buffer[indices] = value``."""
-    T.buffer_store(buffer, value, list(indices))
+    places: list[Any] = list(indices)
+    T.buffer_store(buffer, value, places)
 
 
 def ramp(base: Index, lanes: int) -> Expr:
     """The indices base, base + 1, ...; with one lane the base itself."""
-    return tirx.Ramp(index(base), i64(1), lanes) if lanes > 1 else index(base)
+    return _any.Ramp(index(base), i64(1), lanes) if lanes > 1 else index(base)
 
 
 def broadcast(value: Expr, lanes: int) -> Expr:
     """The same value in every lane."""
-    return tirx.Broadcast(value, lanes) if lanes > 1 else value
+    return _any.Broadcast(value, lanes) if lanes > 1 else value
+
+
+def shuffle(vectors: Sequence[Expr], order: Sequence[int]) -> Expr:
+    """A vector of the lanes ``order`` of the concatenated ``vectors``."""
+    return _any.Shuffle(list(vectors), [tirx.IntImm("int32", lane) for lane in order])
 
 
 def zero(dtype: str) -> Expr:

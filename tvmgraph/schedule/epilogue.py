@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import tvm_ffi
-from tvm import ir, tirx
-from tvm.ir import TensorLoad
+from tvm import ir
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.microkernel import Tile
 from tvmgraph.schedule.point import Bound, Point, bind_group
 from tvmgraph.schedule.program import Axis, map_loads
-
-Expr = ir.Expr
+from tvmgraph.schedule.types import Buffer, Expr, Load
 
 #: Expressions up to this many nodes are written out for every vector of the tile; larger ones go
 #: into a loop, through memory, because their code would dominate the compile time.
@@ -54,7 +52,7 @@ class Epilogue:
     def write(
         self,
         tile: Tile,
-        sums: tirx.Buffer,
+        sums: Buffer,
         outer: Bound,
         row: Expr,
         column: Expr,
@@ -77,14 +75,12 @@ class Epilogue:
             lanes = min(tile.lanes, columns - v * tile.lanes)
             skipped = shift if lanes < tile.lanes else 0
             places.append(Place(outer, column + v * tile.lanes, lanes, skipped))
-        self.write_vectors(
-            tile, sums, lambda r: bind_group(self.contraction.rows, row + r), places
-        )
+        self.write_vectors(tile, sums, lambda r: bind_group(self.contraction.rows, row + r), places)
 
     def write_vectors(
         self,
         tile: Tile,
-        sums: tirx.Buffer,
+        sums: Buffer,
         rows: Callable[[Expr], Bound],
         places: Sequence[Place],
     ) -> None:
@@ -110,7 +106,7 @@ class Epilogue:
     def _row(
         self,
         tile: Tile,
-        sums: tirx.Buffer,
+        sums: Buffer,
         row: Bound,
         places: Sequence[Place],
         position: Expr,
@@ -124,15 +120,13 @@ class Epilogue:
                 lambda lane, start=start: sums[start + lane],
             )
 
-    def vector(
-        self, bound: Bound, column: Expr, lanes: int, value: Callable[[Expr], Expr]
-    ) -> None:
+    def vector(self, bound: Bound, column: Expr, lanes: int, value: Callable[[Expr], Expr]) -> None:
         """Stores ``lanes`` neighbouring columns; ``value`` gives the sum in a lane."""
         stage = self.contraction.epilogue
         point = Point(stage, lanes)
         with emit.lanes_loop(lanes) as lane:
 
-            def visit(load: TensorLoad) -> Expr:
+            def visit(load: Load) -> Expr:
                 return value(lane) if load.source.same_as(self.contraction.sums) else load
 
             here = bound | bind_group(self.columns, column + lane)

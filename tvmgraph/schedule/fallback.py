@@ -6,17 +6,20 @@ that one of them refuses keeps its serial loops.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm import s_tir, tirx
 
 from tvmgraph.schedule.program import product
 from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Func
 
 #: Below this many iterations a loop nest stays serial.
 _MIN_PARALLEL_WORK = 32 * 1024
 _SPATIAL = 0
 
 
-def schedule_fallback(func: tirx.PrimFunc, model: CpuModel) -> tirx.PrimFunc:
+def schedule_fallback(func: Func, model: CpuModel) -> Func:
     """Divides outer spatial loops among the workers, and vectorizes inner ones, where allowed."""
     try:
         schedule = s_tir.Schedule(func)
@@ -28,32 +31,46 @@ def schedule_fallback(func: tirx.PrimFunc, model: CpuModel) -> tirx.PrimFunc:
     return schedule.mod["main"].with_attrs(func.attrs) if func.attrs else schedule.mod["main"]
 
 
-def _parallelize(schedule: s_tir.Schedule, block: object, model: CpuModel) -> None:
+def _parallelize(schedule: s_tir.Schedule, block: Any, model: CpuModel) -> None:
     try:
         loops = schedule.get_loops(block)
-        kinds = [int(var.iter_type) for var in schedule.get(block).iter_vars]
+        kinds = _iteration_kinds(schedule, block)
         if not loops or len(kinds) != len(loops) or model.threads == 1:
             return
         spatial = next((i for i, kind in enumerate(kinds) if kind != _SPATIAL), len(kinds))
-        if not spatial or _known_small([schedule.get(loop).extent for loop in loops]):
+        if not spatial or _known_small([_extent(schedule, loop) for loop in loops]):
             return
         inner = spatial == len(kinds) and spatial > 1
         outer = loops[: spatial - 1] if inner else loops[:spatial]
-        schedule.parallel(schedule.fuse(*outer) if len(outer) > 1 else outer[0])
+        schedule.parallel(_fuse(schedule, outer))
         if inner:
             _vectorize(schedule, loops[-1], model)
     except (s_tir.ScheduleError, RuntimeError):
         return
 
 
-def _vectorize(schedule: s_tir.Schedule, loop: object, model: CpuModel) -> None:
-    extent = schedule.get(loop).extent
+def _fuse(schedule: Any, loops: list[Any]) -> Any:
+    return schedule.fuse(*loops) if len(loops) > 1 else loops[0]
+
+
+def _vectorize(schedule: s_tir.Schedule, loop: Any, model: CpuModel) -> None:
+    extent = _extent(schedule, loop)
     if isinstance(extent, tirx.IntImm) and int(extent) % model.lanes == 0:
         _, lanes = schedule.split(loop, [None, model.lanes])
         schedule.vectorize(lanes)
 
 
-def _known_small(extents: list[object]) -> bool:
+def _iteration_kinds(schedule: s_tir.Schedule, block: Any) -> list[int]:
+    statement: Any = schedule.get(block)
+    return [int(var.iter_type) for var in statement.iter_vars]
+
+
+def _extent(schedule: s_tir.Schedule, loop: Any) -> Any:
+    statement: Any = schedule.get(loop)
+    return statement.extent
+
+
+def _known_small(extents: list[Any]) -> bool:
     if not all(isinstance(extent, tirx.IntImm) for extent in extents):
         return False
     return product(int(extent) for extent in extents) < _MIN_PARALLEL_WORK

@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tvm import ir, tirx
-from tvm.ir import TensorLoad
+from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.contraction import Contraction, Operand
 from tvmgraph.schedule.columns import Columns, gemm_shape, is_transposed, split_columns
+from tvmgraph.schedule.contraction import Contraction, Operand
 from tvmgraph.schedule.dot import emit_dot_products
 from tvmgraph.schedule.epilogue import Epilogue
 from tvmgraph.schedule.gemm_plan import (
@@ -32,8 +31,7 @@ from tvmgraph.schedule.microkernel import Tile, multiply_tile, transpose
 from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.program import Axis, substitute
 from tvmgraph.schedule.target import CpuModel
-
-Expr = ir.Expr
+from tvmgraph.schedule.types import Buffer, Expr, Load, Var
 
 
 def emit_gemm(contraction: Contraction, model: CpuModel) -> None:
@@ -44,15 +42,11 @@ def emit_gemm(contraction: Contraction, model: CpuModel) -> None:
     if wants_dot_products(shape) and is_transposed(contraction, columns):
         emit_dot_products(contraction, columns, shape, model)
         return
-    direct = (
-        contraction.right.is_plain
-        and strides is not None
-        and _runs_on(columns.inner, strides)
-    )
+    direct = contraction.right.is_plain and strides is not None and _runs_on(columns.inner, strides)
     _Gemm(contraction, columns, shape, plan_gemm(shape, model, direct=direct)).write()
 
 
-def _runs_on(axes: Sequence[Axis], strides: dict[tirx.Var, int]) -> bool:
+def _runs_on(axes: Sequence[Axis], strides: dict[Var, int]) -> bool:
     expected = 1
     for axis in reversed(axes):
         if strides[axis.var] != expected:
@@ -161,8 +155,7 @@ class _Gemm:
         size = depth * plan.panel
         packed = emit.workspace([self._items() * size], self.contraction.dtype)
         whole = _Span(emit.i64(0), depth)
-        with emit.parallel(self._items(), plan.parallel and self._items() > 1) as item:
-            self._pack(item, packed, item * size, whole)
+        self._pack_all(packed, size)
         blocks = -(-self.shape.rows // plan.row_block)
         rest = self.shape.rows % plan.row_block
         with emit.parallel(self._items() * blocks, plan.parallel) as piece:
@@ -184,6 +177,25 @@ class _Gemm:
 
             self._for_panel(item, body)
 
+    def _pack_all(self, packed: Buffer, size: int) -> None:
+        """Packs all panels; with fewer panels than workers, pieces of the depth of each."""
+        depth, lanes = self.shape.depth, self.plan.lanes
+        piece = -(-depth * self._items() // self.plan.threads) if self.plan.parallel else depth
+        piece = min(depth, -(-piece // lanes) * lanes)
+        pieces = -(-depth // piece)
+        with emit.parallel(self._items() * pieces, self.plan.parallel) as at:
+            item, part = emit.unfuse(at, [self._items(), pieces])
+            start = part * piece
+
+            def pack(length: int) -> None:
+                to = item * size + start * self.plan.panel
+                self._pack(item, packed, to, _Span(start, length))
+
+            if depth % piece == 0:
+                pack(piece)
+            else:
+                emit.when(part < pieces - 1, lambda: pack(piece), lambda: pack(depth % piece))
+
     # Rows of one panel
 
     def _rows(
@@ -191,7 +203,7 @@ class _Gemm:
         panel: _Panel,
         span: _Span,
         right: Callable[[Expr, int], Expr],
-        sums: tirx.Buffer | None = None,
+        sums: Buffer | None = None,
         finish: bool = True,
         rows: tuple[Expr | int, int] | None = None,
     ) -> None:
@@ -218,7 +230,7 @@ class _Gemm:
         rows: int,
         span: _Span,
         right: Callable[[Expr, int], Expr],
-        sums: tirx.Buffer | None,
+        sums: Buffer | None,
         finish: bool,
     ) -> None:
         plan = self.plan
@@ -242,7 +254,9 @@ class _Gemm:
         )
         if finish:
             epilogue = Epilogue(self.contraction, self.columns.inner)
-            epilogue.write(tile, total, panel.outer, first, panel.first, panel.columns, self._shift(panel))
+            epilogue.write(
+                tile, total, panel.outer, first, panel.first, panel.columns, self._shift(panel)
+            )
             return
         assert sums is not None
         for row in range(rows):
@@ -270,13 +284,15 @@ class _Gemm:
 
         return vector
 
-    def _vector_at(self, load: TensorLoad, outer: Bound, k: Expr, first: Expr, lanes: int) -> Expr:
-        bound = outer | bind_group(self.contraction.reduce, k) | bind_group(self.columns.inner, first)
+    def _vector_at(self, load: Load, outer: Bound, k: Expr, first: Expr, lanes: int) -> Expr:
+        bound = (
+            outer | bind_group(self.contraction.reduce, k) | bind_group(self.columns.inner, first)
+        )
         indices = [substitute(index, bound) for index in load.indices]
         indices[-1] = emit.ramp(indices[-1], lanes)
         return load.source[tuple(indices)]
 
-    def _packed(self, packed: tirx.Buffer, base: Expr) -> Callable[[Expr, int], Expr]:
+    def _packed(self, packed: Buffer, base: Expr) -> Callable[[Expr, int], Expr]:
         plan = self.plan
 
         def vector(k: Expr, position: int) -> Expr:
@@ -290,7 +306,7 @@ class _Gemm:
         bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
         return substitute(operand.expr, bound)
 
-    def _pack(self, item: Expr, packed: tirx.Buffer, base: Expr, span: _Span) -> None:
+    def _pack(self, item: Expr, packed: Buffer, base: Expr, span: _Span) -> None:
         """Copies part of a panel: k-major, one row of vectors per step."""
         lanes, done = self.plan.lanes, 0
         if is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0 and lanes > 1:
@@ -308,7 +324,7 @@ class _Gemm:
             base = base + done * self.plan.panel
             self._for_panel(item, lambda panel: self._pack_steps(panel, packed, base, rest))
 
-    def _pack_steps(self, panel: _Panel, packed: tirx.Buffer, base: Expr, span: _Span) -> None:
+    def _pack_steps(self, panel: _Panel, packed: Buffer, base: Expr, span: _Span) -> None:
         right, lanes = self.contraction.right, self.plan.lanes
         with emit.serial(span.depth) as k:
             for position in range(panel.vectors):
@@ -319,7 +335,7 @@ class _Gemm:
                     emit.store(packed, value, [base + k * self.plan.panel + offset])
 
     def _pack_transposed(
-        self, outer: Bound, column: Expr, packed: tirx.Buffer, k: Expr, to: Expr
+        self, outer: Bound, column: Expr, packed: Buffer, k: Expr, to: Expr
     ) -> None:
         """Packs ``lanes`` steps of a vector of columns that is contiguous along the depth."""
         right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype

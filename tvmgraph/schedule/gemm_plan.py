@@ -49,6 +49,7 @@ class GemmShape:
 
     @property
     def flops(self) -> int:
+        """Multiplications and additions."""
         return 2 * self.rows * self.columns * self.depth * self.outer
 
 
@@ -65,6 +66,7 @@ class GemmPlan:
         row_block: Rows of one work item.
         packing: Where panels come from.
         parallel: Whether workers share the product.
+        threads: Number of workers.
     """
 
     tile_rows: int
@@ -75,6 +77,7 @@ class GemmPlan:
     row_block: int
     packing: Packing
     parallel: bool
+    threads: int
 
     @property
     def panel(self) -> int:
@@ -104,12 +107,12 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
         row_block = _row_block(shape.rows, tile_rows, items, model.threads)
     unroll = max(1, min(4, _MAX_STEP_FMAS // (tile_rows * vectors)))
     return GemmPlan(
-        tile_rows, vectors, lanes, unroll, depth, row_block, packing, parallel
+        tile_rows, vectors, lanes, unroll, depth, row_block, packing, parallel, model.threads
     )
 
 
 def wants_dot_products(shape: GemmShape) -> bool:
-    """Whether few rows meet a transposed column operand: packing it would cost more than using it."""
+    """Whether there are so few rows that packing a transposed operand costs more than using it."""
     return shape.rows <= _MAX_DOT_ROWS
 
 

@@ -7,18 +7,18 @@ the kernel is large enough to pay for waking them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tvm import ir, tirx
-
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import accesses, group_extent, groups
+from tvmgraph.schedule.guards import breakpoints, resolve
 from tvmgraph.schedule.point import Bound, Point, bind_group, vectors
 from tvmgraph.schedule.program import Axis, Stage, product
 from tvmgraph.schedule.target import CpuModel
-
-Expr = ir.Expr
+from tvmgraph.schedule.transposed import emit_transposed, find_transposed
+from tvmgraph.schedule.types import Expr
 
 #: Below this many elements waking the workers costs more than they save.
 MIN_PARALLEL_ELEMENTS = 32 * 1024
@@ -26,6 +26,8 @@ MIN_PARALLEL_ELEMENTS = 32 * 1024
 _PIECES_PER_THREAD = 4
 #: Elements of one piece when a single long loop is divided: a few pages of each buffer.
 _CHUNK = 4096
+#: Pieces of the innermost loop that get code of their own.
+_MAX_SEGMENTS = 8
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,36 @@ def emit_injective(stage: Stage, model: CpuModel) -> None:
         point = Point(stage, 1)
         emit.store(stage.buffer, point.values({}, emit.i64(0))[0], stage.indices)
         return
-    widest = max(item.itemsize for item in found)
-    _Writer(stage, model, loops, model.lanes_of(max(widest, 2))).write()
+    turned = find_transposed(stage, merged, model)
+    if turned is not None:
+        emit_transposed(stage, turned, model)
+        return
+    lanes = model.lanes_of(max(2, *(item.itemsize for item in found)))
+    _Writer(stage, model, loops, lanes, _segments(stage, loops[-1])).write()
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """A range of the innermost loop within which the stage has no conditions on its index."""
+
+    start: int
+    length: int
+    stage: Stage
+
+
+def _segments(stage: Stage, inner: _Loop) -> list[_Segment]:
+    """Cuts the innermost loop where a condition on its index changes (padding, concatenation).
+
+    A condition that differs from lane to lane would make TVM give up vectors altogether.
+    """
+    cuts = breakpoints(stage, inner.axes[0]) if len(inner.axes) == 1 else []
+    if len(cuts) >= _MAX_SEGMENTS:
+        cuts = []
+    bounds = [0, *cuts, inner.extent]
+    return [
+        _Segment(start, end - start, resolve(stage, inner.axes[0], start, end) if cuts else stage)
+        for start, end in itertools.pairwise(bounds)
+    ]
 
 
 @dataclass(frozen=True)
@@ -58,17 +88,19 @@ class _Writer:
     model: CpuModel
     loops: Sequence[_Loop]
     lanes: int
+    segments: Sequence[_Segment]
 
     def write(self) -> None:
-        outer, inner = self.loops[:-1], self.loops[-1]
+        outer = self.loops[:-1]
         points = product(loop.extent for loop in self.loops)
         wanted = self.model.threads * _PIECES_PER_THREAD
         if points < MIN_PARALLEL_ELEMENTS or self.model.threads == 1:
-            self._rows(outer, 0, {})
+            self._rows(outer, self.segments, {})
         elif product(loop.extent for loop in outer) >= wanted:
             self._parallel_rows(outer, wanted)
         else:
-            self._parallel_chunks(outer, inner)
+            for segment in self.segments:
+                self._parallel_chunks(outer, segment)
 
     def _parallel_rows(self, outer: Sequence[_Loop], wanted: int) -> None:
         """Divides the shortest prefix of the outer loops that has enough iterations."""
@@ -80,38 +112,40 @@ class _Writer:
             bound: Bound = {}
             for loop, value in zip(outer[:count], emit.unfuse(fused, extents)):
                 bound |= loop.bind(value)
-            self._rows(outer[count:], 0, bound)
+            self._rows(outer[count:], self.segments, bound)
 
-    def _parallel_chunks(self, outer: Sequence[_Loop], inner: _Loop) -> None:
+    def _parallel_chunks(self, outer: Sequence[_Loop], segment: _Segment) -> None:
         """Divides the innermost loop into chunks; what is left over runs after them."""
-        chunk = min(_CHUNK, max(self.lanes, inner.extent // self.model.threads))
+        chunk = min(_CHUNK, max(self.lanes, segment.length // self.model.threads))
         chunk -= chunk % self.lanes
-        full = inner.extent // chunk
+        full = segment.length // chunk
         extents = [*(loop.extent for loop in outer), full]
-        with emit.parallel(product(extents)) as fused:
-            values = emit.unfuse(fused, extents)
-            bound: Bound = {}
-            for loop, value in zip(outer, values):
-                bound |= loop.bind(value)
-            self._vectors(bound, values[-1] * chunk, chunk)
-        if inner.extent > full * chunk:
-            self._rows(outer, full * chunk, {})
+        if full:
+            with emit.parallel(product(extents)) as fused:
+                *values, position = emit.unfuse(fused, extents)
+                bound: Bound = {}
+                for loop, value in zip(outer, values):
+                    bound |= loop.bind(value)
+                self._vectors(bound, position * chunk + segment.start, chunk, segment.stage)
+        rest = segment.length - full * chunk
+        if rest:
+            left = _Segment(segment.start + full * chunk, rest, segment.stage)
+            self._rows(outer, [left], {})
 
-    def _rows(self, outer: Sequence[_Loop], start: int, bound: Bound) -> None:
-        """Serial outer loops around the innermost loop from ``start`` on."""
+    def _rows(self, outer: Sequence[_Loop], segments: Sequence[_Segment], bound: Bound) -> None:
+        """Serial outer loops around segments of the innermost loop."""
         if outer:
             with emit.serial(outer[0].extent) as value:
-                self._rows(outer[1:], start, bound | outer[0].bind(value))
-        else:
-            self._vectors(bound, emit.i64(start), self.loops[-1].extent - start)
+                self._rows(outer[1:], segments, bound | outer[0].bind(value))
+            return
+        for segment in segments:
+            self._vectors(bound, emit.i64(segment.start), segment.length, segment.stage)
 
-    def _vectors(self, bound: Bound, start: Expr, length: int) -> None:
-        vectors(start, length, self.lanes, lambda at, lanes, _: self._vector(bound, at, lanes))
+    def _vectors(self, bound: Bound, start: Expr, length: int, stage: Stage) -> None:
+        def vector(at: Expr, lanes: int, _part: int) -> None:
+            point = Point(stage, lanes)
+            with emit.lanes_loop(lanes) as lane:
+                mapping = bound | self.loops[-1].bind(at + lane)
+                emit.store(stage.buffer, point.values(mapping, lane)[0], point.indices(mapping))
 
-    def _vector(self, bound: Bound, start: Expr, lanes: int) -> None:
-        point = Point(self.stage, lanes)
-        with emit.lanes_loop(lanes) as lane:
-            mapping = bound | self.loops[-1].bind(start + lane)
-            emit.store(
-                self.stage.buffer, point.values(mapping, lane)[0], point.indices(mapping)
-            )
+        vectors(start, length, self.lanes, vector)

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import tvm_ffi
 from tvm import ir, tirx
-from tvm.ir import TensorLoad
 
 from tvmgraph.schedule.program import Program, Stage, loads_of, map_loads, substitute
-
-Expr = ir.Expr
+from tvmgraph.schedule.types import Expr, Load, Var
 
 #: Calls cheap enough to be evaluated again at every use.
 _LIGHT_CALLS = frozenset({"tirx.if_then_else", "tirx.likely", "tirx.isnan", "tirx.fabs"})
@@ -97,18 +95,18 @@ def _merge(consumer: Stage, producer: Stage) -> Stage:
     """
     guarded = any(_has_guard(expr) for expr in consumer.exprs)
     elements = _distinct(consumer, producer)
-    lets: list[tuple[tirx.Var, Expr]] = []
-    known: list[tuple[TensorLoad, Expr]] = []
+    lets: list[tuple[Var, Expr]] = []
+    known: list[tuple[Load, Expr]] = []
     for load, count in elements:
         extra, value = _element(load, producer, expand=guarded)
         lets += extra
-        if count > 1 and not guarded and not isinstance(value, (tirx.Var, tirx.IntImm, TensorLoad)):
+        if count > 1 and not guarded and not _is_atom(value):
             var = tirx.Var("t", ir.PrimType(str(producer.buffer.dtype)))
             lets.append((var, value))
             value = var
         known.append((load, value))
 
-    def visit(load: TensorLoad) -> Expr:
+    def visit(load: Load) -> Expr:
         if not load.source.same_as(producer.buffer):
             return load
         return next(value for seen, value in known if _same_element(seen, load))
@@ -118,9 +116,9 @@ def _merge(consumer: Stage, producer: Stage) -> Stage:
     return replace(consumer, lets=(*lets, *own), values=values)
 
 
-def _distinct(consumer: Stage, producer: Stage) -> list[tuple[TensorLoad, int]]:
+def _distinct(consumer: Stage, producer: Stage) -> list[tuple[Load, int]]:
     """The different elements of the producer that are read, and how often each."""
-    counted: list[tuple[TensorLoad, int]] = []
+    counted: list[tuple[Load, int]] = []
     for load in loads_of(*consumer.exprs):
         if not load.source.same_as(producer.buffer):
             continue
@@ -133,19 +131,22 @@ def _distinct(consumer: Stage, producer: Stage) -> list[tuple[TensorLoad, int]]:
     return counted
 
 
-def _same_element(left: TensorLoad, right: TensorLoad) -> bool:
+def _is_atom(value: Expr) -> bool:
+    """Whether a value costs nothing to use twice."""
+    return isinstance(value, (tirx.Var, tirx.IntImm, ir.TensorLoad))
+
+
+def _same_element(left: Load, right: Load) -> bool:
     return tvm_ffi.structural_equal(left.indices, right.indices)
 
 
-def _element(
-    load: TensorLoad, producer: Stage, *, expand: bool
-) -> tuple[list[tuple[tirx.Var, Expr]], Expr]:
+def _element(load: Load, producer: Stage, *, expand: bool) -> tuple[list[tuple[Var, Expr]], Expr]:
     """The names and the value of one element; without names when ``expand``."""
-    mapping: dict[tirx.Var, Expr] = {}
+    mapping: dict[Var, Expr] = {}
     for index, at in zip(producer.indices, load.indices):
-        if isinstance(index, tirx.Var):
+        if isinstance(index, Var):
             mapping[index] = at
-    lets: list[tuple[tirx.Var, Expr]] = []
+    lets: list[tuple[Var, Expr]] = []
     for var, value in producer.lets:
         bound = substitute(value, mapping)
         if expand:

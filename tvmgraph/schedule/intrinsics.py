@@ -14,10 +14,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import tvm
 from tvm import tirx
 from tvm.tirx import op
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.types import Expr, dtype_of
 
 #: Above the priority of TVM's own rules (10), so that these win.
 _LEVEL = 99
@@ -57,23 +61,20 @@ _ERFC_POLY = (
 _EXP_SERIES64 = tuple(1.0 / math.factorial(k) for k in range(11))
 _ATANH_SERIES64 = tuple(1.0 / (2 * k + 1) for k in range(9))
 
-Expr = tvm.ir.Expr
-
 
 class _Lanes:
     """Builds constants and types of as many lanes as a given expression has."""
 
     def __init__(self, like: Expr) -> None:
-        _, _, lanes = str(like.ty.dtype).partition("x")
+        _, _, lanes = dtype_of(like).partition("x")
         self.lanes = int(lanes or 1)
 
     def type(self, scalar: str) -> str:
         return scalar if self.lanes == 1 else f"{scalar}x{self.lanes}"
 
     def of(self, value: float | int, dtype: str) -> Expr:
-        imm = tirx.FloatImm if dtype.startswith("float") else tirx.IntImm
-        scalar = imm(dtype, value)
-        return scalar if self.lanes == 1 else tirx.Broadcast(scalar, self.lanes)
+        imm: Any = tirx.FloatImm if dtype.startswith("float") else tirx.IntImm
+        return emit.broadcast(imm(dtype, value), self.lanes)
 
     def f32(self, value: float) -> Expr:
         return self.of(float(value), "float32")
@@ -201,9 +202,7 @@ def sigmoid(x: Expr) -> Expr:
 
     def body(x: Expr) -> Expr:
         e = exp(v.f32(0) - v.abs(x))
-        return _let(
-            e, lambda e: tirx.Select(x < v.f32(0), e, v.f32(1)) / (v.f32(1) + e)
-        )
+        return _let(e, lambda e: tirx.Select(x < v.f32(0), e, v.f32(1)) / (v.f32(1) + e))
 
     return _let(x, body)
 
@@ -254,9 +253,7 @@ def _log64(v: _Lanes, x: Expr) -> Expr:
         def reduced(e: Expr) -> Expr:
             m = v.bits(bits - op.shift_left(e, v.i64(52)), "float64")
             s = _let(m, lambda m: (m - v.f64(1)) / (m + v.f64(1)))
-            series = _let(
-                s, lambda s: s * v.f64(2) * v.poly(s * s, _ATANH_SERIES64, "float64")
-            )
+            series = _let(s, lambda s: s * v.f64(2) * v.poly(s * s, _ATANH_SERIES64, "float64"))
             return v.cast(e, "float64") * v.f64(math.log(2)) + series
 
         return _let(exponent, reduced)
@@ -312,7 +309,9 @@ def _general_power(v: _Lanes, x: Expr, y: Expr) -> Expr:
     def magnitude(m: Expr) -> Expr:
         product = v.cast(y, "float64") * _log64(v, v.cast(m, "float64"))
         value = v.cast(_exp64(v, product), "float32")
-        above, below = (tirx.Select(y < zero, *pair) for pair in ((zero, infinity), (infinity, zero)))
+        above, below = (
+            tirx.Select(y < zero, *pair) for pair in ((zero, infinity), (infinity, zero))
+        )
         value = tirx.Select(m > v.f32(_MAX_FINITE), above, value)
         value = tirx.Select(m == zero, below, value)
         return tirx.Select(m == one, one, value)
@@ -353,7 +352,7 @@ def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call
     """TVM's form of a rule, which must give an expression for every dtype."""
 
     def lower(call: tvm.ir.Call) -> Expr:
-        scalar = str(call.ty.dtype).partition("x")[0]
+        scalar = dtype_of(call).partition("x")[0]
         if scalar == "float32":
             return function(*call.args)
         lanes = _Lanes(call)
@@ -373,10 +372,10 @@ def _library(lanes: _Lanes, name: str, args: Sequence[Expr]) -> Expr:
     if lanes.lanes == 1:
         return op.call_pure_extern("float64", name, *args)
     each = [
-        op.call_pure_extern("float64", name, *[tirx.Shuffle([arg], [i]) for arg in args])
+        op.call_pure_extern("float64", name, *[emit.shuffle([arg], [i]) for arg in args])
         for i in range(lanes.lanes)
     ]
-    return tirx.Shuffle(each, list(range(lanes.lanes)))
+    return emit.shuffle(each, range(lanes.lanes))
 
 
 @functools.cache

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tvm import ir, tirx
-
 from tvmgraph.schedule import emit
-
-Expr = ir.Expr
+from tvmgraph.schedule.types import Buffer, Expr
 
 
 @dataclass(frozen=True)
@@ -23,6 +20,7 @@ class Tile:
 
     @property
     def size(self) -> int:
+        """Number of accumulators."""
         return self.rows * self.vectors * self.lanes
 
     def at(self, row: int, vector: int) -> Expr:
@@ -37,7 +35,7 @@ def multiply_tile(
     left: Callable[[int, Sequence[Expr]], Expr],
     right: Callable[[Sequence[Expr], int], Expr],
     initial: Callable[[int, int], Expr] | None = None,
-) -> tirx.Buffer:
+) -> Buffer:
     """Accumulates outer products over the depth.
 
     Args:
@@ -81,20 +79,20 @@ def multiply_tile(
     return total
 
 
-def transpose(square: tirx.Buffer, lanes: int, dtype: str) -> tirx.Buffer:
+def transpose(square: Buffer, lanes: int, dtype: str) -> Buffer:
     """Transposes ``lanes`` vectors of ``lanes`` elements in registers.
 
     log2(lanes) rounds of perfect shuffles; each is one two-source permute instruction per vector.
     """
     half = lanes // 2
-    low = [tirx.IntImm("int32", at) for i in range(half) for at in (i, lanes + i)]
-    high = [tirx.IntImm("int32", at) for i in range(half, lanes) for at in (i, lanes + i)]
+    low = [at for i in range(half) for at in (i, lanes + i)]
+    high = [at for i in range(half, lanes) for at in (i, lanes + i)]
     for _ in range(lanes.bit_length() - 1):
         shuffled = emit.stack(lanes * lanes, dtype)
         for i in range(half):
             pair = [square[emit.ramp(row * lanes, lanes)] for row in (i, i + half)]
             for offset, order in ((0, low), (1, high)):
                 at = emit.ramp((2 * i + offset) * lanes, lanes)
-                emit.store(shuffled, tirx.Shuffle(pair, order), [at])
+                emit.store(shuffled, emit.shuffle(pair, order), [at])
         square = shuffled
     return square

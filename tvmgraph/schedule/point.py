@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tvm import ir, tirx
-
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.program import Axis, Stage, substitute
+from tvmgraph.schedule.types import Expr, Var, dtype_of
 
-Expr = ir.Expr
-Bound = dict[tirx.Var, Expr]
+Bound = dict[Var, Expr]
 
 
 class Point:
@@ -22,11 +20,11 @@ class Point:
 
     def __init__(self, stage: Stage, lanes: int) -> None:
         self._stage = stage
-        self._registers = [emit.stack(lanes, str(var.ty.dtype)) for var, _ in stage.lets]
+        self._registers = [emit.stack(lanes, dtype_of(var)) for var, _ in stage.lets]
 
     def values(
         self,
-        mapping: Mapping[tirx.Var, Expr],
+        mapping: Mapping[Var, Expr],
         lane: Expr,
         rewrite: Callable[[Expr], Expr] | None = None,
     ) -> list[Expr]:
@@ -48,7 +46,7 @@ class Point:
             bound[var] = register[lane]
         return [resolve(value) for value in self._stage.values]
 
-    def indices(self, mapping: Mapping[tirx.Var, Expr]) -> list[Expr]:
+    def indices(self, mapping: Mapping[Var, Expr]) -> list[Expr]:
         """Where the stage stores."""
         return [substitute(index, mapping) for index in self._stage.indices]
 

@@ -1,9 +1,9 @@
 """Reads a PrimFunc of naive loop nests into a list of stages, the form every kernel emitter uses.
 
 Legalization writes one loop nest per operator: perfectly nested serial loops around one block that
-stores one element. A :class:`Stage` is such a nest; a :class:`Program` is a PrimFunc that consists of
-nothing else. What does not fit (symbolic extents, opaque blocks, scans, sorts) is reported as None
-and left to the fallback rule.
+stores one element. A :class:`Stage` is such a nest; a :class:`Program` is a PrimFunc that consists
+of nothing else. What does not fit (symbolic extents, opaque blocks, scans, sorts) is reported as
+None and left to the fallback rule.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import tvm_ffi
-from tvm import ir, tirx
-from tvm.ir import TensorLoad
+from tvm import tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
-Expr = ir.Expr
+from tvmgraph.schedule.types import Buffer, Expr, Func, Load, Var, dtype_of
+
 _SPATIAL, _REDUCE = 0, 2
 
 
@@ -24,7 +24,7 @@ _SPATIAL, _REDUCE = 0, 2
 class Axis:
     """One loop of a stage: values 0 to ``extent`` - 1."""
 
-    var: tirx.Var
+    var: Var
     extent: int
 
 
@@ -47,11 +47,11 @@ class Stage:
     name: str
     axes: tuple[Axis, ...]
     reduce: tuple[Axis, ...]
-    buffers: tuple[tirx.Buffer, ...]
+    buffers: tuple[Buffer, ...]
     indices: tuple[Expr, ...]
     values: tuple[Expr, ...]
     inits: tuple[Expr, ...] | None
-    lets: tuple[tuple[tirx.Var, Expr], ...] = ()
+    lets: tuple[tuple[Var, Expr], ...] = ()
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -59,7 +59,7 @@ class Stage:
         return (*(value for _, value in self.lets), *self.values)
 
     @property
-    def buffer(self) -> tirx.Buffer:
+    def buffer(self) -> Buffer:
         """The buffer written first."""
         return self.buffers[0]
 
@@ -70,6 +70,7 @@ class Stage:
 
     @property
     def is_reduction(self) -> bool:
+        """Whether values are accumulated."""
         return self.inits is not None
 
     @property
@@ -82,7 +83,7 @@ class Stage:
         """Number of times the body runs."""
         return self.points * product(axis.extent for axis in self.reduce)
 
-    def reads(self, buffer: tirx.Buffer) -> bool:
+    def reads(self, buffer: Buffer) -> bool:
         """Whether the value reads ``buffer`` (a reduction's own accumulator included)."""
         return any(load.source.same_as(buffer) for load in loads_of(*self.exprs))
 
@@ -96,14 +97,14 @@ class Program:
         stages: The loop nests.
     """
 
-    func: tirx.PrimFunc
+    func: Func
     stages: tuple[Stage, ...]
 
-    def is_parameter(self, buffer: tirx.Buffer) -> bool:
+    def is_parameter(self, buffer: Buffer) -> bool:
         """Whether ``buffer`` is an argument rather than an intermediate of the function."""
         return any(buffer.same_as(param) for param in self.func.params)
 
-    def consumers(self, buffer: tirx.Buffer) -> list[Stage]:
+    def consumers(self, buffer: Buffer) -> list[Stage]:
         """The stages that read ``buffer`` and do not write it."""
         return [
             stage
@@ -120,42 +121,42 @@ def product(values: object) -> int:
     return result
 
 
-def static_shape(buffer: tirx.Buffer) -> tuple[int, ...] | None:
+def static_shape(buffer: Buffer) -> tuple[int, ...] | None:
     """The extents of a buffer, or None where one is symbolic."""
     if not all(isinstance(extent, tirx.IntImm) for extent in buffer.shape):
         return None
     return tuple(int(extent) for extent in buffer.shape)
 
 
-def loads_of(*exprs: Expr) -> list[TensorLoad]:
+def loads_of(*exprs: Expr) -> list[Load]:
     """Every element read by the expressions, repeats included."""
-    found: list[TensorLoad] = []
+    found: list[Load] = []
     for expr in exprs:
-        tvm_ffi.structural_walk(expr, (TensorLoad, found.append))
+        tvm_ffi.structural_walk(expr, (Load, found.append))
     return found
 
 
-def substitute(expr: Expr, mapping: Mapping[tirx.Var, Expr]) -> Expr:
+def substitute(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
     """Replaces variables."""
     if not mapping:
         return expr
     pairs = list(mapping.items())
 
-    def visit(var: tirx.Var) -> Expr:
+    def visit(var: Var) -> Expr:
         for old, new in pairs:
             if var.same_as(old):
                 return new
         return var
 
-    return tvm_ffi.structural_map(expr, (tirx.Var, visit))
+    return tvm_ffi.structural_map(expr, (Var, visit))
 
 
-def map_loads(expr: Expr, visit: Callable[[TensorLoad], Expr]) -> Expr:
+def map_loads(expr: Expr, visit: Callable[[Load], Expr]) -> Expr:
     """Replaces element reads, innermost first."""
-    return tvm_ffi.structural_map(expr, (TensorLoad, visit))
+    return tvm_ffi.structural_map(expr, (Load, visit))
 
 
-def parse(func: tirx.PrimFunc) -> Program | None:
+def parse(func: Func) -> Program | None:
     """Reads ``func``, or returns None when it is not a list of static single-store nests."""
     root = func.body
     if not isinstance(root, SBlockRealize) or root.block.iter_vars:
@@ -176,7 +177,7 @@ def _statements(body: tirx.Stmt) -> Sequence[tirx.Stmt]:
 
 
 def _parse_nest(nest: tirx.Stmt) -> Stage | None:
-    extents: list[tuple[tirx.Var, int]] = []
+    extents: list[tuple[Var, int]] = []
     while isinstance(nest, tirx.For):
         plain = nest.kind == tirx.ForKind.SERIAL and _is_int(nest.min, 0)
         if not plain or not isinstance(nest.extent, tirx.IntImm):
@@ -193,7 +194,7 @@ def _parse_nest(nest: tirx.Stmt) -> Stage | None:
 
 
 def _bind_axes(
-    block: SBlock, values: Sequence[Expr], extents: list[tuple[tirx.Var, int]]
+    block: SBlock, values: Sequence[Expr], extents: list[tuple[Var, int]]
 ) -> tuple[list[Axis], list[Axis]] | None:
     """The block's spatial and reduction axes, when each is bound to a loop of its own."""
     spatial: list[Axis] = []
@@ -247,7 +248,7 @@ def _without_empty_reduction(stage: Stage) -> Stage:
         return stage
     pairs = list(zip(stage.buffers, stage.inits))
 
-    def visit(load: TensorLoad) -> Expr:
+    def visit(load: Load) -> Expr:
         return next((init for buffer, init in pairs if load.source.same_as(buffer)), load)
 
     return replace(
@@ -255,12 +256,12 @@ def _without_empty_reduction(stage: Stage) -> Stage:
     )
 
 
-_Store = tuple[tirx.Buffer, tuple[Expr, ...], Expr]
+_Store = tuple[Buffer, tuple[Expr, ...], Expr]
 
 
 def _parse_stores(body: tirx.Stmt) -> list[_Store] | None:
     """The stores of a straight-line body, with its local names replaced by their values."""
-    names: dict[tirx.Var, Expr] = {}
+    names: dict[Var, Expr] = {}
     stores: list[_Store] = []
     for statement in _statements(body):
         if isinstance(statement, tirx.Bind):
@@ -290,5 +291,5 @@ def _is_int(expr: Expr, value: int) -> bool:
     return isinstance(expr, tirx.IntImm) and int(expr) == value
 
 
-def _zero(var: tirx.Var) -> Expr:
-    return tirx.IntImm(str(var.ty.dtype), 0)
+def _zero(var: Var) -> Expr:
+    return tirx.IntImm(dtype_of(var), 0)

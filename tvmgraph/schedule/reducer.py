@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tvm import ir, tirx
-from tvm.ir import TensorLoad
+from tvm import tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.program import Stage
-
-Expr = ir.Expr
+from tvmgraph.schedule.types import Buffer, Expr, Load, dtype_of
 
 _COMBINE: dict[type, Callable[[Expr, Expr], Expr]] = {
     tirx.Add: lambda a, b: a + b,
@@ -43,7 +41,7 @@ class Reducer:
 
     def contribution(self, term: Expr) -> Expr:
         """A term in the accumulator's type."""
-        return term if str(term.ty.dtype) == self.dtype else tirx.Cast(self.dtype, term)
+        return term if dtype_of(term) == self.dtype else tirx.Cast(self.dtype, term)
 
 
 def match_reducer(stage: Stage) -> Reducer | None:
@@ -70,7 +68,7 @@ def match_reducer(stage: Stage) -> Reducer | None:
 
 def _other(stage: Stage, left: Expr, right: Expr) -> Expr | None:
     """The operand that is not the accumulator, if exactly one is."""
-    is_own = [isinstance(e, TensorLoad) and e.source.same_as(stage.buffer) for e in (left, right)]
+    is_own = [isinstance(e, Load) and e.source.same_as(stage.buffer) for e in (left, right)]
     if is_own == [True, False]:
         return right
     if is_own == [False, True]:
@@ -80,7 +78,7 @@ def _other(stage: Stage, left: Expr, right: Expr) -> Expr | None:
 
 def horizontal(
     combine: Callable[[Expr, Expr], Expr],
-    accumulators: tirx.Buffer,
+    accumulators: Buffer,
     size: int,
     lanes: int,
     dtype: str,
@@ -109,4 +107,4 @@ def horizontal(
 
 
 def _part(vector: Expr, offset: int, lanes: int) -> Expr:
-    return tirx.Shuffle([vector], [tirx.IntImm("int32", offset + i) for i in range(lanes)])
+    return emit.shuffle([vector], range(offset, offset + lanes))

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tvm import tirx
-from tvm.ir import TensorLoad
-
 from tvmgraph.schedule.access import access
 from tvmgraph.schedule.inline import has_identity_store
-from tvmgraph.schedule.program import Axis, Program, Stage, loads_of, product
+from tvmgraph.schedule.program import Axis, Stage, loads_of, product
+from tvmgraph.schedule.types import Buffer, Load
+
+#: A reduction over at most this many elements is a window ...
+_MAX_WINDOW = 128
+#: ... if neighbouring rows are this close to each other.
+_MAX_WINDOW_STRIDE = 4
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class RowPlan:
 
     @property
     def rows(self) -> int:
+        """Number of rows."""
         return product(self.extents)
 
     @property
@@ -57,14 +61,14 @@ class RowPlan:
         """Iterations of all stages."""
         return sum(row.stage.work for row in self.stages)
 
-    def writer(self, buffer: tirx.Buffer) -> RowStage | None:
+    def writer(self, buffer: Buffer) -> RowStage | None:
         """The stage that computes ``buffer``."""
         return next(
             (row for row in self.stages if any(b.same_as(buffer) for b in row.stage.buffers)), None
         )
 
 
-def plan_rows(program: Program, stages: Sequence[Stage]) -> RowPlan | None:
+def plan_rows(stages: Sequence[Stage]) -> RowPlan | None:
     """A plan for ``stages``, or None when they do not share their rows."""
     anchor = next((stage for stage in stages if stage.is_reduction), None)
     if anchor is None or not all(has_identity_store(stage) for stage in stages):
@@ -77,7 +81,7 @@ def plan_rows(program: Program, stages: Sequence[Stage]) -> RowPlan | None:
         known.append(row)
     if not _rows_are_independent(known):
         return None
-    return RowPlan(tuple(known), tuple(a.extent for a in anchor.axes), _along_rows(program, known))
+    return RowPlan(tuple(known), tuple(a.extent for a in anchor.axes), _along_rows(known))
 
 
 def _place(
@@ -128,7 +132,7 @@ def row_dims(stage: Stage) -> list[Axis | None]:
     return [_axis_of(index, stage.axes) for index in stage.indices]
 
 
-def _outer_indices(row: RowStage, load: TensorLoad) -> list[object]:
+def _outer_indices(row: RowStage, load: Load) -> list[object]:
     """The indices of a read of ``row``'s buffer, in the order of the plan's rows."""
     by_axis = dict(zip((id(axis) for axis in row_dims(row.stage)), load.indices))
     return [by_axis[id(axis)] for axis in row.outer]
@@ -155,16 +159,27 @@ def _rows_are_independent(stages: Sequence[RowStage]) -> bool:
     return True
 
 
-def _along_rows(program: Program, stages: Sequence[RowStage]) -> bool:
+def _along_rows(stages: Sequence[RowStage]) -> bool:
+    """Whether vectors should run along the rows.
+
+    The reads vote by the direction in which they are contiguous. Small windows (pooling, depthwise
+    convolution) over neighbouring positions are the exception: their few elements would leave most
+    lanes of a row empty.
+    """
+    own = [buffer for row in stages for buffer in row.stage.buffers]
     votes = 0
     for row in stages:
         axes = [*row.outer, *row.inner]
+        inner = product(axis.extent for axis in row.inner)
         for load in loads_of(*row.stage.exprs):
-            if not program.is_parameter(load.source) or not row.inner:
+            if any(load.source.same_as(buffer) for buffer in own) or not row.inner:
                 continue
             strides = access(load.source, list(load.indices), axes).strides
             if strides is None:
                 continue
+            step = strides[len(row.outer) - 1] if row.outer else 0
+            if row.stage.is_reduction and inner <= _MAX_WINDOW and 1 <= step <= _MAX_WINDOW_STRIDE:
+                return False
             votes += any(stride == 1 for stride in strides[len(row.outer) :])
-            votes -= bool(row.outer) and strides[len(row.outer) - 1] == 1
+            votes -= step == 1
     return votes >= 0

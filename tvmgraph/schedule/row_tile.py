@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tvm import ir, tirx
-from tvm.ir import TensorLoad
+from tvm import tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import accesses, dtype_bytes, group_extent, groups
 from tvmgraph.schedule.point import Bound, Point, bind_group, nest, vectors
 from tvmgraph.schedule.program import Axis, map_loads
 from tvmgraph.schedule.reducer import Reducer, horizontal, match_reducer
+from tvmgraph.schedule.row_arg import emit_arg_row, match_arg_reducer
 from tvmgraph.schedule.row_plan import RowStage, row_dims
-
-Expr = ir.Expr
+from tvmgraph.schedule.types import Buffer, Expr, Load, dtype_of
 
 #: Vectors of accumulators of one row, which hide the latency of an addition.
 _ROW_ACCUMULATORS = 4
@@ -27,11 +26,11 @@ _MAX_STACK = 64 * 1024
 class _Local:
     """An intermediate and the scratch buffer that holds it for the rows of a tile."""
 
-    original: tirx.Buffer
-    scratch: tirx.Buffer
+    original: Buffer
+    scratch: Buffer
     row: RowStage
 
-    def element(self, indices: Sequence[Expr], slot: Expr, width: int) -> TensorLoad:
+    def element(self, indices: Sequence[Expr], slot: Expr, width: int) -> Load:
         address: Expr = emit.i64(0)
         if not self.row.stage.is_reduction:
             for axis, index in zip(row_dims(self.row.stage), indices):
@@ -57,7 +56,7 @@ class RowTile:
     width: int
     _locals: list[_Local] = field(default_factory=list)
 
-    def run(self, is_output: Callable[[tirx.Buffer], bool]) -> None:
+    def run(self, is_output: Callable[[Buffer], bool]) -> None:
         """Writes all stages; what is no output stays in scratch buffers of the tile."""
         for row in self.stages:
             for buffer in row.stage.buffers:
@@ -69,7 +68,7 @@ class RowTile:
             else:
                 self._elementwise(row)
 
-    def partial(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> tirx.Buffer:
+    def partial(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
         """Reduces over part of the first reduction loop.
 
         Args:
@@ -86,7 +85,7 @@ class RowTile:
             return self._along(term, reducer, start, length)
         return self._across(term, reducer, start, length)
 
-    def _declare(self, buffer: tirx.Buffer, row: RowStage) -> _Local:
+    def _declare(self, buffer: Buffer, row: RowStage) -> _Local:
         size = self.width * (1 if row.stage.is_reduction else group_extent(row.inner))
         dtype = str(buffer.dtype)
         small = size * dtype_bytes(dtype) <= _MAX_STACK
@@ -102,7 +101,7 @@ class RowTile:
     def _redirect(self, slot: Expr) -> Callable[[Expr], Expr]:
         """Redirects reads of intermediates to their scratch buffers."""
 
-        def visit(load: TensorLoad) -> Expr:
+        def visit(load: Load) -> Expr:
             for local in self._locals:
                 if load.source.same_as(local.original):
                     return local.element(list(load.indices), slot, self.width)
@@ -110,9 +109,9 @@ class RowTile:
 
         return lambda expr: map_loads(expr, visit)
 
-    def _store(self, buffer: tirx.Buffer, value: Expr, indices: Sequence[Expr], slot: Expr) -> None:
+    def _store(self, buffer: Buffer, value: Expr, indices: Sequence[Expr], slot: Expr) -> None:
         dtype = str(buffer.dtype)
-        if str(value.ty.dtype) != dtype:
+        if dtype_of(value) != dtype:
             value = tirx.Cast(dtype, value)
         for local in self._locals:
             if buffer.same_as(local.original):
@@ -163,7 +162,7 @@ class RowTile:
         result = self.partial(row, reducer, emit.i64(0), group_extent(reduction_loops(row)[0]))
         self.finish(row, reducer, result)
 
-    def finish(self, row: RowStage, reducer: Reducer, accumulators: tirx.Buffer) -> None:
+    def finish(self, row: RowStage, reducer: Reducer, accumulators: Buffer) -> None:
         """Stores the accumulators of the tile as the result of a reduction."""
 
         def vector(start: Expr, lanes: int, _slot: int) -> None:
@@ -177,7 +176,7 @@ class RowTile:
 
         vectors(emit.i64(0), self.width, self.lanes, vector)
 
-    def _along(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> tirx.Buffer:
+    def _along(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
         """One row: vectors of accumulators along the innermost reduction loop."""
         loops = reduction_loops(row)
         last = loops[-1]
@@ -204,7 +203,7 @@ class RowTile:
         emit.store(result, value, [0])
         return result
 
-    def _across(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> tirx.Buffer:
+    def _across(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
         """Several rows: one accumulator lane per row."""
         total = emit.stack(self.width, reducer.dtype)
 
@@ -221,7 +220,9 @@ class RowTile:
                     term = reducer.contribution(point.values(bound, lane, self._redirect(slot))[0])
                     emit.store(total, reducer.combine(total[slot], term), [slot])
 
-            vectors(emit.i64(0), self.width, self.lanes, vector, _vectors_in(self.width, self.lanes))
+            vectors(
+                emit.i64(0), self.width, self.lanes, vector, _vectors_in(self.width, self.lanes)
+            )
 
         _nest_from(reduction_loops(row), start, length, body)
         return total
@@ -230,15 +231,28 @@ class RowTile:
         """A reduction of unknown form: serial over the reduced axes, vectors across rows."""
         stage = row.stage
         assert stage.inits is not None
-        totals = [emit.stack(self.width, str(buffer.dtype)) for buffer in stage.buffers]
+        arg = match_arg_reducer(stage) if self.width == 1 else None
+        if arg is not None and stage.reduce[0].extent < 2 * self.lanes:
+            arg = None
+        size = self.width if arg is None else self.lanes
+        totals = [emit.stack(size, str(buffer.dtype)) for buffer in stage.buffers]
         for total, init in zip(totals, stage.inits):
-            with emit.lanes_loop(self.width) as slot:
+            with emit.lanes_loop(size) as slot:
                 emit.store(total, init, [slot])
 
         def body(inner: Bound) -> None:
-            vectors(emit.i64(0), self.width, self.lanes, lambda *at: self._update(row, totals, inner, *at))
+            vectors(
+                emit.i64(0),
+                self.width,
+                self.lanes,
+                lambda *at: self._update(row, totals, inner, *at),
+            )
 
-        nest([[axis] for axis in row.inner], body)
+        if arg is None:
+            nest([[axis] for axis in row.inner], body)
+        else:
+            zero = emit.i64(0)
+            emit_arg_row(arg, totals, self._bound(row, zero), self.lanes, self._redirect(zero))
         for total, buffer in zip(totals, stage.buffers):
             with emit.lanes_loop(self.width) as slot:
                 indices = Point(replace(stage, lets=()), 1).indices(self._bound(row, slot))
@@ -247,7 +261,7 @@ class RowTile:
     def _update(
         self,
         row: RowStage,
-        totals: Sequence[tirx.Buffer],
+        totals: Sequence[Buffer],
         inner: Bound,
         start: Expr,
         lanes: int,
@@ -259,7 +273,7 @@ class RowTile:
         def own(slot: Expr) -> Callable[[Expr], Expr]:
             outside = self._redirect(slot)
 
-            def visit(load: TensorLoad) -> Expr:
+            def visit(load: Load) -> Expr:
                 for buffer, total in zip(row.stage.buffers, totals):
                     if load.source.same_as(buffer):
                         return total[slot]
@@ -293,7 +307,7 @@ def _nest_from(
         nest(loops[1:], body, first)
 
 
-def _fill(total: tirx.Buffer, count: int, lanes: int, reducer: Reducer) -> None:
+def _fill(total: Buffer, count: int, lanes: int, reducer: Reducer) -> None:
     for part in range(count):
         value = emit.broadcast(reducer.identity, lanes)
         emit.store(total, value, [emit.ramp(part * lanes, lanes)])

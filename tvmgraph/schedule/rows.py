@@ -16,22 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tvm import tirx
-
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import accesses, group_extent
 from tvmgraph.schedule.program import product
 from tvmgraph.schedule.reducer import Reducer, match_reducer
-from tvmgraph.schedule.row_plan import RowPlan, RowStage
+from tvmgraph.schedule.row_plan import RowPlan
 from tvmgraph.schedule.row_tile import RowTile, reduction_loops
 from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Buffer, Var
 
 #: Below this many iterations a kernel stays on the calling thread.
 MIN_PARALLEL_WORK = 32 * 1024
 #: Vectors in a tile of interleaved rows.
 _TILE_VECTORS = 8
 
-IsOutput = Callable[[tirx.Buffer], bool]
+IsOutput = Callable[[Buffer], bool]
 
 
 def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
@@ -91,9 +90,7 @@ def emit_split(plan: RowPlan, model: CpuModel) -> bool:
             emit.when(
                 part < parts - 1,
                 lambda: _write_part(plan, reducer, partial, part, length, length, lanes),
-                lambda: _write_part(
-                    plan, reducer, partial, part, length, extent % length, lanes
-                ),
+                lambda: _write_part(plan, reducer, partial, part, length, extent % length, lanes),
             )
     _combine_parts(plan, reducer, partial, parts)
     return True
@@ -102,8 +99,8 @@ def emit_split(plan: RowPlan, model: CpuModel) -> bool:
 def _write_part(
     plan: RowPlan,
     reducer: Reducer,
-    partial: tirx.Buffer,
-    part: tirx.Var,
+    partial: Buffer,
+    part: Var,
     stride: int,
     length: int,
     lanes: int,
@@ -120,7 +117,7 @@ def _write_part(
             emit.store(partial, total[slot], [part, position * width + slot])
 
 
-def _combine_parts(plan: RowPlan, reducer: Reducer, partial: tirx.Buffer, parts: int) -> None:
+def _combine_parts(plan: RowPlan, reducer: Reducer, partial: Buffer, parts: int) -> None:
     row = plan.stages[0]
     with emit.serial(plan.rows) as position:
         total = emit.stack(1, reducer.dtype)
@@ -132,12 +129,8 @@ def _combine_parts(plan: RowPlan, reducer: Reducer, partial: tirx.Buffer, parts:
 
 
 def _lanes(plan: RowPlan, model: CpuModel) -> int:
-    widest = max(item.itemsize for row in plan.stages for item in _touched(row))
+    widest = max(item.itemsize for row in plan.stages for item in accesses(row.stage, ()))
     return model.lanes_of(max(widest, 4))
-
-
-def _touched(row: RowStage):  # noqa: ANN202 - accesses of any axes: only the types matter
-    return accesses(row.stage, ())
 
 
 def _tile_width(plan: RowPlan, model: CpuModel, lanes: int) -> int:
@@ -150,7 +143,7 @@ def _tile_width(plan: RowPlan, model: CpuModel, lanes: int) -> int:
     )
     others, last = product(plan.extents[:-1]), plan.extents[-1]
     while width > lanes and (
-        kept * width > model.l2_bytes // 2 or others * (last // width) < model.threads
+        kept * width > model.l2_bytes // 2 or others * -(-last // width) < model.threads
     ):
         width //= 2
     return width

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tvm import ir, sym, tirx
+from tvm import sym, tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.inline import inline_into
 from tvmgraph.schedule.program import Axis, Stage, product, static_shape, substitute
-
-Expr = ir.Expr
+from tvmgraph.schedule.types import Buffer, Expr, Var
 
 
 @dataclass(frozen=True)
@@ -96,10 +95,10 @@ class Rearranged:
         dimensions: The input's dimensions.
     """
 
-    buffer: tirx.Buffer
+    buffer: Buffer
     dimensions: tuple[Dimension, ...]
 
-    def indices(self, values: dict[tirx.Var, Expr]) -> list[Expr]:
+    def indices(self, values: dict[Var, Expr]) -> list[Expr]:
         """Where the element lies that the loops reach at ``values``."""
         result: list[Expr] = []
         for dimension in self.dimensions:

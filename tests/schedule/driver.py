@@ -1,0 +1,107 @@
+"""Builds one-function Relax modules by hand, schedules, compiles and runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import ml_dtypes
+import numpy as np
+import tvm
+from tvm import relax
+
+from tvmgraph.schedule import configure_threads, cpu_model, make_target, schedule_cpu
+
+THREADS = 2
+configure_threads(THREADS)
+
+Spec = tuple[tuple, str]
+_PASSES = relax.transform
+
+
+def module(build: Callable, *specs: Spec) -> tvm.IRModule:
+    """``build(block_builder, *parameters)`` returns the result of the function ``main``."""
+    builder = relax.BlockBuilder()
+    params = [
+        relax.Var(f"x{i}", relax.TensorType(shape, dtype)) for i, (shape, dtype) in enumerate(specs)
+    ]
+    with builder.function("main", params):
+        with builder.dataflow():
+            output = builder.emit_output(builder.emit(build(builder, *params)))
+        builder.emit_func_output(output)
+    return builder.get()
+
+
+def fused(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module as the compiler hands it to the scheduler."""
+    passes = [
+        _PASSES.FuseTransposeMatmul(),
+        _PASSES.LegalizeOps(),
+        _PASSES.AnnotateTIROpPattern(),
+        _PASSES.FoldConstant(),
+        _PASSES.FuseOps(),
+        _PASSES.FuseTIR(),
+    ]
+    return tvm.transform.Sequential(passes)(mod)
+
+
+def compile_module(
+    mod: tvm.IRModule, level: int = 2, threads: int = THREADS, target: str = "host"
+) -> Callable:
+    """The compiled function ``main``."""
+    scheduled = schedule_cpu(fused(mod), cpu_model(target, threads), level)
+    executable = tvm.compile(scheduled, target=make_target(target), relax_pipeline="default_build")
+    return relax.VirtualMachine(executable, tvm.cpu())["main"]
+
+
+def kernels(mod: tvm.IRModule, level: int = 2) -> str:
+    """The scheduled functions as text."""
+    return schedule_cpu(fused(mod), cpu_model("host", THREADS), level).script()
+
+
+def arrays(*specs: Spec, seed: int = 0) -> list[np.ndarray]:
+    """Random arguments: standard normal, or small integers."""
+    rng = np.random.default_rng(seed)
+    return [_array(rng, shape, dtype) for shape, dtype in specs]
+
+
+def _array(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> np.ndarray:
+    if dtype == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype == "bfloat16":
+        return rng.standard_normal(shape).astype(ml_dtypes.bfloat16)
+    if "float" in dtype:
+        return rng.standard_normal(shape).astype(dtype)
+    return rng.integers(-4, 5, shape).astype(dtype)
+
+
+def call(function: Callable, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Runs a compiled function on arrays and returns its results as arrays."""
+    result = function(*[tvm.runtime.tensor(value) for value in inputs])
+    results = [result] if hasattr(result, "numpy") else list(result)
+    return [value.numpy() for value in results]
+
+
+def check(
+    build: Callable,
+    reference: Callable,
+    *specs: Spec,
+    tolerance: float = 1e-5,
+    level: int = 2,
+    inputs: Sequence[np.ndarray] | None = None,
+) -> None:
+    """Compares the compiled function with a NumPy function evaluated in float64."""
+    inputs = arrays(*specs) if inputs is None else inputs
+    outputs = call(compile_module(module(build, *specs), level), inputs)
+    wide = [x.astype("float64") if "float" in str(x.dtype) else x for x in inputs]
+    expected = reference(*wide)
+    expected = list(expected) if isinstance(expected, (tuple, list)) else [expected]
+    assert len(outputs) == len(expected)
+    for got, want in zip(outputs, expected):
+        assert got.shape == np.shape(want)
+        scale = max(1.0, float(np.abs(want).max())) if np.size(want) else 1.0
+        np.testing.assert_allclose(
+            got.astype("float64"),
+            np.asarray(want, "float64"),
+            rtol=tolerance,
+            atol=tolerance * scale,
+        )

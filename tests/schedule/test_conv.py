@@ -1,0 +1,135 @@
+"""Convolution and pooling."""
+
+import numpy as np
+import pytest
+from driver import check
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tvm.relax import op
+
+
+def _windows(x, size, stride, dilation=1):
+    reach = (size - 1) * dilation + 1
+    view = np.lib.stride_tricks.sliding_window_view(x, (reach, reach), (2, 3))
+    return view[:, :, ::stride, ::stride, ::dilation, ::dilation]
+
+
+def _pad(x, p, value=0.0):
+    return np.pad(x, ((0, 0), (0, 0), (p, p), (p, p)), constant_values=value)
+
+
+def _conv(x, w, stride, padding, dilation, groups):
+    n, c = x.shape[:2]
+    view = _windows(_pad(x, padding), w.shape[2], stride, dilation)
+    view = view.reshape(n, groups, c // groups, *view.shape[2:])
+    weights = w.reshape(groups, -1, *w.shape[1:])
+    y = np.einsum("ngcyxij,gfcij->ngfyx", view, weights)
+    return y.reshape(n, -1, *y.shape[3:])
+
+
+def _check_conv(n, c, size, f, k, stride=1, padding=0, dilation=1, groups=1):
+    def build(bb, x, w, b):
+        y = op.nn.conv2d(x, w, strides=stride, padding=padding, dilation=dilation, groups=groups)
+        return op.nn.relu(bb.emit(op.add(bb.emit(y), b)))
+
+    check(
+        build,
+        lambda x, w, b: np.maximum(_conv(x, w, stride, padding, dilation, groups) + b, 0),
+        ((n, c, size, size), "float32"),
+        ((f, c // groups, k, k), "float32"),
+        ((1, f, 1, 1), "float32"),
+    )
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        dict(n=2, c=1, size=32, f=6, k=5),
+        dict(n=2, c=6, size=14, f=16, k=5),
+        dict(n=1, c=3, size=40, f=16, k=7, stride=2, padding=3),
+        dict(n=1, c=20, size=7, f=33, k=3, padding=1),
+        dict(n=1, c=16, size=28, f=24, k=1),
+        dict(n=2, c=16, size=14, f=24, k=1, stride=2),
+        dict(n=2, c=3, size=11, f=5, k=3, stride=2, padding=2, dilation=2),
+        dict(n=1, c=4, size=13, f=3, k=3, stride=3, padding=1),
+        dict(n=1, c=24, size=20, f=24, k=3, padding=1, groups=24),
+        dict(n=1, c=24, size=20, f=24, k=3, padding=1, stride=2, groups=24),
+        dict(n=1, c=8, size=12, f=12, k=3, padding=1, groups=2),
+        dict(n=1, c=2, size=70, f=7, k=3),
+    ],
+    ids=lambda case: "-".join(f"{k}{v}" for k, v in case.items()),
+)
+def test_convolution(case):
+    _check_conv(**case)
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(
+    st.integers(1, 3),
+    st.sampled_from([1, 3, 8]),
+    st.integers(5, 19),
+    st.sampled_from([1, 2, 7, 9, 20]),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(0, 2),
+)
+def test_any_convolution(n, c, size, f, k, stride, padding):
+    _check_conv(n, c, size, f, k, stride, padding)
+
+
+def test_convolution_in_one_dimension():
+    def reference(x, w):
+        view = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (0, 0), (1, 1))), 3, 2)
+        return np.einsum("ncxi,fci->nfx", view, w)
+
+    check(
+        lambda _, x, w: op.nn.conv1d(x, w, padding=1),
+        reference,
+        ((2, 8, 50), "float32"),
+        ((12, 8, 3), "float32"),
+    )
+
+
+def test_transposed_convolution():
+    def reference(x, w):
+        n, _, h, v = x.shape
+        y = np.zeros((n, w.shape[1], 2 * h + 1, 2 * v + 1))
+        for i in range(3):
+            for j in range(3):
+                y[:, :, i : i + 2 * h : 2, j : j + 2 * v : 2] += np.einsum(
+                    "nchw,cf->nfhw", x, w[:, :, i, j]
+                )
+        return y[:, :, 1:-1, 1:-1]
+
+    check(
+        lambda _, x, w: op.nn.conv2d_transpose(x, w, strides=2, padding=1),
+        reference,
+        ((2, 6, 9, 9), "float32"),
+        ((6, 5, 3, 3), "float32"),
+    )
+
+
+@pytest.mark.parametrize(
+    "size, k, stride, padding", [(28, 2, 2, 0), (30, 3, 2, 1), (14, 3, 1, 1), (9, 3, 3, 0)]
+)
+def test_pooling(size, k, stride, padding):
+    spec = ((2, 5, size, size), "float32")
+    options = ((k, k), (stride, stride), (padding, padding))
+    check(
+        lambda _, x: op.nn.max_pool2d(x, *options),
+        lambda x: _windows(_pad(x, padding, -np.inf), k, stride).max((4, 5)),
+        spec,
+    )
+    check(
+        lambda _, x: op.nn.avg_pool2d(x, *options, count_include_pad=True),
+        lambda x: _windows(_pad(x, padding), k, stride).mean((4, 5)),
+        spec,
+    )
+
+
+def test_global_pooling():
+    check(
+        lambda _, x: op.nn.adaptive_avg_pool2d(x, (1, 1)),
+        lambda x: x.mean((2, 3), keepdims=True),
+        ((3, 40, 7, 7), "float32"),
+    )

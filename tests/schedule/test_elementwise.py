@@ -1,0 +1,152 @@
+"""Elementwise, broadcast, layout and gathering functions."""
+
+import math
+
+import numpy as np
+import pytest
+from driver import check
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tvm.relax import op
+
+_erf = np.vectorize(math.erf, otypes=[float])
+
+
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (7,), (3, 5, 2), (33, 77), (200, 401), (0,), (3, 0, 2)]
+)
+def test_fused_chain(shape):
+    check(
+        lambda bb, x, y: op.nn.relu(bb.emit(op.add(bb.emit(op.multiply(x, y)), y))),
+        lambda x, y: np.maximum(x * y + y, 0),
+        (shape, "float32"),
+        (shape, "float32"),
+    )
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from([1, 2, 3, 5, 17, 40]), min_size=1, max_size=4), st.integers(0, 15))
+def test_broadcasting(shape, mask):
+    other = tuple(1 if mask >> i & 1 else extent for i, extent in enumerate(shape))
+    check(
+        lambda _, x, y: op.subtract(x, y),
+        np.subtract,
+        (tuple(shape), "float32"),
+        (other, "float32"),
+    )
+
+
+@pytest.mark.parametrize("shape", [(33, 77), (4096, 20)])
+def test_values_used_twice(shape):
+    def build(bb, x):
+        for _ in range(4):
+            x = bb.emit(op.multiply(x, bb.emit(op.sigmoid(x))))
+        return op.add(x, bb.emit(op.nn.gelu(x)))
+
+    def reference(x):
+        for _ in range(4):
+            x = x / (1 + np.exp(-x))
+        return x + 0.5 * x * (1 + _erf(x / np.sqrt(2)))
+
+    check(build, reference, (shape, "float32"))
+
+
+@pytest.mark.parametrize("source", ["float32", "float16", "bfloat16", "float64", "int32", "bool"])
+@pytest.mark.parametrize("to", ["float32", "float16", "int64", "int8", "bool"])
+def test_casts(source, to):
+    check(
+        lambda _, x: op.astype(x, to),
+        lambda x: x.astype(bool) if to == "bool" else x.astype(source).astype(to)
+        if source != "bfloat16" else np.trunc(x) if "int" in to else x,
+        ((13, 21), source),
+        tolerance=1e-2 if to == "float16" or source == "bfloat16" else 1e-6,
+    )  # fmt: skip
+
+
+def test_comparison_and_selection():
+    check(
+        lambda bb, x, y: op.where(bb.emit(op.less(x, y)), x, y),
+        np.minimum,
+        ((31, 19), "float32"),
+        ((31, 19), "float32"),
+    )
+    check(
+        lambda bb, x, y: op.logical_not(bb.emit(op.equal(x, y))),
+        lambda x, y: x != y,
+        ((31, 19), "int32"),
+        ((19,), "int32"),
+    )
+
+
+@pytest.mark.parametrize(
+    "shape, axes",
+    [
+        ((33, 20), (1, 0)),
+        ((64, 48), (1, 0)),
+        ((2, 16, 7, 9), (0, 2, 3, 1)),
+        ((3, 17, 2, 32), (0, 2, 1, 3)),
+        ((130, 260), (1, 0)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+def test_transposes(shape, axes, dtype):
+    check(lambda _, x: op.permute_dims(x, axes), lambda x: x.transpose(axes), (shape, dtype))
+
+
+def test_transpose_fused_with_arithmetic():
+    check(
+        lambda bb, x, y: op.add(bb.emit(op.permute_dims(x)), y),
+        lambda x, y: x.T + y,
+        ((40, 50), "float32"),
+        ((50, 40), "float32"),
+    )
+
+
+def test_reshape_split_concat_pad_slice_flip():
+    check(
+        lambda bb, x, y: op.add(bb.emit(op.reshape(x, (7, 30))), y),
+        lambda x, y: x.reshape(7, 30) + y,
+        ((10, 21), "float32"),
+        ((7, 30), "float32"),
+    )
+    check(lambda _, x: op.split(x, 3, 1), lambda x: np.split(x, 3, 1), ((10, 21), "float32"))
+    check(
+        lambda _, x, y: op.concat([x, y], 1),
+        lambda x, y: np.concatenate([x, y], 1),
+        ((200, 300), "float32"),
+        ((200, 5), "float32"),
+    )
+    check(
+        lambda _, x: op.nn.pad(x, [1, 1, 2, 3]),
+        lambda x: np.pad(x, ((1, 1), (2, 3))),
+        ((10, 77), "float32"),
+    )
+    check(
+        lambda _, x: op.strided_slice(x, [0, 1], [1, 3], [9, 20], [2, 3]),
+        lambda x: x[1:9:2, 3:20:3],
+        ((10, 21), "float32"),
+    )
+    check(lambda _, x: op.flip(x, 1), lambda x: x[:, ::-1], ((10, 21), "float32"))
+
+
+def test_gathering():
+    indices = np.array([3, 0, 9, 9, 1], "int64")
+    x = np.random.default_rng(0).standard_normal((10, 33)).astype("float32")
+    check(
+        lambda _, x, i: op.take(x, i, 0, mode="clip"),
+        lambda x, i: x[i],
+        (x.shape, "float32"),
+        ((5,), "int64"),
+        inputs=[x, indices],
+    )
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_every_level_is_correct(level):
+    check(
+        lambda bb, x, y: op.nn.softmax(bb.emit(op.matmul(x, y))),
+        lambda x, y: (e := np.exp(x @ y)) / e.sum(-1, keepdims=True),
+        ((20, 30), "float32"),
+        ((30, 40), "float32"),
+        level=level,
+    )

@@ -1,0 +1,106 @@
+"""Accuracy and special values of the vectorizable functions."""
+
+import math
+
+import numpy as np
+import pytest
+from driver import call, compile_module, module
+from tvm.relax import op
+
+_MAX_ULP = 4
+_LIMITS = [
+    0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-38, -1e-38, 3.4e38, -3.4e38, 1, -1,
+    88.7, 88.8, -87.5, -103, -104, 9.0, -9.1, 0.5, 2, 3, -2, -3, -0.5,
+]  # fmt: skip
+
+
+def _sigmoid(x):
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
+
+
+_CASES = {
+    "exp": (op.exp, np.exp),
+    "tanh": (op.tanh, np.tanh),
+    "sigmoid": (op.sigmoid, _sigmoid),
+    "erf": (op.erf, np.vectorize(math.erf, otypes=[float])),
+    "log": (op.log, np.log),
+}
+
+
+def _inputs(name: str) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    if name == "log":
+        parts = [np.exp(rng.uniform(-100, 88, 20000)), rng.uniform(0.5, 2, 10000)]
+    else:
+        parts = [
+            rng.uniform(-110, 95, 10000),
+            rng.uniform(-5, 5, 10000),
+            np.exp(rng.uniform(-60, 0, 5000)) * rng.choice([-1, 1], 5000),
+        ]
+    return np.concatenate([_LIMITS, *parts]).astype("float32")
+
+
+def _ulp_errors(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Distance in units in the last place; infinite where special values differ."""
+    with np.errstate(all="ignore"):
+        want = exact.astype("float32")
+        finite = np.isfinite(want)
+        unit = np.spacing(np.abs(np.where(finite, want, 1))).astype("float64")
+        error = np.abs(got.astype("float64") - exact) / unit
+        special = np.where(np.isnan(want), np.isnan(got), got == want)
+    return np.where(finite, error, np.where(special, 0, np.inf))
+
+
+@pytest.mark.parametrize("name", _CASES)
+def test_within_four_ulp(name):
+    build, reference = _CASES[name]
+    x = _inputs(name)
+    with np.errstate(all="ignore"):
+        exact = reference(x.astype("float64"))
+    spec = ((x.size,), "float32")
+    (got,) = call(compile_module(module(lambda _, v: build(v), spec)), [x])
+    errors = _ulp_errors(got, exact)
+    worst = int(errors.argmax())
+    assert errors[worst] <= _MAX_ULP, (x[worst], got[worst], exact[worst])
+
+
+def test_signed_zero_is_kept():
+    x = np.array([-0.0, 0.0] * 16, "float32")
+    for build in (op.tanh, op.erf):
+        (got,) = call(
+            compile_module(module(lambda _, v, build=build: build(v), ((32,), "float32"))), [x]
+        )
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(x))
+
+
+def test_power_within_four_ulp_and_special_values_of_c():
+    rng = np.random.default_rng(0)
+    limits = np.array(_LIMITS)
+    x = np.concatenate(
+        [
+            np.exp(rng.uniform(-80, 80, 20000)),
+            rng.normal(size=20000),
+            np.repeat(limits, limits.size),
+        ]
+    ).astype("float32")
+    y = np.concatenate(
+        [rng.uniform(-2, 2, 20000), rng.integers(-5, 6, 20000), np.tile(limits, limits.size)]
+    ).astype("float32")
+    with np.errstate(all="ignore"):
+        exact = np.power(x.astype("float64"), y.astype("float64"))
+    spec = ((x.size,), "float32")
+    (got,) = call(compile_module(module(lambda _, a, b: op.power(a, b), spec, spec)), [x, y])
+    errors = _ulp_errors(got, exact)
+    worst = int(errors.argmax())
+    assert errors[worst] <= _MAX_ULP, (x[worst], y[worst], got[worst], exact[worst])
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-14), ("float16", 1e-3)])
+def test_other_float_types(dtype, tolerance):
+    x = np.linspace(-6, 6, 333).astype(dtype)
+    for build, reference in (_CASES["exp"], _CASES["tanh"], _CASES["erf"]):
+        function = compile_module(module(lambda _, v, build=build: build(v), ((x.size,), dtype)))
+        (got,) = call(function, [x])
+        assert got.dtype == x.dtype
+        np.testing.assert_allclose(got, reference(x.astype("float64")), rtol=tolerance)

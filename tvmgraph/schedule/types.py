@@ -1,0 +1,34 @@
+"""Names for TVM's types.
+
+TVM gives its objects their fields, and expressions their operators, at run time, where a type
+checker does not see them. Checkers are therefore told that these are of any type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm import ir, tirx
+
+if TYPE_CHECKING:
+    Expr = Any
+    Buffer = Any
+    Load = Any
+    Var = Any
+    Func = Any
+    Module = Any
+else:
+    Expr = ir.Expr
+    Buffer = tirx.Buffer
+    Load = ir.TensorLoad
+    Var = tirx.Var
+    Func = tirx.PrimFunc
+    Module = ir.IRModule
+
+#: An index: an expression or a number.
+Index = Expr | int
+
+
+def dtype_of(value: Expr) -> str:
+    """TVM's name of an expression's type, such as ``float32`` or ``int64x8``."""
+    return str(value.ty.dtype)
