@@ -1,28 +1,6 @@
 """The operator table: one row per operator, one file per family, and the functions built on it."""
 
-from typing import Any as _Any
-
-
-def __getattr__(name: str) -> _Any:
-    """Finds operator classes, older names and the gradient functions when they are first used."""
-    import importlib
-
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    functional = importlib.import_module("tvmgraph.ops.functional")
-    operations = importlib.import_module("tvmgraph.ops.operations")
-    if name in ("functional", "operations"):
-        return functional if name == "functional" else operations
-    found = getattr(operations, name) if name in operations.ROWS else functional.find(name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    from tvmgraph.ops import functional, operations
-
-    higher = [n for names in functional.HIGHER.values() for n in names]
-    return sorted({*globals(), *operations.ROWS, *functional.ALIASES, *higher})
+from tvmgraph.ops._lazy import __dir__, __getattr__  # noqa: F401
 from tvmgraph.ops.activation import *  # noqa: F403
 from tvmgraph.ops.activation_smooth import *  # noqa: F403
 from tvmgraph.ops.assignment import *  # noqa: F403
@@ -40,6 +18,8 @@ from tvmgraph.ops.elementwise_division import *  # noqa: F403
 from tvmgraph.ops.image import *  # noqa: F403
 from tvmgraph.ops.indexing import *  # noqa: F403
 from tvmgraph.ops.indexing_advanced import *  # noqa: F403
+from tvmgraph.ops.indexing_elements import *  # noqa: F403
+from tvmgraph.ops.indexing_gather import *  # noqa: F403
 from tvmgraph.ops.indexing_getitem import *  # noqa: F403
 from tvmgraph.ops.indexing_select import *  # noqa: F403
 from tvmgraph.ops.linalg import *  # noqa: F403
@@ -52,6 +32,7 @@ from tvmgraph.ops.math_special import *  # noqa: F403
 from tvmgraph.ops.math_trigonometric import *  # noqa: F403
 from tvmgraph.ops.normalization import *  # noqa: F403
 from tvmgraph.ops.pooling import *  # noqa: F403
+from tvmgraph.ops.pooling_average import *  # noqa: F403
 from tvmgraph.ops.primitive import *  # noqa: F403
 from tvmgraph.ops.random import *  # noqa: F403
 from tvmgraph.ops.random_dropout import *  # noqa: F403

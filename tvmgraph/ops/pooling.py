@@ -1,3 +1,428 @@
-"""Rows of the pooling family."""
+"""Rows of maximum pooling: the maximum, where it lies, and the way back."""
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, Reason, primitive, sample
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ShapeError
+from tvmgraph.ops._window import (
+    LOW_PRECISION,
+    Ints,
+    Pairs,
+    flat_padding,
+    out_sizes,
+    pad_array,
+    require_spatial,
+    tap,
+)
+from tvmgraph.ops._window_te import te_fold, te_max, te_pad, te_transposed
+
+__all__ = ["max_pool", "max_pool_grad", "max_pool_index"]
+
+_NUMBERS = dtypes.INTEGERS + dtypes.FLOATS
+
+
+def _lowest(dtype: Any) -> Any:
+    return -np.inf if dtypes.dtype_of(dtype).is_float else np.iinfo(dtype).min
+
+
+def infer_pool(
+    input: TensorType, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> TensorType:
+    """Rule of a pooling: window positions per spatial axis, at most half a window of padding."""
+    rules.require_dtype(input, _NUMBERS)
+    require_spatial(input, len(kernel))
+    for k, d, (lo, _) in zip(kernel, dilation, padding):
+        if 2 * lo > d * (k - 1) + 1:
+            raise ShapeError(
+                f"padding {lo} is more than half of the window of {d * (k - 1) + 1}",
+                fix="use less padding or a larger kernel_size",
+            )
+    out = out_sizes(input.shape[2:], kernel, stride, padding, dilation)
+    return input.with_shape((*input.shape[:2], *out))
+
+
+# ---- maximum ----------------------------------------------------------------------------------
+
+
+def _numpy_max_pool(
+    x: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> np.ndarray:
+    out = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
+    y = pad_array(x, padding, _lowest(x.dtype))
+    for axis, (k, s, d, o) in enumerate(zip(kernel, stride, dilation, out), start=2):
+        # the maximum over a box is the maximum over its axes in turn
+        lead = (slice(None),) * axis
+        parts = [y[(*lead, *tap((i,), (o,), (s,), (d,))[1:])] for i in range(k)]
+        y = parts[0].copy() if k > 1 else parts[0]
+        for part in parts[1:]:
+            np.maximum(y, part, out=y)
+    return np.ascontiguousarray(y)
+
+
+def _lower_max_pool(
+    R: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Any:
+    t = R.type(x)
+    y = infer_pool(t, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+    if 0 in y.shape:
+        return R.op.zeros(R.shape(y.shape), y.dtype.name)
+    combine, identity, fold = te_max(R, t.dtype.name)
+
+    def compute(data: Any) -> Any:
+        padded = te_pad(R, data, padding, identity(data.dtype))
+
+        def term(point: Any, at: Any) -> Any:
+            place = [p * s + v * d for p, s, v, d in zip(point[2:], stride, at, dilation)]
+            return padded[(*point[:2], *place)]
+
+        return te_fold(R, tuple(data.shape[:2]), y.shape[2:], kernel, term, combine, identity,
+                       "max_pool", fold)  # fmt: skip
+
+    return R.emit_te(compute, x, primfunc_name_hint="max_pool")
+
+
+def _vjp_max_pool(
+    g: Tensor, y: Tensor, x: Tensor, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> tuple[Tensor]:
+    attrs = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+    return (F.max_pool_grad(g, F.max_pool_index(x, **attrs), spatial=x.shape[2:], **attrs),)
+
+
+def _onnx_max_pool(
+    O: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Any:
+    return O.MaxPool(x, kernel_shape=list(kernel), strides=list(stride),
+                     pads=flat_padding(padding), dilations=list(dilation))  # fmt: skip
+
+
+def pool_sample(*shapes: Any, kernel: Ints, stride: Ints, padding: Pairs | None = None,
+                dilation: Ints | None = None, **kwargs: Any) -> Any:  # fmt: skip
+    """Builds a sample of a pooling row, without padding and dilation by default."""
+    padding = padding or ((0, 0),) * len(kernel)
+    dilation = dilation or (1,) * len(kernel)
+    return sample(*shapes, kernel=kernel, stride=stride, padding=padding, dilation=dilation, **kwargs)
+
+
+def _extremes() -> np.ndarray:
+    x = np.arange(32, dtype=np.float32).reshape(1, 1, 4, 8) % 5
+    x[0, 0, 1, 2], x[0, 0, 2:, 4:6] = np.inf, -np.inf
+    return x
+
+
+_SAMPLES = [
+    pool_sample((2, 3, 6, 4), kernel=(2, 2), stride=(2, 2)),
+    pool_sample((1, 2, 7, 5), kernel=(3, 2), stride=(2, 1), padding=((1, 1), (0, 1))),
+    pool_sample((1, 2, 8, 7), kernel=(3, 2), stride=(1, 2), dilation=(2, 3)),
+    pool_sample((1, 1, 9, 9), kernel=(5, 5), stride=(2, 2), padding=((2, 1), (2, 2))),
+    pool_sample((1, 1, 5, 5), kernel=(1, 1), stride=(2, 3)),
+    pool_sample((2, 3, 9), kernel=(3,), stride=(2,), padding=((1, 0),)),
+    pool_sample((1, 2, 4, 4, 3), kernel=(2, 2, 2), stride=(2, 1, 1)),
+    pool_sample((0, 2, 4, 4), kernel=(2, 2), stride=(2, 2), grad=False),
+    pool_sample((1, 2, 4, 4), kernel=(2, 2), stride=(2, 2), dtype="float64"),
+    pool_sample((1, 2, 4, 4), kernel=(2, 2), stride=(1, 1), dtype="float16", grad=False),
+    pool_sample((1, 2, 5, 5), kernel=(3, 3), stride=(1, 1), padding=((1, 1), (1, 1)),
+                dtype="int8", low=-9, high=9),
+    pool_sample(_extremes(), kernel=(2, 2), stride=(2, 2), grad=False),
+    pool_sample((1, 2, 3, 4), kernel=(2, 2), stride=(1, 1), padding=((2, 0), (0, 0)),
+                raises=ShapeError),
+    pool_sample((1, 2, 3, 4), kernel=(4, 2), stride=(1, 1), raises=ShapeError),
+]  # fmt: skip
+
+
+@primitive(
+    infer=infer_pool,
+    eager=_numpy_max_pool,
+    lower=_lower_max_pool,
+    vjp=_vjp_max_pool,
+    onnx=_onnx_max_pool,
+    samples=_SAMPLES,
+)
+def max_pool(input: Tensor, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints) -> Tensor:
+    r"""Largest element of every window; padding never wins, NaN always does.
+
+    Args:
+        input: Tensor of shape :math:`(N, C, *spatial)`, a number dtype.
+        kernel: Window size per spatial axis.
+        stride: Step of the window.
+        padding: ``(before, after)`` per spatial axis, at most half a window before.
+        dilation: Distance between window elements.
+
+    Returns:
+        Tensor of shape :math:`(N, C, *out)` with
+        :math:`out = \lfloor (size + before + after - dilation (kernel - 1) - 1) / stride \rfloor + 1`.
+
+    Raises:
+        ShapeError: if a window does not fit the padded input.
+
+    Example:
+        >>> ops.max_pool(ops.ones((1, 1, 4)), (2,), (2,), ((0, 0),), (1,)).shape
+        (1, 1, 2)
+    """
+    ...
+
+
+# ---- where the maximum lies -------------------------------------------------------------------
+
+
+def _infer_index(input: TensorType, **attrs: Any) -> TensorType:
+    return infer_pool(input, **attrs).with_dtype(dtypes.int64)
+
+
+def _numpy_index(
+    x: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> np.ndarray:
+    spatial = x.shape[2:]
+    out = out_sizes(spatial, kernel, stride, padding, dilation)
+    values = pad_array(x, padding, _lowest(x.dtype))
+    places = pad_array(np.arange(prod(spatial)).reshape(1, 1, *spatial), padding, -1)
+    best = np.full((*x.shape[:2], *out), _lowest(x.dtype), x.dtype)
+    index = np.full(best.shape, -1, np.int64)
+    for position in np.ndindex(*kernel):
+        at = tap(position, out, stride, dilation)
+        value, place = values[at], places[at]
+        # the first of equal elements, the first NaN, and never the padding
+        wins = (value > best) | ((value != value) & (best == best)) | ((index < 0) & (place >= 0))
+        best = np.where(wins, value, best)
+        index = np.where(wins, place, index)
+    return np.maximum(index, 0)
+
+
+def _lower_index(
+    R: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Any:
+    t = R.type(x)
+    y = infer_pool(t, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+    if 0 in y.shape:
+        return R.op.zeros(R.shape(y.shape), "int64")
+    spatial = tuple(int(v) for v in t.shape[2:])
+    lowest = te_max(R, t.dtype.name)[1]
+
+    def better(a: Any, b: Any) -> Any:
+        """Whether candidate a = (place, value) beats b; places make the order total."""
+        larger, equal = a[1] > b[1], a[1] == b[1]
+        if t.dtype.is_float:
+            nan_a, nan_b = R.tir.isnan(a[1]), R.tir.isnan(b[1])
+            larger = R.tir.any(larger, R.tir.all(nan_a, R.tir.Not(nan_b)))
+            equal = R.tir.any(equal, R.tir.all(nan_a, nan_b))
+        first = R.tir.any(larger, R.tir.all(equal, a[0] < b[0]))
+        return R.tir.any(b[0] < 0, R.tir.all(a[0] >= 0, first))
+
+    def choose(a: Any, b: Any) -> Any:
+        wins = better(a, b)
+        return R.tir.Select(wins, a[0], b[0]), R.tir.Select(wins, a[1], b[1])
+
+    reducer = R.te.comm_reducer(
+        choose, lambda i, v: (R.tir.const(-1, i), lowest(v)), name="first_maximum"
+    )
+
+    def compute(data: Any) -> Any:
+        axes = [R.te.reduce_axis((0, k), name=f"r{i}") for i, k in enumerate(kernel)]
+
+        def element(*point: Any) -> Any:
+            at = [
+                p * s + r * d - lo
+                for p, s, r, d, (lo, _) in zip(point[2:], stride, axes, dilation, padding)
+            ]
+            inside = [R.tir.all(v >= 0, v < n) for v, n in zip(at, spatial)]
+            place: Any = R.tir.const(0, "int64")
+            for v, n in zip(at, spatial):
+                place = place * n + v
+            ok = R.tir.all(*inside)
+            value = R.tir.if_then_else(ok, data[(*point[:2], *at)], lowest(data.dtype))
+            place = R.tir.if_then_else(ok, place.astype("int64"), R.tir.const(-1, "int64"))
+            return reducer((place, value), axis=axes)
+
+        found = R.te.compute((*data.shape[:2], *y.shape[2:]), element, name="first_maximum")[0]
+        return R.te.compute(
+            found.shape, lambda *i: R.tir.max(found[i], R.tir.const(0, "int64")), name="index"
+        )
+
+    return R.emit_te(compute, x, primfunc_name_hint="max_pool_index")
+
+
+def _onnx_index(
+    O: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Any:
+    _, index = O.MaxPool(x, kernel_shape=list(kernel), strides=list(stride),
+                         pads=flat_padding(padding), dilations=list(dilation),
+                         outputs=2)  # fmt: skip
+    # ONNX counts through the whole tensor
+    return O.Mod(index, np.array(prod(int(d) for d in x.type.shape[2:]), np.int64))
+
+
+@primitive(
+    infer=_infer_index,
+    eager=_numpy_index,
+    lower=_lower_index,
+    vjp=Reason("positions are integers, which have no derivative"),
+    onnx=_onnx_index,
+    samples=_SAMPLES,
+)
+def max_pool_index(
+    input: Tensor, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Tensor:
+    r"""Where the maximum of every window lies, counted through the spatial axes of ``input``.
+
+    Args:
+        input: Tensor of shape :math:`(N, C, *spatial)`.
+        kernel: Window size per spatial axis.
+        stride: Step of the window.
+        padding: ``(before, after)`` per spatial axis.
+        dilation: Distance between window elements.
+
+    Returns:
+        int64 Tensor of shape :math:`(N, C, *out)`; of equal elements the first, of NaNs the first.
+
+    Raises:
+        ShapeError: if a window does not fit the padded input.
+    """
+    ...
+
+
+# ---- the way back -----------------------------------------------------------------------------
+
+
+def _infer_max_pool_grad(
+    grad: TensorType, index: TensorType, *, spatial: Ints, kernel: Ints, stride: Ints,
+    padding: Pairs, dilation: Ints,
+) -> TensorType:  # fmt: skip
+    rules.require_dtype(grad, _NUMBERS)
+    rules.require_dtype(index, (dtypes.int64,), "index")
+    require_spatial(grad, len(kernel), "grad")
+    out = out_sizes(spatial, kernel, stride, padding, dilation)
+    if grad.shape != index.shape or grad.shape[2:] != out:
+        raise ShapeError(f"grad and index must have the window positions {list(out)}")
+    return grad.with_shape((*grad.shape[:2], *spatial))
+
+
+def _numpy_max_pool_grad(
+    g: np.ndarray, index: np.ndarray, *, spatial: Ints, kernel: Ints, stride: Ints,
+    padding: Pairs, dilation: Ints,
+) -> np.ndarray:  # fmt: skip
+    planes, size = g.shape[0] * g.shape[1], prod(spatial)
+    at = index.reshape(planes, prod(g.shape[2:])) + np.arange(planes)[:, None] * size
+    if g.dtype.kind in "iu":
+        total = np.zeros(planes * size, g.dtype)
+        np.add.at(total, at.ravel(), g.ravel())
+    else:  # bincount sums in float64 and is several times faster
+        total = np.bincount(at.ravel(), g.ravel().astype(np.float64), minlength=planes * size)
+    return total.astype(g.dtype).reshape(*g.shape[:2], *spatial)
+
+
+def _lower_max_pool_grad(
+    R: Any, g: Any, index: Any, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs,
+    dilation: Ints,
+) -> Any:  # fmt: skip
+    t = R.type(g)
+    if t.is_static and t.size == 0:
+        return R.op.zeros(R.shape((*t.shape[:2], *spatial)), t.dtype.name)
+    wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
+    reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
+    out = tuple(int(v) for v in t.shape[2:])
+
+    def compute(grad: Any, where: Any) -> Any:
+        def term(point: Any, window: Any, offset: Any) -> Any:
+            place: Any = R.tir.const(0, "int64")
+            for p, n in zip(point[2:], spatial):
+                place = place * n + p
+            at = (*point[:2], *window)
+            zero = R.tir.const(0, wide)
+            return R.tir.Select(where[at] == place.astype("int64"), grad[at].astype(wide), zero)
+
+        y = te_transposed(
+            R, tuple(grad.shape[:2]), spatial, out, reach, stride, padding, term, wide,
+            "max_pool_grad",
+        )  # fmt: skip
+        if wide == grad.dtype:
+            return y
+        return R.te.compute(y.shape, lambda *i: y[i].astype(grad.dtype), name="narrow")
+
+    return R.emit_te(compute, g, index, primfunc_name_hint="max_pool_grad")
+
+
+def _vjp_max_pool_grad(
+    gg: Tensor, y: Tensor, g: Tensor, index: Tensor, *, spatial: Ints, **attrs: Any
+) -> tuple[Tensor, None]:
+    """The way back is linear in the cotangent: its own cotangent is read at the maxima."""
+    flat = F.reshape(gg, (*gg.shape[:2], prod(spatial)))
+    at = F.reshape(index, (*index.shape[:2], prod(index.shape[2:])))
+    return F.reshape(F.gather_elements(flat, 2, at), g.shape), None
+
+
+def _onnx_max_pool_grad(
+    O: Any, g: Any, index: Any, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs,
+    dilation: Ints,
+) -> Any:  # fmt: skip
+    low = g.type.dtype in LOW_PRECISION
+    wide = dtypes.float32 if low else g.type.dtype
+    dtype, points, lead = g.type.dtype, prod(g.type.shape[2:]), O.Shape(g, start=0, end=2)
+    flat = O.Concat(lead, np.array([points], np.int64), axis=0)
+    size = O.Concat(lead, np.array([prod(spatial)], np.int64), axis=0)
+    g = O.Cast(g, to=O.dtype(wide)) if low else g
+    g, index = O.Reshape(g, flat, allowzero=1), O.Reshape(index, flat, allowzero=1)
+    zeros = O.Expand(O.const(0, wide), size)
+    y = O.ScatterElements(zeros, index, g, axis=2, reduction="add")
+    y = O.Cast(y, to=O.dtype(dtype)) if low else y
+    return O.Reshape(y, O.Concat(lead, np.array(spatial, np.int64), axis=0), allowzero=1)
+
+
+@primitive(
+    infer=_infer_max_pool_grad,
+    eager=_numpy_max_pool_grad,
+    lower=_lower_max_pool_grad,
+    vjp=_vjp_max_pool_grad,
+    onnx=_onnx_max_pool_grad,
+    samples=[
+        pool_sample(
+            (1, 1, 2, 2), np.array([[[[0, 6], [8, 14]]]]), spatial=(4, 4), kernel=(2, 2),
+            stride=(2, 2),
+        ),
+        pool_sample(
+            (1, 1, 2, 2), np.array([[[[4, 4], [7, 4]]]]), spatial=(3, 3), kernel=(3, 3),
+            stride=(1, 1), padding=((1, 0), (1, 0)),
+        ),
+        pool_sample(
+            (1, 2, 3), np.array([[[0, 2, 6], [2, 2, 4]]]), spatial=(7,), kernel=(2,), stride=(2,),
+            dilation=(2,), dtype="float64",
+        ),
+        pool_sample(
+            (1, 1, 2), np.array([[[1, 2]]]), spatial=(4,), kernel=(2,), stride=(2,),
+            dtype="float16", grad=False,
+        ),
+        pool_sample((0, 2, 3), np.zeros((0, 2, 3), np.int64), spatial=(6,), kernel=(2,),
+                    stride=(2,), grad=False),
+        pool_sample((1, 1, 3), np.array([[[1, 2]]]), spatial=(4,), kernel=(2,), stride=(2,),
+                    raises=ShapeError),
+    ],
+)  # fmt: skip
+def max_pool_grad(
+    grad: Tensor, index: Tensor, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs,
+    dilation: Ints,
+) -> Tensor:  # fmt: skip
+    r"""Sends the cotangent of a maximum pooling back to where the maxima lay.
+
+    Args:
+        grad: Cotangent of the output, :math:`(N, C, *out)`.
+        index: Result of :func:`max_pool_index`, :math:`(N, C, *out)`, int64.
+        spatial: Spatial sizes of the pooling's input.
+        kernel: As in :func:`max_pool`.
+        stride: As in :func:`max_pool`.
+        padding: As in :func:`max_pool`.
+        dilation: As in :func:`max_pool`.
+
+    Returns:
+        Tensor of shape :math:`(N, C, *spatial)`.
+
+    Raises:
+        ShapeError: if the shapes do not belong to such a pooling.
+    """
+    ...
