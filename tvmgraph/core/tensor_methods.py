@@ -21,7 +21,29 @@ from tvmgraph.core.tensor_overloads import sizes_of
 from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, NotFoundError, user_source
 
 # methods that take exactly the arguments of the function of the same name
-PLAIN = ["abs", "absolute", "acos", "acosh", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "amax", "amin", "aminmax", "angle", "approximate_equal", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argwhere", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm", "ceil", "cholesky", "cholesky_inverse", "cholesky_solve", "clamp", "clip", "col2im", "conj", "copysign", "cos", "cosh", "cov", "cross", "cummax", "cummin", "cumprod", "deg2rad", "det", "diagflat", "diagonal_scatter", "diff", "digamma", "div", "divide", "dot", "dsplit", "eigvals", "eq", "equal", "erf", "erfc", "erfinv", "exp", "expand_dims", "expm1", "fills", "flip", "fliplr", "flipud", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "fold", "frac", "gather_elements", "gather_nd", "gcd", "ge", "geqrf", "ger", "greater", "greater_equal", "gt", "hardshrink", "heaviside", "histc", "hsplit", "hypot", "i0", "igamma", "igammac", "imag", "index_fill", "inner", "inplace_update", "inv", "inverse", "invert", "is_complex", "is_floating_point", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "kthvalue", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2", "log_matrix_determinant", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logsumexp", "lstsq", "lt", "lu_solve", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_determinant", "matrix_power", "maximum", "minimum", "mm", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "narrow", "ne", "neg", "negative", "nextafter", "nonzero", "norm", "not_equal", "orgqr", "ormqr", "outer", "positive", "pow", "quantile", "rad2deg", "random_categorical", "ravel", "real", "reciprocal", "renorm", "reverse", "reverse_sequence", "rot90", "rsqrt", "select_scatter", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_scatter", "slogdet", "soft_shrink", "softmax", "sqrt", "square", "subtract", "svd", "swapaxes", "swapdims", "t", "tan", "tanh", "tensor_split", "top_k", "topk", "triangular_solve", "tril", "triu", "true_divide", "trunc", "type_as", "unbind", "unfold", "unique_consecutive", "unique_with_pad", "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sum", "unsqueeze", "view_as", "vsplit", "xdivy", "xlogy"]
+PLAIN = """
+abs absolute acos acosh addbmm addcdiv addcmul addmm addmv addr adjoint amax amin aminmax angle
+approximate_equal arccos arccosh arcsin arcsinh arctan arctan2 arctanh argwhere asin asinh atan
+atan2 atanh baddbmm bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or
+bitwise_right_shift bitwise_xor bmm ceil cholesky cholesky_inverse cholesky_solve clamp clip
+col2im conj copysign cos cosh cov cross cummax cummin cumprod deg2rad det diagflat
+diagonal_scatter diff digamma div divide dot dsplit eigvals eq equal erf erfc erfinv exp
+expand_dims expm1 fills flip fliplr flipud float_power floor floor_divide fmax fmin fmod fold frac
+gather_elements gather_nd gcd ge geqrf ger greater greater_equal gt hardshrink heaviside histc
+hsplit hypot i0 igamma igammac imag index_fill inner inplace_update inv inverse invert is_complex
+is_floating_point isfinite isinf isnan isneginf isposinf isreal kthvalue lcm ldexp le lerp less
+less_equal lgamma log log10 log1p log2 log_matrix_determinant logaddexp logaddexp2 logcumsumexp
+logdet logical_and logical_not logical_or logical_xor logit logsumexp lstsq lt lu_solve
+masked_fill masked_scatter masked_select matmul matrix_determinant matrix_power maximum minimum mm
+moveaxis movedim msort mul multinomial multiply mvlgamma nan_to_num nanmean nanmedian nanquantile
+narrow ne neg negative nextafter nonzero norm not_equal orgqr ormqr outer positive pow quantile
+rad2deg random_categorical ravel real reciprocal renorm reverse reverse_sequence rot90 rsqrt
+select_scatter sgn sigmoid sign signbit sin sinc sinh slice_scatter slogdet soft_shrink softmax
+sqrt square subtract svd swapaxes swapdims t tan tanh tensor_split top_k topk triangular_solve
+tril triu true_divide trunc type_as unbind unfold unique_consecutive unique_with_pad
+unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum unsqueeze
+view_as vsplit xdivy xlogy
+""".split()  # noqa: SIM905  (one word each)
 
 # methods that are a function of another name
 RENAMED = {
@@ -34,7 +56,11 @@ RENAMED = {
 }
 
 # name_() stores the result of name()
-IN_PLACE = ["abs", "add", "addmm", "ceil", "clamp", "clip", "cos", "div", "divide", "erfinv", "exp", "exponential", "fill", "fill_diagonal", "floor", "floor_divide", "index_add", "index_copy", "index_fill", "index_put", "log", "masked_fill", "masked_scatter", "mul", "neg", "pow", "reciprocal", "remainder", "round", "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sqrt", "square", "sub", "tanh", "trunc"]
+IN_PLACE = """
+abs add addmm ceil clamp clip cos div divide erfinv exp exponential fill fill_diagonal floor
+floor_divide index_add index_copy index_fill index_put log masked_fill masked_scatter mul neg pow
+reciprocal remainder round rsqrt scatter scatter_add sigmoid sign sin sqrt square sub tanh trunc
+""".split()  # noqa: SIM905  (one word each)
 
 CASTS = {
     "bfloat16": dtypes.bfloat16, "bool": dtypes.bool_, "byte": dtypes.uint8,
