@@ -135,6 +135,8 @@ def backward(
         wanted = [found.get(id(o.token)) for o in entry.outputs]
         if all(g is None for g in wanted):
             continue
+        if not any(x.type.dtype.kind in "fc" for x in entry.inputs):
+            continue  # a constant, or a function of integers only
         for x, g in zip(entry.inputs, _pull_back(entry, wanted), strict=True):
             if g is not None and x.type.dtype.kind in "fc":
                 _accumulate(found, x, g)

@@ -94,9 +94,6 @@ BCEWithLogitsLoss | reduction: none|mean|sum = "mean" | input, target, weight=No
   | F.binary_cross_entropy_with_logits(input, target, weight, posWeight, reduction)
 BinaryCrossEntropy | reduction: none|mean|sum = "mean" | input, target, weight=None
   | F.binary_cross_entropy(input, target, weight, reduction)
-CTCLossV2 | blank=0, reduction: none = "none", zero_infinity=False | log_probs, targets,
-  input_lengths, target_lengths | H.ctc_loss_v2(log_probs, targets, input_lengths, target_lengths,
-  blank, zero_infinity)
 KLDivLoss | reduction: none|mean|batchmean|sum = "mean" | logits, labels | F.kl_div(logits,
   labels, reduction)
 MultiMarginLoss | p=1, margin=1.0, reduction: none|mean|sum = "mean" | x, target, weight=None

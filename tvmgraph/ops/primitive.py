@@ -206,7 +206,8 @@ def _kind_of(parameter: inspect.Parameter) -> Any:
     """The kind an annotation or else the default value asks for."""
     if parameter.annotation is not parameter.empty:
         kind = parameter.annotation
-        return tuple(kind.split(" | ")) if "|" in kind else kind
+        named = kind in KINDS or kind in ("dtype", "positive")
+        return kind if named else tuple(kind.split(" | "))
     default = parameter.default
     if isinstance(default, dtypes.DType):
         return "dtype"

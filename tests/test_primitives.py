@@ -1,0 +1,402 @@
+"""Operator classes, HyperMap, MultitypeFuncGraph and the namespaces they are reached by."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Parameter, Tensor, ops
+from tvmgraph.eager import evaluate
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, ShapeError
+from tvmgraph.ops import composite as C
+from tvmgraph.ops import functional as F
+from tvmgraph.ops import operations as P
+from tvmgraph.ops.primitive import KINDS, functions_of
+
+RNG = np.random.default_rng(0)
+
+
+def floats(*shape: int) -> Tensor:
+    return Tensor(RNG.uniform(0.5, 2.0, shape).astype(np.float32))
+
+
+X, Y, V, IMAGE = floats(2, 3), floats(2, 3), floats(3), floats(1, 2, 4, 4)
+I = Tensor(np.array([1, 0]))
+
+# class call, the same as a function call, whether it has a derivative by the first tensor
+PAIRS: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any], bool]] = [
+    ("Add", lambda x: P.Add()(x, Y), lambda x: ops.add(x, Y), True),
+    ("Sub", lambda x: P.Sub()(x, Y), lambda x: ops.sub(x, Y), True),
+    ("Mul", lambda x: P.Mul()(x, Y), lambda x: ops.mul(x, Y), True),
+    ("RealDiv", lambda x: P.RealDiv()(x, Y), lambda x: ops.div(x, Y), True),
+    ("Pow", lambda x: P.Pow()(x, 2), lambda x: ops.pow(x, 2), True),
+    ("Maximum", lambda x: P.Maximum()(x, Y), lambda x: ops.maximum(x, Y), True),
+    ("Exp", lambda x: P.Exp()(x), ops.exp, True),
+    ("Tanh", lambda x: P.Tanh()(x), ops.tanh, True),
+    ("ReLU", lambda x: P.ReLU()(x), ops.relu, True),
+    ("Softmax", lambda x: P.Softmax(axis=0)(x), lambda x: ops.softmax(x, 0), True),
+    ("LogSoftmax", lambda x: P.LogSoftmax(0)(x), lambda x: ops.log_softmax(x, 0), True),
+    ("Greater", lambda x: P.Greater()(x, Y), lambda x: ops.greater(x, Y), False),
+    ("LogicalNot", lambda x: P.LogicalNot()(x > 1), lambda x: ops.logical_not(x > 1), False),
+    ("Select", lambda x: P.Select()(x > Y, x, Y), lambda x: ops.where(x > Y, x, Y), True),
+    ("MatMul", lambda x: P.MatMul(False, True)(x, Y), lambda x: ops.matmul(x, Y.T), True),
+    ("BatchMatMul", lambda x: P.BatchMatMul(transpose_a=True)(x[None], Y[None]),
+     lambda x: ops.matmul(x.T, Y)[None], True),
+    ("BiasAdd", lambda x: P.BiasAdd()(x, V), lambda x: ops.add(x, V), True),
+    ("ReduceSum", lambda x: P.ReduceSum(keep_dims=True)(x, 1), lambda x: x.sum(1, True), True),
+    ("ReduceMean", lambda x: P.ReduceMean(True)(x, 1), lambda x: ops.mean(x, 1, True), True),
+    ("ReduceMax", lambda x: P.ReduceMax()(x, (0, 1)), lambda x: ops.amax(x), True),
+    ("ReduceAll", lambda x: P.ReduceAll()(x > 1, 0), lambda x: ops.all(x > 1, 0), False),
+    ("ArgMaxWithValue", lambda x: P.ArgMaxWithValue(1)(x)[1], lambda x: ops.amax(x, 1), True),
+    ("CumSum", lambda x: P.CumSum()(x, 1), lambda x: ops.cumsum(x, 1), True),
+    ("TopK", lambda x: P.TopK()(x, 2)[0], lambda x: ops.topk(x, 2)[0], True),
+    ("Sort", lambda x: P.Sort(0, True)(x)[0], lambda x: ops.sort(x, 0, True)[0], True),
+    ("Reshape", lambda x: P.Reshape()(x, (3, 2)), lambda x: ops.reshape(x, (3, 2)), True),
+    ("Transpose", lambda x: P.Transpose()(x, (1, 0)), lambda x: x.T, True),
+    ("ExpandDims", lambda x: P.ExpandDims()(x, 0), lambda x: ops.expand_dims(x, 0), True),
+    ("Squeeze", lambda x: P.Squeeze(0)(x[None]), lambda x: x * 1, True),
+    ("Concat", lambda x: P.Concat(1)((x, Y)), lambda x: ops.concat((x, Y), 1), True),
+    ("Stack", lambda x: P.Stack(1)((x, Y)), lambda x: ops.stack((x, Y), 1), True),
+    ("Split", lambda x: P.Split(1, 3)(x)[2], lambda x: x[:, 2:], True),
+    ("Tile", lambda x: P.Tile()(x, (2, 1)), lambda x: ops.tile(x, (2, 1)), True),
+    ("BroadcastTo", lambda x: P.BroadcastTo((4, 2, 3))(x),
+     lambda x: ops.broadcast_to(x, (4, 2, 3)), True),
+    ("Gather", lambda x: P.Gather()(x, I, 0), lambda x: ops.gather(x, I, 0), True),
+    ("OneHot", lambda x: P.OneHot()(I, 3, Tensor(1.0), Tensor(0.0)) * x,
+     lambda x: ops.one_hot(I, 3, Tensor(1.0), Tensor(0.0)) * x, True),
+    ("StridedSlice", lambda x: P.StridedSlice(shrink_axis_mask=1)(x, (1, 0), (2, 3), (1, 1)),
+     lambda x: x[1], True),
+    ("Slice", lambda x: P.Slice()(x, (0, 1), (2, 2)), lambda x: x[:, 1:], True),
+    ("Pad", lambda x: P.Pad(((1, 0), (0, 2)))(x), lambda x: ops.pad(x, (0, 2, 1, 0)), True),
+    ("Cast", lambda x: P.Cast()(x, ms.float16), lambda x: ops.cast(x, ms.float16), False),
+    ("L2Normalize", lambda x: P.L2Normalize(1)(x),
+     lambda x: x / ops.sqrt(ops.square(x).sum(1, keepdims=True)), True),
+    ("LayerNorm", lambda x: P.LayerNorm(1, 1, 1e-5)(x, V, V)[0],
+     lambda x: ops.layer_norm(x, (3,), V, V, 1e-5), True),
+    ("ZerosLike", lambda x: P.ZerosLike()(x) + x, lambda x: x * 1, True),
+    ("Fill", lambda x: P.Fill()(ms.float32, (2, 3), 2) * x, lambda x: 2 * x, True),
+    ("SquaredDifference", lambda x: P.SquaredDifference()(x, Y), lambda x: (x - Y) ** 2, True),
+    ("DivNoNan", lambda x: P.DivNoNan()(x, Y), lambda x: x / Y, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("by_class", "by_function", "smooth"), [p[1:] for p in PAIRS],
+                         ids=[p[0] for p in PAIRS])  # fmt: skip
+def test_class_is_the_function(by_class: Any, by_function: Any, smooth: bool) -> None:
+    """Eagerly, recorded and differentiated."""
+    expected = by_function(X)
+    actual = by_class(X)
+    assert actual.type is expected.type
+    np.testing.assert_allclose(actual.asnumpy(), expected.asnumpy(), rtol=1e-5)
+    graph = ms.record(by_class, X)
+    others = [p.value for p in graph.params][1:]
+    if not others:  # no captured tensors besides the argument
+        np.testing.assert_array_equal(evaluate(graph, [X.asnumpy()])[0], actual.asnumpy())
+    if smooth:
+        np.testing.assert_allclose(
+            ms.grad(by_class)(X).asnumpy(), ms.grad(by_function)(X).asnumpy(), rtol=1e-4, atol=1e-6
+        )
+
+
+def test_compiled_and_differentiated() -> None:
+    matmul, mean = P.MatMul(transpose_b=True), P.ReduceMean(keep_dims=True)
+
+    def loss(x: Tensor) -> Tensor:
+        return mean(P.Softmax()(matmul(x, Y)), 0)
+
+    np.testing.assert_allclose(ms.jit(loss)(X).asnumpy(), loss(X).asnumpy(), rtol=1e-5)
+    np.testing.assert_allclose(
+        ms.grad(ms.jit(loss))(X).asnumpy(), ms.grad(loss)(X).asnumpy(), atol=1e-6
+    )
+
+
+# ---- every row -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(P.ROWS))
+def test_row(name: str) -> None:
+    cls = getattr(ops, name)
+    assert cls is getattr(P, name)
+    assert issubclass(cls, P.Primitive)
+    assert cls.__name__ == name
+    assert cls.__doc__ and name in cls.__doc__
+    for function in functions_of(P.ROWS[name][3]):
+        assert callable(getattr(ops, function)), f"{name} needs ops.{function}"
+    parameters = list(inspect.signature(cls).parameters.values())
+    if all(p.default is not p.empty for p in parameters):
+        made = cls()
+        assert made.name == name
+        assert repr(made).startswith(f"Prim[{name}]")
+        assert repr(pickle.loads(pickle.dumps(made))) == repr(copy.deepcopy(made)) == repr(made)
+
+
+@pytest.mark.parametrize("name", sorted(P.ROWS))
+def test_wrong_constructor_arguments_are_rejected(name: str) -> None:
+    cls = getattr(P, name)
+    with pytest.raises(TypeError):
+        cls(no_such_argument=1)
+    parameters = inspect.signature(cls).parameters.values()
+    checked = [p for p in parameters if isinstance(p.default, (bool, str)) and p.default != ""]
+    for p in checked:
+        needed = {q.name: 1 for q in parameters if q.default is q.empty}
+        with pytest.raises((DTypeError, ArgumentError), match=p.name):
+            cls(**needed | {p.name: 1.5})
+
+
+# ---- the base class ------------------------------------------------------------------------------
+
+
+def test_repr_and_attributes() -> None:
+    conv = ops.Conv2D(3, (2, 2), pad_mode="same")
+    assert repr(ops.Add()) == "Prim[Add]"
+    assert repr(ops.ReduceMean(keep_dims=True)) == "Prim[ReduceMean]<keep_dims=True>"
+    assert (conv.name, conv.out_channel, conv.pad_mode) == ("Conv2D", 3, "same")
+    assert conv.attrs["kernel_size"] == (2, 2)
+    assert conv.add_prim_attr("note", 1) is conv and conv.note == 1 and conv.attrs["note"] == 1
+    conv.init_prim_io_names(["x", "w"], ["y"])
+    assert conv.input_names == ["x", "w"]
+    assert "input_names" not in repr(conv)
+    assert not hasattr(conv.del_prim_attr("note"), "note")
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "rule"),
+    [
+        (lambda: ops.Softmax("a"), DTypeError, "axis must be an int or a tuple of ints, not str"),
+        (lambda: ops.MatMul(1), DTypeError, "transpose_a must be a bool, not int"),
+        (lambda: ops.Conv2D(0, 3), ArgumentError, "out_channel must be at least 1, not 0"),
+        (lambda: ops.Conv2D(1, 3, pad_mode="around"), ArgumentError,
+         "pad_mode must be 'same' or 'valid' or 'pad', not 'around'"),
+        (lambda: ops.Argmax(output_type="int33"), DTypeError, "'int33' is not a supported dtype"),
+    ],
+)  # fmt: skip
+def test_constructor_errors_say_the_rule(make: Any, error: type[Exception], rule: str) -> None:
+    with pytest.raises(error) as info:
+        make()
+    assert rule in str(info.value)
+
+
+def test_constructor_error_names_the_line() -> None:
+    with pytest.raises(ArgumentError) as info:
+        ops.MaxPool(kernel_size=0)
+    assert "ops.MaxPool: " in str(info.value)
+    assert "at:  test_primitives.py:" in str(info.value)
+
+
+def test_own_operator_class() -> None:
+    class Scale(ops.Primitive):
+        @ops.prim_attr_register
+        def __init__(self, factor: float = 2.0) -> None:
+            self.calls = 0
+
+        def __call__(self, x: Tensor) -> Tensor:
+            return x * self.factor
+
+    assert repr(Scale(3.0)) == "Prim[Scale]<factor=3.0>"
+    assert Scale()(Tensor(2.0)).item() == 4.0
+    with pytest.raises(NotFoundError, match="no implementation"):
+        ops.Primitive("nothing")(X)
+
+
+def test_assignment() -> None:
+    p = Parameter(Tensor([1.0, 2.0]), name="p")
+    assert ops.AssignAdd()(p, Tensor([1.0, 1.0])) is p
+    assert p.asnumpy().tolist() == [2.0, 3.0]
+    ops.AssignSub()(p, 1)
+    ops.assign(p, Tensor([5, 6]))
+    assert (p.asnumpy().tolist(), p.dtype) == ([5.0, 6.0], ms.float32)
+    ops.Assign()(p, 0.5)
+    assert p.asnumpy().tolist() == [0.5, 0.5]
+    with pytest.raises(ShapeError):
+        ops.assign(p, Tensor([1.0, 2.0, 3.0]))
+    with pytest.raises(DTypeError, match="variable must be a Parameter"):
+        ops.assign_add(1.0, p)  # pyright: ignore[reportArgumentType]
+
+
+def test_assignment_is_compiled() -> None:
+    p = Parameter(Tensor([1.0, 2.0]), name="p")
+
+    @ms.jit
+    def step(x: Tensor) -> Tensor:
+        ops.assign_add(p, x)
+        return p.value() * 2
+
+    assert step(Tensor([1.0, 1.0])).asnumpy().tolist() == [4.0, 6.0]
+    assert step(Tensor([1.0, 1.0])).asnumpy().tolist() == [6.0, 8.0]
+    assert p.asnumpy().tolist() == [3.0, 4.0]
+
+
+def test_print(capsys: pytest.CaptureFixture[str]) -> None:
+    ops.Print()("loss:", Tensor(1.5))
+    assert capsys.readouterr().out == "loss: 1.5\n"
+
+
+def test_dropout_keeps_the_mean() -> None:
+    x = Tensor(np.ones(20000, np.float32))
+    y, mask = ops.Dropout(keep_prob=0.8)(x)
+    assert set(np.unique(mask.asnumpy())) == {0.0, 1.0}
+    np.testing.assert_allclose(y.asnumpy(), mask.asnumpy() / 0.8, rtol=1e-6)
+    assert abs(float(y.mean()) - 1) < 0.03
+
+
+def test_space_to_depth_and_back() -> None:
+    x = floats(2, 3, 4, 6)
+    y = ops.SpaceToDepth(2)(x)
+    assert y.shape == (2, 12, 2, 3)
+    assert ops.DepthToSpace(2)(y).asnumpy().tolist() == x.asnumpy().tolist()
+    with pytest.raises(ShapeError, match="no multiple"):
+        ops.DepthToSpace(4)(x)
+
+
+@pytest.mark.parametrize("pad_mode", ["same", "valid"])
+def test_layouts_agree(pad_mode: str) -> None:
+    w = floats(3, 2, 3, 3)
+    conv = ops.Conv2D(3, 3, pad_mode=pad_mode, stride=2)(IMAGE, w)
+    last = ops.Conv2D(3, 3, pad_mode=pad_mode, stride=2, data_format="NHWC")(
+        IMAGE.permute(0, 2, 3, 1), w.permute(0, 2, 3, 1)
+    )
+    np.testing.assert_allclose(last.permute(0, 3, 1, 2).asnumpy(), conv.asnumpy(), rtol=1e-5)
+    for pool in (ops.MaxPool, ops.AvgPool):
+        first = pool(3, 2, pad_mode)(IMAGE)
+        last = pool(3, 2, pad_mode, "NHWC")(IMAGE.permute(0, 2, 3, 1))
+        np.testing.assert_allclose(last.permute(0, 3, 1, 2).asnumpy(), first.asnumpy(), rtol=1e-6)
+
+
+def test_conv_transpose_is_the_derivative_of_conv() -> None:
+    w = floats(3, 2, 3, 3)
+    for pad_mode, stride in (("valid", 1), ("same", 2), ("valid", 2)):
+        conv = ops.Conv2D(3, 3, pad_mode=pad_mode, stride=stride)
+        g = ops.ones_like(conv(IMAGE, w))
+        back = ops.Conv2DTranspose(3, 3, pad_mode=pad_mode, stride=stride)(g, w, IMAGE.shape)
+        np.testing.assert_allclose(
+            back.asnumpy(), ms.grad(conv)(IMAGE, w).asnumpy(), rtol=1e-4, atol=1e-5
+        )
+
+
+# ---- functions of functions ----------------------------------------------------------------------
+
+
+def test_hyper_map_is_recursive_and_map_is_not() -> None:
+    pairs = ((Tensor(1), [Tensor(2), Tensor(3)]), (4, (5, 6)))
+    result = C.HyperMap()(ops.add, *pairs)
+    assert (int(result[0]), tuple(map(int, result[1]))) == (5, (7, 9))
+    assert C.HyperMap(ops.neg)(Tensor(2)).item() == -2
+    assert C.Map()(lambda a, b: (a, b), (1, [2]), (3, 4)) == ((1, 3), ([2], 4))
+
+
+def test_hyper_map_reverse_visits_from_the_end() -> None:
+    seen: list[int] = []
+
+    def note(v: int) -> int:
+        seen.append(v)
+        return v
+
+    assert ops.HyperMap(note, reverse=True)((1, 2, 3)) == (1, 2, 3)
+    assert seen == [3, 2, 1]
+
+
+def test_hyper_map_errors() -> None:
+    with pytest.raises(ShapeError, match=r"different lengths \[2, 1\]"):
+        ops.HyperMap()(ops.add, (1, 2), (1,))
+    with pytest.raises(DTypeError, match="must be callable"):
+        ops.HyperMap(3)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(DTypeError, match="function to map"):
+        ops.Map()((1, 2))
+
+
+def make_multitype() -> C.MultitypeFuncGraph:
+    graph = C.MultitypeFuncGraph("describe")
+    for names in (("Tensor", "Tensor"), ("Number", "Tensor"), ("Tuple", "Number"), ("Int", "Float"),
+                  ("String",), ("None", "Function")):  # fmt: skip
+        graph.register(*names)(lambda *_, names=names: "-".join(names))
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ((X, Y), "Tensor-Tensor"),
+        ((Parameter(X), Y), "Tensor-Tensor"),
+        ((1, X), "Number-Tensor"),
+        ((True, X), "Number-Tensor"),
+        (((1,), 2.5), "Tuple-Number"),
+        ((1, 2.5), "Int-Float"),
+        (("a",), "String"),
+        ((None, ops.add), "None-Function"),
+    ],
+)
+def test_multitype_chooses_by_type(args: tuple[Any, ...], expected: str) -> None:
+    assert make_multitype()(*args) == expected
+
+
+def test_multitype_without_a_match() -> None:
+    with pytest.raises(DTypeError) as info:
+        make_multitype()(X)
+    assert "describe: no implementation takes these argument types" in str(info.value)
+    assert "(Number, Tensor)" in str(info.value)
+
+
+def test_multitype_in_a_compiled_hyper_map() -> None:
+    clip = C.MultitypeFuncGraph("clip")
+
+    @clip.register("Number", "Tensor")
+    def clip_one(limit: float, g: Tensor) -> Tensor:
+        return ops.minimum(g, limit)
+
+    @ms.jit
+    def run(a: Tensor, b: Tensor) -> Any:
+        return C.HyperMap()(ops.partial(clip, 1.0), (a, b))
+
+    a, b = run(Tensor([0.5, 2.0]), Tensor([3.0]))
+    assert (a.asnumpy().tolist(), b.asnumpy().tolist()) == ([0.5, 1.0], [1.0])
+
+
+def test_partial_and_constexpr() -> None:
+    assert ops.partial(ops.sub, Tensor(5.0))(Tensor(3.0)).item() == 2.0
+    assert ops.Partial()(ops.sub, Tensor(5.0))(Tensor(3.0)).item() == 2.0
+    with pytest.raises(ArgumentError, match="callable"):
+        ops.partial(3)  # pyright: ignore[reportArgumentType]
+
+    @ops.constexpr
+    def double(n: int) -> int:
+        return 2 * n
+
+    @ops.constexpr(name="triple")
+    def other(n: int) -> int:
+        return 3 * n
+
+    assert (double(2), double.__name__, other(2), other.__name__) == (4, "double", 6, "triple")
+
+
+# ---- namespaces ----------------------------------------------------------------------------------
+
+
+def test_namespaces_agree() -> None:
+    assert F.add is ops.add is C.add
+    assert F.tensor_add is ops.add
+    assert ops.operations is P and ops.functional is F
+    assert C.GradOperation is ops.GradOperation is ms.GradOperation
+    assert ops.grad is ms.grad
+    assert {"Conv2D", "add", "GradOperation"} <= set(dir(ops))
+    for module in (ops, F, P, C):
+        with pytest.raises(AttributeError):
+            _ = module.no_such_name
+
+
+def test_aliases_name_functions() -> None:
+    from tvmgraph.ops._lazy import ALIASES
+
+    for name, target in ALIASES.items():
+        assert callable(getattr(F, name)) and callable(getattr(ops, target))
+
+
+def test_kinds_describe_themselves() -> None:
+    for text, holds in KINDS.values():
+        assert text and not holds(object())
