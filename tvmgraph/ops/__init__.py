@@ -33,6 +33,7 @@ from tvmgraph.ops.math_trigonometric import *  # noqa: F403
 from tvmgraph.ops.normalization import *  # noqa: F403
 from tvmgraph.ops.pooling import *  # noqa: F403
 from tvmgraph.ops.pooling_average import *  # noqa: F403
+from tvmgraph.ops.pooling_functional import *  # noqa: F403
 from tvmgraph.ops.primitive import *  # noqa: F403
 from tvmgraph.ops.random import *  # noqa: F403
 from tvmgraph.ops.random_dropout import *  # noqa: F403
@@ -47,5 +48,8 @@ from tvmgraph.ops.shape_blocks import *  # noqa: F403
 from tvmgraph.ops.shape_diagonal import *  # noqa: F403
 from tvmgraph.ops.shape_join import *  # noqa: F403
 from tvmgraph.ops.shape_pad import *  # noqa: F403
+from tvmgraph.ops.shape_queries import *  # noqa: F403
 from tvmgraph.ops.shape_repeat import *  # noqa: F403
+from tvmgraph.ops.shape_split import *  # noqa: F403
+from tvmgraph.ops.shape_triangle import *  # noqa: F403
 from tvmgraph.ops.sort import *  # noqa: F403

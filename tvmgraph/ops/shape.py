@@ -361,7 +361,8 @@ def _lower_broadcast(R: Any, x: Any, *, shape: Shape) -> Any:
 
 
 def _onnx_broadcast(O: Any, x: Any, *, shape: Shape) -> Any:
-    return O.Expand(x, np.array([1 if d == -1 or isinstance(d, Dim) else d for d in shape], "int64"))
+    sizes = [1 if d == -1 or isinstance(d, Dim) else d for d in shape]
+    return O.Expand(x, np.array(sizes, np.int64))
 
 
 @primitive(

@@ -1,3 +1,483 @@
-"""Rows to come."""
+"""Repeating and reordering elements: tile, repeat, flip, roll, rot90."""
 
-__all__: list[str] = []
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, Reason, primitive, sample
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import Dim, TensorType
+from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError
+from tvmgraph.ops._arguments import as_int, bad, describe, int_tuple, named, wrap_axes
+from tvmgraph.ops._shared import DATA_DEPENDENT
+
+__all__ = [
+    "flip", "fliplr", "flipud", "repeat_elements", "repeat_interleave", "reverse", "roll", "rot90",
+    "tile",
+]  # fmt: skip
+
+
+# ---- tile ---------------------------------------------------------------------------------------
+
+
+def _aligned(shape: Any, dims: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """Gives shape and repetitions one length, with leading ones."""
+    ndim = max(len(shape), len(dims))
+    return (1,) * (ndim - len(shape)) + tuple(shape), (1,) * (ndim - len(dims)) + dims
+
+
+def _infer_tile(input: TensorType, *, dims: tuple[int, ...]) -> TensorType:
+    if any(n < 0 for n in dims):
+        raise ShapeError(f"dims {list(dims)} has a negative entry")
+    sizes, counts = _aligned(input.shape, dims)
+    for d, n in zip(sizes, counts):
+        if isinstance(d, Dim) and n != 1:
+            raise ShapeError(f"axis of symbolic size {d} cannot be repeated {n} times")
+    return input.with_shape(d if n == 1 else d * n for d, n in zip(sizes, counts))
+
+
+def _vjp_tile(g: Tensor, y: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> tuple[Tensor]:
+    sizes, counts = _aligned(x.type.shape, dims)
+    split = tuple(itertools.chain.from_iterable(zip(counts, sizes)))
+    axes = tuple(2 * i for i, n in enumerate(counts) if n != 1)
+    if axes:
+        g = F.reduce_sum(F.reshape(g, split), axis=axes, keep_dims=False)
+    return (F.reshape(g, x.type.shape),)
+
+
+def _onnx_tile(O: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
+    sizes, counts = _aligned(x.type.shape, dims)
+    if len(sizes) > x.type.ndim:
+        x = O.Unsqueeze(x, np.arange(len(sizes) - x.type.ndim))
+    return O.Tile(x, np.array(counts, np.int64))
+
+
+@primitive(
+    infer=_infer_tile,
+    eager=lambda x, *, dims: np.tile(x, dims),
+    lower=lambda R, x, *, dims: R.op.tile(x, list(dims)) if dims else x,
+    vjp=_vjp_tile,
+    onnx=_onnx_tile,
+    samples=[
+        sample((2, 3), dims=(2, 1)),
+        sample((3,), dims=(2, 2)),
+        sample((2, 1, 3), dims=(3,)),
+        sample((), dims=(4,)),
+        sample((2,), dims=()),
+        sample((2, 3), dims=(0, 1), grad=False),
+        sample((2, 3), dims=(2, 2), dtype="int32"),
+        sample((2, 3), dims=(-1, 2), raises=ShapeError),
+    ],
+)
+@named("tile")
+def _tile(input: Tensor, dims: Any) -> Tensor:
+    """Repeats the whole tensor ``dims[i]`` times along axis ``i``.
+
+    Args:
+        input: Tensor of any shape.
+        dims: Repetitions, aligned with the last axes.
+
+    Returns:
+        Tensor of shape ``input.shape * dims``.
+    """
+    ...
+
+
+def tile(input: Tensor, dims: Any) -> Tensor:
+    r"""Repeats the whole tensor: :math:`out.shape_i = input.shape_i \cdot dims_i`.
+
+    Args:
+        input: Tensor of any shape.
+        dims: Repetitions per axis, aligned with the last axes.
+
+    Returns:
+        The repeated tensor.
+
+    Raises:
+        ShapeError: if a repetition is negative.
+
+    Example:
+        >>> ops.tile(Tensor([1, 2]), (2, 2))
+    """
+    return _tile(input, int_tuple(dims, "tile", "dims"))
+
+
+# ---- repeat -------------------------------------------------------------------------------------
+
+
+def repeat_elements(x: Tensor, rep: int, axis: int = 0) -> Tensor:
+    """Repeats every element along an axis.
+
+    Args:
+        x: Tensor with at least one axis.
+        rep: Number of repetitions, positive.
+        axis: The axis.
+
+    Returns:
+        Tensor ``rep`` times as long along ``axis``.
+
+    Raises:
+        ArgumentError: if ``rep`` is not positive.
+        OutOfRangeError: if the axis does not exist.
+
+    Example:
+        >>> ops.repeat_elements(Tensor([1, 2]), 2)
+    """
+    if as_int(rep, "repeat_elements", "rep") < 1:
+        raise bad(ArgumentError, "rep must be positive", "repeat_elements", describe(x=x, rep=rep))
+    return _repeat(x, rep, axis, "repeat_elements")
+
+
+def _repeat(x: Tensor, count: int, axis: Any, op: str) -> Tensor:
+    axis = as_int(axis, op, "axis")
+    if not -x.ndim <= axis < x.ndim:
+        raise bad(OutOfRangeError, f"axis {axis} is outside [{-x.ndim}, {x.ndim})", op,
+                  describe(x=x, axis=axis))  # fmt: skip
+    axis %= x.ndim
+    shape = x.type.shape
+    size = shape[axis]
+    if isinstance(size, Dim):
+        raise bad(ShapeError, f"axis {axis} is symbolic", op, describe(x=x))
+    wide = F.broadcast_to(
+        F.expand_dims(x, axis + 1), (*shape[: axis + 1], count, *shape[axis + 1 :])
+    )
+    return F.reshape(wide, (*shape[:axis], size * count, *shape[axis + 1 :]))
+
+
+def repeat_interleave(input: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
+    """Repeats every element along an axis, by one count or by one count per element.
+
+    Args:
+        input: Tensor of any shape.
+        repeats: An int, one int per element, or an integer tensor.
+        axis: The axis; ``None`` flattens the tensor first.
+
+    Returns:
+        Tensor that is longer along ``axis``.
+
+    Raises:
+        ArgumentError: if a count is negative or their number does not fit.
+
+    Example:
+        >>> ops.repeat_interleave(Tensor([1, 2]), (1, 3))
+    """
+    if axis is None:
+        input, axis = F.ravel(input), 0
+    got = describe(input=input, repeats=repeats, axis=axis)
+    if isinstance(repeats, Tensor):
+        if not -input.ndim <= axis < input.ndim:
+            raise bad(OutOfRangeError, f"axis {axis} does not exist", "repeat_interleave", got)
+        return _repeat_by(input, F.reshape(repeats, (-1,)), axis % input.ndim)
+    counts = int_tuple(repeats, "repeat_interleave", "repeats")
+    if not counts or any(c < 0 for c in counts):
+        raise bad(ArgumentError, "repeats must not be negative or empty", "repeat_interleave", got)
+    if len(counts) == 1:
+        return _repeat(input, counts[0], axis, "repeat_interleave")
+    if not -input.ndim <= axis < input.ndim or input.shape[axis] != len(counts):
+        raise bad(ArgumentError, "repeats needs one count per element of the axis",
+                  "repeat_interleave", got)  # fmt: skip
+    index = np.repeat(np.arange(len(counts)), counts)
+    return F.gather(input, Tensor(index), axis)
+
+
+def _infer_repeat_by(input: TensorType, repeats: TensorType, *, axis: int) -> TensorType:
+    rules.require_dtype(repeats, dtypes.INTEGERS, "repeats")
+    if repeats.shape not in ((1,), (input.shape[axis],)):
+        raise ShapeError(f"{repeats.shape[0]} counts do not fit axis {axis} of {input}")
+    return input.with_shape(
+        (*input.shape[:axis], Dim("repeated"), *input.shape[axis + 1 :])
+    )
+
+
+def _eager_repeat_by(x: np.ndarray, repeats: np.ndarray, *, axis: int) -> np.ndarray:
+    if np.any(repeats < 0):
+        raise OutOfRangeError("repeats must not be negative")
+    return np.repeat(x, repeats, axis)
+
+
+@primitive(
+    infer=_infer_repeat_by,
+    eager=_eager_repeat_by,
+    lower=Reason(DATA_DEPENDENT),
+    vjp=Reason("the number of repetitions is a value; repeat by a tuple of ints to differentiate"),
+    onnx=Reason(DATA_DEPENDENT),
+    samples=[
+        sample((3, 2), np.array([1, 0, 2]), axis=0),
+        sample((3, 2), np.array([2]), axis=1),
+        sample((3, 2), np.array([1, 2]), axis=0, raises=ShapeError),
+        sample((2,), np.array([1, -2]), axis=0, raises=OutOfRangeError),
+    ],
+)
+@named("repeat_interleave")
+def _repeat_by(input: Tensor, repeats: Tensor, axis: int) -> Tensor:
+    """Repeats every element along ``axis`` as often as a tensor says.
+
+    Args:
+        input: Tensor with at least one axis.
+        repeats: Integer tensor, one count or one per element.
+        axis: Non-negative axis.
+
+    Returns:
+        Tensor whose size along ``axis`` is the sum of the counts.
+    """
+    ...
+
+
+# ---- flip and roll ------------------------------------------------------------------------------
+
+
+def _infer_flip(input: TensorType, *, dims: tuple[int, ...]) -> TensorType:
+    for d in dims:
+        rules.normalize_axis(d, input.ndim)
+    if len(set(dims)) < len(dims):
+        raise ArgumentError(f"dims {list(dims)} names an axis twice")
+    return input
+
+
+def _lower_flip(R: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
+    def flip(a: Any) -> Any:
+        def element(*index: Any) -> Any:
+            return a(*[a.shape[i] - 1 - v if i in dims else v for i, v in enumerate(index)])
+
+        return R.te.compute(a.shape, element, name="flip")
+
+    return R.emit_te(flip, x) if dims and R.type(x).ndim else x
+
+
+def _onnx_flip(O: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
+    if not dims or not x.type.ndim:
+        return O.Identity(x)
+    count = len(dims)
+    before = np.full(count, np.iinfo(np.int64).min)
+    return O.Slice(x, np.full(count, -1), before, np.array(dims), np.full(count, -1))
+
+
+@primitive(
+    infer=_infer_flip,
+    eager=lambda x, *, dims: np.flip(x, dims if x.ndim else ()),
+    lower=_lower_flip,
+    vjp=lambda g, y, x, *, dims: (F.flip(g, dims),),
+    onnx=_onnx_flip,
+    samples=[
+        sample((3, 4), dims=(1,)),
+        sample((2, 1, 17), dims=(0, 2)),
+        sample((3,), dims=()),
+        sample((), dims=()),
+        sample((0, 2), dims=(0,), grad=False),
+        sample((5,), dims=(0,), dtype="int64"),
+        sample((3, 4), dims=(2,), raises=OutOfRangeError),
+        sample((3, 4), dims=(1, 1), raises=ArgumentError),
+    ],
+)
+@named("flip")
+def _flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Reverses the order of elements along axes.
+
+    Args:
+        input: Tensor of any shape.
+        dims: Non-negative axes.
+
+    Returns:
+        Tensor of ``input``'s shape.
+    """
+    ...
+
+
+def flip(input: Tensor, dims: Any) -> Tensor:
+    """Reverses the order of elements along axes.
+
+    Args:
+        input: Tensor of any shape.
+        dims: The axis or axes to reverse.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Raises:
+        OutOfRangeError: if an axis does not exist.
+
+    Example:
+        >>> ops.flip(Tensor([1, 2, 3]), (0,))
+    """
+    return _flip(input, wrap_axes(int_tuple(dims, "flip", "dims"), input.ndim))
+
+
+def reverse(x: Tensor, axis: Any) -> Tensor:
+    """Reverses the order of elements along axes; another name of :func:`flip`.
+
+    Args:
+        x: Tensor of any shape.
+        axis: The axis or axes to reverse.
+
+    Returns:
+        Tensor of ``x``'s shape.
+
+    Example:
+        >>> ops.reverse(Tensor([1, 2, 3]), (0,))
+    """
+    return flip(x, axis)
+
+
+def fliplr(input: Tensor) -> Tensor:
+    """Reverses the columns (axis 1).
+
+    Args:
+        input: Tensor with at least two axes.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.fliplr(Tensor([[1, 2], [3, 4]]))
+    """
+    return flip(input, (1,))
+
+
+def flipud(input: Tensor) -> Tensor:
+    """Reverses the rows (axis 0).
+
+    Args:
+        input: Tensor with at least one axis.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.flipud(Tensor([[1, 2], [3, 4]]))
+    """
+    return flip(input, (0,))
+
+
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """Rotates by 90 degrees, ``k`` times, from the first axis of ``dims`` towards the second.
+
+    Args:
+        input: Tensor with at least two axes.
+        k: Number of quarter turns; negative turns the other way.
+        dims: The two axes of the plane.
+
+    Returns:
+        The rotated tensor.
+
+    Raises:
+        ArgumentError: if ``dims`` are not two different axes.
+
+    Example:
+        >>> ops.rot90(Tensor([[1, 2], [3, 4]]), 1, (0, 1))
+    """
+    axes = wrap_axes(int_tuple(dims, "rot90", "dims"), input.ndim)
+    if len(axes) != 2 or axes[0] == axes[1] or not all(0 <= a < input.ndim for a in axes):
+        raise bad(ArgumentError, "dims must name two different axes of the input", "rot90",
+                  describe(input=input, k=k, dims=dims))  # fmt: skip
+    turns = as_int(k, "rot90", "k") % 4
+    if turns == 0:
+        return input
+    if turns == 2:
+        return _flip(input, axes)
+    if turns == 1:
+        return F.swapaxes(_flip(input, (axes[1],)), *axes)
+    return _flip(F.swapaxes(input, *axes), (axes[1],))
+
+
+def _infer_roll(
+    input: TensorType, *, shifts: tuple[int, ...], dims: tuple[int, ...]
+) -> TensorType:
+    if len(shifts) != len(dims):
+        raise ArgumentError(f"{len(shifts)} shifts do not fit {len(dims)} dims")
+    for d in dims:
+        if rules.normalize_axis(d, input.ndim) is None or input.ndim == 0:
+            raise OutOfRangeError("a 0-d tensor has no axis to roll along")
+    return input
+
+
+def _lower_roll(R: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    total = {d: sum(s for s, e in zip(shifts, dims) if e == d) for d in dims}
+
+    def source(i: Any, size: Any, shift: int) -> Any:
+        shift %= int(size)
+        return R.tir.Select(i < shift, i - shift + size, i - shift) if shift else i
+
+    def roll(a: Any) -> Any:
+        def element(*index: Any) -> Any:
+            moved = [
+                source(v, a.shape[i], total[i]) if i in total else v for i, v in enumerate(index)
+            ]
+            return a(*moved)
+
+        return R.te.compute(a.shape, element, name="roll")
+
+    return R.emit_te(roll, x) if dims else x
+
+
+def _onnx_roll(O: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    y = O.Identity(x)
+    for s, d in zip(shifts, dims):
+        size = x.type.shape[d]
+        index = (np.arange(size) - s) % max(size, 1)
+        y = O.Gather(y, index, axis=d)
+    return y
+
+
+@primitive(
+    infer=_infer_roll,
+    eager=lambda x, *, shifts, dims: np.roll(x, shifts, dims),
+    lower=_lower_roll,
+    vjp=lambda g, y, x, *, shifts, dims: (F.roll(g, tuple(-s for s in shifts), dims),),
+    onnx=_onnx_roll,
+    samples=[
+        sample((5,), shifts=(2,), dims=(0,)),
+        sample((3, 4), shifts=(-1, 9), dims=(0, 1)),
+        sample((3, 4), shifts=(1, 1), dims=(1, 1)),
+        sample((1, 17), shifts=(3,), dims=(0,)),
+        sample((0, 2), shifts=(1,), dims=(1,), grad=False),
+        sample((3,), shifts=(), dims=(), dtype="int32"),
+        sample((3,), shifts=(1,), dims=(1,), raises=OutOfRangeError),
+        sample((3,), shifts=(1, 2), dims=(0,), raises=ArgumentError),
+    ],
+)
+@named("roll")
+def _roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
+    """Shifts elements along axes; what leaves at the end comes back at the start.
+
+    Args:
+        input: Tensor with at least one axis.
+        shifts: One shift per axis of ``dims``.
+        dims: Non-negative axes.
+
+    Returns:
+        Tensor of ``input``'s shape.
+    """
+    ...
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    r"""Shifts elements cyclically: :math:`out_i = input_{(i - shift) \bmod d}`.
+
+    Args:
+        input: Tensor of any shape.
+        shifts: The shift, or one per axis of ``dims``.
+        dims: The axis or axes; ``None`` shifts the flattened tensor.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Raises:
+        ArgumentError: if the numbers of shifts and axes differ.
+        OutOfRangeError: if an axis does not exist.
+
+    Example:
+        >>> ops.roll(Tensor([1, 2, 3]), 1, 0)
+    """
+    offsets = int_tuple(shifts, "roll", "shifts")
+    if dims is None:
+        flat = _roll(F.ravel(input), (sum(offsets),), (0,))
+        return F.reshape(flat, input.type.shape)
+    axes = wrap_axes(int_tuple(dims, "roll", "dims"), input.ndim)
+    if len(offsets) == 1 and len(axes) > 1:
+        offsets = offsets * len(axes)
+    return _roll(input, offsets, axes)
