@@ -62,6 +62,8 @@ def test_imports_go_one_way(path: Path) -> None:
         if parts[0] != "tvmgraph" or len(parts) < 2 or parts[1] == room:
             continue
         other = parts[1]
+        if other not in LEVELS and LEVELS[room] == max(LEVELS.values()):
+            continue  # the top room uses the package as its users do
         allowed = LEVELS.get(other, 99) < LEVELS[room] or (lazy and (room, other) in LAZY)
         assert allowed, f"{path}: {room} (level {LEVELS[room]}) imports {other}"
 
