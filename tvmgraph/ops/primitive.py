@@ -254,7 +254,8 @@ def build_class(row: Iterable[str], module: str, scope: dict[str, Any]) -> type[
     _define(f"def __init__({init_text}): ...", space)
     parameters = list(inspect.signature(space["__init__"]).parameters.values())[1:]
     kinds = {p.name: _kind_of(p) for p in parameters}
-    space |= {"_configure": functools.partial(_configure, name, kinds)}
+    optional = frozenset(p.name for p in parameters if p.default is None)
+    space |= {"_configure": functools.partial(_configure, name, kinds, optional)}
     loads = "".join(f"    {p} = self.{p}\n" for p in kinds if re.search(rf"\b{p}\b", expression))
     _define(
         f"def __init__({init_text}):\n"
@@ -277,10 +278,14 @@ def _define(source: str, space: dict[str, Any]) -> None:
     exec(compile(source, __file__, "exec"), space)
 
 
-def _configure(name: str, kinds: dict[str, Any], self: Primitive, values: dict[str, Any]) -> None:
+def _configure(
+    name: str, kinds: dict[str, Any], optional: frozenset[str], self: Primitive,
+    values: dict[str, Any],
+) -> None:  # fmt: skip
     Primitive.__init__(self, name)
     for key, value in values.items():
-        value = _checked(name, key, kinds[key], value)
+        if value is not None or key not in optional:
+            value = _checked(name, key, kinds[key], value)
         self.attrs[key] = value
         setattr(self, key, value)
 
