@@ -87,11 +87,12 @@ def check(
     *specs: Spec,
     tolerance: float = 1e-5,
     level: int = 2,
+    target: str = "host",
     inputs: Sequence[np.ndarray] | None = None,
 ) -> None:
     """Compares the compiled function with a NumPy function evaluated in float64."""
     inputs = arrays(*specs) if inputs is None else inputs
-    outputs = call(compile_module(module(build, *specs), level), inputs)
+    outputs = call(compile_module(module(build, *specs), level, target=target), inputs)
     wide = [x.astype("float64") if "float" in str(x.dtype) else x for x in inputs]
     expected = reference(*wide)
     expected = list(expected) if isinstance(expected, (tuple, list)) else [expected]

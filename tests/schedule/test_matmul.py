@@ -46,6 +46,7 @@ def test_any_size_and_operand_order(m, k, n, left_t, right_t, bias):
         (257, 300, 24, False),  # one panel: rows divided
         (33, 301, 49, True),
         (1, 784, 512, True),  # dot products
+        (30, 401, 37, True),
         (4, 785, 515, True),
         (1, 300, 1000, False),  # in place
         (6, 300, 1003, False),
@@ -69,6 +70,17 @@ def test_narrow_operands_with_wide_sums(dtype, out):
         ((33, 70), dtype),
         ((70, 41), dtype),
         tolerance=1e-6,
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_products_are_summed_in_float32(dtype):
+    check(
+        lambda _, x, w: op.matmul(x, w),
+        np.matmul,
+        ((30, 4000), dtype),
+        ((4000, 20), dtype),
+        tolerance=1e-3 if dtype == "float16" else 1e-2,
     )
 
 

@@ -17,7 +17,14 @@ from tvmgraph.schedule.inline import has_identity_store
 from tvmgraph.schedule.program import Axis, Program, Stage, loads_of, product, substitute
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var, dtype_of
 
-_DTYPES = ("float32", "float64", "int32")
+#: Types of products, and the types that their sums are accumulated in.
+_SUM_TYPES = {
+    "float32": "float32",
+    "float64": "float64",
+    "int32": "int32",
+    "float16": "float32",
+    "bfloat16": "float32",
+}
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,7 @@ def match_contraction(program: Program) -> Contraction | None:
     factors = _factors(anchor)
     position = program.stages.index(anchor)
     after = program.stages[position + 1 :]
-    if factors is None or len(after) > 1 or str(anchor.buffer.dtype) not in _DTYPES:
+    if factors is None or len(after) > 1:
         return None
     epilogue = _epilogue(program, anchor, after[0] if after else None)
     return None if epilogue is None else _classify(anchor, factors, epilogue, program, position)
@@ -104,13 +111,13 @@ def _factors(anchor: Stage) -> tuple[Expr, Expr] | None:
     """a and b of ``acc + a * b``, each cast to the accumulator's type."""
     value = anchor.value
     is_zero = anchor.inits is not None and float(getattr(anchor.inits[0], "value", 1)) == 0
-    if not isinstance(value, tirx.Add) or not is_zero:
+    dtype = _sum_type(anchor)
+    if not isinstance(value, tirx.Add) or not is_zero or dtype is None:
         return None
     own: Expr = value.a
     term: Expr = value.b
     if not (isinstance(own, Load) and own.source.same_as(anchor.buffer)):
         return None
-    dtype = str(anchor.buffer.dtype)
     if isinstance(term, tirx.Cast) and isinstance(term.value, tirx.Mul):
         term = term.value
     if not isinstance(term, tirx.Mul):
@@ -119,6 +126,10 @@ def _factors(anchor: Stage) -> tuple[Expr, Expr] | None:
         factor if dtype_of(factor) == dtype else tirx.Cast(dtype, factor)
         for factor in (term.a, term.b)
     )
+
+
+def _sum_type(anchor: Stage) -> str | None:
+    return _SUM_TYPES.get(str(anchor.buffer.dtype))
 
 
 def _epilogue(program: Program, anchor: Stage, after: Stage | None) -> Stage | None:
@@ -187,7 +198,7 @@ def _classify(
         rows=rows,
         columns=columns,
         reduce=anchor.reduce,
-        dtype=str(anchor.buffer.dtype),
+        dtype=_sum_type(anchor) or "",
         sums=anchor.buffer,
         epilogue=epilogue,
         before=program.stages[:position],

@@ -60,6 +60,8 @@ def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
     if _is_empty(parsed):
         return func
     program = inline(parsed)
+    if not all(has_identity_store(stage) for stage in program.stages if stage.is_reduction):
+        return schedule_fallback(func, model)
     write = emit_contraction if level >= 2 and _is_product(program) else emit_program
     kernel = emit.kernel(func, lambda: write(program, model))
     return kernel.with_attr(SCHEDULED, True)
@@ -129,8 +131,7 @@ def _emit_stage(stage: Stage, model: CpuModel) -> None:
         emit_injective(stage, model)
         return
     plan = plan_rows([stage])
-    if plan is None:
-        raise NotImplementedError(f"{stage.name} scatters its result")
+    assert plan is not None  # a reduction alone always has rows
     if not (wants_split(plan, model) and emit_split(plan, model)):
         emit_rows(plan, model, lambda _: True)
 

@@ -1,12 +1,13 @@
-"""Matrix products of few rows with a transposed operand, such as a dense layer at batch size 1.
+"""Matrix products of few rows with a transposed operand, such as a dense layer at a small batch.
 
-Every weight is used once per row, so packing would double the memory traffic. Instead a block of
-columns keeps one vector of partial sums per (row, column) and runs along the depth, where both
-operands are contiguous: as many independent streams as there are columns in the block.
+Packing the weights would cost more than the product. Instead a tile of rows and columns keeps one
+vector of partial sums per (row, column) and runs along the depth, where both operands are
+contiguous. The vectors of a tile are summed together at the end, by a tree of shuffles.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tvmgraph.schedule import emit
@@ -14,38 +15,44 @@ from tvmgraph.schedule.columns import Columns
 from tvmgraph.schedule.contraction import Contraction, Operand
 from tvmgraph.schedule.epilogue import Epilogue
 from tvmgraph.schedule.gemm_plan import MIN_PARALLEL_FLOPS, GemmShape
+from tvmgraph.schedule.microkernel import sum_each
 from tvmgraph.schedule.point import Bound, bind_group, vectors
 from tvmgraph.schedule.program import substitute
-from tvmgraph.schedule.reducer import horizontal
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
-#: Columns of a block: streams that run at once.
+#: Most columns of a tile: streams that run at once.
 _MAX_COLUMNS = 8
-#: Partial-sum vectors of a block that fit the registers beside the operands.
-_MAX_SUMS = 16
+_MAX_ROWS = 4
 
 
 def emit_dot_products(
     contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
 ) -> None:
     """Writes the kernel."""
-    block = max(1, min(_MAX_COLUMNS, _MAX_SUMS // shape.rows, shape.columns))
-    while block > 1 and block & (block - 1):
-        block -= 1
-    kernel = _Dot(contraction, columns, shape, model.lanes_of(shape.itemsize))
-    full, rest = divmod(shape.columns, block)
+    lanes = model.lanes_of(shape.itemsize)
+    sums = max(4, min(16, model.registers // 2))
+    height = min(_MAX_ROWS, shape.rows)
+    width = max(1, min(_MAX_COLUMNS, sums // height, shape.columns))
+    kernel = _Dot(contraction, columns, shape, lanes, height)
     axes = (*contraction.batch, *columns.outer)
     extents = [axis.extent for axis in axes]
+    blocks, rest = divmod(shape.columns, width)
+    total = blocks + bool(rest)
     parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
-    with emit.parallel(shape.outer * full, parallel) as item:
-        *outer, position = emit.unfuse(item, [*extents, full])
+    with emit.parallel(shape.outer * total, parallel) as item:
+        *outer, block = emit.unfuse(item, [*extents, total])
         bound = {axis.var: value for axis, value in zip(axes, outer)}
-        kernel.block(bound, position * block, block)
-    if rest:
-        with emit.serial(shape.outer) as item:
-            bound = {axis.var: value for axis, value in zip(axes, emit.unfuse(item, extents))}
-            kernel.block(bound, emit.i64(full * block), rest)
+
+        def body(count: int) -> None:
+            kernel.columns_block(bound, block * width, count)
+
+        if not rest:
+            body(width)
+        elif not blocks:
+            body(rest)
+        else:
+            emit.when(block < blocks, lambda: body(width), lambda: body(rest))
 
 
 @dataclass(frozen=True)
@@ -54,31 +61,36 @@ class _Dot:
     columns: Columns
     shape: GemmShape
     lanes: int
+    height: int
 
-    def block(self, outer: Bound, first: Expr, count: int) -> None:
-        """All rows times ``count`` columns."""
-        rows, lanes, dtype = self.shape.rows, self.lanes, self.contraction.dtype
-        sums = [[emit.stack(lanes, dtype) for _ in range(count)] for _ in range(rows)]
-        for buffer in (buffer for line in sums for buffer in line):
+    def columns_block(self, outer: Bound, first: Expr, count: int) -> None:
+        """All rows times ``count`` columns, tile after tile."""
+        full, rest = divmod(self.shape.rows, self.height)
+        if full > 1:
+            with emit.serial(full) as block:
+                self._tile(outer, block * self.height, self.height, first, count)
+        elif full:
+            self._tile(outer, emit.i64(0), self.height, first, count)
+        if rest:
+            self._tile(outer, emit.i64(full * self.height), rest, first, count)
+
+    def _tile(self, outer: Bound, row: Expr, rows: int, column: Expr, columns: int) -> None:
+        lanes, dtype = self.lanes, self.contraction.dtype
+        sums = [emit.stack(lanes, dtype) for _ in range(rows * columns)]
+        for buffer in sums:
             emit.store(buffer, emit.broadcast(emit.zero(dtype), lanes), [emit.ramp(0, lanes)])
 
         def step(k: Expr, width: int, _part: int) -> None:
-            for row in range(rows):
-                for column in range(count):
-                    self._accumulate(
-                        sums[row][column], outer, emit.i64(row), first + column, k, width
-                    )
+            for position, buffer in enumerate(sums):
+                r, c = divmod(position, columns)
+                self._accumulate(buffer, outer, row + r, column + c, k, width)
 
         vectors(emit.i64(0), self.shape.depth, lanes, step)
-        totals = emit.stack(rows * count, dtype)
-        for row in range(rows):
-            for column in range(count):
-                total = horizontal(_add, sums[row][column], lanes, lanes, dtype)
-                emit.store(totals, total, [row * count + column])
+        totals = sum_each(sums, lanes, dtype)
         epilogue = Epilogue(self.contraction, self.columns.inner)
-        with emit.serial(rows) as row:
-            bound = outer | bind_group(self.contraction.rows, row)
-            epilogue.vector(bound, first, count, lambda lane: totals[row * count + lane])
+        with emit.serial(rows) as r:
+            bound = outer | bind_group(self.contraction.rows, row + r)
+            epilogue.vector(bound, column, columns, _element_of(totals, r * columns))
 
     def _accumulate(
         self, total: Buffer, outer: Bound, row: Expr, column: Expr, k: Expr, width: int
@@ -95,5 +107,5 @@ class _Dot:
         return substitute(operand.expr, bound)
 
 
-def _add(left: Expr, right: Expr) -> Expr:
-    return left + right
+def _element_of(totals: Buffer, base: Expr) -> Callable[[Expr], Expr]:
+    return lambda lane: totals[base + lane]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import tvm_ffi
-from tvm import ir
+from tvm import ir, tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.contraction import Contraction
@@ -122,16 +122,21 @@ class Epilogue:
 
     def vector(self, bound: Bound, column: Expr, lanes: int, value: Callable[[Expr], Expr]) -> None:
         """Stores ``lanes`` neighbouring columns; ``value`` gives the sum in a lane."""
-        stage = self.contraction.epilogue
+        stage, sums = self.contraction.epilogue, self.contraction.sums
         point = Point(stage, lanes)
         with emit.lanes_loop(lanes) as lane:
 
             def visit(load: Load) -> Expr:
-                return value(lane) if load.source.same_as(self.contraction.sums) else load
+                return self._sum(value(lane)) if load.source.same_as(sums) else load
 
             here = bound | bind_group(self.columns, column + lane)
             stored = point.values(here, lane, lambda expr: map_loads(expr, visit))[0]
             emit.store(stage.buffer, stored, point.indices(here))
+
+    def _sum(self, value: Expr) -> Expr:
+        """A sum in the type that the epilogue expects."""
+        dtype = str(self.contraction.sums.dtype)
+        return value if dtype == self.contraction.dtype else tirx.Cast(dtype, value)
 
     def _is_small(self) -> bool:
         nodes = 0

@@ -39,7 +39,7 @@ def emit_gemm(contraction: Contraction, model: CpuModel) -> None:
     columns = split_columns(contraction)
     shape = gemm_shape(contraction, columns)
     strides = contraction.strides(contraction.right)
-    if wants_dot_products(shape) and is_transposed(contraction, columns):
+    if wants_dot_products(shape, model) and is_transposed(contraction, columns):
         emit_dot_products(contraction, columns, shape, model)
         return
     direct = contraction.right.is_plain and strides is not None and _runs_on(columns.inner, strides)

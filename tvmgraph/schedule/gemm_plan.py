@@ -15,8 +15,9 @@ _FMA_LATENCY = 4
 _STEP_OVERHEAD = 0.3
 #: Multiply-adds written out per iteration of the k loop; more only costs compile time.
 _MAX_STEP_FMAS = 24
-#: Rows up to which transposed weights are used in place, by dot products.
-_MAX_DOT_ROWS = 4
+#: Rows up to which transposed weights are used in place, by dot products: always, and where the
+#: depth is long enough to pay for summing the lanes at the end.
+_MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _DOT_DEPTH = 4, 64, 256
 #: Idle share of the workers that makes a second parallel region worth while.
 MAX_IMBALANCE = 0.15
 
@@ -111,9 +112,11 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
     )
 
 
-def wants_dot_products(shape: GemmShape) -> bool:
+def wants_dot_products(shape: GemmShape, model: CpuModel) -> bool:
     """Whether there are so few rows that packing a transposed operand costs more than using it."""
-    return shape.rows <= _MAX_DOT_ROWS
+    deep = shape.depth >= _DOT_DEPTH and shape.rows <= _MAX_DEEP_DOT_ROWS
+    deep = deep and shape.rows * shape.depth * shape.itemsize <= model.l2_bytes // 2
+    return shape.rows <= _MAX_DOT_ROWS or deep
 
 
 def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, int]:

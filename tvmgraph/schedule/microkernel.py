@@ -96,3 +96,50 @@ def transpose(square: Buffer, lanes: int, dtype: str) -> Buffer:
                 emit.store(shuffled, emit.shuffle(pair, order), [at])
         square = shuffled
     return square
+
+
+def sum_each(sums: Sequence[Buffer], lanes: int, dtype: str) -> Buffer:
+    """Sums the lanes of each of several vectors, all at once.
+
+    Two vectors are halved and joined to one per addition, so that n vectors take about n additions
+    instead of n log2(lanes).
+
+    Args:
+        sums: Up to ``lanes`` vectors are handled at a time.
+        lanes: Their length, a power of two.
+        dtype: Their type.
+
+    Returns:
+        A buffer that starts with the sums, in order.
+    """
+    results = emit.stack(-(-len(sums) // lanes) * lanes, dtype)
+    for start in range(0, len(sums), lanes):
+        parts = [buffer[emit.ramp(0, lanes)] for buffer in sums[start : start + lanes]]
+        missing = (1 << (len(parts) - 1).bit_length()) - len(parts)
+        parts += [parts[-1]] * missing
+        count, width, length = len(parts), lanes, lanes
+        held = 1  # vectors whose partial sums share one vector, in stretches of ``width`` lanes
+        while width > 1:
+            joined = len(parts) > 1
+            step = 2 if joined else 1
+            length = lanes if joined else held * width // 2
+            parts = [
+                _fold(parts[at : at + step], held, width, length, dtype)
+                for at in range(0, len(parts), step)
+            ]
+            held, width = held * step, width // 2
+        emit.store(results, parts[0], [emit.ramp(start, count)])
+    return results
+
+
+def _fold(pair: Sequence[Expr], held: int, width: int, length: int, dtype: str) -> Expr:
+    """Adds the upper to the lower half of every stretch of ``width`` lanes and packs the sums."""
+    half, size = width // 2, held * width
+    stretches = [v * size + s * width for v in range(len(pair)) for s in range(held)]
+    halves = [
+        emit.shuffle(pair, [base + offset + i for base in stretches for i in range(half)])
+        for offset in (0, half)
+    ]
+    folded = emit.stack(length, dtype)
+    emit.store(folded, halves[0] + halves[1], [emit.ramp(0, length)])
+    return folded[emit.ramp(0, length)]

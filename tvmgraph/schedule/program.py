@@ -169,7 +169,19 @@ def parse(func: Func) -> Program | None:
         if stage is None:
             return None
         stages.append(stage)
-    return Program(func, tuple(stages)) if stages else None
+    return Program(func, tuple(stages)) if stages and _assigns_once(stages) else None
+
+
+def _assigns_once(stages: Sequence[Stage]) -> bool:
+    """Whether every buffer is written by one stage, which reads nothing it overwrites."""
+    written: list[Buffer] = []
+    for stage in stages:
+        if not stage.is_reduction and any(stage.reads(buffer) for buffer in stage.buffers):
+            return False
+        if any(buffer.same_as(other) for buffer in stage.buffers for other in written):
+            return False
+        written += stage.buffers
+    return True
 
 
 def _statements(body: tirx.Stmt) -> Sequence[tirx.Stmt]:
