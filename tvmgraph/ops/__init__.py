@@ -22,6 +22,7 @@ from tvmgraph.ops.indexing_elements import *  # noqa: F403
 from tvmgraph.ops.indexing_gather import *  # noqa: F403
 from tvmgraph.ops.indexing_getitem import *  # noqa: F403
 from tvmgraph.ops.indexing_select import *  # noqa: F403
+from tvmgraph.ops.indexing_slices import *  # noqa: F403
 from tvmgraph.ops.linalg import *  # noqa: F403
 from tvmgraph.ops.linalg_decompose import *  # noqa: F403
 from tvmgraph.ops.linalg_products import *  # noqa: F403
@@ -40,6 +41,7 @@ from tvmgraph.ops.random_dropout import *  # noqa: F403
 from tvmgraph.ops.random_sampling import *  # noqa: F403
 from tvmgraph.ops.reduction import *  # noqa: F403
 from tvmgraph.ops.reduction_basic import *  # noqa: F403
+from tvmgraph.ops.reduction_norms import *  # noqa: F403
 from tvmgraph.ops.reduction_scan import *  # noqa: F403
 from tvmgraph.ops.reduction_statistics import *  # noqa: F403
 from tvmgraph.ops.shape import *  # noqa: F403
@@ -53,3 +55,4 @@ from tvmgraph.ops.shape_repeat import *  # noqa: F403
 from tvmgraph.ops.shape_split import *  # noqa: F403
 from tvmgraph.ops.shape_triangle import *  # noqa: F403
 from tvmgraph.ops.sort import *  # noqa: F403
+from tvmgraph.ops.sort_unique import *  # noqa: F403
