@@ -32,6 +32,7 @@ from tvmgraph.ops.math_power import *  # noqa: F403
 from tvmgraph.ops.math_special import *  # noqa: F403
 from tvmgraph.ops.math_trigonometric import *  # noqa: F403
 from tvmgraph.ops.normalization import *  # noqa: F403
+from tvmgraph.ops.normalization_functional import *  # noqa: F403
 from tvmgraph.ops.pooling import *  # noqa: F403
 from tvmgraph.ops.pooling_average import *  # noqa: F403
 from tvmgraph.ops.pooling_functional import *  # noqa: F403
