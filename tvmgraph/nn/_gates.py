@@ -30,7 +30,7 @@ def lstm_step(x: Tensor, h: Tensor, state: State) -> State:
 
 
 def gru_step(x: Tensor, h: Tensor, state: State) -> State:
-    r""":math:`n = \tanh(x_n + r h_n),\; h' = (1 - z) n + z h` with the gates in the order r, z, n."""
+    r""":math:`n = \tanh(x_n + r h_n),\; h' = (1 - z) n + z h`; the gates are r, z, n in order."""
     size = state[0].shape[-1]
     x_r, x_z, x_n = F.split(x, size, axis=-1)
     h_r, h_z, h_n = F.split(h, size, axis=-1)

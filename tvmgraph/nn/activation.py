@@ -438,8 +438,18 @@ def get_activation(name: str | None, prim_name: str | None = None) -> Cell | Non
 
 
 __all__ = [
-    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LRN",
-    "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SeLU",
-    "SiLU", "Sigmoid", "SoftShrink", "Softmax", "Softmax2d", "Softmin", "Softsign", "Tanh",
-    "Tanhshrink", "Threshold", "get_activation",
+    "CELU",
+    "ELU",
+    "LRN",
+    "HShrink",
+    "Hardtanh",
+    "LeakyReLU",
+    "PReLU",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "SeLU",
+    "SoftShrink",
+    "Threshold",
+    "get_activation",
 ]  # fmt: skip

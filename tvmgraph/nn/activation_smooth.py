@@ -351,6 +351,20 @@ class GLU(Cell):
 
 
 __all__ = [
-    "FastGelu", "GELU", "GLU", "HSigmoid", "HSwish", "LogSigmoid", "LogSoftmax", "Mish", "SiLU",
-    "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softsign", "Tanh", "Tanhshrink",
+    "GELU",
+    "GLU",
+    "FastGelu",
+    "HSigmoid",
+    "HSwish",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Mish",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softmax2d",
+    "Softmin",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
 ]  # fmt: skip

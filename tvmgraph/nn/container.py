@@ -220,7 +220,8 @@ class CellDict(Cell):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(kwargs.get("auto_prefix", True))
         if len(args) > 1:
-            reject(ArgumentError, "CellDict", f"one dictionary is needed, not {len(args)} arguments")
+            reject(ArgumentError, "CellDict",
+                   f"one dictionary is needed, not {len(args)} arguments")  # fmt: skip
         if args:
             self.update(args[0])
 
