@@ -16,8 +16,9 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import primitive, sample
+from tvmgraph.core.op import Reason, primitive, sample
 from tvmgraph.errors import DTypeError
+from tvmgraph.ops._numpy_math import NumpyMath
 from tvmgraph.ops._shared import extreme_values, unary_samples
 
 Formula = Callable[..., Any]
@@ -32,7 +33,7 @@ _TIR_NAMES = {
 }  # fmt: skip
 #: Functions that TIR lacks or computes by a cancelling formula: the C and CUDA library's are used.
 _LIBRARY = {
-    "expm1": "expm1", "fmod": "fmod", "arctanh": "atanh", "arcsinh": "asinh", "arccosh": "acosh",
+    "erfc": "erfc", "fmod": "fmod", "arctanh": "atanh", "arcsinh": "asinh", "arccosh": "acosh",
 }  # fmt: skip
 
 
@@ -55,9 +56,21 @@ class TirMath:
         a, b = (self.const(v) if isinstance(v, (int, float)) else v for v in (a, b))
         return self.tir.Select(condition, a, b)
 
+    def let(self, value: Any, body: Callable[[Any], Any]) -> Any:
+        """Computes ``body(value)`` with the value bound once, however often it is used."""
+        var = self.tir.Var("t", value.ty)
+        return self.tir.Let(var, value, body(var))
+
     def tanh(self, x: Any) -> Any:
         """tanh; TVM's float64 formula cancels near zero, its float32 form is replaced later."""
         return self.library("tanh", x) if self.dtype == "float64" else self.tir.tanh(x)
+
+    def expm1(self, x: Any) -> Any:
+        """exp(x) - 1 without cancellation: 2t / (1 - t) with t = tanh(x / 2) for small x."""
+        if self.dtype == "float64":
+            return self.library("expm1", x)
+        t = self.tanh(self.where(x < 1, x, 0) * 0.5)
+        return self.where(x < 1, 2 * t / (1 - t), self.exp(x) - 1)
 
     def library(self, name: str, *xs: Any) -> Any:
         """Calls a function of the C (or CUDA) mathematics library."""
@@ -99,7 +112,7 @@ def pointwise(
             m = TirMath(R.tir, dtype)
 
             def element(*index: Any) -> Any:
-                loads = [_load(R.tir, t, index, wide) for t in tensors]
+                loads = [_load(R.tir, t, index, shape, wide) for t in tensors]
                 return _store(R.tir, formula(m, *loads, **attrs), result)
 
             return R.te.compute(shape, element, name=name)
@@ -123,9 +136,13 @@ def _broadcast_shape(tensors: Sequence[Any]) -> list[Any]:
     return shape
 
 
-def _load(tir: Any, t: Any, index: Sequence[Any], wide: str | None) -> Any:
-    own = index[len(index) - len(t.shape) :]
-    x = t(*[0 if _is_one(d) else i for d, i in zip(t.shape, own)])
+def _load(
+    tir: Any, t: Any, index: Sequence[Any], shape: Sequence[Any], wide: str | None
+) -> Any:
+    lead = len(index) - len(t.shape)
+    own = zip(t.shape, index[lead:], shape[lead:])
+    # where nothing is broadcast the index stays, so that TVM sees an elementwise access
+    x = t(*[0 if _is_one(d) and not _is_one(full) else i for d, i, full in own])
     dtype = wide or compute_dtype(str(t.dtype))
     return x if dtype == str(t.dtype) else tir.Cast(dtype, x)
 
@@ -149,7 +166,8 @@ def numpy_formula(formula: Formula, wide: Any = None) -> Callable[..., Any]:
     def eager(*xs: np.ndarray, **attrs: Any) -> np.ndarray:
         dtype = xs[0].dtype
         inner = wide or (np.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype)
-        result = formula(np, *[x.astype(inner, copy=False) for x in xs], **attrs)
+        m = NumpyMath(np.dtype(inner).name)
+        result = formula(m, *[x.astype(inner, copy=False) for x in xs], **attrs)
         return np.asarray(result, dtype)
 
     return eager
@@ -189,6 +207,23 @@ def onnx_wide(op_type: str, *integers: dtypes.DType, out: bool = False) -> Calla
     return onnx
 
 
+def onnx_float32(column: Any) -> Callable[..., Any]:
+    """Gives an ``onnx`` column bfloat16 as float32: most of ONNX's functions do not know it."""
+
+    def onnx(O: Any, *xs: Any, **attrs: Any) -> Any:
+        low = xs[0].type.dtype is dtypes.bfloat16
+        if low:
+            number = O.dtype(dtypes.float32)
+            types = [x.type.with_dtype(dtypes.float32) for x in xs]
+            xs = tuple(O.Cast(x, to=number) for x in xs)
+            for x, t in zip(xs, types):
+                x.type = t
+        y = O.add(column, xs, 1, attrs) if isinstance(column, str) else column(O, *xs, **attrs)
+        return O.Cast(y, to=O.dtype(dtypes.bfloat16)) if low else y
+
+    return onnx
+
+
 def float_samples(
     low: float = -2.0, high: float = 2.0, extremes: bool = True, **kwargs: Any
 ) -> list[Any]:
@@ -224,18 +259,45 @@ def unary(
     allowed: Any = dtypes.FLOATS,
     promote: str | None = "float",
     out: Any = None,
+    name: str | None = None,
 ) -> Any:
-    """Adds a row of one tensor and no attribute; integers are computed in float32 by default."""
-    return primitive(
-        infer=rules.elementwise(allowed, out),
-        eager=eager,
-        lower=widened(lower) if isinstance(lower, str) else lower,
-        vjp=vjp,
-        onnx=onnx,
-        promote=promote,
-        samples=float_samples() if samples is None else samples,
-    )
+    """Adds a row of one tensor; integers are computed in float32 by default.
 
+    Args:
+        eager: The NumPy function.
+        lower: A relax operator that is given half precision as float32, or a ``lower`` column.
+        vjp: The ``vjp`` column.
+        onnx: The ``onnx`` column.
+        samples: Samples; by default :func:`float_samples`.
+        allowed: Accepted dtypes after promotion.
+        promote: Promotion policy.
+        out: dtype of the result, by default the input's.
+        name: Name of the row where it is not that of the decorated function.
+    """
+
+    def add_row(function: Callable[..., Any]) -> Any:
+        function.__name__ = name or function.__name__
+        return primitive(
+            infer=rules.elementwise(allowed, out),
+            eager=eager,
+            lower=widened(lower) if isinstance(lower, str) else lower,
+            vjp=vjp,
+            onnx=onnx if promote != "float" or isinstance(onnx, Reason) else onnx_float32(onnx),
+            promote=promote,
+            samples=float_samples() if samples is None else samples,
+        )(function)
+
+    return add_row
+
+
+def formula_row(
+    name: str, formula: Formula, vjp: Any, onnx: Any, *, samples: Sequence[Any] | None = None,
+    wide: str | None = None, **options: Any,
+) -> Any:
+    """Adds a row of one tensor whose eager and compiled columns are one formula."""
+    eager = numpy_formula(formula, wide and np.dtype(wide))
+    lower = pointwise(name, formula, wide=wide)
+    return unary(eager, lower, vjp, onnx, samples=samples, name=name, **options)  
 
 def bad_dtype(dtype: str = "bool") -> list[Any]:
     """The sample of a dtype that a row must refuse."""
