@@ -21,10 +21,14 @@ from tvmgraph.ops.indexing_advanced import *  # noqa: F403
 from tvmgraph.ops.indexing_elements import *  # noqa: F403
 from tvmgraph.ops.indexing_gather import *  # noqa: F403
 from tvmgraph.ops.indexing_getitem import *  # noqa: F403
+from tvmgraph.ops.indexing_scatter import *  # noqa: F403
+from tvmgraph.ops.indexing_segments import *  # noqa: F403
 from tvmgraph.ops.indexing_select import *  # noqa: F403
 from tvmgraph.ops.indexing_slices import *  # noqa: F403
 from tvmgraph.ops.linalg import *  # noqa: F403
 from tvmgraph.ops.linalg_decompose import *  # noqa: F403
+from tvmgraph.ops.linalg_einsum import *  # noqa: F403
+from tvmgraph.ops.linalg_matrices import *  # noqa: F403
 from tvmgraph.ops.linalg_products import *  # noqa: F403
 from tvmgraph.ops.loss import *  # noqa: F403
 from tvmgraph.ops.math import *  # noqa: F403
@@ -42,6 +46,7 @@ from tvmgraph.ops.random_dropout import *  # noqa: F403
 from tvmgraph.ops.random_sampling import *  # noqa: F403
 from tvmgraph.ops.reduction import *  # noqa: F403
 from tvmgraph.ops.reduction_basic import *  # noqa: F403
+from tvmgraph.ops.reduction_histogram import *  # noqa: F403
 from tvmgraph.ops.reduction_norms import *  # noqa: F403
 from tvmgraph.ops.reduction_scan import *  # noqa: F403
 from tvmgraph.ops.reduction_statistics import *  # noqa: F403

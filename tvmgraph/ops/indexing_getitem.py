@@ -60,6 +60,10 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     try:
         if index.__class__ is slice and shape:
             return basic_index(x, (_range_entry(index, shape[0]),))
+        if index.__class__ is tuple:
+            plain = _plain_index(shape, index)
+            if plain is not None:
+                return basic_index(x, plain)
         basic, advanced = _Parser(x.type.shape, index).split()
         y = x if _is_trivial(basic) else basic_index(x, tuple(basic))
         if not advanced:
@@ -68,6 +72,32 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         return index_get(y, *indices, axes=axes)
     except TvmgraphError as e:
         raise e.locate("ops.getitem", _got(x, index), user_source()) from None
+
+
+_PLAIN: dict[Any, tuple[Any, ...]] = {}
+_PLAIN_LIMIT = 4096
+
+
+def _plain_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Returns the basic index of a tuple of ints, slices, ``None`` and ``Ellipsis``, remembered."""
+    key: list[Any] = [shape]
+    for e in index:
+        if e.__class__ is slice:
+            key.append((e.start, e.stop, e.step))
+        elif e.__class__ is int or e is None or e is Ellipsis:
+            key.append(e)
+        else:
+            return None
+    try:
+        found = _PLAIN.get(tuple(key))
+    except TypeError:  # a slice bound is a tensor
+        return None
+    if found is None:
+        found = tuple(_Parser(shape, index).split()[0])
+        if len(_PLAIN) >= _PLAIN_LIMIT:
+            _PLAIN.clear()
+        _PLAIN[tuple(key)] = found
+    return found
 
 
 def setitem(x: Tensor, index: Any, value: Any) -> Tensor:
@@ -91,19 +121,26 @@ def setitem(x: Tensor, index: Any, value: Any) -> Tensor:
     Example:
         >>> ops.setitem(Tensor([[1, 2], [3, 4]]), (slice(None), -1), 0)
     """
+    return put_at("setitem", x, index, value, "set")
+
+
+def put_at(name: str, x: Tensor, index: Any, value: Any, mode: str) -> Tensor:
+    """Sets, or with the mode ``"add"`` adds to, what an index addresses, for the function ``name``."""
     try:
         new = _as_value(value, x.type.dtype)
         basic, advanced = _Parser(x.type.shape, index, new.ndim == 0).split()
         if not advanced:
             region = selected_shape(x.type.shape, tuple(basic))
-            return basic_update(x, _drop_leading(new, len(region)), tuple(basic))
+            new = _drop_leading(new, len(region))
+            new = basic_index(x, tuple(basic)) + new if mode == "add" else new
+            return basic_update(x, new, tuple(basic))
         if _is_trivial(basic):
-            return _update_advanced(x, advanced, new)
-        part = _update_advanced(basic_index(x, tuple(basic)), advanced, new)
+            return _update_advanced(x, advanced, new, mode)
+        part = _update_advanced(basic_index(x, tuple(basic)), advanced, new, mode)
         return basic_update(x, part, tuple(basic))
     except TvmgraphError as e:
         got = f"{_got(x, index)}, value={getattr(value, 'type', value)!s:.60}"
-        raise e.locate("ops.setitem", got, user_source()) from None
+        raise e.locate(f"ops.{name}", got, user_source()) from None
 
 
 def _got(x: Tensor, index: Any) -> str:
@@ -119,7 +156,7 @@ def _is_trivial(basic: Sequence[Any]) -> bool:
 def _range_entry(index: slice, size: int | Dim) -> tuple[int, int | None, int]:
     """Returns the normalised entry of a slice of an axis."""
     start, stop, step = index.start, index.stop, index.step
-    if step is None and stop is None and (start is None or start.__class__ is int and start == 0):
+    if step is None and stop is None and (start is None or (start.__class__ is int and start == 0)):
         return WHOLE
     bounds = [_position(v) for v in (start, stop, step)]
     if isinstance(size, Dim):
@@ -299,7 +336,7 @@ def _integers(index: Any, size: int | Dim, axis: int) -> Tensor:
         check_range(index, size, axis)
         index = index.astype(np.int64)
         index = np.where(index < 0, index + size, index)
-    return Tensor(index.astype(np.int64))
+    return tensor_from_numpy(index.astype(np.int64))
 
 
 # ---- storing ------------------------------------------------------------------------------------
@@ -311,7 +348,9 @@ def _as_value(value: Any, dtype: dtypes.DType) -> Tensor:
         return value if value.type.dtype is dtype else F.cast(value, dtype)
     if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
         return F.stack([_as_value(v, dtype) for v in value])
-    return Tensor(to_array(value, dtype))
+    if value.__class__ in (int, float, bool):
+        return tensor_from_numpy(np.asarray(value).astype(dtype.numpy))
+    return tensor_from_numpy(to_array(value, dtype))
 
 
 def _drop_leading(value: Tensor, ndim: int) -> Tensor:
@@ -322,9 +361,11 @@ def _drop_leading(value: Tensor, ndim: int) -> Tensor:
     return value
 
 
-def _update_advanced(x: Tensor, advanced: list[tuple[int, Any]], value: Tensor) -> Tensor:
+def _update_advanced(
+    x: Tensor, advanced: list[tuple[int, Any]], value: Tensor, mode: str
+) -> Tensor:
     """Stores at advanced indices of ``x``."""
-    if len(advanced) == 1 and _is_bool(advanced[0][1]):
+    if mode == "set" and len(advanced) == 1 and _is_bool(advanced[0][1]):
         axis, mask = advanced[0]
         found = _update_masked(x, axis, mask, value)
         if found is not None:
@@ -332,7 +373,7 @@ def _update_advanced(x: Tensor, advanced: list[tuple[int, Any]], value: Tensor) 
     axes, indices = _as_integers(advanced, x.type.shape)
     batch = np.broadcast_shapes(*(i.shape for i in indices)) if indices else ()
     ndim = len(gathered_shape(x.type.shape, batch, axes)) if axes else x.ndim
-    return index_update(x, _drop_leading(value, ndim), *indices, axes=axes, mode="set")
+    return index_update(x, _drop_leading(value, ndim), *indices, axes=axes, mode=mode)
 
 
 def _update_masked(x: Tensor, axis: int, mask: Any, value: Tensor) -> Tensor | None:
@@ -346,7 +387,7 @@ def _update_masked(x: Tensor, axis: int, mask: Any, value: Tensor) -> Tensor | N
     after = x.ndim - axis - mask.ndim
     if value.ndim > after and value.type.shape[value.ndim - after - 1] != 1:
         return None
-    mask = mask if isinstance(mask, Tensor) else Tensor(mask)
+    mask = mask if isinstance(mask, Tensor) else tensor_from_numpy(mask)
     if after:
         mask = basic_index(mask, (*[WHOLE] * mask.ndim, *[None] * after))
     if value.ndim > after:

@@ -9,12 +9,12 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, Reason, primitive, sample
-from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops._checks import fail, require_tensor, resolve_axis
-from tvmgraph.ops.reduction import lower_truth
 from tvmgraph.ops._shared import DATA_DEPENDENT, NOT_DIFFERENTIABLE, sum_to
+from tvmgraph.ops.reduction import lower_truth
 
 __all__ = [
     "argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "one_hot", "select",
@@ -138,7 +138,7 @@ def like(value: Any, x: Tensor) -> Tensor:
     d = x.type.dtype
     if isinstance(value, Tensor):
         return value if value.type.dtype is d else F.cast(value, d)
-    return Tensor(np.asarray(value).astype(d.numpy))
+    return tensor_from_numpy(np.asarray(value).astype(d.numpy))
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import builtins
 from typing import Any
 
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, TvmgraphError, user_source
+from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, TvmgraphError
 from tvmgraph.ops._checks import fail, require_tensor, resolve_axis
 from tvmgraph.ops.indexing import WHOLE, basic_index
 from tvmgraph.ops.indexing_getitem import getitem, setitem
@@ -22,7 +22,7 @@ def _ints(name: str, values: Any, argument: str) -> list[int]:
     return [int(v) for v in values]
 
 
-def slice(input_x: Tensor, begin: Any, size: Any) -> Tensor:  # noqa: A001
+def slice(input_x: Tensor, begin: Any, size: Any) -> Tensor:
     r"""Takes ``size[i]`` elements from ``begin[i]`` on along every axis.
 
     Args:
@@ -145,7 +145,7 @@ def narrow(input: Tensor, axis: int, start: int, length: int) -> Tensor:
     axis = resolve_axis("narrow", input, axis)
     size = input.type.static_shape[axis] if input.ndim else 0
     first = start + size if start < 0 else start
-    if not (0 <= first and 0 <= length and first + length <= size):
+    if not (first >= 0 and length >= 0 and first + length <= size):
         fail(
             OutOfRangeError, "narrow", f"{length} elements from {start} on leave axis {axis} of size {size}",
             f"input={input.type}, axis={axis}, start={start}, length={length}",

@@ -401,7 +401,7 @@ def ptp(input: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 # ---- truth --------------------------------------------------------------------------------------
 
 
-def all(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:  # noqa: A001
+def all(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
     r"""Returns whether no element over the axes is zero.
 
     Args:
@@ -421,7 +421,7 @@ def all(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:  # 
     return rows.reduce_all(input, resolve_axes("all", input, axis), bool(keep_dims))
 
 
-def any(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:  # noqa: A001
+def any(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
     r"""Returns whether an element over the axes is not zero.
 
     Args:
