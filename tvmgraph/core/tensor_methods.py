@@ -198,7 +198,7 @@ class TensorMethods(TensorAccess):
         """Returns a tensor with the same elements; gradients flow through it."""
         if state.interpreter is not None or state.tapes:
             return F.identity(self)
-        return self.__copy__()  # pyright: ignore[reportAttributeAccessIssue]
+        return self.snapshot().__copy__()  # pyright: ignore[reportAttributeAccessIssue]
 
     def clone(self) -> Any:
         """Returns a tensor with the same elements; see :meth:`copy`."""
@@ -224,10 +224,6 @@ class TensorMethods(TensorAccess):
         key = dtype.lower() if isinstance(dtype, str) else dtype
         known = isinstance(key, (str, type)) and _NUMPY_NAMES.get(key)
         return self.to(known or dtypes.dtype_of(dtype), copy=copy)
-
-    def type(self, dtype: Any = None) -> Any:
-        """Returns the dtype's name, or with ``dtype`` the tensor converted to it."""
-        return str(self.dtype) if dtype is None else self.astype(dtype)
 
     def to(self, *args: Any, device: Any = None, dtype: Any = None, other: Any = None,
            non_blocking: bool = False, copy: bool = False) -> Any:  # fmt: skip

@@ -51,6 +51,21 @@ def sizes_of(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     return sizes
 
 
+def _sizes(*names: str) -> Callable[[Method], Method]:
+    """Collects ``f(2, 3)``, ``f((2, 3))`` and ``f(name=(2, 3))`` into one tuple argument."""
+
+    def wrap(function: Method) -> Method:
+        @functools.wraps(function)
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            for name in [k for k in kwargs if k in names]:
+                args = (*args, kwargs.pop(name))
+            return function(self, sizes_of(args), **kwargs)
+
+        return method
+
+    return wrap
+
+
 def is_int(value: Any) -> bool:
     """Whether ``value`` is an integer that is neither a bool nor a tensor."""
     return hasattr(value, "__index__") and not isinstance(value, (bool, TensorOverloads))
@@ -175,8 +190,10 @@ class TensorOverloads:
     @_axis
     def cumsum(self, axis: Any = None, dtype: Any = None) -> Any:
         """Running sum along ``axis`` (of all elements when None); see
-        :func:`tvmgraph.ops.cumsum`.
+        :func:`tvmgraph.ops.cumsum`. Integers narrower than int32 are summed in int32.
         """
+        if dtype is None and not self.dtype.is_float and self.dtype.itemsize < 4:
+            dtype = dtypes.int32
         return F.cumsum(F.ravel(self), 0, dtype) if axis is None else F.cumsum(self, axis, dtype)
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
@@ -210,9 +227,10 @@ class TensorOverloads:
 
     # ---- shape ------------------------------------------------------------------------------
 
-    def reshape(self, *shape: Any) -> Any:
+    @_sizes("shape")
+    def reshape(self, shape: tuple[Any, ...]) -> Any:
         """The same elements in another shape: ``reshape(2, 3)`` or ``reshape((2, 3))``."""
-        return F.reshape(self, sizes_of(shape))
+        return F.reshape(self, shape)
 
     def view(self, *shape: Any) -> Any:
         """The same elements in another shape; storage is never shared observably."""
@@ -224,13 +242,13 @@ class TensorOverloads:
         """The same elements in the shape of ``other``."""
         return F.reshape(self, other.shape)
 
-    def resize(self, *new_shape: Any) -> Any:
+    @_sizes("new_shape", "sizes")
+    def resize(self, new_shape: tuple[Any, ...]) -> Any:
         """The first elements in a new shape, padded with zeros at the end when it is larger."""
-        shape = sizes_of(new_shape)
-        size, flat = math.prod(shape), F.reshape(self, (-1,))
+        size, flat = math.prod(new_shape), F.reshape(self, (-1,))
         if size > self.size:
             flat = F.concat((flat, F.zeros((size - self.size,), self.dtype)))
-        return F.reshape(flat[:size], shape)
+        return F.reshape(flat[:size], new_shape)
 
     def transpose(self, *axes: Any, **dims: Any) -> Any:
         """Permutes the axes, or swaps two of them: ``transpose(dim0, dim1)``.
@@ -245,9 +263,10 @@ class TensorOverloads:
         order = sizes_of(axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
         return F.transpose(self, tuple(order))
 
-    def permute(self, *axis: Any) -> Any:
+    @_sizes("axis", "dims")
+    def permute(self, axis: tuple[Any, ...]) -> Any:
         """Permutes the axes: ``permute(1, 0)`` or ``permute((1, 0))``."""
-        return F.permute(self, sizes_of(axis))
+        return F.permute(self, axis)
 
     def squeeze(self, *axis: Any, dim: Any = None) -> Any:
         """Removes axes of size 1; see :func:`tvmgraph.ops.squeeze`."""
@@ -261,54 +280,60 @@ class TensorOverloads:
             order, start_dim, end_dim = "C", order, more[0] if more else end_dim
         return F.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
 
-    def expand(self, *size: Any) -> Any:
+    @_sizes("size")
+    def expand(self, size: tuple[Any, ...]) -> Any:
         """Repeats axes of size 1 to reach ``size``; -1 keeps an axis."""
-        return F.broadcast_to(self, sizes_of(size))
+        return F.broadcast_to(self, size)
 
-    def broadcast_to(self, *shape: Any) -> Any:
+    @_sizes("shape")
+    def broadcast_to(self, shape: tuple[Any, ...]) -> Any:
         """Repeats axes of size 1 to reach ``shape``; see :func:`tvmgraph.ops.broadcast_to`."""
-        return F.broadcast_to(self, sizes_of(shape))
+        return F.broadcast_to(self, shape)
 
     @aliases(x="other")
     def expand_as(self, other: Any) -> Any:
         """Repeats axes of size 1 to reach the shape of ``other``."""
         return F.broadcast_to(self, other.shape)
 
-    def sum_to_size(self, *size: Any) -> Any:
+    @_sizes("size")
+    def sum_to_size(self, size: tuple[Any, ...]) -> Any:
         """Sums over the axes along which ``size`` would be broadcast to this shape.
 
         Raises:
             ShapeError: if ``size`` does not broadcast to the tensor's shape.
         """
-        shape = tuple(int(s) for s in sizes_of(size))
-        if rules.broadcast_shapes(shape, self.shape) != self.shape:
+        shape = tuple(int(s) for s in size)
+        fits = len(shape) <= self.ndim and all(
+            d in (1, full) for d, full in zip(shape[::-1], self.shape[::-1])
+        )
+        if not fits:
             raise ShapeError(
                 f"{list(shape)} does not broadcast to {list(self.shape)}",
-                op="Tensor.sum_to_size", got=str(self.shape), at=user_source(),
+                op="Tensor.sum_to_size", got=f"size={shape}", at=user_source(),
             )  # fmt: skip
         lead = self.ndim - len(shape)
         axes = (*range(lead), *(lead + i for i, d in enumerate(shape) if d != self.shape[lead + i]))
         return F.reshape(F.sum(self, axes, True) if axes else self, shape)
 
-    @aliases(reps="dims")
-    def tile(self, *dims: Any) -> Any:
+    @_sizes("dims", "reps")
+    def tile(self, dims: tuple[Any, ...]) -> Any:
         """Repeats the whole tensor; see :func:`tvmgraph.ops.tile`."""
-        return F.tile(self, sizes_of(dims))
+        return F.tile(self, dims)
 
-    def repeat(self, *repeats: Any) -> Any:
+    @_sizes("repeats")
+    def repeat(self, repeats: tuple[Any, ...]) -> Any:
         """Repeats the whole tensor along every axis (``repeats`` covers all axes).
 
         Raises:
             ShapeError: if there are fewer repeats than axes.
         """
-        counts = sizes_of(repeats)
-        if len(counts) < self.ndim:
+        if len(repeats) < self.ndim:
             raise ShapeError(
-                f"{len(counts)} repeats for {self.ndim} axes", op="Tensor.repeat",
-                got=f"shape={self.shape}, repeats={counts}", at=user_source(),
+                f"{len(repeats)} repeats for {self.ndim} axes", op="Tensor.repeat",
+                got=f"shape={self.shape}, repeats={repeats}", at=user_source(),
                 fix="give one number per axis, or use repeat_interleave for one axis",
             )  # fmt: skip
-        return F.tile(self, counts)
+        return F.tile(self, repeats)
 
     @_axis
     def repeat_interleave(self, repeats: Any, axis: Any = None, *, output_size: Any = None) -> Any:
@@ -393,4 +418,5 @@ def _moment_call(
     dim: Any = None, correction: Any = None, keepdim: bool = False,
 ) -> Any:  # fmt: skip
     ddof = ddof if correction is None else correction
+    self = F.cast(self, dtypes.float32) if self.dtype.kind in "biu" else self
     return getattr(F, name)(self, dim if axis is None else axis, ddof, keepdims or keepdim)
