@@ -70,31 +70,31 @@ class Cell:
             state.interpreter.before_attribute(self, name)
         params = self._params
         if isinstance(value, Parameter):
-            self._drop(name, keep="_params")
+            self.__drop(name, keep="_params")
             self.insert_param_to_cell(name, value)
         elif isinstance(value, Cell):
-            self._drop(name, keep="_cells")
+            self.__drop(name, keep="_cells")
             cells[name] = value
             if self._auto_prefix:
                 own = f"{self.param_prefix}." if self.param_prefix else ""
                 value.update_parameters_name(f"{own}{name}.")
         elif name in params:
-            self._assign_param(name, value)
+            self.__assign_param(name, value)
         elif name in cells and value is None:
             cells[name] = None
         else:
-            self._drop(name)
+            self.__drop(name)
             self.__dict__[name] = value
         bump_epoch()
 
-    def _drop(self, name: str, keep: str = "") -> None:
+    def __drop(self, name: str, keep: str = "") -> None:
         """Removes other registrations of an attribute that changes its kind."""
         self.__dict__.pop(name, None)
         for table in ("_params", "_cells"):
             if table != keep:
                 self.__dict__[table].pop(name, None)
 
-    def _assign_param(self, name: str, value: Any) -> None:
+    def __assign_param(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor):
             self._params[name].set_data(value)
         elif value is None:
@@ -144,36 +144,36 @@ class Cell:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs ``construct``, as a compiled graph in GRAPH_MODE."""
         if state.interpreter is not None:
-            return self._call_in_scope(args, kwargs)
+            return self.__call_in_scope(args, kwargs)
         if context.mode == GRAPH_MODE and not state.scope:
-            return self._compiled()(*args, **kwargs)
+            return self.__compiled()(*args, **kwargs)
         outer = state.scope
         state.scope = (*outer, type(self).__name__) if not outer else outer
         try:
-            return self._run(args, kwargs)
+            return self.__run(args, kwargs)
         finally:
             state.scope = outer
 
-    def _call_in_scope(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call_in_scope(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls under a recorder, which notes the cell and its place in the tree."""
         assert state.interpreter is not None
         outer = state.scope
         state.scope = (*outer, state.interpreter.enter_cell(self, outer))
         try:
-            return self._run(args, kwargs)
+            return self.__run(args, kwargs)
         finally:
             state.scope = outer
 
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._to_float is not None:
             args = tuple(_cast_floats(a, self._to_float) for a in args)
         try:
             return self.construct(*args, **kwargs)
         except TypeError as e:
-            self._explain_arity(e, args, kwargs)
+            self.__explain_arity(e, args, kwargs)
             raise
 
-    def _explain_arity(self, e: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __explain_arity(self, e: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Replaces Python's text about a wrong call of ``construct`` by one with a location."""
         raised_inside = e.__traceback__ is not None and e.__traceback__.tb_next is not None
         if isinstance(e, DTypeError) or raised_inside:
@@ -187,7 +187,7 @@ class Cell:
                 at=user_source(), fix=f"construct{inspect.signature(self.construct)}",
             ) from None  # fmt: skip
 
-    def _compiled(self) -> Callable[..., Any]:
+    def __compiled(self) -> Callable[..., Any]:
         """Returns the compiled form of this cell's ``construct``."""
         if self._graph_mode is None:
             from tvmgraph.jit import jit
@@ -377,7 +377,7 @@ class Cell:
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compiles ``construct`` for these arguments without keeping the result."""
-        self._compiled().compile(*args, **kwargs)  # pyright: ignore[reportFunctionMemberAccess]
+        self.__compiled().compile(*args, **kwargs)  # pyright: ignore[reportFunctionMemberAccess]
 
     def recompute(self, **kwargs: Any) -> Self:
         """Kept for MindSpore programs: marks the cell; has no effect on results."""
