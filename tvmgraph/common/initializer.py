@@ -8,16 +8,10 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core.random import default_generator
+from tvmgraph.common._sampling import fill_normal, fill_uniform, generator, truncated
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
-
-
-def _generator(size: int) -> np.random.Generator:
-    """Returns the NumPy stream of the next draw; ``set_seed`` restarts the sequence of them."""
-    seed, offset = default_generator.advance(max(1, -(-size // 4))).array
-    return np.random.default_rng((int(seed), int(offset)))
 
 
 class Initializer:
@@ -94,7 +88,7 @@ class Uniform(Initializer):
         self.scale = scale
 
     def _initialize(self, arr: np.ndarray) -> None:
-        _fill_uniform(arr, self.scale)
+        fill_uniform(arr, self.scale)
 
 
 class Normal(Initializer):
@@ -110,7 +104,7 @@ class Normal(Initializer):
         self.sigma, self.mean = sigma, mean
 
     def _initialize(self, arr: np.ndarray) -> None:
-        _fill_normal(arr, self.sigma, self.mean)
+        fill_normal(arr, self.sigma, self.mean)
 
 
 class TruncatedNormal(Initializer):
@@ -139,7 +133,7 @@ class TruncatedNormal(Initializer):
 
     def _initialize(self, arr: np.ndarray) -> None:
         low, high = (self.a - self.mean) / self.sigma, (self.b - self.mean) / self.sigma
-        arr[...] = self.mean + self.sigma * _truncated(arr.shape, low, high)
+        arr[...] = self.mean + self.sigma * truncated(arr.shape, low, high)
 
 
 class XavierUniform(Initializer):
@@ -154,7 +148,7 @@ class XavierUniform(Initializer):
         self.gain = gain
 
     def _initialize(self, arr: np.ndarray) -> None:
-        _fill_uniform(arr, self.gain * math.sqrt(6.0 / max(1, sum(_fans(self, arr)))))
+        fill_uniform(arr, self.gain * math.sqrt(6.0 / max(1, sum(_fans(self, arr)))))
 
 
 class XavierNormal(Initializer):
@@ -169,7 +163,7 @@ class XavierNormal(Initializer):
         self.gain = gain
 
     def _initialize(self, arr: np.ndarray) -> None:
-        _fill_normal(arr, self.gain * math.sqrt(2.0 / max(1, sum(_fans(self, arr)))))
+        fill_normal(arr, self.gain * math.sqrt(2.0 / max(1, sum(_fans(self, arr)))))
 
 
 class _He(Initializer):
@@ -205,7 +199,7 @@ class HeUniform(_He):
     """
 
     def _initialize(self, arr: np.ndarray) -> None:
-        _fill_uniform(arr, math.sqrt(3.0) * self._std(arr))
+        fill_uniform(arr, math.sqrt(3.0) * self._std(arr))
 
 
 class HeNormal(_He):
@@ -221,7 +215,7 @@ class HeNormal(_He):
     """
 
     def _initialize(self, arr: np.ndarray) -> None:
-        _fill_normal(arr, self._std(arr))
+        fill_normal(arr, self._std(arr))
 
 
 class VarianceScaling(Initializer):
@@ -258,11 +252,11 @@ class VarianceScaling(Initializer):
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         std = math.sqrt(self.scale / max(1, fan))
         if self.distribution == "uniform":
-            _fill_uniform(arr, math.sqrt(3.0) * std)
+            fill_uniform(arr, math.sqrt(3.0) * std)
         elif self.distribution == "untruncated_normal":
-            _fill_normal(arr, std)
+            fill_normal(arr, std)
         else:  # the cut takes variance away, which the divisor gives back
-            arr[...] = std / 0.87962566103423978 * _truncated(arr.shape, -2.0, 2.0)
+            arr[...] = std / 0.87962566103423978 * truncated(arr.shape, -2.0, 2.0)
 
 
 class Orthogonal(Initializer):
@@ -285,7 +279,7 @@ class Orthogonal(Initializer):
         if arr.size == 0:
             return
         rows, cols = arr.shape[0], math.prod(arr.shape[1:])
-        flat = _generator(arr.size).standard_normal((max(rows, cols), min(rows, cols)))
+        flat = generator(arr.size).standard_normal((max(rows, cols), min(rows, cols)))
         q, r = np.linalg.qr(flat)
         q *= np.where(np.diag(r) < 0, -1.0, 1.0)  # makes the distribution uniform
         arr[...] = (self.gain * (q.T if rows < cols else q)).reshape(arr.shape)
@@ -352,7 +346,7 @@ class Sparse(Initializer):
     def _initialize(self, arr: np.ndarray) -> None:
         if arr.ndim != 2:
             raise self._reject("a matrix is needed", arr, "use Normal()")
-        rng = _generator(2 * arr.size)
+        rng = generator(2 * arr.size)
         arr[...] = self.sigma * rng.standard_normal(arr.shape)
         zeros = math.ceil(self.sparsity * arr.shape[0])
         order = np.argsort(rng.random(arr.shape), axis=0)[:zeros]
@@ -465,37 +459,6 @@ def _fans(init: Initializer, arr: np.ndarray) -> tuple[int, int]:
                            "use Normal() or Uniform()")  # fmt: skip
     field = math.prod(arr.shape[2:])
     return arr.shape[1] * field, arr.shape[0] * field
-
-
-def _fill_uniform(arr: np.ndarray, scale: float) -> None:
-    arr[...] = _generator(arr.size).uniform(-scale, scale, arr.shape)
-
-
-def _fill_normal(arr: np.ndarray, sigma: float, mean: float = 0.0) -> None:
-    arr[...] = _generator(arr.size).normal(mean, sigma, arr.shape)
-
-
-def _truncated(shape: tuple[int, ...], low: float, high: float) -> np.ndarray:
-    """Samples the standard normal distribution restricted to ``[low, high]`` by rejection."""
-    size = math.prod(shape)
-    rng = _generator(size)
-    kept = 0.5 * (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2)))
-    mode = min(max(0.0, low), high)  # the most likely value of the interval
-    # proposals far out in the tail are never accepted, so infinite and huge intervals are cut
-    low, high = max(low, mode - 10), min(high, mode + 10)
-    out = np.empty(size)
-    filled = 0
-    while filled < size:
-        n = size - filled
-        if kept > 0.25:
-            draw = rng.standard_normal(n)
-            draw = draw[(draw >= low) & (draw <= high)]
-        else:
-            draw = rng.uniform(low, high, n)
-            draw = draw[rng.random(n) <= np.exp((mode * mode - draw * draw) / 2)]
-        out[filled : filled + draw.size] = draw
-        filled += draw.size
-    return out.reshape(shape)
 
 
 __all__ = [

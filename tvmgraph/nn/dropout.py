@@ -63,7 +63,7 @@ class _ChannelDropout(Cell):
         super().__init__()
         self.p = float(real(type(self).__name__, "p", p, 0, 1))
 
-    def _drop(self, x: Tensor) -> Tensor:
+    def _zero_channels(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
     def construct(self, x: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ class _ChannelDropout(Cell):
             axes = " or ".join(map(str, self._axes))
             reject(ShapeError, type(self).__name__,
                    f"the input must have {axes} axes, not {x.ndim}", f"x={x.type}")  # fmt: skip
-        return self._drop(x) if self.training and self.p else x
+        return self._zero_channels(x) if self.training and self.p else x
 
     def extend_repr(self) -> str:
         """Returns the probability."""
@@ -100,7 +100,7 @@ class Dropout1d(_ChannelDropout):
 
     _axes = (3, 2)
 
-    def _drop(self, x: Tensor) -> Tensor:
+    def _zero_channels(self, x: Tensor) -> Tensor:
         return F.dropout1d(x, self.p)
 
 
@@ -126,7 +126,7 @@ class Dropout2d(_ChannelDropout):
 
     _axes = (4,)
 
-    def _drop(self, x: Tensor) -> Tensor:
+    def _zero_channels(self, x: Tensor) -> Tensor:
         return F.dropout2d(x, self.p)
 
 
@@ -152,7 +152,7 @@ class Dropout3d(_ChannelDropout):
 
     _axes = (5,)
 
-    def _drop(self, x: Tensor) -> Tensor:
+    def _zero_channels(self, x: Tensor) -> Tensor:
         return F.dropout3d(x, self.p)
 
 

@@ -100,7 +100,7 @@ class _Recurrent(Cell):
             outputs = []
             for way in range(ways):
                 index = layer * ways + way
-                y, last = self._run(x, index, tuple(s[index] for s in states), valid, way == 1)
+                y, last = self._sweep(x, index, tuple(s[index] for s in states), valid, way == 1)
                 outputs.append(y)
                 final.append(last)
             x = outputs[0] if ways == 1 else F.concat(outputs, -1)
@@ -111,7 +111,7 @@ class _Recurrent(Cell):
         last_states = tuple(F.stack(parts, 0) for parts in zip(*final))
         return x, last_states if len(last_states) > 1 else last_states[0]
 
-    def _run(
+    def _sweep(
         self, x: Tensor, index: int, state: State, valid: list[Tensor] | None, backwards: bool
     ) -> tuple[Tensor, State]:
         """Runs one direction of one layer over all steps of ``x`` (time first)."""
