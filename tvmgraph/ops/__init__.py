@@ -30,7 +30,11 @@ from tvmgraph.ops.linalg_decompose import *  # noqa: F403
 from tvmgraph.ops.linalg_einsum import *  # noqa: F403
 from tvmgraph.ops.linalg_matrices import *  # noqa: F403
 from tvmgraph.ops.linalg_products import *  # noqa: F403
+from tvmgraph.ops.linalg_solve import *  # noqa: F403
 from tvmgraph.ops.loss import *  # noqa: F403
+from tvmgraph.ops.loss_class import *  # noqa: F403
+from tvmgraph.ops.loss_ctc import *  # noqa: F403
+from tvmgraph.ops.loss_metric import *  # noqa: F403
 from tvmgraph.ops.math import *  # noqa: F403
 from tvmgraph.ops.math_power import *  # noqa: F403
 from tvmgraph.ops.math_special import *  # noqa: F403
