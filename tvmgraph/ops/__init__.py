@@ -45,6 +45,7 @@ from tvmgraph.ops.pooling import *  # noqa: F403
 from tvmgraph.ops.pooling_average import *  # noqa: F403
 from tvmgraph.ops.pooling_functional import *  # noqa: F403
 from tvmgraph.ops.primitive import *  # noqa: F403
+from tvmgraph.ops.python_values import *  # noqa: F403
 from tvmgraph.ops.random import *  # noqa: F403
 from tvmgraph.ops.random_dropout import *  # noqa: F403
 from tvmgraph.ops.random_sampling import *  # noqa: F403
