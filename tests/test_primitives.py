@@ -400,3 +400,73 @@ def test_aliases_name_functions() -> None:
 def test_kinds_describe_themselves() -> None:
     for text, holds in KINDS.values():
         assert text and not holds(object())
+
+
+# ---- optimizer steps -----------------------------------------------------------------------------
+
+
+def parameters(*rows: list[float]) -> list[Parameter]:
+    return [Parameter(Tensor(r), name=f"p{i}") for i, r in enumerate(rows)]
+
+
+G = Tensor([0.1, -0.2])
+
+
+@pytest.mark.parametrize(
+    ("op", "start", "arguments", "expected"),
+    [
+        # two steps from w = [1, 2], slots 0.1, gradient [0.1, -0.2]
+        (ops.ApplyMomentum(), 2, lambda p: (*p, 0.1, G, 0.9),
+         [[0.9539, 2.0409], [0.271, -0.299]]),
+        (ops.ApplyMomentum(use_nesterov=True), 2, lambda p: (*p, 0.1, G, 0.9),
+         [[0.93851, 2.07681], [0.271, -0.299]]),
+        (ops.ApplyAdagrad(), 2, lambda p: (*p, 0.1, G),
+         [[0.94099, 2.10077], [0.12, 0.18]]),
+        (ops.ApplyRMSProp(), 3, lambda p: (*p, 0.1, G, 0.9, 0.8, 1e-6),
+         [[0.7616, 2.04061], [0.0829, 0.0886], [0.12525, -0.05538]]),
+        (ops.ApplyGradientDescent(), 1, lambda p: (*p, 0.1, G), [[0.98, 2.04]]),
+    ],
+    ids=lambda v: v.name if isinstance(v, ops.Primitive) else "",
+)  # fmt: skip
+def test_optimizer_step(op: Any, start: int, arguments: Any, expected: Any) -> None:
+    for step in (op, ms.jit(lambda *a: op(*a))):
+        ps = parameters([1.0, 2.0], *[[0.1, 0.1]] * (start - 1))
+        for _ in range(2):
+            step(*arguments(ps))
+        for p, e in zip(ps, expected, strict=True):
+            np.testing.assert_allclose(p.asnumpy(), e, rtol=2e-5)
+
+
+def test_adam_step() -> None:
+    w, m, v = parameters([1.0, 2.0], [0.0, 0.0], [0.0, 0.0])
+    for t in (1, 2):
+        ops.Adam()(w, m, v, 0.9**t, 0.999**t, 0.1, 0.9, 0.999, 1e-8, G)
+    np.testing.assert_allclose(w.asnumpy(), [0.8, 2.2], atol=1e-5)  # lr * sign of the gradient
+
+
+def test_sgd_starts_from_the_gradient() -> None:
+    w, a, stat = parameters([1.0, 2.0], [0.0, 0.0], [1.0, 1.0])
+    sgd = ops.SGD(dampening=0.5)
+    sgd(w, G, 0.1, a, 0.9, stat)
+    np.testing.assert_allclose(a.asnumpy(), G.asnumpy())  # the first step is not dampened
+    sgd(w, G, 0.1, a, 0.9, stat)
+    np.testing.assert_allclose(a.asnumpy(), G.asnumpy() * 1.4, rtol=1e-6)
+    assert stat.tolist() == [0.0, 0.0]
+
+
+# ---- Python values -------------------------------------------------------------------------------
+
+
+def test_scalar_functions() -> None:
+    assert (ops.scalar_add(1, 2), ops.scalar_floordiv(7, 2), ops.scalar_max(1, 2)) == (3, 3, 2)
+    assert (ops.scalar_lt(1, 2), ops.scalar_usub(2), ops.scalar_log(1)) == (True, -2, 0.0)
+    with pytest.raises(DTypeError, match="must be Python numbers"):
+        ops.scalar_mul(Tensor(1), 2)
+
+
+def test_descriptions() -> None:
+    assert (ops.dtype(X), ops.shape_mul((2, 3)), ops.is_nonzero(Tensor([2]))) == (X.dtype, 6, True)
+    half = ops.mixed_precision_cast(ms.float16, (X, {"a": I}, 3))
+    assert (half[0].dtype, half[1]["a"].dtype, half[2]) == (ms.float16, ms.int64, 3)
+    assert [t.item() for t in ops.hyper_add((Tensor(1), Tensor(2)), (3, 4))] == [4, 6]
+    assert ops.deepcopy(X) is not X and ops.move_to(X) is X

@@ -145,7 +145,7 @@ def test_joining_and_cutting(data: Any) -> None:
     size = x.shape[axis]
     cuts = sorted(data.draw(st.lists(st.integers(1, size), max_size=3)))
     bounds = [0, *cuts, size]
-    sizes = [b - a for a, b in zip(bounds, bounds[1:])]
+    sizes = np.diff(bounds).tolist()
     parts = np.split(x, cuts, axis)
     if all(sizes):
         check(lambda t: t.split(sizes, axis), parts, x)
@@ -182,7 +182,8 @@ def reductions(draw: Any) -> tuple[np.ndarray, Any, bool]:
 def test_reductions(case: tuple[np.ndarray, Any, bool], name: str) -> None:
     x, axis, keep = case
     expected = np.asarray(REDUCTIONS[name](x.astype(np.float64), axis=axis, keepdims=keep))
-    key = "keepdim" if name == "sum" else "keep_dims" if name in ("mean", "prod", "all", "any") else "keepdims"
+    keys = dict.fromkeys(("mean", "prod", "all", "any"), "keep_dims") | {"sum": "keepdim"}
+    key = keys.get(name, "keepdims")
     function = getattr(ops, name)
     over = {"dim" if name == "sum" else "axis": axis}
     check(lambda t: function(t, **over, **{key: keep}), expected, x, exact=False)

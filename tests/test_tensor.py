@@ -51,7 +51,8 @@ A = counting(2, 3)
          "Tensor(shape=[2], dtype=Complex64, value= [1+2j, 0+3.5j])"),
         (Tensor([]), "Tensor(shape=[0], dtype=Float32, value= )"),
         (Tensor(np.zeros((0, 3), np.int32)), "Tensor(shape=[0, 3], dtype=Int32, value=\n)"),
-        (Tensor([[True], [False]]), "Tensor(shape=[2, 1], dtype=Bool, value=\n[[ True],\n [False]])"),
+        (Tensor([[True], [False]]),
+         "Tensor(shape=[2, 1], dtype=Bool, value=\n[[ True],\n [False]])"),
         (counting(2, 2, 1),
          "Tensor(shape=[2, 2, 1], dtype=Float32, value=\n"
          "[[[ 0.00000000e+00],\n  [ 1.00000000e+00]],\n"

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import dtypes
-from tvmgraph.core import rules
 from tvmgraph.core.op import F
 from tvmgraph.errors import DTypeError, ShapeError, user_source
 

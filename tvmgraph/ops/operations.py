@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tvmgraph.errors import NotFoundError
-from tvmgraph.ops import operations_helpers, operations_helpers_nn
+from tvmgraph.ops import operations_helpers, operations_helpers_nn, operations_helpers_optim
 from tvmgraph.ops.operations_rows import MATH_ROWS
 from tvmgraph.ops.operations_rows_nn import NN_ROWS
 from tvmgraph.ops.primitive import (
@@ -23,7 +23,9 @@ from tvmgraph.ops.primitive import (
 )
 
 ROWS = parse_rows(MATH_ROWS + NN_ROWS)
-_HELPERS = SimpleNamespace(**(vars(operations_helpers) | vars(operations_helpers_nn)))
+_HELPERS = SimpleNamespace()
+for _module in (operations_helpers, operations_helpers_nn, operations_helpers_optim):
+    vars(_HELPERS).update(vars(_module))
 
 __all__ = [
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "prim_attr_register", *ROWS,

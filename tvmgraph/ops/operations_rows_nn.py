@@ -169,11 +169,40 @@ UniformReal | seed=0, seed2=0 | shape | F.rand(*H.ints(shape), dtype=float32)
 """
 
 STATE = """
+Adam | use_locking=False, use_nesterov=False
+  | var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, gradient
+  | H.adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, gradient, use_nesterov)
+AdamWeightDecay | use_locking=False | var, m, v, lr, beta1, beta2, epsilon, decay, gradient
+  | H.adam_weight_decay(var, m, v, lr, beta1, beta2, epsilon, decay, gradient)
+ApplyAdaMax | | var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad
+  | H.apply_ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad)
+ApplyAdadelta | | var, accum, accum_update, lr, rho, epsilon, grad
+  | H.apply_adadelta(var, accum, accum_update, lr, rho, epsilon, grad)
+ApplyAdagrad | update_slots=True | var, accum, lr, grad
+  | H.apply_adagrad(var, accum, lr, grad, update_slots)
+ApplyAdagradV2 | epsilon: float, update_slots=True | var, accum, lr, grad
+  | H.apply_adagrad(var, accum, lr, grad, update_slots, epsilon)
+ApplyCenteredRMSProp | use_locking=False
+  | var, mean_gradient, mean_square, moment, grad, learning_rate, decay, momentum, epsilon
+  | H.apply_centered_rms_prop(var, mean_gradient, mean_square, moment, grad, learning_rate, decay,
+  momentum, epsilon)
+ApplyGradientDescent | | var, alpha, delta | F.assign_sub(var, delta * alpha)
+ApplyMomentum | use_nesterov=False, use_locking=False, gradient_scale=1.0
+  | variable, accumulation, learning_rate, gradient, momentum
+  | H.apply_momentum(variable, accumulation, learning_rate, gradient, momentum, use_nesterov,
+  gradient_scale)
+ApplyRMSProp | use_locking=False
+  | var, mean_square, moment, learning_rate, grad, rho, momentum, epsilon
+  | H.apply_rms_prop(var, mean_square, moment, learning_rate, grad, rho, momentum, epsilon)
 Assert | summarize: int = 3 | condition, input_data | H.assert_(condition, input_data)
 Assign | | variable, value | F.assign(variable, value)
 AssignAdd | | variable, value | F.assign_add(variable, value)
 AssignSub | | variable, value | F.assign_sub(variable, value)
 Print | | *input_x | F.print_(*input_x)
+SGD | dampening=0.0, weight_decay=0.0, nesterov=False
+  | parameters, gradient, learning_rate, accum, momentum, stat
+  | H.sgd(parameters, gradient, learning_rate, accum, momentum, stat, dampening, weight_decay,
+  nesterov)
 """
 
 NN_ROWS = NN + LOSS + CREATION + RANDOM + STATE

@@ -1,0 +1,117 @@
+"""One optimizer step on parameters, as the operator classes ``Apply...`` compute it.
+
+Every function stores the new values in the parameters it is given and returns them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+
+
+def apply_momentum(
+    variable: Tensor, accumulation: Tensor, learning_rate: Any, gradient: Tensor, momentum: Any,
+    use_nesterov: bool, gradient_scale: float,
+) -> Tensor:  # fmt: skip
+    """``a = momentum a + g``, then ``v -= lr a`` (Nesterov: ``v -= lr (g + momentum a)``)."""
+    g = gradient * gradient_scale if gradient_scale != 1 else gradient
+    a = F.assign(accumulation, accumulation * momentum + g)
+    step = g + a * momentum if use_nesterov else a
+    return F.assign_sub(variable, step * learning_rate)
+
+
+def sgd(
+    parameters: Tensor, gradient: Tensor, learning_rate: Any, accum: Tensor, momentum: Any,
+    stat: Tensor, dampening: float, weight_decay: float, nesterov: bool,
+) -> Tensor:  # fmt: skip
+    """Stochastic gradient descent with momentum; ``stat`` is 1 before the first step."""
+    g = gradient + parameters * weight_decay if weight_decay else gradient
+    later = accum * momentum + g * (1 - dampening)
+    a = F.assign(accum, F.where(F.greater(stat, 0), g, later))
+    F.assign(stat, F.zeros_like(stat))
+    step = g + a * momentum if nesterov else a
+    return F.assign_sub(parameters, step * learning_rate)
+
+
+def adam(
+    var: Tensor, m: Tensor, v: Tensor, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any,
+    beta2: Any, epsilon: Any, gradient: Tensor, use_nesterov: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Adam; ``beta1_power`` and ``beta2_power`` are the powers after this step."""
+    scale = lr * F.sqrt(_tensor(1 - beta2_power)) / (1 - beta1_power)
+    new_m = F.assign(m, m + (gradient - m) * (1 - beta1))
+    new_v = F.assign(v, v + (F.square(gradient) - v) * (1 - beta2))
+    step = new_m * beta1 + gradient * (1 - beta1) if use_nesterov else new_m
+    F.assign_sub(var, step * scale / (F.sqrt(new_v) + epsilon))
+    return var, m, v
+
+
+def adam_weight_decay(
+    var: Tensor, m: Tensor, v: Tensor, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any,
+    gradient: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Adam without bias correction and with decoupled weight decay."""
+    new_m = F.assign(m, m * beta1 + gradient * (1 - beta1))
+    new_v = F.assign(v, v * beta2 + F.square(gradient) * (1 - beta2))
+    step = new_m / (F.sqrt(new_v) + epsilon) + var * decay
+    F.assign_sub(var, step * lr)
+    return var, m, v
+
+
+def apply_rms_prop(
+    var: Tensor, mean_square: Tensor, moment: Tensor, learning_rate: Any, grad: Tensor, rho: Any,
+    momentum: Any, epsilon: Any,
+) -> Tensor:  # fmt: skip
+    """RMSProp: divides by the root of a running mean of squares."""
+    s = F.assign(mean_square, mean_square * rho + F.square(grad) * (1 - rho))
+    a = F.assign(moment, moment * momentum + grad * learning_rate / F.sqrt(s + epsilon))
+    return F.assign_sub(var, a)
+
+
+def apply_centered_rms_prop(
+    var: Tensor, mean_gradient: Tensor, mean_square: Tensor, moment: Tensor, grad: Tensor,
+    learning_rate: Any, decay: Any, momentum: Any, epsilon: Any,
+) -> Tensor:  # fmt: skip
+    """RMSProp with the running variance instead of the mean of squares."""
+    g = F.assign(mean_gradient, mean_gradient * decay + grad * (1 - decay))
+    s = F.assign(mean_square, mean_square * decay + F.square(grad) * (1 - decay))
+    spread = F.sqrt(s - F.square(g) + epsilon)
+    a = F.assign(moment, moment * momentum + grad * learning_rate / spread)
+    return F.assign_sub(var, a)
+
+
+def apply_adagrad(
+    var: Tensor, accum: Tensor, lr: Any, grad: Tensor, update_slots: bool, epsilon: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Adagrad: divides by the root of the sum of squares."""
+    a = F.assign_add(accum, F.square(grad)) if update_slots else accum
+    F.assign_sub(var, grad * lr / (F.sqrt(a) + epsilon if epsilon else F.sqrt(a)))
+    return var, accum
+
+
+def apply_adadelta(
+    var: Tensor, accum: Tensor, accum_update: Tensor, lr: Any, rho: Any, epsilon: Any, grad: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Adadelta: the step size follows the running mean of past steps."""
+    a = F.assign(accum, accum * rho + F.square(grad) * (1 - rho))
+    step = F.sqrt(accum_update + epsilon) / F.sqrt(a + epsilon) * grad
+    F.assign(accum_update, accum_update * rho + F.square(step) * (1 - rho))
+    F.assign_sub(var, step * lr)
+    return var, accum, accum_update
+
+
+def apply_ada_max(
+    var: Tensor, m: Tensor, v: Tensor, beta1_power: Any, lr: Any, beta1: Any, beta2: Any,
+    epsilon: Any, grad: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """AdaMax: Adam with the maximum norm."""
+    new_m = F.assign(m, m * beta1 + grad * (1 - beta1))
+    new_v = F.assign(v, F.maximum(v * beta2, F.abs(grad)))
+    F.assign_sub(var, new_m * (lr / (1 - beta1_power)) / (new_v + epsilon))
+    return var, m, v
+
+
+def _tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else Tensor(float(value))

@@ -1,0 +1,212 @@
+"""Functions of Python numbers and of what a tensor is, under MindSpore's names."""
+
+from __future__ import annotations
+
+import copy
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import DTypeError, ShapeError, user_source
+
+_SCALAR: dict[str, tuple[Callable[..., Any], str]] = {
+    "scalar_add": (operator.add, "x + y"),
+    "scalar_div": (operator.truediv, "x / y"),
+    "scalar_eq": (operator.eq, "x == y"),
+    "scalar_floordiv": (operator.floordiv, "x // y"),
+    "scalar_ge": (operator.ge, "x >= y"),
+    "scalar_gt": (operator.gt, "x > y"),
+    "scalar_le": (operator.le, "x <= y"),
+    "scalar_lt": (operator.lt, "x < y"),
+    "scalar_max": (max, "max(x, y)"),
+    "scalar_min": (min, "min(x, y)"),
+    "scalar_mod": (operator.mod, "x % y"),
+    "scalar_mul": (operator.mul, "x * y"),
+    "scalar_ne": (operator.ne, "x != y"),
+    "scalar_pow": (operator.pow, "x ** y"),
+    "scalar_sub": (operator.sub, "x - y"),
+}
+
+__all__ = [  # noqa: F822  (the scalar functions are built from the table)
+    "deepcopy", "dtype", "hyper_add", "is_nonzero", "mixed_precision_cast", "move_to",
+    "scalar_add", "scalar_div", "scalar_eq", "scalar_floordiv", "scalar_ge", "scalar_gt",
+    "scalar_le", "scalar_log", "scalar_lt", "scalar_max", "scalar_min", "scalar_mod", "scalar_mul",
+    "scalar_ne", "scalar_pow", "scalar_sub", "scalar_uadd", "scalar_usub", "shape_mul",
+]  # fmt: skip
+
+
+def _number(value: Any, op: str) -> Any:
+    if isinstance(value, Tensor) or not dtypes.is_number(value):
+        raise DTypeError(
+            f"the arguments must be Python numbers, not {type(value).__name__}",
+            op=f"ops.{op}", at=user_source(), fix="use the function without 'scalar_' for tensors",
+        )  # fmt: skip
+    return value
+
+
+def _scalar(name: str, function: Callable[..., Any], formula: str) -> Callable[[Any, Any], Any]:
+    def compute(x: Any, y: Any) -> Any:
+        return function(_number(x, name), _number(y, name))
+
+    compute.__name__ = compute.__qualname__ = name
+    compute.__doc__ = (
+        f"Computes ``{formula}`` of two Python numbers.\n\n"
+        "Raises:\n    DTypeError: if an argument is no number.\n\n"
+        f"Example:\n    >>> ops.{name}(7, 2)\n    {function(7, 2)}\n"
+    )
+    return compute
+
+
+globals().update({name: _scalar(name, *row) for name, row in _SCALAR.items()})
+
+
+def scalar_log(x: Any) -> float:
+    """Natural logarithm of a Python number.
+
+    Example:
+        >>> ops.scalar_log(1)
+        0.0
+    """
+    return math.log(_number(x, "scalar_log"))
+
+
+def scalar_uadd(x: Any) -> Any:
+    """Returns a Python number unchanged.
+
+    Example:
+        >>> ops.scalar_uadd(2)
+        2
+    """
+    return +_number(x, "scalar_uadd")
+
+
+def scalar_usub(x: Any) -> Any:
+    """Negates a Python number.
+
+    Example:
+        >>> ops.scalar_usub(2)
+        -2
+    """
+    return -_number(x, "scalar_usub")
+
+
+def dtype(x: Tensor) -> dtypes.DType:
+    """Returns the dtype of a tensor.
+
+    Args:
+        x: Tensor.
+
+    Raises:
+        DTypeError: if ``x`` is no tensor.
+
+    Example:
+        >>> ops.dtype(Tensor([1.0]))
+        Float32
+    """
+    if not isinstance(x, Tensor):
+        raise DTypeError(
+            f"x must be a Tensor, not {type(x).__name__}", op="ops.dtype", at=user_source()
+        )
+    return x.dtype
+
+
+def shape_mul(shape: tuple[int, ...]) -> int:
+    """Returns the product of sizes.
+
+    Args:
+        shape: Tuple of ints.
+
+    Example:
+        >>> ops.shape_mul((2, 3))
+        6
+    """
+    return math.prod(shape)
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element of a tensor is not zero.
+
+    Args:
+        input: Tensor with one element.
+
+    Raises:
+        ShapeError: if there is not exactly one element.
+
+    Example:
+        >>> ops.is_nonzero(Tensor([2.0]))
+        True
+    """
+    if input.size != 1:
+        raise ShapeError(
+            f"the input must have one element, not {input.size}", op="ops.is_nonzero",
+            got=f"input={input.type}", at=user_source(),
+        )  # fmt: skip
+    return bool(input)
+
+
+def deepcopy(input_x: Tensor) -> Tensor:
+    """Returns a tensor with the same elements; gradients flow through it.
+
+    Args:
+        input_x: Tensor.
+
+    Example:
+        >>> ops.deepcopy(Tensor([1.0, 2.0]))
+    """
+    return input_x.copy() if isinstance(input_x, Tensor) else copy.deepcopy(input_x)
+
+
+def move_to(input: Tensor, to: str = "CPU", blocking: bool = True) -> Tensor:
+    """Moves a tensor to a device; see :meth:`Tensor.to`.
+
+    Args:
+        input: Tensor.
+        to: Device name.
+        blocking: Kept for MindSpore programs; the move is always finished on return.
+
+    Raises:
+        DeviceError: if the tensor cannot live there.
+
+    Example:
+        >>> ops.move_to(Tensor([1.0]), "CPU")
+    """
+    return input.to(device=to)
+
+
+def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
+    """Converts every float tensor in nested tuples, lists and dicts to ``dst_dtype``.
+
+    Args:
+        dst_dtype: A float dtype.
+        x: Tensor or nested container; everything else is returned as it is.
+
+    Example:
+        >>> ops.mixed_precision_cast(ms.float16, (Tensor([1.0]), 2))
+    """
+    if isinstance(x, Tensor):
+        return F.cast(x, dtypes.dtype_of(dst_dtype)) if x.dtype.is_float else x
+    if isinstance(x, dict):
+        return {k: mixed_precision_cast(dst_dtype, v) for k, v in x.items()}
+    if isinstance(x, (tuple, list)):
+        return type(x)(mixed_precision_cast(dst_dtype, v) for v in x)
+    return x
+
+
+def hyper_add(x: Any, y: Any) -> Any:
+    """Adds corresponding tensors of two nested tuples.
+
+    Args:
+        x: Tensor or nested tuple of tensors.
+        y: The same structure.
+
+    Raises:
+        ShapeError: if the structures differ.
+
+    Example:
+        >>> ops.hyper_add((Tensor(1), Tensor(2)), (3, 4))
+    """
+    return F.HyperMap()(F.add, x, y)
