@@ -412,29 +412,49 @@ def parameters(*rows: list[float]) -> list[Parameter]:
 G = Tensor([0.1, -0.2])
 
 
+def momentum_step(w: Any, a: Any, g: Any) -> tuple[Any, ...]:
+    a = 0.9 * a + g
+    return w - 0.1 * a, a
+
+
+def nesterov_step(w: Any, a: Any, g: Any) -> tuple[Any, ...]:
+    a = 0.9 * a + g
+    return w - 0.1 * (g + 0.9 * a), a
+
+
+def adagrad_step(w: Any, a: Any, g: Any) -> tuple[Any, ...]:
+    a = a + g * g
+    return w - 0.1 * g / np.sqrt(a), a
+
+
+def rms_prop_step(w: Any, s: Any, a: Any, g: Any) -> tuple[Any, ...]:
+    s = 0.9 * s + 0.1 * g * g
+    a = 0.8 * a + 0.1 * g / np.sqrt(s + 1e-6)
+    return w - a, s, a
+
+
 @pytest.mark.parametrize(
-    ("op", "start", "arguments", "expected"),
+    ("op", "arguments", "reference"),
     [
-        # two steps from w = [1, 2], slots 0.1, gradient [0.1, -0.2]
-        (ops.ApplyMomentum(), 2, lambda p: (*p, 0.1, G, 0.9),
-         [[0.9539, 2.0409], [0.271, -0.299]]),
-        (ops.ApplyMomentum(use_nesterov=True), 2, lambda p: (*p, 0.1, G, 0.9),
-         [[0.93851, 2.07681], [0.271, -0.299]]),
-        (ops.ApplyAdagrad(), 2, lambda p: (*p, 0.1, G),
-         [[0.94099, 2.10077], [0.12, 0.18]]),
-        (ops.ApplyRMSProp(), 3, lambda p: (*p, 0.1, G, 0.9, 0.8, 1e-6),
-         [[0.7616, 2.04061], [0.0829, 0.0886], [0.12525, -0.05538]]),
-        (ops.ApplyGradientDescent(), 1, lambda p: (*p, 0.1, G), [[0.98, 2.04]]),
+        (ops.ApplyMomentum(), lambda p: (*p, 0.1, G, 0.9), momentum_step),
+        (ops.ApplyMomentum(use_nesterov=True), lambda p: (*p, 0.1, G, 0.9), nesterov_step),
+        (ops.ApplyAdagrad(), lambda p: (*p, 0.1, G), adagrad_step),
+        (ops.ApplyRMSProp(), lambda p: (*p, 0.1, G, 0.9, 0.8, 1e-6), rms_prop_step),
+        (ops.ApplyGradientDescent(), lambda p: (*p, 0.1, G), lambda w, g: (w - 0.1 * g,)),
     ],
-    ids=lambda v: v.name if isinstance(v, ops.Primitive) else "",
-)  # fmt: skip
-def test_optimizer_step(op: Any, start: int, arguments: Any, expected: Any) -> None:
-    for step in (op, ms.jit(lambda *a: op(*a))):
-        ps = parameters([1.0, 2.0], *[[0.1, 0.1]] * (start - 1))
-        for _ in range(2):
-            step(*arguments(ps))
-        for p, e in zip(ps, expected, strict=True):
-            np.testing.assert_allclose(p.asnumpy(), e, rtol=2e-5)
+    ids=["momentum", "nesterov", "adagrad", "rms_prop", "gradient_descent"],
+)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_optimizer_step(op: Any, arguments: Any, reference: Any, compiled: bool) -> None:
+    slots = reference.__code__.co_argcount - 2
+    ps = parameters([1.0, 2.0], *[[0.1, 0.1]] * slots)
+    expected: tuple[Any, ...] = tuple(p.asnumpy().astype(np.float64) for p in ps)
+    step = ms.jit(lambda: op(*arguments(ps))) if compiled else lambda: op(*arguments(ps))
+    for _ in range(2):
+        step()
+        expected = reference(*expected, G.asnumpy().astype(np.float64))
+    for p, e in zip(ps, expected, strict=True):
+        np.testing.assert_allclose(p.asnumpy(), e, rtol=1e-5)
 
 
 def test_adam_step() -> None:
