@@ -5,6 +5,7 @@ import pytest
 from driver import check
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tvm import te, topi
 from tvm.relax import op
 
 
@@ -75,6 +76,39 @@ def test_convolution(case):
 )
 def test_any_convolution(n, c, size, f, k, stride, padding):
     _check_conv(n, c, size, f, k, stride, padding)
+
+
+@pytest.mark.parametrize(
+    "n, c, size, f, k, stride, padding, dilation",
+    [
+        (3, 5, 9, 6, 3, 1, 1, 1),
+        (2, 3, 13, 7, 3, 2, 1, 1),
+        (2, 3, 13, 7, 2, 1, 0, 2),
+        (1, 20, 40, 9, 5, 1, 2, 1),
+    ],
+)
+def test_gradient_of_the_weights(n, c, size, f, k, stride, padding, dilation):
+    out = (size + 2 * padding - (k - 1) * dilation - 1) // stride + 1
+
+    def gradient(data, grad):
+        p = [0, 0, padding, padding]
+        data = topi.nn.pad(data, p, p, 0.0) if padding else data
+        i, y, x = (te.reduce_axis((0, extent)) for extent in (n, out, out))
+
+        def element(o, ch, a, b):
+            pixel = data[i, ch, y * stride + a * dilation, x * stride + b * dilation]
+            return te.sum(grad[i, o, y, x] * pixel, axis=[i, y, x])
+
+        return te.compute((f, c, k, k), element)
+
+    check(
+        lambda bb, x, g: bb.emit_te(gradient, x, g),
+        lambda x, g: np.einsum(
+            "nfyx,ncyxab->fcab", g, _windows(_pad(x, padding), k, stride, dilation)
+        ),
+        ((n, c, size, size), "float32"),
+        ((n, f, out, out), "float32"),
+    )
 
 
 def test_convolution_in_one_dimension():

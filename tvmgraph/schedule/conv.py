@@ -70,7 +70,7 @@ class _Shape:
 
 def emit_conv(contraction: Contraction, padding: Stage | None, model: CpuModel) -> None:
     """Writes the kernel; ``padding`` is the stage that pads the input, if there is one."""
-    dimensions = window_dimensions(contraction)
+    dimensions = window_dimensions(contraction, contraction.columns)
     assert dimensions is not None
     shape = _loops(contraction, dimensions)
     plan = _plan(contraction, shape, model)
@@ -82,7 +82,7 @@ def emit_conv(contraction: Contraction, padding: Stage | None, model: CpuModel) 
 
 def is_conv(contraction: Contraction) -> bool:
     """Whether :func:`emit_conv` applies."""
-    dimensions = window_dimensions(contraction)
+    dimensions = window_dimensions(contraction, contraction.columns)
     return dimensions is not None and bool(contraction.rows)
 
 

@@ -14,6 +14,7 @@ from tvm import ir
 from tvmgraph.schedule import emit, intrinsics
 from tvmgraph.schedule.contraction import Contraction, is_window, match_contraction
 from tvmgraph.schedule.conv import emit_conv, is_conv
+from tvmgraph.schedule.conv_weight import emit_weight_gradient, is_weight_gradient
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.gemm import emit_gemm
 from tvmgraph.schedule.injective import emit_injective
@@ -80,23 +81,34 @@ def emit_contraction(program: Program, model: CpuModel) -> None:
     """Writes a matrix product, after the stages that prepare its operands."""
     contraction = match_contraction(program)
     while contraction is not None and contraction.before:
-        if _is_padded_conv(contraction):
-            emit_conv(contraction, contraction.before[0], model)
+        if _is_padded_window(contraction):
+            _emit_window(contraction, contraction.before[0], model)
             return
         program = replace(program, stages=_materialize(program.stages, 0))
         _emit_stage(program.stages[0], model)
         program = replace(program, stages=program.stages[1:])
         contraction = match_contraction(program)
     assert contraction is not None
-    if is_conv(contraction):
-        emit_conv(contraction, None, model)
+    if _has_window_kernel(contraction):
+        _emit_window(contraction, None, model)
     else:
         emit_gemm(contraction, model)
 
 
-def _is_padded_conv(contraction: Contraction) -> bool:
+def _has_window_kernel(contraction: Contraction) -> bool:
+    return is_conv(contraction) or is_weight_gradient(contraction)
+
+
+def _emit_window(contraction: Contraction, padding: Stage | None, model: CpuModel) -> None:
+    if is_weight_gradient(contraction):
+        emit_weight_gradient(contraction, padding, model)
+    else:
+        emit_conv(contraction, padding, model)
+
+
+def _is_padded_window(contraction: Contraction) -> bool:
     """Whether all that is left to do before a convolution is to pad its input."""
-    if len(contraction.before) != 1 or not is_conv(contraction):
+    if len(contraction.before) != 1 or not _has_window_kernel(contraction):
         return False
     return contraction.before[0].buffer.same_as(contraction.right.load.source)
 

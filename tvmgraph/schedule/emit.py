@@ -114,6 +114,12 @@ def when(condition: Expr, then: Callable[[], None], otherwise: Callable[[], None
             otherwise()
 
 
+def only_if(condition: Expr, then: Callable[[], None]) -> None:
+    """Runs a body or nothing."""
+    with T.If(condition), T.Then():
+        then()
+
+
 def unfuse(fused: Expr, extents: Sequence[int]) -> list[Expr]:
     """The loop indices of a fused loop, outermost first."""
     indices: list[Expr] = []

@@ -162,24 +162,29 @@ def _rows_are_independent(stages: Sequence[RowStage]) -> bool:
 def _along_rows(stages: Sequence[RowStage]) -> bool:
     """Whether vectors should run along the rows.
 
-    The reads vote by the direction in which they are contiguous. Small windows (pooling, depthwise
-    convolution) over neighbouring positions are the exception: their few elements would leave most
-    lanes of a row empty.
+    Chosen is the direction in which fewer reads have to gather scattered elements. Small windows
+    (pooling, depthwise convolution) over neighbouring positions are the exception: their few
+    elements would leave most lanes of a row empty.
     """
     own = [buffer for row in stages for buffer in row.stage.buffers]
-    votes = 0
+    gathers_along = gathers_across = 0
     for row in stages:
+        if not row.inner:
+            continue
         axes = [*row.outer, *row.inner]
         inner = product(axis.extent for axis in row.inner)
         for load in loads_of(*row.stage.exprs):
-            if any(load.source.same_as(buffer) for buffer in own) or not row.inner:
-                continue
             strides = access(load.source, list(load.indices), axes).strides
-            if strides is None:
+            if strides is None or any(load.source.same_as(buffer) for buffer in own):
                 continue
             step = strides[len(row.outer) - 1] if row.outer else 0
             if row.stage.is_reduction and inner <= _MAX_WINDOW and 1 <= step <= _MAX_WINDOW_STRIDE:
                 return False
-            votes += any(stride == 1 for stride in strides[len(row.outer) :])
-            votes -= step == 1
-    return votes >= 0
+            gathers_along += not _is_smooth(strides[len(row.outer) :])
+            gathers_across += step not in (0, 1)
+    return gathers_along <= gathers_across
+
+
+def _is_smooth(strides: Sequence[int]) -> bool:
+    """Whether an access is contiguous along one of the axes, or does not move at all."""
+    return any(stride == 1 for stride in strides) or not any(strides)

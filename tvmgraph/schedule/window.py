@@ -8,6 +8,7 @@ steps of one output position are steps of one element: each window dimension is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tvm import sym, tirx
@@ -15,7 +16,7 @@ from tvm import sym, tirx
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.inline import inline_into
-from tvmgraph.schedule.program import Axis, Stage, product, static_shape, substitute
+from tvmgraph.schedule.program import Axis, Stage, static_shape, substitute
 from tvmgraph.schedule.types import Buffer, Expr, Var
 
 
@@ -52,13 +53,24 @@ class Dimension:
         return self.axis.extent + (self.tap.extent - 1) * self.dilation // self.stride
 
 
-def window_dimensions(contraction: Contraction) -> list[Dimension] | None:
-    """The dimensions of the column operand of a convolution, or None if it is none."""
+def window_dimensions(
+    contraction: Contraction, positions: Sequence[Axis]
+) -> list[Dimension] | None:
+    """The dimensions of the column operand of a convolution, or None if it is none.
+
+    Args:
+        contraction: The contraction.
+        positions: Which axes count as window positions; those they are added to are the taps. The
+            columns in a convolution; the summed axes in the gradient of its weights.
+    """
     if not contraction.right.is_plain:
         return None
     load = contraction.right.load
     shape = static_shape(load.source) or ()
-    found = [_dimension(contraction, index, extent) for index, extent in zip(load.indices, shape)]
+    found = [
+        _dimension(contraction, positions, index, extent)
+        for index, extent in zip(load.indices, shape)
+    ]
     dimensions = [dimension for dimension in found if dimension is not None]
     if len(dimensions) != len(shape) or not any(d.tap for d in dimensions):
         return None
@@ -66,7 +78,9 @@ def window_dimensions(contraction: Contraction) -> list[Dimension] | None:
     return dimensions if last.tap is not None else None
 
 
-def _dimension(contraction: Contraction, index: Expr, extent: int) -> Dimension | None:
+def _dimension(
+    contraction: Contraction, positions: Sequence[Axis], index: Expr, extent: int
+) -> Dimension | None:
     axes = [*contraction.batch, *contraction.columns, *contraction.reduce]
     terms = list(sym.detect_linear_equation(index, [axis.var for axis in axes]))
     if not terms or not all(isinstance(term, tirx.IntImm) for term in terms):
@@ -78,11 +92,11 @@ def _dimension(contraction: Contraction, index: Expr, extent: int) -> Dimension 
         return Dimension(extent, None)
     if len(steps) == 1 and steps[0][1] == 1:
         return Dimension(extent, steps[0][0])
-    taps = [pair for pair in steps if pair[0] in contraction.reduce]
-    positions = [pair for pair in steps if pair[0] in contraction.columns]
-    if len(taps) != 1 or len(positions) != 1:
+    moving = [pair for pair in steps if pair[0] in positions]
+    taps = [pair for pair in steps if pair[0] not in positions]
+    if len(taps) != 1 or len(moving) != 1:
         return None
-    (position, stride), (tap, dilation) = positions[0], taps[0]
+    (position, stride), (tap, dilation) = moving[0], taps[0]
     return Dimension(extent, position, tap, stride, dilation)
 
 
@@ -157,8 +171,3 @@ def rearrange(
     if padding is not None:
         stage = inline_into(stage, padding)
     return Rearranged(buffer, tuple(dimensions)), stage
-
-
-def outputs(dimensions: list[Dimension]) -> int:
-    """Output positions of all windows together."""
-    return product(d.axis.extent for d in dimensions if d.tap is not None and d.axis is not None)

@@ -1,0 +1,211 @@
+"""The gradient of a convolution's weights: sums over images and positions of ``grad * input``.
+
+The result is small and the sums are long, so vectors run along the summed positions of a row of the
+image, where both operands are contiguous once the input has been rearranged. A tile keeps the
+partial sums of a few output channels times a few (input channel, tap) pairs in registers. Images
+come one after the other: their rows stay in the cache while all tiles of a work item pass over
+them, with the partial sums of the tiles in memory in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.access import dtype_bytes
+from tvmgraph.schedule.contraction import Contraction
+from tvmgraph.schedule.epilogue import Epilogue
+from tvmgraph.schedule.gemm_plan import MIN_PARALLEL_FLOPS
+from tvmgraph.schedule.injective import emit_injective
+from tvmgraph.schedule.microkernel import sum_each
+from tvmgraph.schedule.point import Bound, bind_group
+from tvmgraph.schedule.program import Axis, Stage, product, substitute
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Buffer, Expr, Var
+from tvmgraph.schedule.window import Rearranged, rearrange, window_dimensions
+
+#: Output channels, and (input channel, tap) pairs, of a tile: 16 vectors of partial sums.
+_TILE_ROWS, _TILE_COLUMNS = 4, 4
+#: Tiles of one work item at most: their partial sums take part of the second-level cache.
+_MAX_TILES = 64
+
+
+def is_weight_gradient(contraction: Contraction) -> bool:
+    """Whether the sums run over more window positions than there are taps."""
+    dimensions = window_dimensions(contraction, contraction.reduce)
+    if dimensions is None or not contraction.rows or contraction.batch:
+        return False
+    last = dimensions[-1]
+    if last.axis is None or last.tap is None or not contraction.left.is_plain:
+        return False
+    strides = contraction.strides(contraction.left)
+    along = last.axis.extent > last.tap.extent
+    return along and strides is not None and strides[last.axis.var] == 1
+
+
+def emit_weight_gradient(contraction: Contraction, padding: Stage | None, model: CpuModel) -> None:
+    """Writes the kernel; ``padding`` is the stage that pads the input, if there is one."""
+    dimensions = window_dimensions(contraction, contraction.reduce)
+    assert dimensions is not None
+    along = dimensions[-1].axis
+    assert along is not None
+    lanes = model.lanes_of(dtype_bytes(contraction.dtype))
+    while lanes > 4 and along.extent <= lanes // 2:
+        lanes //= 2
+    slack = -along.extent % lanes
+    copy, fill = rearrange(contraction, dimensions, padding, slack)
+    emit_injective(fill, model)
+    order = (*contraction.rows, *(axis for axis in contraction.reduce if axis is not along), along)
+    grad, fill = _padded_rows(contraction, order, slack)
+    emit_injective(fill, model)
+    _WeightGradient(contraction, copy, grad, order, lanes, model).write()
+
+
+def _padded_rows(
+    contraction: Contraction, order: Sequence[Axis], slack: int
+) -> tuple[Buffer, Stage]:
+    """A copy of the left operand, rows first, whose innermost axis is filled up with zeros."""
+    fresh = [Axis(tirx.Var("at", "int64"), axis.extent) for axis in order]
+    fresh[-1] = Axis(fresh[-1].var, order[-1].extent + slack)
+    buffer = emit.workspace([axis.extent for axis in fresh], contraction.dtype)
+    mapping: dict[Var, Expr] = {old.var: new.var for old, new in zip(order, fresh)}
+    value = substitute(contraction.left.expr, mapping)
+    if slack:
+        inside = fresh[-1].var < emit.i64(order[-1].extent)
+        value = tirx.if_then_else(inside, value, emit.zero(contraction.dtype))
+    indices = tuple(axis.var for axis in fresh)
+    return buffer, Stage("pad_rows", tuple(fresh), (), (buffer,), indices, (value,), None)
+
+
+@dataclass(frozen=True)
+class _WeightGradient:
+    """The kernel.
+
+    Attributes:
+        contraction: What is computed.
+        copy: The rearranged input.
+        grad: The other operand, with dimensions ``order``.
+        order: Row axes, then summed axes; the last one is filled up to whole vectors.
+        lanes: Elements of a vector.
+        model: The processor.
+    """
+
+    contraction: Contraction
+    copy: Rearranged
+    grad: Buffer
+    order: Sequence[Axis]
+    lanes: int
+    model: CpuModel
+
+    def write(self) -> None:
+        """Writes the loops over work items: a block of rows times several blocks of columns."""
+        rows, columns = self._extents()
+        row_blocks, column_blocks = -(-rows // _TILE_ROWS), -(-columns // _TILE_COLUMNS)
+        wanted = -(-2 * self.model.threads // row_blocks)
+        tiles = max(1, min(_MAX_TILES, column_blocks // wanted))
+        pieces = -(-column_blocks // tiles)
+        parallel = self.contraction.flops >= MIN_PARALLEL_FLOPS and self.model.threads > 1
+        with emit.parallel(row_blocks * pieces, parallel) as item:
+            block, piece = emit.unfuse(item, [row_blocks, pieces])
+            self._item(block * _TILE_ROWS, piece * tiles, tiles)
+
+    def _extents(self) -> tuple[int, int]:
+        rows = product(axis.extent for axis in self.contraction.rows)
+        return rows, product(axis.extent for axis in self.contraction.columns)
+
+    def _item(self, row: Expr, first: Expr, tiles: int) -> None:
+        """One block of rows times ``tiles`` blocks of columns."""
+        size = _TILE_ROWS * _TILE_COLUMNS * self.lanes
+        sums = emit.workspace([tiles * size], self.contraction.dtype)
+        with emit.serial(tiles * size // self.lanes) as at:
+            zeros = emit.broadcast(emit.zero(self.contraction.dtype), self.lanes)
+            emit.store(sums, zeros, [emit.ramp(at * self.lanes, self.lanes)])
+        image, *rest = self.order[len(self.contraction.rows) :]
+        with emit.serial(image.extent if rest else 1) as n, emit.serial(tiles) as tile:
+            column = (first + tile) * _TILE_COLUMNS
+            self._accumulate(row, column, n, rest or [image], sums, tile * size, bool(rest))
+        with emit.serial(tiles) as tile:
+            self._finish(row, (first + tile) * _TILE_COLUMNS, sums, tile * size)
+
+    def _accumulate(
+        self,
+        row: Expr,
+        column: Expr,
+        image: Expr,
+        loops: Sequence[Axis],
+        sums: Buffer,
+        base: Expr,
+        has_image: bool,
+    ) -> None:
+        """Adds one image to the partial sums of a tile."""
+        lanes = self.lanes
+        tile = [
+            emit.stack(lanes, self.contraction.dtype) for _ in range(_TILE_ROWS * _TILE_COLUMNS)
+        ]
+        for number, buffer in enumerate(tile):
+            at = emit.ramp(base + number * lanes, lanes)
+            emit.store(buffer, sums[at], [emit.ramp(0, lanes)])
+        lead = [image] if has_image else []
+
+        def step(at: Sequence[Expr]) -> None:
+            for number, buffer in enumerate(tile):
+                r, c = divmod(number, _TILE_COLUMNS)
+                term = self._grad(row + r, at) * self._input(column + c, at)
+                here = emit.ramp(0, lanes)
+                emit.store(buffer, buffer[here] + term, [here])
+
+        def nest(outer: list[Expr], axes: Sequence[Axis]) -> None:
+            if len(axes) == 1:
+                with emit.serial(-(-axes[0].extent // lanes)) as part:
+                    step([*outer, part * lanes])
+                return
+            with emit.serial(axes[0].extent) as value:
+                nest([*outer, value], axes[1:])
+
+        nest(lead, loops)
+        for number, buffer in enumerate(tile):
+            at = emit.ramp(base + number * lanes, lanes)
+            emit.store(sums, buffer[emit.ramp(0, lanes)], [at])
+
+    def _grad(self, row: Expr, at: Sequence[Expr]) -> Expr:
+        rows, _ = self._extents()
+        extents = [axis.extent for axis in self.contraction.rows]
+        indices = [*emit.unfuse(_clamp(row, rows, _TILE_ROWS), extents), *at]
+        indices[-1] = emit.ramp(indices[-1], self.lanes)
+        return self.grad[tuple(indices)]
+
+    def _input(self, column: Expr, at: Sequence[Expr]) -> Expr:
+        _, columns = self._extents()
+        values: Bound = bind_group(self.contraction.columns, _clamp(column, columns, _TILE_COLUMNS))
+        summed = self.order[len(self.contraction.rows) :]
+        values |= {axis.var: value for axis, value in zip(summed, at)}
+        indices = self.copy.indices(values)
+        indices[-1] = emit.ramp(indices[-1], self.lanes)
+        return self.copy.buffer[tuple(indices)]
+
+    def _finish(self, row: Expr, column: Expr, sums: Buffer, base: Expr) -> None:
+        """Sums the lanes of a tile and stores what exists of it."""
+        rows, columns = self._extents()
+        count = _TILE_ROWS * _TILE_COLUMNS
+        tile = [emit.stack(self.lanes, self.contraction.dtype) for _ in range(count)]
+        for number, buffer in enumerate(tile):
+            at = emit.ramp(base + number * self.lanes, self.lanes)
+            emit.store(buffer, sums[at], [emit.ramp(0, self.lanes)])
+        totals = sum_each(tile, self.lanes, self.contraction.dtype)
+        epilogue = Epilogue(self.contraction, self.contraction.columns)
+        with emit.serial(_TILE_ROWS) as r, emit.serial(_TILE_COLUMNS) as c:
+
+            def element() -> None:
+                bound = bind_group(self.contraction.rows, row + r)
+                epilogue.vector(bound, column + c, 1, lambda _: totals[r * _TILE_COLUMNS + c])
+
+            exists = tirx.all(row + r < emit.i64(rows), column + c < emit.i64(columns))
+            emit.only_if(exists, element)
+
+
+def _clamp(index: Expr, extent: int, step: int) -> Expr:
+    """Lets tiles at the border repeat the last row or column; nobody stores those sums."""
+    return tirx.min(index, emit.i64(extent - 1)) if extent % step else index
