@@ -33,7 +33,7 @@ _TIR_NAMES = {
 }  # fmt: skip
 #: Functions that TIR lacks or computes by a cancelling formula: the C and CUDA library's are used.
 _LIBRARY = {
-    "erfc": "erfc", "fmod": "fmod", "arctanh": "atanh", "arcsinh": "asinh", "arccosh": "acosh",
+    "erfc": "erfc", "fmod": "fmod", "sinh": "sinh", "cosh": "cosh", "arctanh": "atanh", "arcsinh": "asinh", "arccosh": "acosh",
 }  # fmt: skip
 
 
@@ -43,9 +43,11 @@ class TirMath:
     Comparisons with NaN are false, ``!=`` included: test with :meth:`isnan` where it matters.
     """
 
-    def __init__(self, tir: Any, dtype: str) -> None:
+    def __init__(self, tir: Any, dtype: str, result: str) -> None:
         self.tir = tir
         self.dtype = dtype
+        # TVM's conversion to bfloat16 repeats its operand, which may then bind no variable
+        self.coarse = result == "bfloat16"
 
     def const(self, value: float) -> Any:
         """Returns a constant of the dtype that the formula computes in."""
@@ -58,6 +60,8 @@ class TirMath:
 
     def let(self, value: Any, body: Callable[[Any], Any]) -> Any:
         """Computes ``body(value)`` with the value bound once, however often it is used."""
+        if self.coarse:
+            return body(value)
         var = self.tir.Var("t", value.ty)
         return self.tir.Let(var, value, body(var))
 
@@ -109,7 +113,7 @@ def pointwise(
         def kernel(*tensors: Any) -> Any:
             shape = _broadcast_shape(tensors)
             dtype = wide or compute_dtype(str(tensors[0].dtype))
-            m = TirMath(R.tir, dtype)
+            m = TirMath(R.tir, dtype, result)
 
             def element(*index: Any) -> Any:
                 loads = [_load(R.tir, t, index, shape, wide) for t in tensors]
@@ -152,7 +156,9 @@ def _store(tir: Any, x: Any, dtype: str) -> Any:
     have = str(x.ty.dtype)
     if have == dtype:
         return x
-    return x != tir.const(0, have) if dtype == "bool" else tir.Cast(dtype, x)
+    if dtype == "bool":
+        return x != tir.const(0, have)
+    return tir.Cast(dtype, x)
 
 
 def numpy_formula(formula: Formula, wide: Any = None) -> Callable[..., Any]:

@@ -10,7 +10,6 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops._pointwise import (
     NUMBERS,
-    TirMath,
     float_samples,
     number_samples,
     pointwise,
@@ -62,23 +61,15 @@ def exp2(input: Tensor) -> Tensor:
     ...
 
 
-def _expm1(m: TirMath, x: Any) -> Any:
-    """exp(x) - 1 without cancellation: 2t / (1 - t) with t = tanh(x / 2) for small x."""
-    if m.dtype == "float64":
-        return m.expm1(x)
-    t = m.tanh(m.where(x < 1, x, 0) * 0.5)
-    return m.where(x < 1, 2 * t / (1 - t), m.exp(x) - 1)
-
-
 def _onnx_expm1(O: Any, x: Any) -> Any:
-    """The formula of the kernel; ONNX has no expm1."""
+    """2t / (1 - t) with t = tanh(x / 2) for small x; ONNX has no expm1."""
     one, two, half = (np.array(v, x.type.dtype.numpy) for v in (1, 2, 0.5))
     t = O.Tanh(O.Mul(O.Min(x, one), half))
     small = O.Div(O.Mul(two, t), O.Sub(one, t))
     return O.Where(O.Less(x, one), small, O.Sub(O.Exp(x), one))
 
 
-@unary(np.expm1, pointwise("expm1", _expm1), lambda g, y, x: (g * (y + 1),), _onnx_expm1)
+@unary(np.expm1, pointwise("expm1", lambda m, x: m.expm1(x)), lambda g, y, x: (g * (y + 1),), _onnx_expm1)
 def expm1(input: Tensor) -> Tensor:
     r"""Exponential minus one, elementwise and exact near zero: :math:`y = e^x - 1`.
 
