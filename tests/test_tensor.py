@@ -380,6 +380,10 @@ CASES: list[tuple[str, Any, Any]] = [
     ("index_put-accumulate",
      lambda: A.index_put((Tensor([0, 0]),), Tensor([1.0]), accumulate=True),
      [[2, 3, 4], [3, 4, 5]]),
+    ("unique", lambda: Tensor([3, 1, 3]).unique(), [1, 3]),
+    ("unique-all", lambda: Tensor([[3, 1, 3]]).unique(True, True, True),
+     (np.array([1, 3]), np.array([[1, 0, 1]]), np.array([1, 2]))),
+    ("unique-order", lambda: Tensor([3, 1, 3]).unique(sorted=False), [3, 1]),
     ("fill_diagonal", lambda: A.fill_diagonal(9.0), [[9, 1, 2], [3, 9, 5]]),
     ("add-alpha", lambda: A.add(A, alpha=2), 3 * N),
     ("sub-alpha", lambda: A.sub(1.0, alpha=2), N - 2),
@@ -411,6 +415,10 @@ def test_method_errors() -> None:
         A.sum_to_size(2)
     with pytest.raises(ArgumentError, match="mode must be"):
         A.take(Tensor([0]), mode="bounce")
+    with pytest.raises(DTypeError, match="bytes cannot be read"):
+        A.view(ms.int32)
+    with pytest.raises(ArgumentError, match="dim must be None"):
+        A.unique(dim=0)
     with pytest.raises(TypeError):
         A.tanh(1)
     with pytest.raises(AttributeError, match="no_such_method"):

@@ -135,6 +135,37 @@ class TensorAccess(TensorOverloads):
         values = F.broadcast_to(values, (*shape, *self.shape[len(indices) :]))
         return F.tensor_scatter_add(self, where, values)
 
+    def unique(self, sorted: bool = True, return_inverse: bool = False,
+               return_counts: bool = False, dim: int | None = None) -> Any:  # fmt: skip
+        """Distinct elements; their number depends on the values, so this never compiles.
+
+        Args:
+            sorted: Whether they come in ascending order instead of that of first occurrence.
+            return_inverse: Whether to return, for every element, its position among them.
+            return_counts: Whether to return how often each occurs.
+            dim: Only None, which looks at all elements, is supported.
+
+        Raises:
+            ArgumentError: if ``dim`` is given.
+        """
+        if dim is not None:
+            raise ArgumentError(
+                "dim must be None", op="Tensor.unique", got=f"dim={dim}", at=user_source(),
+                fix="use unique_consecutive(dim=...) on sorted slices",
+            )  # fmt: skip
+        distinct, inverse = F.unique(F.reshape(self, (-1,)))
+        if sorted:
+            order = F.argsort(distinct)
+            distinct = F.gather(distinct, order, 0)
+            inverse = F.gather(F.argsort(order), inverse, 0)
+        results = [distinct]
+        if return_inverse:
+            results.append(F.reshape(F.cast(inverse, dtypes.int64), self.shape))
+        if return_counts:
+            ones = F.ones(inverse.shape, dtypes.int64)
+            results.append(F.unsorted_segment_sum(ones, inverse, distinct.shape[0]))
+        return tuple(results) if len(results) > 1 else distinct
+
     # ---- writing ----------------------------------------------------------------------------
 
     def fill_diagonal(self, fill_value: Any, wrap: bool = False) -> Any:

@@ -232,9 +232,16 @@ class TensorOverloads:
         return F.reshape(self, shape)
 
     def view(self, *shape: Any) -> Any:
-        """The same elements in another shape; storage is never shared observably."""
+        """The same elements in another shape; storage is never shared observably.
+
+        Raises:
+            DTypeError: if a dtype is given, which would reinterpret the bytes.
+        """
         if len(shape) == 1 and isinstance(shape[0], dtypes.DType):
-            return F.bitcast(self, shape[0])
+            raise DTypeError(
+                "bytes cannot be read as another dtype", op="Tensor.view",
+                got=f"dtype={shape[0]}", at=user_source(), fix="convert the numbers with astype",
+            )  # fmt: skip
         return F.reshape(self, sizes_of(shape))
 
     def reshape_as(self, other: Any) -> Any:

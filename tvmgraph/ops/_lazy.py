@@ -16,7 +16,8 @@ from tvmgraph.errors import NotFoundError
 # older name -> function
 ALIASES = {
     "floordiv": "floor_div", "floormod": "floor_mod", "gather_d": "gather_elements",
-    "isnan_ext": "isnan", "make_range": "range", "pows": "pow", "reduce_max": "amax",
+    "isnan_ext": "isnan", "log_matrix_determinant": "slogdet", "make_range": "range",
+    "matrix_determinant": "det", "pows": "pow", "reduce_max": "amax",
     "reduce_mean": "mean", "reduce_min": "amin", "tensor_add": "add", "tensor_div": "div",
     "tensor_exp": "exp", "tensor_expm1": "expm1", "tensor_floordiv": "floor_div",
     "tensor_ge": "greater_equal", "tensor_gt": "greater", "tensor_le": "less_equal",
