@@ -15,7 +15,11 @@ from tvmgraph.ops.creation_ranges import *  # noqa: F403
 from tvmgraph.ops.creation_windows import *  # noqa: F403
 from tvmgraph.ops.elementwise import *  # noqa: F403
 from tvmgraph.ops.elementwise_division import *  # noqa: F403
+from tvmgraph.ops.elementwise_extrema import *  # noqa: F403
+from tvmgraph.ops.elementwise_rounding import *  # noqa: F403
 from tvmgraph.ops.image import *  # noqa: F403
+from tvmgraph.ops.image_blocks import *  # noqa: F403
+from tvmgraph.ops.image_interpolate import *  # noqa: F403
 from tvmgraph.ops.indexing import *  # noqa: F403
 from tvmgraph.ops.indexing_advanced import *  # noqa: F403
 from tvmgraph.ops.indexing_elements import *  # noqa: F403
@@ -28,6 +32,7 @@ from tvmgraph.ops.indexing_slices import *  # noqa: F403
 from tvmgraph.ops.linalg import *  # noqa: F403
 from tvmgraph.ops.linalg_decompose import *  # noqa: F403
 from tvmgraph.ops.linalg_einsum import *  # noqa: F403
+from tvmgraph.ops.linalg_functions import *  # noqa: F403
 from tvmgraph.ops.linalg_matrices import *  # noqa: F403
 from tvmgraph.ops.linalg_products import *  # noqa: F403
 from tvmgraph.ops.linalg_solve import *  # noqa: F403

@@ -16,7 +16,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops._arguments import bad, describe
 from tvmgraph.ops._shared import sum_to
 
-__all__ = ["det", "inv", "inverse", "logdet", "lstsq", "matrix_solve", "slogdet", "solve"]
+__all__ = ["det", "inverse", "logdet", "lstsq", "matrix_solve", "slogdet", "solve"]
 
 REAL = (dtypes.float32, dtypes.float64)
 NO_LOWERING = Reason("pivoting chooses rows by value; no Relax operator factorises matrices")
@@ -91,21 +91,6 @@ def inverse(input: Tensor) -> Tensor:
         >>> ops.inverse(Tensor([[2.0, 0.0], [0.0, 4.0]]))
     """
     ...
-
-
-def inv(x: Tensor) -> Tensor:
-    r"""Reciprocal, elementwise: :math:`1 / x_i` (see :func:`inverse` for matrices).
-
-    Args:
-        x: Tensor of any shape.
-
-    Returns:
-        Tensor of ``x``'s shape.
-
-    Example:
-        >>> ops.inv(Tensor([2.0, 4.0]))
-    """
-    return F.reciprocal(x)
 
 
 def _infer_det(t: TensorType) -> TensorType:
