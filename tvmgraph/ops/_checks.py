@@ -10,7 +10,9 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DTypeError, TvmgraphError, user_source
 
 
-def fail(kind: type[TvmgraphError], name: str, rule: str, got: Any, fix: str | None = None) -> NoReturn:
+def fail(
+    kind: type[TvmgraphError], name: str, rule: str, got: Any, fix: str | None = None
+) -> NoReturn:
     """Raises ``kind`` with the four lines of every error message."""
     raise kind(rule, op=f"ops.{name}", got=str(got), at=user_source(), fix=fix)
 
@@ -57,6 +59,8 @@ def lower_full(R: Any, x: Any, t: TensorType, value: Any = 0) -> Any:
     """
 
     def full(_: Any) -> Any:
-        return R.te.compute(R.shape(t.shape), lambda *i: R.tir.const(value, t.dtype.name), name="full")
+        return R.te.compute(
+            R.shape(t.shape), lambda *i: R.tir.const(value, t.dtype.name), name="full"
+        )
 
     return R.emit_te(full, x)

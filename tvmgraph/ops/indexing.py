@@ -193,8 +193,10 @@ def _eager_basic_update(x: np.ndarray, value: np.ndarray, *, index: Index) -> np
     return out
 
 
-def _value_position(index: Index, coordinates: Any, sizes: Shape, R: Any) -> tuple[list[Any], list[Any]]:
-    """Returns, for an element of ``x``, the conditions to lie in the region and its position there."""
+def _value_position(
+    index: Index, coordinates: Any, sizes: Shape, R: Any
+) -> tuple[list[Any], list[Any]]:
+    """Returns when an element of ``x`` lies in the region, and its position there."""
     conditions: list[Any] = []
     position: list[Any] = []
     axis = 0

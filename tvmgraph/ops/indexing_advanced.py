@@ -41,7 +41,9 @@ def require_indices(*types: TensorType) -> None:
     """Raises :class:`DTypeError` unless all are integer tensors."""
     for t in types:
         if not t.dtype.is_integer:
-            raise DTypeError(f"indices must be integers, not {t.dtype.name}", fix="cast them to int64")
+            raise DTypeError(
+                f"indices must be integers, not {t.dtype.name}", fix="cast them to int64"
+            )
 
 
 def _batch(x: TensorType, indices: tuple[TensorType, ...], axes: tuple[int, ...]) -> Shape:
@@ -128,7 +130,7 @@ def _lower_index_get(R: Any, *xs: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _leading(x: TensorType, axes: tuple[int, ...], batch_ndim: int) -> tuple[list[int], list[int]]:
-    """Returns the permutations that bring the indexed axes of ``x``, and the batch, to the front."""
+    """Returns the permutations that bring ``x``'s indexed axes, and the batch, to the front."""
     rest = [a for a in range(x.ndim) if a not in axes]
     lead = axes[0] if are_adjacent(axes) else 0
     batch = list(range(lead, lead + batch_ndim))

@@ -118,7 +118,9 @@ def _infer_scatter(
     if mode not in MODES:
         raise ArgumentError(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
     if value.shape != index.shape:
-        raise ShapeError(f"values of shape {list(value.shape)} do not fit index {list(index.shape)}")
+        raise ShapeError(
+            f"values of shape {list(value.shape)} do not fit index {list(index.shape)}"
+        )
     if value.dtype is not x.dtype:
         raise DTypeError(f"{value.dtype.name} values cannot update {x.dtype.name}")
     return x
@@ -139,9 +141,7 @@ def _eager_scatter(
     return out.astype(x.dtype, copy=False)
 
 
-def _lower_scatter_along(
-    R: Any, x: Any, index: Any, value: Any, *, axis: int, mode: str
-) -> Any:
+def _lower_scatter_along(R: Any, x: Any, index: Any, value: Any, *, axis: int, mode: str) -> Any:
     if 0 in R.type(index).shape or 0 in R.type(x).shape:
         return x
     size = R.shape(R.type(x).shape)[axis]
@@ -173,9 +173,7 @@ def _vjp_scatter_along(
     def put(base: Tensor, values: Tensor, how: str) -> Tensor:
         return F.scatter_along(base, index, values, axis=axis, mode=how)
 
-    dx, dv = vjp_scatter(
-        g, y, x, value, mode, put, lambda t: F.gather_along(t, index, axis=axis)
-    )
+    dx, dv = vjp_scatter(g, y, x, value, mode, put, lambda t: F.gather_along(t, index, axis=axis))
     return dx, None, dv
 
 
@@ -193,9 +191,13 @@ def _vjp_scatter_along(
         sample((2, 5), _I, (2, 4), axis=1, mode="min"),
         sample((4,), np.array([3, 0]), (2,), axis=0, mode="set", dtype="bool"),
         sample((3, 4), np.zeros((0, 4), np.int64), (0, 4), axis=0, mode="add", grad=False),
-        sample((3,), np.zeros((9,), np.int64), (9,), axis=0, mode="add", dtype="float16", grad=False),
+        sample(
+            (3,), np.zeros((9,), np.int64), (9,), axis=0, mode="add", dtype="float16", grad=False
+        ),
         sample((3, 4), _I, (2, 4), axis=0, mode="add", dtype="int64", low=-9, high=9),
-        sample((3, 4), np.array([[3, 0, 0, 0]]), (1, 4), axis=0, mode="set", raises=OutOfRangeError),
+        sample(
+            (3, 4), np.array([[3, 0, 0, 0]]), (1, 4), axis=0, mode="set", raises=OutOfRangeError
+        ),
         sample((3, 4), np.array([[1, 0, 0, 0]]), (2, 4), axis=0, mode="set", raises=ShapeError),
         sample((3,), np.array([1]), (1,), axis=0, mode="pow", raises=ArgumentError),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core import promotion, rules
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
@@ -29,9 +30,7 @@ def as_index(name: str, index: Any, argument: str) -> Tensor:
     return index
 
 
-def gather(
-    input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: int = 0
-) -> Tensor:
+def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: int = 0) -> Tensor:
     r"""Takes slices along an axis: :math:`out_{i, j, k} = params_{i, indices_j, k}`.
 
     Args:
@@ -41,7 +40,8 @@ def gather(
         batch_dims: Number of leading axes that both tensors share.
 
     Returns:
-        Tensor of shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``.
+        Tensor of shape ``params.shape[:axis] + indices.shape[batch_dims:] +
+        params.shape[axis + 1:]``.
 
     Raises:
         OutOfRangeError: if an axis does not exist, or an index lies outside it.
@@ -126,7 +126,7 @@ def split_columns(name: str, x: Tensor, indices: Any) -> list[Tensor]:
     depth = indices.type.static_shape[-1] if indices.ndim else 0
     if not 1 <= depth <= x.ndim:
         fail(
-            ShapeError, name, f"the last axis of indices must have 1 to {x.ndim} entries, not {depth}",
+            ShapeError, name, f"indices need 1 to {x.ndim} coordinates, not {depth}",
             f"input_x={x.type}, indices={indices.type}",
         )  # fmt: skip
     whole = ((0, None, 1),) * (indices.ndim - 1)
@@ -222,27 +222,29 @@ def choose(input: Tensor, choices: Any, mode: str = "clip") -> Tensor:
     index = as_index("choose", input, "input")
     if mode not in ("clip", "wrap", "raise"):
         fail(ArgumentError, "choose", "mode must be clip, wrap or raise", f"mode={mode!r}")
-    parts = choices if isinstance(choices, Tensor) else F.stack(
-        F.broadcast_tensors(*[c if isinstance(c, Tensor) else Tensor(c) for c in choices])
-    )  # fmt: skip
+    parts = choices if isinstance(choices, Tensor) else _stacked(choices)
     count = parts.type.static_shape[0]
     if mode == "clip":
         index = F.minimum(F.maximum(index, 0), count - 1)
     elif mode == "wrap":
         index = F.floor_mod(index, count)
-    shape = F.broadcast_to  # the index and every choice take the common shape
-    from tvmgraph.core.rules import broadcast_shapes
-
-    common = broadcast_shapes(index.type.shape, parts.type.shape[1:])
+    # the index and every choice take the common shape
+    common = rules.broadcast_shapes(index.type.shape, parts.type.shape[1:])
     lead = (1,) * (len(common) - parts.ndim + 1)
-    parts = shape(F.reshape(parts, (count, *lead, *parts.shape[1:])), (count, *common))
-    taken = gather_along(parts, F.expand_dims(shape(index, common), 0), 0)
+    parts = F.broadcast_to(F.reshape(parts, (count, *lead, *parts.shape[1:])), (count, *common))
+    taken = gather_along(parts, F.expand_dims(F.broadcast_to(index, common), 0), 0)
     return F.squeeze(taken, 0)
 
 
-def reverse_sequence(
-    x: Tensor, seq_lengths: Tensor, seq_dim: int, batch_dim: int = 0
-) -> Tensor:
+def _stacked(choices: Any) -> Tensor:
+    """Stacks tensors and numbers of different shapes and dtypes along a new first axis."""
+    parts = [c if isinstance(c, Tensor) else Tensor(c) for c in choices]
+    shape = rules.broadcast_shapes(*(p.type.shape for p in parts))
+    dtype = promotion.common([p.type.dtype for p in parts])
+    return F.stack([F.broadcast_to(F.cast(p, dtype), shape) for p in parts])
+
+
+def reverse_sequence(x: Tensor, seq_lengths: Tensor, seq_dim: int, batch_dim: int = 0) -> Tensor:
     r"""Reverses the first ``seq_lengths[i]`` elements of every sequence of a batch.
 
     Args:

@@ -125,7 +125,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> Tensor:
 
 
 def put_at(name: str, x: Tensor, index: Any, value: Any, mode: str) -> Tensor:
-    """Sets, or with the mode ``"add"`` adds to, what an index addresses, for the function ``name``."""
+    """Sets (or with the mode ``"add"`` adds to) what an index addresses."""
     try:
         new = _as_value(value, x.type.dtype)
         basic, advanced = _Parser(x.type.shape, index, new.ndim == 0).split()
@@ -181,7 +181,8 @@ def _position(value: Any) -> int | None:
         return operator.index(value)
     except TypeError:
         raise DTypeError(
-            f"slice bounds must be integers, not {type(value).__name__}", fix="convert it with int()"
+            f"slice bounds must be integers, not {type(value).__name__}",
+            fix="convert it with int()",
         ) from None
 
 
@@ -312,7 +313,7 @@ def _as_integers(
         sizes = shape[axis : axis + index.ndim]
         if tuple(index.shape) != tuple(sizes):
             raise OutOfRangeError(
-                f"a bool index of shape {list(index.shape)} does not fit axes of sizes {list(sizes)}",
+                f"a bool index of shape {list(index.shape)} does not fit axes of {list(sizes)}",
                 fix="give the mask the sizes of the axes it selects from",
             )
         axes += range(axis, axis + index.ndim)

@@ -99,7 +99,7 @@ _TENSOR_DOC = r"""{verb} the slices whose coordinates stand in the last axis of 
         >>> ops.{name}(Tensor([1.0, 2.0]), Tensor([[0]]), Tensor([4.0]))
     """
 
-_ND_DOC = r"""{verb} the slices of a parameter whose coordinates stand in the last axis of ``indices``.
+_ND_DOC = r"""{verb} slices of a parameter, whose coordinates stand in ``indices``' last axis.
 
     :math:`x_{{indices_i}}` becomes :math:`{formula}`; repeated coordinates are applied one after
     the other.

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from tvmgraph.core.op import F
-from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops._checks import fail, require_tensor
 from tvmgraph.ops.indexing import basic_index
@@ -34,7 +34,7 @@ def _segments(
     if x.type.shape[: ids.ndim] != ids.type.shape:
         fail(ShapeError, name, "segment_ids must have the leading axes of x", got)
     shape = (count + 1, *x.shape[ids.ndim :])  # the last one collects what is left out
-    base = F.full(shape, start, dtype=x.type.dtype)
+    base = F.broadcast_to(tensor_from_numpy(np.array(start, x.type.dtype.numpy)), shape)
     slots = F.where(F.less(ids, 0), count, ids) if ids.type.dtype.kind == "i" else ids
     y = index_update(base, x, slots, axes=(0,), mode=how)
     return basic_index(y, ((0, count, 1),))
@@ -48,8 +48,6 @@ def _limit(x: Tensor, largest: bool) -> Any:
     else:
         info = ml_dtypes.finfo(d.numpy)
     return (int if d.is_integer else float)(info.max if largest else info.min)
-
-
 
 
 def unsorted_segment_sum(input_x: Tensor, segment_ids: Tensor, num_segments: int) -> Tensor:
@@ -159,7 +157,7 @@ def sparse_segment_mean(x: Tensor, indices: Tensor, segment_ids: Tensor) -> Tens
         ShapeError: if ``indices`` and ``segment_ids`` differ in shape.
 
     Example:
-        >>> ops.sparse_segment_mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([0, 1]), Tensor([0, 0]))
+        >>> ops.sparse_segment_mean(Tensor([[1.0], [3.0]]), Tensor([0, 1]), Tensor([0, 0]))
     """
     name = "sparse_segment_mean"
     index, ids = as_index(name, indices, "indices"), as_index(name, segment_ids, "segment_ids")

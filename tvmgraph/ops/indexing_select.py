@@ -61,7 +61,7 @@ def _vjp_where(g: Tensor, y: Tensor, c: Tensor, a: Tensor, b: Tensor) -> tuple[A
     ],
 )  # fmt: skip
 def where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
-    r"""Chooses elementwise: :math:`out_i = input_i` where ``condition`` holds, else :math:`other_i`.
+    r"""Chooses elementwise: :math:`input_i` where ``condition`` holds, else :math:`other_i`.
 
     Args:
         condition: Tensor; anything but zero counts as true.
@@ -82,7 +82,7 @@ def where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
 
 
 def select(condition: Tensor, input: Any, other: Any) -> Tensor:
-    r"""Chooses elementwise: :math:`out_i = input_i` where ``condition`` holds, else :math:`other_i`.
+    r"""Chooses elementwise: :math:`input_i` where ``condition`` holds, else :math:`other_i`.
 
     Args:
         condition: bool Tensor.
@@ -301,7 +301,7 @@ def one_hot(
 
 
 def sequence_mask(lengths: Tensor, maxlen: int | None = None) -> Tensor:
-    r"""Marks the first ``lengths`` positions of a new last axis: :math:`out_{..j} = j < lengths_{..}`.
+    r"""Marks the first positions of a new last axis: :math:`out_{..j} = j < lengths_{..}`.
 
     Args:
         lengths: Integer Tensor of shape :math:`(d_1, ..., d_n)`.

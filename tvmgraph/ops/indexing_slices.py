@@ -44,7 +44,12 @@ def slice(input_x: Tensor, begin: Any, size: Any) -> Tensor:
     begins, sizes = _ints("slice", begin, "begin"), _ints("slice", size, "size")
     got = f"input_x={input_x.type}, begin={begins}, size={sizes}"
     if not len(begins) == len(sizes) == input_x.ndim:
-        fail(ShapeError, "slice", f"begin and size need one entry for each of {input_x.ndim} axes", got)
+        fail(
+            ShapeError,
+            "slice",
+            f"begin and size need one entry for each of {input_x.ndim} axes",
+            got,
+        )
     entries = []
     for axis, (b, n, d) in enumerate(zip(begins, sizes, input_x.type.static_shape)):
         n = d - b if n == -1 else n
@@ -147,7 +152,7 @@ def narrow(input: Tensor, axis: int, start: int, length: int) -> Tensor:
     first = start + size if start < 0 else start
     if not (first >= 0 and length >= 0 and first + length <= size):
         fail(
-            OutOfRangeError, "narrow", f"{length} elements from {start} on leave axis {axis} of size {size}",
+            OutOfRangeError, "narrow", f"{length} elements from {start} on exceed {size}",
             f"input={input.type}, axis={axis}, start={start}, length={length}",
         )  # fmt: skip
     return basic_index(input, (*[WHOLE] * axis, (first, first + length, 1)))

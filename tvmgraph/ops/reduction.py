@@ -1,4 +1,4 @@
-"""Rows of the reductions over axes; ``axis`` is a sorted tuple, and an empty one reduces nothing."""
+"""Rows of the reductions: ``axis`` is a sorted tuple, and an empty one reduces nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
-from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError
+from tvmgraph.errors import OutOfRangeError, ShapeError
 from tvmgraph.ops._checks import lower_full
 from tvmgraph.ops._shared import NOT_DIFFERENTIABLE
 
@@ -118,7 +118,9 @@ def reduction_samples(**kwargs: Any) -> list[Any]:
 
 @primitive(
     infer=rules.reduction(NUMBERS),
-    eager=in_float32(lambda x, axis, keepdims: np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)),
+    eager=in_float32(
+        lambda x, axis, keepdims: np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+    ),
     lower=_lower("sum", 0),
     vjp=lambda g, y, x, *, axis, keep_dims: (expand_reduced(g, x, axis, keep_dims),),
     onnx=_onnx("ReduceSum"),
@@ -192,7 +194,9 @@ def _vjp_prod(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -
 
 @primitive(
     infer=rules.reduction(NUMBERS),
-    eager=in_float32(lambda x, axis, keepdims: np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)),
+    eager=in_float32(
+        lambda x, axis, keepdims: np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+    ),
     lower=_lower("prod", 1),
     vjp=_vjp_prod,
     onnx=_onnx("ReduceProd"),
@@ -468,14 +472,3 @@ def reduce_all(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
 def reduce_any(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     """Returns whether an element over ``axis`` is not zero."""
     ...
-
-
-def divisor(name: str, count: int, ddof: Any) -> int:
-    """Returns ``count - ddof``.
-
-    Raises:
-        ArgumentError: if ``ddof`` is not an integer.
-    """
-    if not isinstance(ddof, (bool, int)):
-        raise ArgumentError("ddof must be an int or bool", op=f"ops.{name}", got=f"ddof={ddof!r}")
-    return count - int(ddof)

@@ -127,7 +127,12 @@ def _with_initial(y: Tensor, initial: Any, combine: Any) -> Tensor:
 
 
 def amax(
-    input: Tensor, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
+    input: Tensor,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = None,
 ) -> Tensor:
     r"""Returns the largest element over axes: :math:`out = \max_{i \in axis} input_i`.
 
@@ -154,7 +159,12 @@ def amax(
 
 
 def amin(
-    input: Tensor, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
+    input: Tensor,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = None,
 ) -> Tensor:
     r"""Returns the smallest element over axes: :math:`out = \min_{i \in axis} input_i`.
 
@@ -208,7 +218,12 @@ def _extreme(
 
 
 def max(
-    input: Tensor, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
+    input: Tensor,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = None,
 ) -> tuple[Tensor, Tensor]:
     r"""Returns the largest elements along an axis and their positions.
 
@@ -234,7 +249,12 @@ def max(
 
 
 def min(
-    input: Tensor, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
+    input: Tensor,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = None,
 ) -> tuple[Tensor, Tensor]:
     r"""Returns the smallest elements along an axis and their positions.
 

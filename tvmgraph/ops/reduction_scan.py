@@ -174,9 +174,7 @@ def _lower_running_log(R: Any, x: Any, *, axis: int, reverse: bool) -> Any:
     return lower_in_float32(R, x, scan)
 
 
-def _vjp_running_log(
-    g: Tensor, y: Tensor, x: Tensor, *, axis: int, reverse: bool
-) -> tuple[Tensor]:
+def _vjp_running_log(g: Tensor, y: Tensor, x: Tensor, *, axis: int, reverse: bool) -> tuple[Tensor]:
     r"""Sums :math:`g_j e^{x_i - y_j}` in logarithms, the two signs of ``g`` apart."""
     parts = []
     for sign in (1, -1):

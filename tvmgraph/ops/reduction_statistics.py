@@ -35,6 +35,10 @@ def _moments(
 ) -> tuple[Tensor, Tensor, Any]:
     """Returns variance and mean in float32 or wider, and the dtype of the result."""
     axes = resolve_axes(name, input, axis)
+    if not isinstance(ddof, int):
+        fail(
+            ArgumentError, name, "ddof must be an int or bool", f"input={input.type}, ddof={ddof!r}"
+        )
     x = as_float(input)
     d = x.type.dtype
     wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
@@ -43,7 +47,7 @@ def _moments(
     away = wide - center
     total = rows.reduce_sum(away * away, axes, bool(keepdims))
     # like NumPy, too few elements give NaN (0 / 0) or infinity
-    variance = total / float(max(rows.divisor(name, count, ddof), 0))
+    variance = total / float(max(count - int(ddof), 0))
     if not keepdims and axes:
         center = F.squeeze(center, axes)
     return variance, center, d
@@ -143,9 +147,7 @@ def std_mean(
     return F.cast(F.sqrt(variance), d), F.cast(center, d)
 
 
-def nansum(
-    input: Tensor, axis: Any = None, keepdims: bool = False, *, dtype: Any = None
-) -> Tensor:
+def nansum(input: Tensor, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     r"""Sums over axes, counting NaN as 0.
 
     Args:
@@ -301,7 +303,9 @@ def nanmedian(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Te
     return _median("nanmedian", input, axis, keepdims, True)
 
 
-def _quantile(name: str, input: Tensor, q: Any, axis: Any, keepdims: bool, skip_nan: bool) -> Tensor:
+def _quantile(
+    name: str, input: Tensor, q: Any, axis: Any, keepdims: bool, skip_nan: bool
+) -> Tensor:
     require_tensor(name, input)
     if not input.type.dtype.is_float:
         fail(DTypeError, name, "input must hold floats", f"input={input.type}", "cast it")

@@ -210,7 +210,10 @@ def topk(
     size = input.type.shape[axis] if input.ndim else 1
     if isinstance(k, bool) or not 0 <= k <= size:
         fail(
-            ArgumentError, "topk", f"k must lie in [0, {size}]", f"input={input.type}, k={k!r}, dim={dim}"
+            ArgumentError,
+            "topk",
+            f"k must lie in [0, {size}]",
+            f"input={input.type}, k={k!r}, dim={dim}",
         )
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int32)

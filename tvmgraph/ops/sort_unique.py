@@ -108,9 +108,7 @@ def unique_with_pad(x: Tensor, pad_num: int) -> tuple[Tensor, Tensor]:
     starts = F.concat([F.ones((1,), dtypes.bool_), F.not_equal(here, before)], 0)
     group = running_sum(F.cast(starts, dtypes.int64), 0, False, False) - 1
     slots = F.where(starts, group, count)  # only the start of a group leaves its position
-    firsts = index_update(
-        F.zeros((count + 1,), dtypes.int64), order, slots, axes=(0,), mode="set"
-    )
+    firsts = index_update(F.zeros((count + 1,), dtypes.int64), order, slots, axes=(0,), mode="set")
     first = index_update(
         F.zeros((count,), dtypes.int64), index_get(firsts, group, axes=(0,)), order,
         axes=(0,), mode="set",
@@ -118,9 +116,7 @@ def unique_with_pad(x: Tensor, pad_num: int) -> tuple[Tensor, Tensor]:
     position = F.arange(0, count, 1, dtype=dtypes.int64)
     is_first = F.equal(first, position)
     rank = running_sum(F.cast(is_first, dtypes.int64), 0, False, False) - 1
-    values = index_update(
-        fill, x, F.where(is_first, rank, count), axes=(0,), mode="set"
-    )
+    values = index_update(fill, x, F.where(is_first, rank, count), axes=(0,), mode="set")
     inverse = F.cast(index_get(rank, first, axes=(0,)), d)
     return F.basic_index(values, index=((0, count, 1),)), inverse
 
