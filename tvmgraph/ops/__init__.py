@@ -3,6 +3,7 @@
 from tvmgraph.ops._lazy import __dir__, __getattr__  # noqa: F401
 from tvmgraph.ops.activation import *  # noqa: F403
 from tvmgraph.ops.activation_smooth import *  # noqa: F403
+from tvmgraph.ops.activation_softmax import *  # noqa: F403
 from tvmgraph.ops.assignment import *  # noqa: F403
 from tvmgraph.ops.comparison import *  # noqa: F403
 from tvmgraph.ops.comparison_logic import *  # noqa: F403
@@ -41,6 +42,7 @@ from tvmgraph.ops.loss_class import *  # noqa: F403
 from tvmgraph.ops.loss_ctc import *  # noqa: F403
 from tvmgraph.ops.loss_metric import *  # noqa: F403
 from tvmgraph.ops.math import *  # noqa: F403
+from tvmgraph.ops.math_combined import *  # noqa: F403
 from tvmgraph.ops.math_power import *  # noqa: F403
 from tvmgraph.ops.math_special import *  # noqa: F403
 from tvmgraph.ops.math_trigonometric import *  # noqa: F403

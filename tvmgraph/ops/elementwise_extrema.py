@@ -1,0 +1,332 @@
+"""Maximum, minimum and limits, elementwise; NaN propagates unless a name says otherwise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, primitive, sample
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.ops._pointwise import TirMath, numpy_formula, pointwise
+from tvmgraph.ops._shared import binary_samples, sum_to
+
+__all__ = [
+    "clamp", "clip", "clip_by_value", "fmax", "fmin", "maximum", "minimum", "nan_to_num",
+    "replace_nonfinite",
+]  # fmt: skip
+
+
+def _is_float(m: TirMath) -> bool:
+    return m.dtype.startswith("float")
+
+
+def _maximum(m: TirMath, a: Any, b: Any) -> Any:
+    return m.where((a < b) | m.isnan(b), b, a) if _is_float(m) else m.where(a < b, b, a)
+
+
+def _minimum(m: TirMath, a: Any, b: Any) -> Any:
+    return m.where((b < a) | m.isnan(b), b, a) if _is_float(m) else m.where(b < a, b, a)
+
+
+def _fmax(m: TirMath, a: Any, b: Any) -> Any:
+    return m.where((a < b) | m.isnan(a), b, a) if _is_float(m) else m.where(a < b, b, a)
+
+
+def _fmin(m: TirMath, a: Any, b: Any) -> Any:
+    return m.where((b < a) | m.isnan(a), b, a) if _is_float(m) else m.where(b < a, b, a)
+
+
+def _vjp_extremum(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """The operand that was taken gets the cotangent; equal ones get half each."""
+    half = g * 0.5
+    tie = a == b
+    ga = F.where(tie, half, F.where(y == a, g, 0))
+    gb = F.where(tie, half, F.where(y == b, g, 0))
+    return sum_to(ga, a), sum_to(gb, b)
+
+
+def _onnx_extremum(op_type: str, of_bool: str, drops_nan: bool) -> Any:
+    def onnx(O: Any, a: Any, b: Any) -> Any:
+        d = a.type.dtype
+        if d is dtypes.bool_:
+            return O.add(of_bool, [a, b], 1, {})
+        y = O.add(op_type, [a, b], 1, {})
+        if drops_nan and d.is_float:
+            return O.Where(O.IsNaN(a), b, O.Where(O.IsNaN(b), a, y))
+        return y
+
+    return onnx
+
+
+_NAN, _INF = math.nan, math.inf
+
+
+def _extremum(eager: Any, formula: Any, op_type: str, of_bool: str) -> Any:
+    """Adds the row of an elementwise extremum."""
+    return primitive(
+        infer=rules.elementwise(dtypes.ALL),
+        promote="common",
+        eager=eager,
+        lower=pointwise(eager.__name__, formula),
+        vjp=_vjp_extremum,
+        onnx=_onnx_extremum(op_type, of_bool, eager.__name__.startswith("f")),
+        samples=[
+            *binary_samples(),
+            sample((9,), (9,), dtype="int32", low=-2, high=2),
+            sample((9,), (9,), dtype=("uint8", "int8"), low=0, high=3),
+            sample((9,), (9,), dtype="bool"),
+            sample((9,), (9,), dtype=("int64", "float16"), low=0, high=2, grad=False),
+            sample((9,), (9,), dtype="bfloat16", grad=False),
+            sample(
+                np.array([_NAN, 1, _NAN, _INF, -_INF, 0], np.float32),
+                np.array([1, _NAN, _NAN, 1, 1, 0], np.float32), grad=False,
+            ),
+        ],
+    )  # fmt: skip
+
+
+@_extremum(np.maximum, _maximum, "Max", "Or")
+def maximum(input: Tensor, other: Tensor) -> Tensor:
+    r"""The greater of two elements: :math:`out_i = \max(input_i, other_i)`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype; NaN where either element is NaN.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.maximum(Tensor([1.0, 5.0]), Tensor([4.0, 2.0]))
+    """
+    ...
+
+
+@_extremum(np.minimum, _minimum, "Min", "And")
+def minimum(input: Tensor, other: Tensor) -> Tensor:
+    r"""The lesser of two elements: :math:`out_i = \min(input_i, other_i)`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype; NaN where either element is NaN.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.minimum(Tensor([1.0, 5.0]), Tensor([4.0, 2.0]))
+    """
+    ...
+
+
+@_extremum(np.fmax, _fmax, "Max", "Or")
+def fmax(input: Tensor, other: Tensor) -> Tensor:
+    r"""The greater of two elements, NaN only where both are NaN: :math:`\max(input_i, other_i)`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.fmax(Tensor([1.0, float("nan")]), Tensor([4.0, 2.0]))
+    """
+    ...
+
+
+@_extremum(np.fmin, _fmin, "Min", "And")
+def fmin(input: Tensor, other: Tensor) -> Tensor:
+    r"""The lesser of two elements, NaN only where both are NaN: :math:`\min(input_i, other_i)`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.fmin(Tensor([1.0, float("nan")]), Tensor([4.0, 2.0]))
+    """
+    ...
+
+
+def _limit(x: Tensor, low: Any, high: Any, op: str) -> Tensor:
+    if low is None and high is None:
+        raise ArgumentError(
+            "at least one bound must be given", op=op, got=f"input={x.type}, both bounds None",
+            at=user_source(), fix="give a minimum or a maximum",
+        )  # fmt: skip
+    d = x.type.dtype
+    for bound, choose in ((low, F.maximum), (high, F.minimum)):
+        if isinstance(bound, Tensor):
+            x = choose(x, F.cast(bound, d))
+        elif dtypes.is_number(bound):
+            x = choose(x, bound if d.is_float else int(bound))
+        elif bound is not None:
+            raise DTypeError(
+                f"a bound must be a Tensor or a number, not {type(bound).__name__}",
+                op=op, got=repr(bound)[:80], at=user_source(),
+            )  # fmt: skip
+    return x
+
+
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    r"""Limits elements to an interval: :math:`out_i = \min(\max(input_i, min), max)`.
+
+    Args:
+        input: Tensor of any shape.
+        min: Lower bound, a number or a tensor that broadcasts, or ``None`` for no bound.
+        max: Upper bound, a number or a tensor that broadcasts, or ``None`` for no bound; where it
+            lies below ``min``, the result is ``max``.
+
+    Returns:
+        Tensor of ``input``'s dtype, and its shape broadcast with the bounds'.
+
+    Raises:
+        ArgumentError: if neither bound is given.
+        DTypeError: if a bound is neither a number nor a Tensor.
+
+    Example:
+        >>> ops.clamp(Tensor([1, 25, 5]), 5, 20)
+    """
+    return _limit(input, min, max, "ops.clamp")
+
+
+def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    r"""Limits elements to an interval; the same as :func:`clamp`.
+
+    Args:
+        input: Tensor of any shape.
+        min: Lower bound, a number or a tensor that broadcasts, or ``None`` for no bound.
+        max: Upper bound, a number or a tensor that broadcasts, or ``None`` for no bound.
+
+    Returns:
+        Tensor of ``input``'s dtype, and its shape broadcast with the bounds'.
+
+    Raises:
+        ArgumentError: if neither bound is given.
+        DTypeError: if a bound is neither a number nor a Tensor.
+
+    Example:
+        >>> ops.clip(Tensor([1, 25, 5]), 5, 20)
+    """
+    return _limit(input, min, max, "ops.clip")
+
+
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    r"""Limits elements to an interval: :math:`out_i = \min(\max(x_i, min), max)`.
+
+    Args:
+        x: Tensor of any shape, or a tuple or list of tensors.
+        clip_value_min: Lower bound, a number or a tensor that broadcasts, or ``None``.
+        clip_value_max: Upper bound, a number or a tensor that broadcasts, or ``None``.
+
+    Returns:
+        Tensor of ``x``'s dtype, or a tuple (list) of such tensors.
+
+    Raises:
+        ArgumentError: if neither bound is given.
+        DTypeError: if a bound is neither a number nor a Tensor.
+
+    Example:
+        >>> ops.clip_by_value(Tensor([1.0, 25.0, 5.0]), 5, 20)
+    """
+    if isinstance(x, (tuple, list)):
+        return type(x)(clip_by_value(v, clip_value_min, clip_value_max) for v in x)
+    return _limit(x, clip_value_min, clip_value_max, "ops.clip_by_value")
+
+
+def _replace(m: Any, x: Any, *, nan: float, posinf: float, neginf: float) -> Any:
+    """The comparisons are false for NaN, which the outer choice replaces."""
+    infinite = m.isinf(x)
+    finite = m.where(infinite & (x > 0), posinf, m.where(infinite & (x < 0), neginf, x))
+    return m.where(m.isnan(x), nan, finite)
+
+
+def _onnx_replace(O: Any, x: Any, *, nan: float, posinf: float, neginf: float) -> Any:
+    a, b, c = (O.const(v, x.type.dtype) for v in (nan, posinf, neginf))
+    y = O.Where(O.IsInf(x, detect_negative=0), b, x)
+    y = O.Where(O.IsInf(x, detect_positive=0), c, y)
+    return O.Where(O.IsNaN(x), a, y)
+
+
+@primitive(
+    infer=rules.elementwise(dtypes.FLOATS),
+    eager=numpy_formula(_replace),
+    lower=pointwise("replace_nonfinite", _replace),
+    vjp=lambda g, y, x, *, nan, posinf, neginf: (F.where(F.isfinite(x), g, 0),),
+    onnx=_onnx_replace,
+    samples=[
+        sample((3, 4), nan=0.0, posinf=9.0, neginf=-9.0),
+        sample((), nan=0.0, posinf=9.0, neginf=-9.0),
+        sample((0, 2), nan=0.0, posinf=9.0, neginf=-9.0, grad=False),
+        sample(np.array([_NAN, _INF, -_INF, 1], np.float32), nan=2.0, posinf=9.0, neginf=-9.0,
+               grad=False),
+        sample(np.array([_NAN, _INF, -_INF, 1], np.float16), nan=2.0, posinf=9.0, neginf=-9.0,
+               grad=False),
+    ],
+)  # fmt: skip
+def replace_nonfinite(x: Tensor, nan: float, posinf: float, neginf: float) -> Tensor:
+    """Replaces NaN and the infinities by numbers.
+
+    Args:
+        x: Floating-point tensor of any shape.
+        nan: What replaces NaN.
+        posinf: What replaces positive infinity.
+        neginf: What replaces negative infinity.
+
+    Returns:
+        Tensor of ``x``'s shape and dtype.
+    """
+    ...
+
+
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:  # fmt: skip
+    """Replaces NaN and the infinities by finite numbers.
+
+    Args:
+        input: Tensor of any shape.
+        nan: What replaces NaN; 0 by default.
+        posinf: What replaces positive infinity; by default the greatest number of the dtype.
+        neginf: What replaces negative infinity; by default the least number of the dtype.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype.
+
+    Example:
+        >>> ops.nan_to_num(Tensor([1.0, float("nan")]))
+    """
+    d = input.dtype
+    if not d.is_float:
+        return input
+    limit = float(ml_dtypes.finfo(d.numpy).max)
+    return replace_nonfinite(
+        input,
+        0.0 if nan is None else float(nan),
+        limit if posinf is None else float(posinf),
+        -limit if neginf is None else float(neginf),
+    )
