@@ -13,6 +13,7 @@ import tvm_ffi
 from tvm import tirx
 
 from tvmgraph.schedule.access import Access, access
+from tvmgraph.schedule.grouped import split_groups
 from tvmgraph.schedule.inline import has_identity_store
 from tvmgraph.schedule.program import Axis, Program, Stage, loads_of, product, substitute
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var, dtype_of
@@ -98,13 +99,14 @@ def match_contraction(program: Program) -> Contraction | None:
     if len(anchors) != 1 or not has_identity_store(anchors[0]) or anchors[0].lets:
         return None
     anchor = anchors[0]
-    factors = _factors(anchor)
     position = program.stages.index(anchor)
     after = program.stages[position + 1 :]
-    if factors is None or len(after) > 1:
+    epilogue = _epilogue(program, anchor, after[0] if after else None) if len(after) < 2 else None
+    if epilogue is None or _factors(anchor) is None:
         return None
-    epilogue = _epilogue(program, anchor, after[0] if after else None)
-    return None if epilogue is None else _classify(anchor, factors, epilogue, program, position)
+    anchor, epilogue = split_groups(anchor, epilogue)
+    factors = _factors(anchor)
+    return None if factors is None else _classify(anchor, factors, epilogue, program, position)
 
 
 def _factors(anchor: Stage) -> tuple[Expr, Expr] | None:

@@ -30,6 +30,7 @@ class Dimension:
         tap: The window loop, or None.
         stride: Elements per output position.
         dilation: Elements per tap.
+        index: Where several loops index the dimension without being a window: the index.
     """
 
     extent: int
@@ -37,6 +38,7 @@ class Dimension:
     tap: Axis | None = None
     stride: int = 1
     dilation: int = 1
+    index: Expr | None = None
 
     @property
     def phases(self) -> int:
@@ -94,6 +96,8 @@ def _dimension(
         return Dimension(extent, steps[0][0])
     moving = [pair for pair in steps if pair[0] in positions]
     taps = [pair for pair in steps if pair[0] not in positions]
+    if not moving:
+        return Dimension(extent, None, index=index)
     if len(taps) != 1 or len(moving) != 1:
         return None
     (position, stride), (tap, dilation) = moving[0], taps[0]
@@ -117,6 +121,8 @@ class Rearranged:
         result: list[Expr] = []
         for dimension in self.dimensions:
             position = values[dimension.axis.var] if dimension.axis else emit.i64(0)
+            if dimension.index is not None:
+                position = substitute(dimension.index, values)
             if dimension.tap is None:
                 result.append(position)
                 continue
