@@ -55,6 +55,7 @@ def fusion_passes(level: Level) -> list[Any]:
     if level.fuse:
         # lets a product with a transposed weight read the weight in place
         passes += [_T.FuseTransposeMatmul()]
+    passes += [relax.backend.DispatchSortScan()]  # sorts and scans have no legalization
     passes += [_T.LegalizeOps(), _T.AnnotateTIROpPattern(), _T.FoldConstant()]
     if level.fuse:
         passes += [_T.FuseOps(), _T.FuseTIR()]
