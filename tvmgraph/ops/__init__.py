@@ -20,6 +20,8 @@ from tvmgraph.ops.elementwise_extrema import *  # noqa: F403
 from tvmgraph.ops.elementwise_rounding import *  # noqa: F403
 from tvmgraph.ops.image import *  # noqa: F403
 from tvmgraph.ops.image_blocks import *  # noqa: F403
+from tvmgraph.ops.image_boxes import *  # noqa: F403
+from tvmgraph.ops.image_grid import *  # noqa: F403
 from tvmgraph.ops.image_interpolate import *  # noqa: F403
 from tvmgraph.ops.indexing import *  # noqa: F403
 from tvmgraph.ops.indexing_advanced import *  # noqa: F403
@@ -49,8 +51,10 @@ from tvmgraph.ops.math_trigonometric import *  # noqa: F403
 from tvmgraph.ops.normalization import *  # noqa: F403
 from tvmgraph.ops.normalization_functional import *  # noqa: F403
 from tvmgraph.ops.pooling import *  # noqa: F403
+from tvmgraph.ops.pooling_adaptive import *  # noqa: F403
 from tvmgraph.ops.pooling_average import *  # noqa: F403
 from tvmgraph.ops.pooling_functional import *  # noqa: F403
+from tvmgraph.ops.pooling_unpool import *  # noqa: F403
 from tvmgraph.ops.primitive import *  # noqa: F403
 from tvmgraph.ops.python_values import *  # noqa: F403
 from tvmgraph.ops.random import *  # noqa: F403
