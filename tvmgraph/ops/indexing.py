@@ -94,7 +94,7 @@ def _slice_arguments(index: Index, shape: Shape) -> tuple[list[int], ...]:
             continue
         begin, end, step = (e, e + 1, 1) if isinstance(e, int) else e
         if end is None:  # an end before the first element, or after the last one
-            size = shape[axis]
+            size: Any = shape[axis]  # an int: of a symbolic axis only WHOLE can be taken
             end = -(size + 1) if step < 0 else size
         axes.append(axis)
         begins.append(begin)

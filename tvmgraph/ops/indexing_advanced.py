@@ -254,9 +254,9 @@ def _eager_index_update(*xs: np.ndarray, axes: tuple[int, ...], mode: str) -> np
     to_front, batch_first = _leading_numpy(x, axes, len(batch))
     rows = math.prod(x.shape[a] for a in axes)
     out = np.array(x.transpose(to_front), wide, order="C")
-    region = gathered_shape(x.shape, batch, axes)
+    region: Any = gathered_shape(x.shape, batch, axes)
     full = np.broadcast_to(value, region).transpose(batch_first).astype(wide, copy=False)
-    slots = np.ravel_multi_index(
+    slots: Any = np.ravel_multi_index(
         tuple(np.broadcast_to(i, batch).ravel() % x.shape[a] for a, i in zip(axes, indices)),
         tuple(x.shape[a] for a in axes),
     ) if math.prod(batch) else np.zeros(0, np.int64)  # fmt: skip

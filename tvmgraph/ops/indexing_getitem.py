@@ -51,7 +51,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     Example:
         >>> ops.getitem(Tensor([[1, 2], [3, 4]]), (slice(None), -1))
     """
-    shape = x.type.shape
+    shape: Any = x.type.shape
     if index.__class__ is int and shape and shape[0].__class__ is int:
         if 0 <= index < shape[0]:
             return basic_index(x, (index,))

@@ -104,14 +104,15 @@ _ONNX_THROUGH: dict[str, Any] = {
 
 def reduction_samples(**kwargs: Any) -> list[Any]:
     """Samples every reduction shares."""
+    no_grad: Any = kwargs | {"grad": False}
     return [
         sample((3, 4), axis=(1,), keep_dims=False, **kwargs),
         sample((3, 1, 5), axis=(0, 2), keep_dims=True, **kwargs),
         sample((2, 3), axis=(), keep_dims=False, **kwargs),
         sample((), axis=(), keep_dims=False, **kwargs),
         sample((17,), axis=(0,), keep_dims=False, dtype="float64", **kwargs),
-        sample((3, 0), axis=(0,), keep_dims=False, **(kwargs | {"grad": False})),
-        sample((3, 5), axis=(0, 1), keep_dims=False, dtype="float16", **(kwargs | {"grad": False})),
+        sample((3, 0), axis=(0,), keep_dims=False, **no_grad),
+        sample((3, 5), axis=(0, 1), keep_dims=False, dtype="float16", **no_grad),
         sample((3, 4), axis=(2,), keep_dims=False, raises=OutOfRangeError),
     ]
 

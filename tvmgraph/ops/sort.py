@@ -207,7 +207,7 @@ def topk(
         >>> ops.topk(Tensor([3.0, 1.0, 2.0]), 2)
     """
     axis = resolve_axis("topk", input, -1 if dim is None else dim, "dim")
-    size = input.type.shape[axis] if input.ndim else 1
+    size: Any = input.type.shape[axis] if input.ndim else 1
     if isinstance(k, bool) or not 0 <= k <= size:
         fail(
             ArgumentError,
