@@ -474,6 +474,28 @@ def test_sgd_starts_from_the_gradient() -> None:
     assert stat.tolist() == [0.0, 0.0]
 
 
+# ---- loops ---------------------------------------------------------------------------------------
+
+
+def test_loops() -> None:
+    assert ops.WhileLoop()(lambda v: v < 40, lambda v: v * 2, 5) == 40
+    doubled = ops.ForiLoop()(1, 4, lambda i, v: v * i, Tensor([1.0, 2.0]))
+    assert doubled.tolist() == [6.0, 12.0]
+    carry, ys = ops.Scan()(lambda c, x: (c + x, c * x), 0, [1, 2, 3])
+    assert (carry, ys) == (6, [0, 2, 9])
+    assert ops.Scan()(lambda c, _: (c + 1, c), 0, None, 2) == (2, [0, 1])
+    compiled = ms.jit(lambda x: ops.ForiLoop()(0, 3, lambda i, v: v + i, x))
+    assert compiled(Tensor([1.0])).tolist() == [4.0]
+    with pytest.raises(DTypeError, match="cond_func must be a function"):
+        ops.WhileLoop()(1, lambda v: v, 0)
+    with pytest.raises(ArgumentError, match="xs or length"):
+        ops.Scan()(lambda c, x: (c, x), 0, None)
+
+
+def test_unravel_index() -> None:
+    assert ops.UnravelIndex()(Tensor([2, 5]), Tensor([3, 3])).tolist() == [[0, 2], [1, 2]]
+
+
 # ---- Python values -------------------------------------------------------------------------------
 
 

@@ -86,7 +86,7 @@ class TensorAccess(TensorOverloads):
         from tvmgraph.core.tensor import Tensor
 
         parts = [c if isinstance(c, TensorOverloads) else Tensor(c) for c in choices]
-        shape = rules.broadcast_shapes(self.shape, *[p.shape for p in parts])
+        shape: Any = rules.broadcast_shapes(self.shape, *[p.shape for p in parts])
         table = F.reshape(F.stack([F.broadcast_to(p, shape) for p in parts]), (len(parts), -1))
         which = F.reshape(F.broadcast_to(F.cast(self, dtypes.int64), shape), (-1,))
         count = math.prod(shape)

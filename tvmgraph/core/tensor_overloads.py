@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
@@ -75,10 +75,16 @@ class TensorOverloads:
 
     __slots__ = ()
 
-    shape: tuple[int, ...]
-    ndim: int
-    size: int
-    dtype: dtypes.DType
+    if TYPE_CHECKING:  # what Tensor defines
+
+        @property
+        def shape(self) -> tuple[int, ...]: ...
+        @property
+        def ndim(self) -> int: ...
+        @property
+        def size(self) -> int: ...
+        @property
+        def dtype(self) -> dtypes.DType: ...
 
     # ---- reductions -------------------------------------------------------------------------
 

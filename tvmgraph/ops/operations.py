@@ -10,7 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from tvmgraph.errors import NotFoundError
-from tvmgraph.ops import operations_helpers, operations_helpers_nn, operations_helpers_optim
+from tvmgraph.ops import (
+    operations_helpers,
+    operations_helpers_loop,
+    operations_helpers_nn,
+    operations_helpers_optim,
+)
 from tvmgraph.ops.operations_rows import MATH_ROWS
 from tvmgraph.ops.operations_rows_nn import NN_ROWS
 from tvmgraph.ops.primitive import (
@@ -24,7 +29,9 @@ from tvmgraph.ops.primitive import (
 
 ROWS = parse_rows(MATH_ROWS + NN_ROWS)
 _HELPERS = SimpleNamespace()
-for _module in (operations_helpers, operations_helpers_nn, operations_helpers_optim):
+for _module in (
+    operations_helpers, operations_helpers_loop, operations_helpers_nn, operations_helpers_optim
+):  # fmt: skip
     vars(_HELPERS).update(vars(_module))
 
 __all__ = [

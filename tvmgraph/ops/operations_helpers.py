@@ -209,6 +209,15 @@ def invert_permutation(x: Any) -> Any:
     return tuple(sorted(range(len(x)), key=lambda i: x[i]))
 
 
+def unravel_index(indices: Tensor, dims: Any) -> Tensor:
+    """Turns positions of a flattened array into one row of coordinates each."""
+    rest, columns = indices, []
+    for size in reversed(ints(dims)):
+        columns.append(F.floor_mod(rest, size))
+        rest = F.floor_div(rest, size)
+    return F.stack(columns[::-1], -1)
+
+
 # ---- losses --------------------------------------------------------------------------------------
 
 

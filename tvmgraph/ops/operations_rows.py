@@ -220,6 +220,14 @@ LuSolve | | x, lu_data, lu_pivots | F.lu_solve(x, lu_data, lu_pivots)
 MatMul | transpose_a=False, transpose_b=False | input, mat2 | F.matmul(input, mat2, transpose_a,
   transpose_b)
 MatrixDeterminant | | input | F.det(input)
+Lstsq | fast=True, l2_regularizer=0.0 | x, a | F.lstsq(x, a)
+MatrixDiagPartV3 | align: LEFT_RIGHT|RIGHT_LEFT|LEFT_LEFT|RIGHT_RIGHT = "RIGHT_LEFT"
+  | x, k, padding_value | F.matrix_diag_part(x, k, padding_value, align)
+MatrixDiagV3 | align: LEFT_RIGHT|RIGHT_LEFT|LEFT_LEFT|RIGHT_RIGHT = "RIGHT_LEFT"
+  | x, k, num_rows, num_cols, padding_value
+  | F.matrix_diag(x, k, int(num_rows), int(num_cols), padding_value, align)
+MatrixSetDiagV3 | align: LEFT_RIGHT|RIGHT_LEFT|LEFT_LEFT|RIGHT_RIGHT = "RIGHT_LEFT"
+  | x, diagonal, k | F.matrix_set_diag(x, diagonal, k, align)
 MatrixExp | | input | F.matrix_exp(input)
 MatrixInverse | adjoint=False | x | F.inverse(H.adjoint_if(x, adjoint))
 MatrixPower | n: int | x | F.matrix_power(x, n)
@@ -298,6 +306,7 @@ InplaceIndexAdd | axis: int | var, indices, updates | F.inplace_index_add(var, i
   axis)
 InplaceSub | indices: ints | x, v | F.inplace_sub(x, v, indices)
 InplaceUpdate | indices: ints | x, v | F.inplace_update(x, v, indices)
+InplaceUpdateV2 | | x, indices, v | F.inplace_update(x, v, indices)
 InvertPermutation | | input_x | H.invert_permutation(input_x)
 MaskedFill | | input_x, mask, value | F.masked_fill(input_x, mask, value)
 MaskedScatter | | input, mask, source | F.masked_scatter(input, mask, source)
@@ -305,6 +314,7 @@ MaskedSelect | | input, mask | F.masked_select(input, mask)
 NonZero | | input | F.nonzero(input)
 OneHot | axis=-1 | indices, depth, on_value, off_value | F.one_hot(indices, depth, on_value,
   off_value, axis)
+Renorm | p: float, dim: int, maxnorm: float | x | F.renorm(x, p, dim, maxnorm)
 ScatterAdd | use_locking=False | input_x, indices, updates | F.scatter_add(input_x, indices,
   updates)
 ScatterDiv | use_locking=False | input_x, indices, updates | F.scatter_div(input_x, indices,
@@ -344,6 +354,7 @@ TensorScatterMul | | input_x, indices, updates | F.tensor_scatter_mul(input_x, i
 TensorScatterSub | | input_x, indices, updates | F.tensor_scatter_sub(input_x, indices, updates)
 TensorScatterUpdate | | input_x, indices, updates | F.tensor_scatter_update(input_x, indices,
   updates)
+UnravelIndex | | indices, dims | H.unravel_index(indices, dims)
 Unique | | x | F.unique(x)
 UniqueConsecutive | return_inverse=False, return_counts=False, dim=None | input
   | F.unique_consecutive(input, return_inverse, return_counts, dim)

@@ -72,6 +72,12 @@ MaxPool3D | kernel_size: positive = 1, strides: positive = 1, pad_mode: same|val
 MaxPoolWithArgmaxV2 | kernel_size: positive, strides: positive = None, pads: ints = 0,
   dilation: positive = (1, 1), ceil_mode=False, argmax_type=int64 | x | H.max_pool_argmax(x,
   kernel_size, strides, pads, dilation, ceil_mode, argmax_type)
+MaxUnpool2D | ksize: positive, strides: ints = 0, pads: ints = 0, output_shape: ints = (),
+  data_format: NCHW = "NCHW" | x, argmax
+  | F.max_unpool2d(x, argmax, ksize, strides or None, pads, output_shape or None)
+MaxUnpool3D | ksize: positive, strides: ints = 0, pads: ints = 0, output_shape: ints = (),
+  data_format: NCDHW = "NCDHW" | x, argmax
+  | F.max_unpool3d(x, argmax, ksize, strides or None, pads, output_shape or None)
 RmsNorm | epsilon=1e-06 | x, gamma | F.rms_norm(x, gamma, epsilon)
 ResizeBilinearV2 | align_corners=False, half_pixel_centers=False | image, size | H.resize(image,
   size, "bilinear", align_corners, half_pixel_centers)
@@ -85,6 +91,10 @@ ResizeNearestNeighbor | size: ints, align_corners=False, half_pixel_centers=Fals
   | H.resize(input_x, size, "nearest", align_corners, half_pixel_centers)
 ResizeNearestNeighborV2 | align_corners=False, half_pixel_centers=False | image, size
   | H.resize(image, size, "nearest", align_corners, half_pixel_centers)
+UpsampleNearest3D | | x, output_size=None, scales=None
+  | F.interpolate(x, output_size, scales, mode="nearest")
+UpsampleTrilinear3D | align_corners=False | x, output_size=None, scales=None
+  | F.interpolate(x, output_size, scales, mode="trilinear", align_corners=align_corners)
 Im2Col | ksizes: ints, strides: ints = 1, dilations: ints = 1, pads: ints = 0 | x | H.im2col(x,
   ksizes, strides, dilations, pads)
 """
@@ -140,6 +150,7 @@ ScalarToArray | | input_x | F.scalar_to_tensor(input_x, None)
 ScalarToTensor | | x, dtype=float32 | F.scalar_to_tensor(x, dtype)
 Shape | | x | x.shape
 Size | | x | F.size(x)
+TensorToTuple | | x | tuple(x.tolist())
 TensorShape | | input_x | H.shape_tensor(input_x)
 TupleToArray | | input_x | F.tuple_to_array(input_x)
 Zeros | | size, dtype=None | F.zeros(size, dtype)
@@ -148,14 +159,17 @@ ZerosLike | | x | F.zeros_like(x)
 
 RANDOM = """
 Bernoulli | seed: int = -1, offset: int = 0 | x, p | F.bernoulli(x, p)
+Cauchy | size: ints, median=0.0, sigma=1.0 | | F.zeros(size, float32).cauchy(median, sigma)
 Gamma | seed=0, seed2=0 | shape, alpha, beta | F.gamma(H.ints(shape), alpha, beta)
+LogNormalReverse | mean=1.0, std=2.0 | input | input.log_normal(mean, std)
 Multinomial | seed=0, seed2=0, dtype=int32 | x, num_samples | F.cast(F.multinomial(x,
   num_samples), dtype)
 RandomCategorical | dtype=int64 | logits, num_samples, seed=0 | F.random_categorical(logits,
   num_samples, seed, dtype)
 RandomChoiceWithMask | count: int = 256, seed=0, seed2=0 | input_x | F.choice_with_mask(input_x,
   count)
-RandomGamma | seed=0, seed2=0 | shape, alpha | F.random_gamma(H.ints(shape), alpha)
+RandomCauchy | size: ints, median=0.0, sigma=1.0 | | F.zeros(size, float32).cauchy(median, sigma)
+Gamma | seed=0, seed2=0 | shape, alpha | F.random_gamma(H.ints(shape), alpha)
 RandomPoisson | seed=0, seed2=0, dtype=int64 | shape, rate | F.random_poisson(shape, rate,
   dtype=dtype)
 RandomShuffle | seed=0, seed2=0 | input_x | F.shuffle(input_x)
@@ -198,11 +212,16 @@ Assert | summarize: int = 3 | condition, input_data | H.assert_(condition, input
 Assign | | variable, value | F.assign(variable, value)
 AssignAdd | | variable, value | F.assign_add(variable, value)
 AssignSub | | variable, value | F.assign_sub(variable, value)
+ForiLoop | | lower, upper, loop_func, init_val, unroll=True
+  | H.fori_loop(lower, upper, loop_func, init_val)
+MoveTo | | input, to="CPU", blocking=True | F.move_to(input, to, blocking)
 Print | | *input_x | F.print_(*input_x)
 SGD | dampening=0.0, weight_decay=0.0, nesterov=False
   | parameters, gradient, learning_rate, accum, momentum, stat
   | H.sgd(parameters, gradient, learning_rate, accum, momentum, stat, dampening, weight_decay,
   nesterov)
+Scan | | loop_func, init, xs, length=None, unroll=True | H.scan_loop(loop_func, init, xs, length)
+WhileLoop | | cond_func, loop_func, init_val | H.while_loop(cond_func, loop_func, init_val)
 """
 
 NN_ROWS = NN + LOSS + CREATION + RANDOM + STATE

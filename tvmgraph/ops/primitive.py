@@ -142,7 +142,6 @@ def constexpr(
             return function(*args, **kwargs)
 
         compute.__name__ = name or getattr(function, "__name__", "constexpr")
-        compute.constexpr = True  # pyright: ignore[reportFunctionMemberAccess]
         return compute
 
     return mark if fn is None else mark(fn)

@@ -31,11 +31,9 @@ _SCALAR: dict[str, tuple[Callable[..., Any], str]] = {
     "scalar_sub": (operator.sub, "x - y"),
 }
 
-__all__ = [  # noqa: F822  (the scalar functions are built from the table)
-    "deepcopy", "dtype", "hyper_add", "is_nonzero", "mixed_precision_cast", "move_to",
-    "scalar_add", "scalar_div", "scalar_eq", "scalar_floordiv", "scalar_ge", "scalar_gt",
-    "scalar_le", "scalar_log", "scalar_lt", "scalar_max", "scalar_min", "scalar_mod", "scalar_mul",
-    "scalar_ne", "scalar_pow", "scalar_sub", "scalar_uadd", "scalar_usub", "shape_mul",
+__all__ = [
+    *_SCALAR, "deepcopy", "dtype", "hyper_add", "is_nonzero", "mixed_precision_cast", "move_to",
+    "scalar_log", "scalar_uadd", "scalar_usub", "shape_mul",
 ]  # fmt: skip
 
 
