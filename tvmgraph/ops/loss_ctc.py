@@ -63,7 +63,7 @@ def _log_add(*terms: Tensor) -> Tensor:
 def _shifted(x: Tensor, by: int) -> Tensor:
     """Moves states ``by`` places on, and fills with the impossible."""
     n, states = x.shape
-    front = F.fill(shape=(n, min(by, states)), value=_NEVER, dtype=x.dtype)
+    front = F.full((n, min(by, states)), _NEVER, dtype=x.dtype)
     return front if by >= states else F.concat((front, x[:, : states - by]), 1)
 
 
@@ -73,9 +73,9 @@ def _with_blanks(targets: Tensor, lengths: Tensor, blank: int) -> Tensor:
     targets = F.cast(targets, dtypes.int64)
     inside = F.arange(size) < F.expand_dims(lengths, 1)
     labels = F.where(inside, targets, blank)
-    blanks = F.fill(shape=(n, size), value=blank, dtype=dtypes.int64)
+    blanks = F.full((n, size), blank, dtype=dtypes.int64)
     mixed = F.reshape(F.stack((blanks, labels), -1), (n, 2 * size))
-    return F.concat((mixed, F.fill(shape=(n, 1), value=blank, dtype=dtypes.int64)), 1)
+    return F.concat((mixed, F.full((n, 1), blank, dtype=dtypes.int64)), 1)
 
 
 def _alphas(log_probs: Tensor, labels: Tensor, input_lengths: Tensor, ends: Tensor,
@@ -83,13 +83,13 @@ def _alphas(log_probs: Tensor, labels: Tensor, input_lengths: Tensor, ends: Tens
     """Log-probability of all ways to reach every state, at every time."""
     steps, n, _ = log_probs.shape
     states = labels.shape[1]
-    never = F.fill(shape=(n, states), value=_NEVER, dtype=log_probs.dtype)
+    never = F.full((n, states), _NEVER, dtype=log_probs.dtype)
     position = F.arange(states)
     reachable = position <= F.expand_dims(ends, 1)
     at = F.broadcast_to(F.expand_dims(labels, 0), (steps, n, states))
     scores = F.gather_elements(log_probs, 2, at)
     # a label may follow the one before last when a blank between them is not needed
-    front = F.fill(shape=(n, min(2, states)), value=blank, dtype=dtypes.int64)
+    front = F.full((n, min(2, states)), blank, dtype=dtypes.int64)
     before = F.concat((front, labels[:, : states - 2]), 1) if states > 2 else front[:, :states]
     skips = F.logical_and(F.not_equal(labels, blank), F.not_equal(labels, before))
     alpha = F.where(F.logical_and(position < 2, reachable), scores[0], never)
@@ -144,8 +144,7 @@ def ctc_loss(
     alphas = _alphas(log_probs, labels, input_lengths, ends, blank)
     last = F.gather_elements(alphas[-1], 1, F.expand_dims(ends, 1))
     label = F.gather_elements(alphas[-1], 1, F.expand_dims(F.maximum(ends - 1, 0), 1))
-    label = F.where(F.expand_dims(ends > 0, 1), label, F.fill(
-        shape=(n, 1), value=_NEVER, dtype=log_probs.dtype))  # fmt: skip
+    label = F.where(F.expand_dims(ends > 0, 1), label, _NEVER)
     loss = -F.squeeze(_log_add(last, label), 1)
     impossible = loss > -_NEVER / 2
     loss = F.where(impossible, 0.0 if zero_infinity else float("inf"), loss)

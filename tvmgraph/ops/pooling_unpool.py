@@ -52,7 +52,7 @@ def _unpool(op: str, x: Tensor, indices: Tensor, count: int, kernel_size: Any, s
     at = F.cast(F.reshape(indices, (*lead, prod(spatial))), dtypes.int64)
     values = F.reshape(x, (*lead, prod(spatial)))
     empty = F.broadcast_to(
-        F.fill(shape=(1, 1, prod(out)), value=0, dtype=x.dtype), (*lead, prod(out))
+        F.full((1, 1, prod(out)), 0, dtype=x.dtype), (*lead, prod(out))
     )
     y = F.tensor_scatter_elements(empty, at, values, 2)
     return unbatched(F.reshape(y, (*lead, *out)), added)
