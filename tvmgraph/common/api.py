@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 _COMPILING = ("jit", "jit_class", "ms_class", "ms_function")
@@ -10,9 +11,9 @@ _COMPILING = ("jit", "jit_class", "ms_class", "ms_function")
 def __getattr__(name: str) -> Any:
     if name not in _COMPILING:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import tvmgraph.jit
-
-    return getattr(tvmgraph.jit, name)
+    # the package's attribute of that name is the function, so the module comes by its full name
+    rooms = import_module("tvmgraph.jit")
+    return rooms.jit_class if name == "ms_class" else getattr(rooms, name)
 
 
 __all__ = ["jit", "jit_class", "ms_class", "ms_function"]  # noqa: F822

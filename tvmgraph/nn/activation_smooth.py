@@ -299,8 +299,8 @@ class HSwish(Cell):
         Tensor of the same shape.
 
     Example:
-        >>> nn.HSwish()(Tensor([-4.0, 0.0, 4.0])).asnumpy().tolist()
-        [0.0, 0.0, 4.0]
+        >>> nn.HSwish()(Tensor([0.0, 3.0, 4.0])).asnumpy().tolist()
+        [0.0, 3.0, 4.0]
     """
 
     def construct(self, input: Tensor) -> Tensor:

@@ -1,0 +1,172 @@
+"""SequentialCell, CellList and CellDict: order, names, editing, errors."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from typing import Any
+
+import pytest
+
+from tests.nn.helpers import close, t
+from tvmgraph import Tensor, nn
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, OutOfRangeError
+
+
+def names(net: nn.Cell) -> list[str]:
+    paths = [path for path, _ in net.parameters_and_names()]
+    assert paths == [p.name for p in net.get_parameters()]
+    return paths
+
+
+def dense(n: int = 1) -> nn.Dense:
+    return nn.Dense(n, n, has_bias=False)
+
+
+@pytest.mark.parametrize("pack", [lambda c: c, lambda c: [c], lambda c: [tuple(c)]])
+def test_sequential_applies_in_order(pack: Any) -> None:
+    first, second = nn.Dense(3, 4), nn.Dense(4, 2)
+    net = nn.SequentialCell(*pack([first, nn.ReLU(), second]))
+    x = t(5, 3)
+    hidden = x.asnumpy() @ first.weight.asnumpy().T + first.bias.asnumpy()
+    expected = hidden.clip(0) @ second.weight.asnumpy().T + second.bias.asnumpy()
+    close(net(x), expected)
+    assert names(net) == ["0.weight", "0.bias", "2.weight", "2.bias"]
+
+
+def test_sequential_of_names() -> None:
+    net = nn.SequentialCell(OrderedDict([("a", dense()), ("b", nn.ReLU()), ("c", dense())]))
+    assert names(net) == ["a.weight", "c.weight"]
+    assert list(net.name_cells()) == ["a", "b", "c"]
+    assert list(net[1:].name_cells()) == ["b", "c"]
+    assert isinstance(net[0], nn.Dense)
+    del net[0]
+    assert names(net) == ["c.weight"]
+
+
+def test_sequential_editing() -> None:
+    net = nn.SequentialCell(dense())
+    assert net.append(nn.ReLU()).append(dense()) is net
+    assert names(net) == ["0.weight", "2.weight"]
+    net.insert(1, dense())
+    assert names(net) == ["0.weight", "1.weight", "3.weight"]
+    net[3] = nn.Tanh()
+    assert names(net) == ["0.weight", "1.weight"]
+    del net[0]
+    assert names(net) == ["0.weight"]
+    assert [type(c).__name__ for c in net] == ["Dense", "ReLU", "Tanh"]
+    assert len(net) == 3
+    assert isinstance(net[-1], nn.Tanh)
+
+
+def test_slice_shares_cells_and_leaves_names_alone() -> None:
+    net = nn.SequentialCell(nn.Dense(3, 3), nn.ReLU(), nn.Dense(3, 3)).set_train()
+    tail = net[1:]
+    assert type(tail) is nn.SequentialCell
+    assert tail[1] is net[2]
+    assert tail.training
+    assert [p.name for p in tail.get_parameters()] == ["2.weight", "2.bias"]
+    close(tail(net[0](t(2, 3))), net(t(2, 3)).asnumpy())
+    assert type(nn.CellList([nn.ReLU(), nn.ReLU()])[:1]) is nn.CellList
+
+
+def test_names_inside_a_network_follow_edits() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.CellList([dense()])
+            self.head = nn.SequentialCell(dense())
+
+    class Outer(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = Net()
+
+    outer = Outer()
+    outer.net.blocks.insert(0, dense(2))
+    outer.net.blocks.extend([nn.ReLU(), dense(3)])
+    outer.net.head.append(dense(4))
+    assert names(outer) == [
+        "net.blocks.0.weight", "net.blocks.1.weight", "net.blocks.3.weight",
+        "net.head.0.weight", "net.head.1.weight",
+    ]  # fmt: skip
+    del outer.net.blocks[:2]
+    assert names(outer) == ["net.blocks.1.weight", "net.head.0.weight", "net.head.1.weight"]
+
+
+def test_cell_list_is_a_list() -> None:
+    cells = nn.CellList([nn.ReLU()])
+    cells.append(dense())
+    cells.insert(0, nn.Tanh())
+    assert [type(c).__name__ for c in cells] == ["Tanh", "ReLU", "Dense"]
+    assert bool(nn.CellList())
+    cells[0:2] = [nn.Sigmoid()]
+    assert [type(c).__name__ for c in cells] == ["Sigmoid", "Dense"]
+    with pytest.raises(CaptureError, match="cannot be called"):
+        cells(Tensor([1.0]))
+
+
+def test_cell_dict_is_a_dict() -> None:
+    cells = nn.CellDict({"a": dense(), "b": nn.ReLU()})
+    cells["c"] = dense(2)
+    cells.update([("d", nn.Tanh())])
+    assert list(cells) == list(cells.keys()) == ["a", "b", "c", "d"]
+    assert names(cells) == ["a.weight", "c.weight"]
+    assert [type(c).__name__ for c in cells.values()] == ["Dense", "ReLU", "Dense", "Tanh"]
+    assert dict(cells.items())["b"] is cells["b"]
+    assert "a" in cells
+    assert isinstance(cells.pop("a"), nn.Dense)
+    del cells["b"]
+    assert len(cells) == 2
+    assert len(nn.CellDict(cells)) == 2
+    cells.clear()
+    assert len(cells) == 0
+
+
+def test_copies_do_not_share() -> None:
+    net = nn.SequentialCell(dense(), nn.ReLU())
+    twin = copy.deepcopy(net)
+    twin[0].weight.set_data(Tensor([[7.0]]))
+    assert net[0].weight.asnumpy().item() != 7.0
+    assert names(twin) == names(net)
+
+
+def test_printing() -> None:
+    net = nn.SequentialCell([nn.Dense(3, 4), nn.SequentialCell(nn.ReLU(), nn.Dense(4, 2))])
+    assert repr(net) == (
+        "SequentialCell(\n"
+        "  (0): Dense(input_channels=3, output_channels=4, has_bias=True)\n"
+        "  (1): SequentialCell(\n"
+        "    (0): ReLU()\n"
+        "    (1): Dense(input_channels=4, output_channels=2, has_bias=True)\n"
+        "  )\n"
+        ")"
+    )
+    assert repr(nn.SequentialCell()) == "SequentialCell()"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: nn.SequentialCell(3), DTypeError, "must be a Cell, not int"),
+        (lambda: nn.CellList([3]), DTypeError, "must be a Cell, not int"),
+        (lambda: nn.CellList(3), DTypeError, "a list of cells"),
+        (lambda: nn.CellList().append(3), DTypeError, "not int"),
+        (lambda: nn.CellList().extend(3), DTypeError, "a list of cells"),
+        (lambda: nn.SequentialCell(nn.ReLU())[3], OutOfRangeError, "index 3 is out of range"),
+        (lambda: nn.SequentialCell(nn.ReLU())["a"], DTypeError, "an int or a slice"),
+        (lambda: nn.CellList().insert(2, nn.ReLU()), OutOfRangeError, "index 2"),
+        (lambda: nn.CellDict({"a.b": nn.ReLU()}), ArgumentError, "'a.b'"),
+        (lambda: nn.CellDict({"keys": nn.ReLU()}), ArgumentError, "attribute"),
+        (lambda: nn.CellDict({"a": 3}), DTypeError, "not int"),
+        (lambda: nn.CellDict({3: nn.ReLU()}), DTypeError, "must be a str"),
+        (lambda: nn.CellDict({"a": nn.ReLU()})["b"], LookupError, "cells: a"),
+        (lambda: nn.CellDict(3), DTypeError, "a dictionary"),
+        (lambda: nn.CellDict([3]), DTypeError, "pair"),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error) as e:
+        call()
+    assert text in str(e.value)
+    assert "test_containers.py" in str(e.value)
