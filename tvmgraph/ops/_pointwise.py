@@ -33,7 +33,8 @@ _TIR_NAMES = {
 }  # fmt: skip
 #: Functions that TIR lacks or computes by a cancelling formula: the C and CUDA library's are used.
 _LIBRARY = {
-    "erfc": "erfc", "fmod": "fmod", "sinh": "sinh", "cosh": "cosh", "arctanh": "atanh", "arcsinh": "asinh", "arccosh": "acosh",
+    "erfc": "erfc", "fmod": "fmod", "sinh": "sinh", "cosh": "cosh",
+    "arctanh": "atanh", "arcsinh": "asinh", "arccosh": "acosh",
 }  # fmt: skip
 
 

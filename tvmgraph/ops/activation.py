@@ -292,7 +292,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    r"""Moves elements towards zero by up to :math:`\lambda`: :math:`y = x - clip(x, -\lambda, \lambda)`.
+    r"""Moves elements towards zero by :math:`\lambda` at most, elementwise.
 
     Args:
         input: Floating-point tensor of any shape.

@@ -14,9 +14,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import OutOfRangeError, ShapeError, user_source
 from tvmgraph.ops._pointwise import LOW_PRECISION, onnx_float32
 
-__all__ = [
-    "glu", "gumbel_softmax", "log_softmax", "rrelu", "softmax", "softmin", "swiglu",
-]  # fmt: skip
+__all__ = ["glu", "log_softmax", "rrelu", "softmax", "softmin", "swiglu"]
 
 
 def _infer(x: TensorType, *, axis: int) -> TensorType:
@@ -276,29 +274,3 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tens
         >>> ops.rrelu(Tensor([1.0, 2.0]))
     """
     return F.where(input < 0, input * _uniform(input, lower, upper), input)
-
-
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1.0, hard: bool = False, dim: int = -1
-) -> Tensor:
-    r"""Draws from the Gumbel-softmax distribution: :math:`softmax((x + g) / \tau)`.
-
-    Args:
-        logits: Unnormalised log probabilities, a floating-point tensor.
-        tau: Temperature :math:`\tau`.
-        hard: Whether the result is one-hot; its derivative is that of the soft sample.
-        dim: The axis of the categories.
-
-    Returns:
-        Tensor of ``logits``'s shape that sums to 1 over ``dim``.
-
-    Example:
-        >>> ops.gumbel_softmax(Tensor([[1.0, 2.0]])).shape
-    """
-    tiny = 1e-20 if logits.dtype not in LOW_PRECISION else 1e-4
-    noise = -F.log(-F.log(_uniform(logits, tiny, 1.0)))
-    soft = softmax((logits + noise) / tau, dim)
-    if not hard:
-        return soft
-    best = F.one_hot(F.argmax(soft, dim), soft.shape[dim], 1.0, 0.0, axis=dim)
-    return F.cast(best, soft.dtype) - F.stop_gradient(soft) + soft

@@ -25,7 +25,7 @@ _TIES = np.array([0, 1, 2, np.nan, np.inf, -0.0], np.float32)
 _TIED = np.array([0, 2, 1, np.nan, np.inf, 0.0], np.float32)
 
 
-def _comparison_samples() -> list[object]:
+def _comparison_samples() -> list[Any]:
     return [
         *binary_samples(),
         sample((9,), (9,), dtype="int32", low=-1, high=1),
@@ -208,7 +208,7 @@ gt, ge, lt, le = greater, greater_equal, less, less_equal
 tensor_gt, tensor_ge, tensor_lt, tensor_le = greater, greater_equal, less, less_equal
 
 
-def _test_samples() -> list[object]:
+def _test_samples() -> list[Any]:
     return [
         sample((3, 4)), sample(()), sample((0, 2)), sample(extreme_values()),
         sample(extreme_values("float64")), sample((5,), dtype="float16"),

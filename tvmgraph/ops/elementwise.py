@@ -20,7 +20,7 @@ from tvmgraph.ops._shared import binary_samples, sum_to, unary_samples
 __all__ = [
     "abs", "absolute", "accumulate_n", "add", "addn", "cast", "depend", "identity", "mul",
     "multiply", "neg", "negative", "positive", "sgn", "sign", "stop_gradient", "sub", "subtract",
-    "tensor_add", "tensor_mul", "tensor_sub",
+    "tensor_add", "tensor_mul", "tensor_muls", "tensor_sub",
 ]  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def mul(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-tensor_add, tensor_sub, tensor_mul, multiply = add, sub, mul, mul
+tensor_add, tensor_sub, tensor_mul, tensor_muls, multiply = add, sub, mul, mul, mul
 
 
 def subtract(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
@@ -321,20 +321,20 @@ def positive(input: Tensor) -> Tensor:
 
 @primitive(
     infer=rules.same_as_first(),
-    eager=lambda x: x,
+    eager=lambda x: x.view(),
     lower=lambda R, x: x,
     vjp=lambda g, y, x: (g,),
     onnx="Identity",
     samples=unary_samples(),
 )
-def identity(input: Tensor) -> Tensor:
+def identity(x: Tensor) -> Tensor:
     """Returns its input as a value of its own.
 
     Args:
-        input: Tensor of any shape.
+        x: Tensor of any shape.
 
     Returns:
-        Tensor of ``input``'s shape and dtype.
+        Tensor of ``x``'s shape and dtype.
 
     Example:
         >>> ops.identity(Tensor([1.0]))

@@ -30,7 +30,7 @@ __all__ = [
     infer=rules.elementwise(dtypes.FLOATS),
     promote="common_float",
     eager=np.divide,
-    lower="divide",
+    lower=pointwise("divide", lambda m, a, b: a / b),  # relax's refuses a constant 0
     vjp=lambda g, y, a, b: (sum_to(g / b, a), sum_to(-g * y / b, b)),
     onnx="Div",
     samples=[
@@ -84,7 +84,7 @@ def _quotient(whole: Any, rounded: Any) -> Any:
 
 
 def _safe_divisor(m: TirMath, b: Any) -> tuple[Any, Any]:
-    """A divisor that never traps (not 0, nor -1 under the smallest integer), and whether it is -1."""
+    """A divisor that never traps (0 does, and so does the least integer by -1); is it -1?"""
     if not m.dtype.startswith("int"):
         return m.where(b == 0, 1, b), None
     minus = b == -1
@@ -148,7 +148,7 @@ _BY_ZERO = np.array([5, -5, 0], np.int32), np.array([0, 0, 0], np.int32)
 _FLOATS = tuple(x.astype(np.float32) for x in _SIGNS)
 
 
-def _division_samples(grad: bool = True) -> list[object]:
+def _division_samples(grad: bool = True) -> list[Any]:
     """Signs, odd dtypes and extreme quotients of a rounding division or a remainder."""
     return [
         *[replace(s, grad=grad and s.grad) for s in binary_samples(low=0.3, high=2.0)],
@@ -189,7 +189,26 @@ def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-floor_div = floordiv = tensor_floordiv = floor_divide
+floordiv = tensor_floordiv = floor_divide
+
+
+def floor_div(x: Any, y: Any) -> Tensor:
+    r"""Divides and rounds down, as :func:`floor_divide` does: :math:`\lfloor x_i / y_i \rfloor`.
+
+    Args:
+        x: Tensor or number.
+        y: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype; an integer divided by 0 gives 0.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.floor_div(Tensor([7, -7]), 2)
+    """
+    return floor_divide(x, y)
 
 
 @primitive(
@@ -226,7 +245,7 @@ truncate_div = trunc_div
 def _floor_mod(m: TirMath, a: Any, b: Any) -> Any:
     """The remainder with the divisor's sign."""
     if _is_whole(m):
-        safe, minus = _safe_divisor(m, b)
+        safe, _ = _safe_divisor(m, b)
         return m.where(b == 0, 0, m.tir.floormod(a, safe))
     r = m.fmod(a, b)
     return m.where((r != 0) & ((r < 0) ^ (b < 0)), r + b, r)
@@ -235,7 +254,7 @@ def _floor_mod(m: TirMath, a: Any, b: Any) -> Any:
 def _fmod(m: TirMath, a: Any, b: Any) -> Any:
     """The remainder with the dividend's sign."""
     if _is_whole(m):
-        safe, minus = _safe_divisor(m, b)
+        safe, _ = _safe_divisor(m, b)
         return m.where(b == 0, 0, m.tir.truncmod(a, safe))
     return m.fmod(a, b)
 
@@ -319,7 +338,26 @@ def fmod(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-mod = truncate_mod = fmod
+mod = fmod
+
+
+def truncate_mod(x: Any, y: Any) -> Tensor:
+    r"""Remainder of truncated division; the same as :func:`fmod`.
+
+    Args:
+        x: Tensor or number.
+        y: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype, with the sign of ``x``.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.truncate_mod(Tensor([7, -7]), 3)
+    """
+    return fmod(x, y)
 
 
 def remainder(input: Any, other: Any) -> Tensor:
@@ -374,7 +412,25 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 
 divide = div
-tensor_div = real_div
+
+
+def tensor_div(x: Any, y: Any) -> Tensor:
+    r"""Divides elementwise: :math:`out_i = x_i / y_i`.
+
+    Args:
+        x: Tensor or number; integers are computed in float32.
+        y: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Floating-point tensor of the broadcast shape.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.tensor_div(Tensor([1.0, 2.0]), 4)
+    """
+    return real_div(x, y)
 
 
 def true_divide(dividend: Any, divisor: Any) -> Tensor:

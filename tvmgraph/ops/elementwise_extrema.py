@@ -182,7 +182,8 @@ def _limit(x: Tensor, low: Any, high: Any, op: str) -> Tensor:
         if isinstance(bound, Tensor):
             x = choose(x, F.cast(bound, d))
         elif dtypes.is_number(bound):
-            x = choose(x, bound if d.is_float else int(bound))
+            number: Any = bound
+            x = choose(x, number if d.is_float else int(number))
         elif bound is not None:
             raise DTypeError(
                 f"a bound must be a Tensor or a number, not {type(bound).__name__}",

@@ -17,8 +17,20 @@ from tvmgraph.ops._pointwise import (
 )
 
 __all__ = [
-    "exp", "exp2", "expm1", "inv", "log", "log10", "log1p", "log2", "reciprocal", "rsqrt", "sqrt",
-    "square", "tensor_exp", "tensor_expm1",
+    "exp",
+    "exp2",
+    "expm1",
+    "inv",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "reciprocal",
+    "rsqrt",
+    "sqrt",
+    "square",
+    "tensor_exp",
+    "tensor_expm1",
 ]  # fmt: skip
 
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
@@ -69,7 +81,12 @@ def _onnx_expm1(O: Any, x: Any) -> Any:
     return O.Where(O.Less(x, one), small, O.Sub(O.Exp(x), one))
 
 
-@unary(np.expm1, pointwise("expm1", lambda m, x: m.expm1(x)), lambda g, y, x: (g * (y + 1),), _onnx_expm1)
+@unary(
+    np.expm1,
+    pointwise("expm1", lambda m, x: m.expm1(x)),
+    lambda g, y, x: (g * (y + 1),),
+    _onnx_expm1,
+)
 def expm1(input: Tensor) -> Tensor:
     r"""Exponential minus one, elementwise and exact near zero: :math:`y = e^x - 1`.
 

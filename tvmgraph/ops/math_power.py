@@ -21,9 +21,11 @@ _MAX_CHAIN = 16
 
 def _integer_power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a ** b of integers; a negative exponent gives the reciprocal rounded towards zero."""
+    if a.dtype.kind == "u":
+        return np.power(a, b)
     positive = np.power(a, np.maximum(b, 0))
     odd = np.where(b % 2 == 1, a, a * a)
-    return np.where(b < 0, np.where((a == 1) | (a == a.dtype.type(-1)), odd, 0), positive)
+    return np.where(b < 0, np.where((a == 1) | (a == -1), odd, 0), positive)
 
 
 def _eager_power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -60,7 +62,18 @@ def _vjp_power(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Any, ...]:
     return sum_to(ga, a), sum_to(gb, b)
 
 
-_onnx_power = onnx_wide("Pow", dtypes.int32, dtypes.int64)
+_onnx_wide_power = onnx_wide("Pow", dtypes.int32, dtypes.int64)
+
+
+def _onnx_power(O: Any, a: Any, b: Any) -> Any:
+    """ONNX leaves a negative integer exponent open."""
+    d = a.type.dtype
+    if d not in (dtypes.int32, dtypes.int64):
+        return _onnx_wide_power(O, a, b)
+    zero, one, two = (O.const(v, d) for v in (0, 1, 2))
+    sign = O.Pow(a, O.Mod(b, two))  # of -1 and 1; any other reciprocal is rounded to 0
+    small = O.Where(O.Equal(O.Abs(a), one), sign, zero)
+    return O.Where(O.Less(b, zero), small, O.Pow(a, O.Max(b, zero)))
 
 
 @primitive(
@@ -74,6 +87,8 @@ _onnx_power = onnx_wide("Pow", dtypes.int32, dtypes.int64)
         *binary_samples(low=0.3, high=2.0),
         sample((6,), (6,), dtype="int32", low=0, high=6),
         sample((6,), (6,), dtype="int64", low=0, high=9),
+        sample((6,), (6,), dtype="uint8", low=0, high=3),
+        sample((9,), (9,), dtype="int32", low=-2, high=2),
         sample((6,), (6,), dtype="float16", low=0.3, high=2, grad=False),
         sample((6,), (6,), dtype="bfloat16", low=0.3, high=2, grad=False),
         sample((5,), (5,), dtype=("int64", "float32"), low=1, high=3),

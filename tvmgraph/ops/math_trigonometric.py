@@ -255,8 +255,23 @@ def atanh(input: Tensor) -> Tensor:
     ...
 
 
-arcsin, arccos, arctan = asin, acos, atan
+arccos, arctan = acos, atan
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
+
+
+def arcsin(x: Tensor) -> Tensor:
+    r"""Inverse sine; the same as :func:`asin`: :math:`y = \arcsin x`.
+
+    Args:
+        x: Tensor of any shape; integers are computed in float32.
+
+    Returns:
+        Tensor of ``x``'s shape.
+
+    Example:
+        >>> ops.arcsin(Tensor([0.0, 1.0]))
+    """
+    return asin(x)
 
 
 def _vjp_atan2(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
