@@ -127,7 +127,7 @@ def bounding_box_decode(
         (gx - gw * 0.5 + 0.5, width), (gy - gh * 0.5 + 0.5, height),
         (gx + gw * 0.5 - 0.5, width), (gy + gh * 0.5 - 0.5, height),
     )  # fmt: skip
-    parts = [F.minimum(F.maximum(c, 0.0), size - 1) for c, size in corners]
+    parts = [F.minimum(F.maximum(c, 0.0), size) for c, size in corners]
     return F.stack(tuple(parts), 1)
 
 

@@ -215,8 +215,10 @@ def _crop_lines(start: Tensor, stop: Tensor, size: int, count: int, method: str)
     """Pixel coordinates ``[boxes, count]`` of a crop along one axis."""
     start, stop = F.expand_dims(start, 1), F.expand_dims(stop, 1)
     steps = F.cast(F.arange(count), start.dtype)
-    if method == "bilinear_v2":  # pixels are areas
-        return (start * size) + (steps + 0.5) * ((stop - start) * (size / count)) - 0.5
+    if method == "bilinear_v2":  # whole pixels, which are areas, from the first to the last
+        first, last = F.trunc(start * size), F.trunc(stop * size)
+        at = first + (steps + 0.5) * ((last - first + 1) / count) - 0.5
+        return F.minimum(F.maximum(at, first), last)
     if count == 1:
         return (start + stop) * ((size - 1) / 2)
     return start * (size - 1.0) + steps * ((stop - start) * ((size - 1.0) / (count - 1)))
@@ -233,8 +235,8 @@ def crop_and_resize(
         boxes: Corners :math:`(y_1, x_1, y_2, x_2)` in units of the image, :math:`(B, 4)`.
         box_indices: Which image every box belongs to, :math:`(B,)`, an integer dtype.
         crop_size: Size ``(h, w)`` of the results.
-        method: ``"bilinear"``, ``"nearest"`` or ``"bilinear_v2"`` (half-pixel centres, edges
-            repeated).
+        method: ``"bilinear"``, ``"nearest"`` or ``"bilinear_v2"`` (bilinear between the centres of
+            the whole pixels that a box touches, edges repeated).
         extrapolation_value: Value of points outside the image (not for ``"bilinear_v2"``).
 
     Returns:
