@@ -18,6 +18,9 @@ Peers = Annotated[str, typer.Option(help=f"Comma-separated frameworks: {', '.joi
 Out = Annotated[Path | None, typer.Option(help="Markdown file to write; none prints only.")]
 Repeats = Annotated[int, typer.Option(min=1, help="Samples per framework and row.")]
 Threads = Annotated[int, typer.Option(min=1, help="Threads per framework.")]
+Quiet = Annotated[
+    float, typer.Option(min=0.0, help="Retake samples while others use more than this many cores.")
+]
 Pythons = Annotated[
     list[str] | None,
     typer.Option("--python", help="PEER=INTERPRETER, or INTERPRETER for all; repeatable."),
@@ -56,6 +59,10 @@ def interpreters(options: list[str], peers: list[str]) -> dict[str, str]:
     return {p: chosen.get(p) or chosen.get(PEERS[p].package) or default for p in peers}
 
 
+def _log(text: str) -> None:
+    typer.echo(text, err=True)
+
+
 def _print_row(row: str, timings: RowTimings) -> None:
     for name, timing in timings.items():
         if timing.samples:
@@ -72,6 +79,7 @@ def main(
     out: Out = None,
     repeats: Repeats = 15,
     threads: Threads = 2,
+    quiet: Quiet = 0.15,
     python: Pythons = None,
 ) -> None:
     """Measure tvmgraph and its peers, interleaved, and write the report."""
@@ -79,18 +87,18 @@ def main(
     peer_names = select(peers, dict(PEERS), "peer")
     machine = machine_description(threads)
     pythons = interpreters(python or [], peer_names)
-    coordinator = Coordinator(peer_names, pythons, threads, lambda text: typer.echo(text, err=True))
+    coordinator = Coordinator(peer_names, pythons, threads, quiet, _log)
     results: dict[str, RowTimings] = {}
     try:
         for row in row_names:
-            typer.echo(row, err=True)
+            _log(row)
             results[row] = coordinator.measure(row, repeats)
             _print_row(row, results[row])
     finally:
         coordinator.close()
     if out is not None:
         out.write_text(render(machine, coordinator.info, results, repeats))
-        typer.echo(f"wrote {out}", err=True)
+        _log(f"wrote {out}")
 
 
 if __name__ == "__main__":

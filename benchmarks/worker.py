@@ -26,6 +26,16 @@ def _private_stdout() -> TextIO:
     return channel
 
 
+def _busy_seconds() -> float:
+    """CPU seconds that all processes together have used since boot (0 where /proc is absent)."""
+    if not os.path.exists("/proc/stat"):
+        return 0.0
+    with open("/proc/stat", encoding="ascii") as file:
+        ticks = [int(field) for field in file.readline().split()[1:9]]
+    idle = ticks[3] + ticks[4]
+    return (sum(ticks) - idle) / os.sysconf("SC_CLK_TCK")
+
+
 def _limit_cpus(threads: int) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
@@ -72,13 +82,18 @@ class Worker:
         return {"first": first, "once": time.perf_counter() - start}
 
     def measure(self, calls: int) -> dict[str, Any]:
-        """Time a number of calls after one that wakes the thread pool."""
+        """Time a number of calls after one that wakes the thread pool.
+
+        Returns the seconds per call and how many cores other processes used meanwhile.
+        """
         call = self.call
         call()
-        start = time.perf_counter()
+        busy, own, start = _busy_seconds(), time.process_time(), time.perf_counter()
         for _ in range(calls):
             call()
-        return {"seconds": (time.perf_counter() - start) / calls}
+        elapsed = time.perf_counter() - start
+        others = _busy_seconds() - busy - (time.process_time() - own)
+        return {"seconds": elapsed / calls, "others": max(0.0, others / elapsed)}
 
     def answer(self, command: dict[str, Any]) -> dict[str, Any]:
         """Run one command; an exception becomes an ``error`` reply."""
