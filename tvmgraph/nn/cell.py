@@ -41,6 +41,7 @@ class Cell:
     _params: dict[str, Parameter]
     _cells: dict[str, Cell | None]
     training: bool
+    _graph_mode: Any
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
         set_ = object.__setattr__
