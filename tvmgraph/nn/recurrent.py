@@ -108,8 +108,8 @@ class _Recurrent(Cell):
                 x = self.dropout_op(x)
         if self.batch_first:
             x = F.transpose(x, (1, 0, 2))
-        last_states = tuple(F.stack(parts, 0) for parts in zip(*final))
-        return x, last_states if len(last_states) > 1 else last_states[0]
+        last = [F.stack(parts, 0) for parts in zip(*final)]
+        return x, tuple(last) if len(last) > 1 else last[0]
 
     def _sweep(
         self, x: Tensor, index: int, state: State, valid: list[Tensor] | None, backwards: bool
