@@ -21,7 +21,7 @@ def describe(op: Op, column: str) -> str:
 
 def public_functions() -> list[str]:
     """Returns the names of all public operator functions."""
-    return sorted(n for n in dir(ops) if n[:1].islower() and callable(getattr(ops, n)))
+    return sorted(n for n in dir(ops) if n[:1].islower() and callable(getattr(ops, n, None)))
 
 
 def print_table(name: str = "") -> bool:
