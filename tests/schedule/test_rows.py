@@ -186,3 +186,8 @@ def test_reductions_over_nothing(name):
 
 def test_product_over_nothing():
     check(lambda _, x, w: op.matmul(x, w), np.matmul, ((4, 0), "float32"), ((0, 5), "float32"))
+
+
+def test_rounding_errors_of_long_sums_stay_small():
+    x = np.random.default_rng(0).uniform(0, 1, (2_000_000,)).astype("float32")
+    check(lambda _, v: op.mean(v), np.mean, (x.shape, "float32"), inputs=[x], tolerance=2e-7)
