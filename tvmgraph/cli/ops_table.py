@@ -50,8 +50,8 @@ def markdown() -> str:
     lines = [
         "# Operators",
         "",
-        f"{len(names)} public functions in `tvmgraph.ops` are built on {len(rows)} rows. This page is",
-        "written by `tvmgraph ops --markdown`; a test keeps it in step with the code.",
+        f"{len(names)} public functions in `tvmgraph.ops` are built on {len(rows)} rows. This page",
+        "is written by `tvmgraph ops --markdown`; a test keeps it in step with the code.",
         "",
         "## Rows",
         "",

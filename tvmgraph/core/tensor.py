@@ -23,7 +23,7 @@ _new = object.__new__
 
 def _operator(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """Builds a binary operator method that calls the table's function ``name``."""
-    function: Callable[..., Any] | None = None
+    function: Any = None  # found at the first call
 
     def call(self: Any, other: Any) -> Any:
         nonlocal function

@@ -35,7 +35,7 @@ def lower_many(graphs: dict[str, Graph]) -> tvm.IRModule:
 def _lower_function(R: RelaxBuilder, name: str, graph: Graph) -> None:
     R.start_function()
     values: dict[Value, Any] = {}
-    params = []
+    params: list[Any] = []
     for i, p in enumerate(graph.params):
         var = relax.Var(f"p{i}_{_identifier(p.label)}", R.relax_type(p.value.type))
         values[p.value] = var
