@@ -525,3 +525,14 @@ def test_gradient_does_not_depend_on_where_the_storage_lies() -> None:
         dx, dw = ms.grad(lambda a, w=w: f(a * 1, w), 0, [w])(x)
         np.testing.assert_array_equal(dx.asnumpy(), w.asnumpy())
         np.testing.assert_array_equal(dw[0].asnumpy(), x.asnumpy())
+
+
+def test_capture_under_a_profiler() -> None:
+    import cProfile
+
+    profiler = cProfile.Profile()
+    f = jit(lambda x: x * SCALE)
+    assert first(profiler.runcall(f, ones(2))) == 2 * SCALE
+    assert first(f(ones(2))) == 2 * SCALE
+    profiler.create_stats()
+    assert profiler.stats  # pyright: ignore[reportAttributeAccessIssue]
