@@ -17,7 +17,13 @@ from tvmgraph.core.op import OPS, Op
 from tvmgraph.core.state import scope_text, state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    TvmgraphError,
+    called_operator,
+    user_source,
+)
 
 _CACHE_LIMIT = 4096  # distinct (types, attrs) remembered per operator
 
@@ -197,7 +203,7 @@ def _call_context(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple
     parts += [f"{k}={v!r}" for k, v in attrs.items()]
     scope = scope_text()
     at = user_source() + (f"   (in {scope})" if scope else "")
-    return f"ops.{op.name}", ", ".join(parts), at
+    return called_operator(f"ops.{op.name}"), ", ".join(parts), at
 
 
 def describe(value: Any) -> str:
