@@ -12,7 +12,12 @@ from dataclasses import replace
 from tvm import ir
 
 from tvmgraph.schedule import emit, intrinsics
-from tvmgraph.schedule.contraction import Contraction, is_window, match_contraction
+from tvmgraph.schedule.contraction import (
+    Contraction,
+    is_window,
+    match_contraction,
+    prepare_first,
+)
 from tvmgraph.schedule.conv import emit_conv, is_conv
 from tvmgraph.schedule.conv_weight import emit_weight_gradient, is_weight_gradient
 from tvmgraph.schedule.fallback import schedule_fallback
@@ -65,7 +70,11 @@ def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
     program = inline(parsed)
     if not all(has_identity_store(stage) for stage in program.stages if stage.is_reduction):
         return schedule_fallback(func, model)
-    write = emit_contraction if level >= 2 and _is_product(program) else emit_program
+    write = emit_program
+    if level >= 2:
+        ordered = prepare_first(program)
+        if _is_product(ordered):
+            program, write = ordered, emit_contraction
     kernel = emit.kernel(func, lambda: write(program, model))
     return kernel.with_attr(SCHEDULED, True)
 
