@@ -65,5 +65,13 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+@app.command()
+def flags() -> None:
+    """Show the debugging flags: environment variable, value in force, what every value means."""
+    from tvmgraph.cli.flags import print_flags
+
+    print_flags()
+
+
 if __name__ == "__main__":
     app()

@@ -116,7 +116,9 @@ def _new_folder(root: Path, name: str) -> Path:
 
 def _write_root_index(root: Path) -> None:
     folders = sorted(p.name for p in root.iterdir() if (p / "index.html").exists())
-    rows = "".join(f'<li><a href="{html.escape(f)}/index.html">{html.escape(f)}</a>' for f in folders)
+    rows = "".join(
+        f'<li><a href="{html.escape(f)}/index.html">{html.escape(f)}</a>' for f in folders
+    )
     write_atomically(root / "index.html", _page("Compiled graphs", f"<ul>{rows}</ul>"))
 
 

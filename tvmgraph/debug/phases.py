@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from tvmgraph.config import context
 from tvmgraph.debug.dump import Dump
-from tvmgraph.flags import active
+from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
 
 

@@ -20,8 +20,12 @@ from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CompileError, DTypeError, user_source
-from tvmgraph.graph import Graph
+from tvmgraph.flag_registry import active
+from tvmgraph.graph import Graph, check
+from tvmgraph.jit import observe, watch
 from tvmgraph.jit.compiled import CompiledGraph
+from tvmgraph.jit.observe import Profile
+from tvmgraph.jit.watch import describe_call, explain_record, why_new
 
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
 
@@ -37,6 +41,9 @@ class CompileRecord:
         compile_seconds: Time from graph to machine code; 0 when an equal graph was there.
         operators: Operators of the graph.
         kernels: Kernels generated.
+        phases: Wall time of the compile by phase.
+        path: How the graph runs, and why (``exec_mode``).
+        cached: Whether an equal graph was compiled before.
     """
 
     why: str
@@ -45,6 +52,9 @@ class CompileRecord:
     compile_seconds: float
     operators: int
     kernels: int
+    phases: tuple[tuple[str, float], ...] = ()
+    path: str = ""
+    cached: bool = False
 
 
 class Entry:
@@ -118,6 +128,7 @@ class JitFunction:
         self.owner = owner
         self.entries: dict[Any, list[Entry]] = {}
         self.history: list[CompileRecord] = []
+        self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = threading.RLock()
         functools.update_wrapper(self, fn, updated=())
 
@@ -150,13 +161,14 @@ class JitFunction:
             key = (key, _key_of(kwargs, leaves))
         config = self._config()
         found = self.entries.get(key)
-        why = "first call with these arguments"
+        why = ""
         if found is not None:
             for entry in found:
                 failure = entry.failure(config)
                 if failure is None:
                     return entry.run(leaves)
                 why = failure
+        why = why or why_new(self.fn, self.newest, args, kwargs)
         return self._compile(key, why, config, args, kwargs).run(leaves)
 
     def _config(self) -> JitConfig:
@@ -174,7 +186,10 @@ class JitFunction:
             start = time.perf_counter()
             captured = capture(self.fn, args, kwargs)
             middle = time.perf_counter()
+            if active.check:
+                check(captured.graph)
             entry = Entry(captured, config, (args, kwargs))
+            self.newest = describe_call(self.fn, args, kwargs)
             self._note(why, entry, args, kwargs, middle - start)
             kept = [entry, *self.entries.get(key, [])]
             self.entries[key] = kept[:_MAX_ENTRIES]
@@ -216,11 +231,32 @@ class JitFunction:
             fix="call the function first, or pass example arguments to graph(...)",
         )  # fmt: skip
 
+    def export(self, path: Any, *inputs: Any, file_format: str = "", **options: Any) -> Any:
+        """Writes the function to a file; see :func:`tvmgraph.export`.
+
+        Args:
+            path: Where to write; its suffix chooses the format unless ``file_format`` does.
+            inputs: Example arguments; those of the newest compiled call by default.
+            file_format: Name of the format.
+            options: Settings of the format.
+
+        Raises:
+            CompileError: without inputs, if nothing was compiled yet.
+        """
+        from tvmgraph.export.api import export, format_of
+
+        if not inputs:
+            self.graph()  # raises when there is no call to repeat
+            entries = next(reversed(self.entries.values()))
+            inputs = entries[0].alive[0]
+        kind = file_format or format_of(path)
+        return export(self, *inputs, file_name=path, file_format=kind, **options)
+
     def kernels(self) -> tuple[str, ...]:
         """Returns the kernel names of the newest compiled call."""
         for entries in reversed(self.entries.values()):
             compiled = entries[0].compiled
-            return compiled.executable.kernels if compiled is not None else ()
+            return compiled.kernels if compiled is not None else ()
         return ()
 
     @property
@@ -229,28 +265,38 @@ class JitFunction:
         return len(self.history)
 
     def explain(self) -> str:
-        """Returns one line per capture: why it happened, what it took, what came out."""
+        """Returns for every capture why it happened, its time by phase, and what came out."""
         name = getattr(self.fn, "__qualname__", "function")
         lines = [f"{name}: compiled {len(self.history)} time(s)"]
-        for i, r in enumerate(self.history, 1):
-            lines.append(
-                f"  {i}. {r.why} [{r.signature}]: capture {r.capture_seconds * 1e3:.1f} ms, "
-                f"compile {r.compile_seconds * 1e3:.1f} ms, "
-                f"{r.operators} operators -> {r.kernels} kernels"
-            )
+        for i, record in enumerate(self.history, 1):
+            lines += explain_record(i, record)
         return "\n".join(lines)
 
-    def _note(
-        self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float
-    ) -> None:
+    def profile(self, *args: Any, repeat: int = 10, **kwargs: Any) -> Profile:
+        """Times every kernel of a call with these arguments.
+
+        Args:
+            *args: Arguments of the function.
+            repeat: How often the call is repeated; the shortest time counts.
+            **kwargs: Keyword arguments of the function.
+        """
+        self.compile(*args, **kwargs)
+        entry = next(iter(reversed(self.entries.values())))[0]
+        with observe.collecting(repeat) as found:
+            entry.run(list(tree.tensors((args, kwargs))))
+        return found[-1]
+
+    def _note(self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float) -> None:
         signature = ", ".join(str(t.type) for t in tree.tensors((args, kwargs)))
         stats = getattr(entry.compiled, "stats", None)
-        self.history.append(
-            CompileRecord(
-                why, signature, capture_seconds, stats.seconds if stats else 0.0,
-                len(entry.captured.graph.nodes), stats.kernels if stats else 0,
-            )
+        record = CompileRecord(
+            why, signature, capture_seconds, stats.seconds if stats else 0.0,
+            len(entry.captured.graph.nodes), stats.kernels if stats else 0,
+            stats.phases if stats else (), str(getattr(entry.compiled, "path", "")),
+            bool(stats and stats.cached),
         )  # fmt: skip
+        self.history.append(record)
+        watch.noted(self, record)
 
 
 def _key_of(value: Any, leaves: list[Tensor]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -71,6 +72,36 @@ class Executable:
         if len(types) == 1:
             return [from_ffi(outputs, types[0])]
         return [from_ffi(o, t) for o, t in zip(outputs, types)]
+
+    def profile(self, args: Sequence[Tensor], name: str = "main") -> list[tuple[str, float, int]]:
+        """Runs a function with instruments; host code must be bytecode.
+
+        Returns:
+            Name, seconds and bytes of the arguments of every kernel, in order.
+        """
+        kernels, rows, start = set(self.kernels), [], 0.0
+
+        def instrument(_: Any, called: str, before: bool, _result: Any, *given: Any) -> None:
+            nonlocal start
+            now = time.perf_counter()
+            if called not in kernels:
+                return
+            if before:
+                start = time.perf_counter()
+                return
+            size = sum(_bytes_of(g) for g in given)
+            rows.append((called, now - start, size))
+
+        vm = relax.VirtualMachine(self._module, self._device)
+        vm.set_instrument(instrument)
+        vm[name](*[a._ffi or to_ffi(a) for a in args])
+        return rows
+
+
+def _bytes_of(value: Any) -> int:
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        return 0
+    return math.prod(value.shape) * dtypes.dtype_of(str(value.dtype)).numpy.itemsize
 
 
 def to_ffi(tensor: Tensor) -> Any:
