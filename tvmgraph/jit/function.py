@@ -135,6 +135,8 @@ class JitFunction:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
+        if isinstance(instance, type):  # a class method: the class has no attributes of its own
+            return JitFunction(self.fn.__get__(instance, owner), self.config)
         name = f"_jit_bound_{self.fn.__name__}"
         bound = instance.__dict__.get(name)
         if bound is None or bound.definition is not self:
