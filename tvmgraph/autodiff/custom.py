@@ -88,11 +88,9 @@ def _cotangents(name: str, args: tuple[Any, ...], found: Any) -> list[Tensor | N
         )  # fmt: skip
     result: list[Tensor | None] = []
     for i, (a, g) in enumerate(zip(args, found)):
-        wanted = tree.tensors(a)
-        given: list[Any] = [g] if isinstance(a, Tensor) else list(tree.tensors(g))
-        if g is None or (not given and wanted):
-            given = [None] * len(wanted)
-        for x, one in zip(wanted, given):
+        pairs: list[tuple[Tensor, Any]] = []
+        _pair(a, g, pairs)
+        for x, one in pairs:
             if isinstance(one, Tensor) and one.shape != x.shape:
                 raise ShapeError(
                     f"bprop returned a gradient of another shape for input {i}", op=name,
@@ -100,6 +98,20 @@ def _cotangents(name: str, args: tuple[Any, ...], found: Any) -> list[Tensor | N
                 )  # fmt: skip
             result.append(one if isinstance(one, Tensor) else None)
     return result
+
+
+def _pair(value: Any, gradient: Any, pairs: list[tuple[Tensor, Any]]) -> None:
+    """Lists the tensors of an argument, each with its part of the gradient's structure."""
+    if isinstance(value, Tensor):
+        pairs.append((value, gradient))
+    elif isinstance(value, (tuple, list)):
+        fits = isinstance(gradient, (tuple, list)) and len(gradient) == len(value)
+        for v, g in zip(value, gradient if fits else [None] * len(value)):
+            _pair(v, g, pairs)
+    elif isinstance(value, dict):
+        parts = gradient if isinstance(gradient, dict) else {}
+        for k, v in value.items():
+            _pair(v, parts.get(k), pairs)
 
 
 def custom_vjp(bprop: Bprop) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

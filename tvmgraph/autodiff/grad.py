@@ -51,12 +51,10 @@ class _Run:
 
 def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
     """Gives a tensor that is passed twice one identity per position."""
-    seen: set[int] = set()
     result = list(args)
     for i in positions:
-        if id(result[i]) in seen:
+        if sum(a is result[i] for a in result) > 1:
             result[i] = F.identity(result[i])
-        seen.add(id(result[i]))
     return tuple(result)
 
 
