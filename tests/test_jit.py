@@ -599,3 +599,54 @@ def test_class_method() -> None:
     assert first(Holder.scale(ones(2))) == 2
     Holder.k = 3.0
     assert first(Holder.scale(ones(2))) == 3
+
+
+@jit
+def doubled(x: Tensor) -> Tensor:
+    return x * 2
+
+
+class HoldsJit(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = Parameter(np.ones(1, np.float32), name="w")
+        self.f = jit(self.h)
+
+    def h(self, x: Tensor) -> Tensor:
+        return x * self.w
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.f(x)
+
+
+def test_copies_of_compiled_functions_belong_to_the_copied_cell() -> None:
+    net = HoldsJit()
+    assert first(net(ones(2))) == 1
+    twin, wrapped = copy.deepcopy(net), copy.deepcopy(jit(Affine()))
+    twin.w.set_data(Tensor(np.full(1, 100, np.float32)))
+    assert first(twin(ones(2))) == 100
+    assert first(net(ones(2))) == 1
+    assert first(wrapped(ones(3))) == 2
+
+
+def test_compiled_functions_pickle() -> None:
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+    f = pickle.loads(pickle.dumps(jit(Affine())))
+    assert first(f(ones(3))) == 2
+
+
+def test_parameter_tuple_is_registered() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pair = ms.ParameterTuple(Parameter(Tensor([v]), name=f"t{v}") for v in (1.0, 2.0))
+
+        def construct(self, x: Tensor) -> Tensor:
+            return x * self.pair[0] * self.pair[1]
+
+    net = Net()
+    assert [p.name for p in net.get_parameters()] == ["t1.0", "t2.0"]
+    f = jit(net)
+    assert first(f(ones(1))) == 2
+    net.pair[0].set_data(Tensor([5.0]))
+    assert first(f(ones(1))) == 10

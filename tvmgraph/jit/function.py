@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -149,7 +151,19 @@ class JitFunction:
     definition: JitFunction | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction:
-        return JitFunction(self.fn, self.config, self.owner)
+        """Copies the Cell it belongs to as well; compiled code is not copied."""
+        twin = memo[id(self)] = JitFunction.__new__(JitFunction)
+        fn, owner = copy.deepcopy(self.fn, memo), copy.deepcopy(self.owner, memo)
+        twin.__init__(fn, self.config, owner)
+        return twin
+
+    def __reduce__(self) -> Any:
+        found: Any = sys.modules.get(self.__module__)
+        for part in self.__qualname__.split("."):
+            found = getattr(found, part, None)
+        if found is self:  # a decorated function of a module pickles by name, as functions do
+            return self.__qualname__
+        return (JitFunction, (self.fn, self.config, self.owner))
 
     # ---- calling ----------------------------------------------------------------------------
 

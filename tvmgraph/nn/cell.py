@@ -80,6 +80,10 @@ class Cell:
             if self._auto_prefix:
                 own = f"{self.param_prefix}." if self.param_prefix else ""
                 value.update_parameters_name(f"{own}{name}.")
+        elif isinstance(value, ParameterTuple):
+            for p in value:
+                self.insert_param_to_cell(p.name, p, check_name_contain_dot=False)
+            self.__dict__[name] = value
         elif name in params:
             self.__assign_param(name, value)
         elif name in cells and value is None:
