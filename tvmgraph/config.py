@@ -186,16 +186,19 @@ class Context:
     runtime_num_threads: int = 0
     pynative_synchronize: bool = True
     debug_level: int = 0
+    enable_compile_cache: bool = True
+    compile_cache_path: str = ""
 
 
 context = Context()
 
 _DEVICES = ("CPU", "GPU", "CUDA")
+_SWITCHES = ("enable_graph_kernel", "pynative_synchronize", "enable_compile_cache")
 _IGNORED = (
     "ascend_config", "gpu_config", "print_file_path", "max_device_memory", "memory_optimize_level",
     "variable_memory_max_size", "env_config_path", "reserve_class_name_in_scope", "check_bprop",
     "enable_reduce_precision", "memory_offload", "op_timeout", "inter_op_parallel_num",
-    "auto_tune_mode", "enable_compile_cache", "compile_cache_path", "graph_memory_max_size",
+    "auto_tune_mode", "graph_memory_max_size",
     "enable_profiling", "profiling_options", "mempool_block_size", "disable_format_transform",
     "support_binary", "enable_mem_offload", "exec_order", "aoe_tune_mode", "aoe_config",
 )  # fmt: skip
@@ -228,13 +231,13 @@ def _check_context(name: str, value: Any) -> Any:
     elif name in ("max_call_depth", "thread_num", "runtime_num_threads"):
         if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
             raise fail("must be a positive int")
-    elif name in ("enable_graph_kernel", "pynative_synchronize") and not isinstance(value, bool):
+    elif name in _SWITCHES and not isinstance(value, bool):
         raise fail("must be a bool", DTypeError)
     elif name == "graph_kernel_flags":
         if not isinstance(value, str):
             raise fail("must be a str", DTypeError)
         parse_flags(value)
-    elif name == "save_graphs_path":
+    elif name in ("save_graphs_path", "compile_cache_path"):
         return os.path.abspath(str(value))
     return value
 

@@ -10,15 +10,14 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from tvmgraph.compiler import pipeline
+from tvmgraph.compiler import disk
 from tvmgraph.debug import Phases
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph
 from tvmgraph.graph.rewrite import optimize
 from tvmgraph.graph_kernel import GraphKernel, at_level
-from tvmgraph.lowering import lower, lower_many
-from tvmgraph.lowering.relax import lowering_error
 from tvmgraph.runtime.executable import Executable, cpu
 
 _MEMORY_LIMIT = 512  # executables kept per process
@@ -58,6 +57,7 @@ class CompileStats:
         kernels: Kernels generated for them.
         phases: Wall time by phase; empty when cached.
         native: Whether the calls of the kernels are machine code too.
+        disk: What the cache on disk did: ``"loaded"``, ``"kept"``, or why it did nothing.
     """
 
     seconds: float
@@ -66,6 +66,7 @@ class CompileStats:
     kernels: int
     phases: tuple[tuple[str, float], ...] = ()
     native: bool = False
+    disk: str = ""
 
 
 _cache: OrderedDict[tuple[str, CompileOptions], tuple[Executable, CompileStats]] = OrderedDict()
@@ -99,11 +100,11 @@ def compile_graph(
             executable, stats = found
             return executable, replace(stats, seconds=0.0, cached=True, phases=())
         start = time.perf_counter()
-        executable, native = _build(graph, options, phases)
+        executable, native, kept = _obtain(graph, options, phases)
         seconds = time.perf_counter() - start
         stats = CompileStats(
             seconds, False, len(graph.nodes), len(executable.kernels),
-            tuple(phases.seconds.items()), native,
+            tuple(phases.seconds.items()), native, kept,
         )  # fmt: skip
         phases.finish(_facts(stats, options))
         _cache[key] = (executable, stats)
@@ -124,10 +125,11 @@ def _facts(stats: CompileStats, options: CompileOptions) -> dict[str, str]:
     }
 
 
-def compile_many(
-    graphs: dict[str, Graph], level: str = "O2", target: str = "host"
-) -> Executable:
+def compile_many(graphs: dict[str, Graph], level: str = "O2", target: str = "host") -> Executable:
     """Compiles several graphs into one executable with one function per name."""
+    from tvmgraph.compiler import pipeline
+    from tvmgraph.lowering import lower_many
+
     settings = CompileOptions(level).settings
     module, kernels, _ = pipeline.build(
         lower_many(graphs), pipeline.LEVELS[level], target, kernels=settings
@@ -141,7 +143,41 @@ def clear_cache() -> None:
         _cache.clear()
 
 
-def _build(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Executable, bool]:
+def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Executable, bool, str]:
+    """Loads an executable from the disk, or compiles it and puts it there.
+
+    Returns:
+        The executable, whether its host code is native, and what the cache on disk did.
+    """
+    reason = "somebody watches the compile" if phases.wanted else disk.why_not(graph)
+    if reason is not None:
+        return *_build(graph, options, phases), f"not kept: {reason}"
+    key = disk.key_of(graph, options)
+    start = time.perf_counter()
+    found = disk.load(key)
+    if found is not None:
+        phases.seconds["disk"] = time.perf_counter() - start
+        module, facts = found
+        return Executable(module, cpu(), tuple(facts["kernels"])), facts["native"], "loaded"
+    try:
+        with disk.store().workspace() as folder:
+            executable, native = _build(graph, options, phases, key, folder)
+            kept = disk.store().path(key).exists()
+            return executable, native, "kept" if kept else "not kept: it calls Python"
+    except OSError as e:  # a full or read-only disk is no reason not to run
+        return *_build(graph, options, phases), f"not kept: {e}"
+
+
+def _build(
+    graph: Graph,
+    options: CompileOptions,
+    phases: Phases,
+    key: str | None = None,
+    folder: Path | None = None,
+) -> tuple[Executable, bool]:
+    from tvmgraph.compiler import pipeline  # here, because importing TVM takes most of a second
+    from tvmgraph.lowering import lower
+
     phases.graph("captured graph", graph)
     with phases.time("simplify"):
         simplified = optimize(graph, options.settings, phases.graph)
@@ -151,13 +187,17 @@ def _build(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Execu
         with phases.time("lower"):
             mod = lower(simplified)
         module, kernels, native = pipeline.build(
-            mod, level, options.target, phases, options.settings, options.native
+            mod, level, options.target, phases, options.settings, options.native, folder
         )
     except TvmgraphError:
         raise
     except Exception as e:
         raise _blame(simplified, options.level, options.target, e) from e
+    objects = sorted(folder.glob("*.o")) if folder is not None else []
     with phases.time("load"):
+        if key is not None and folder is not None and objects:
+            facts = {"kernels": list(kernels), "native": native, "graph": graph.name}
+            module = disk.native.load(disk.save(key, objects, facts, folder))
         executable = Executable(module, cpu(), kernels)
         executable.function()  # loads the code now, so that the first call does not pay for it
     return executable, native
@@ -165,6 +205,10 @@ def _build(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Execu
 
 def _blame(graph: Graph, level: str, target: str, cause: Exception) -> CompileError:
     """Finds the node that TVM cannot compile by compiling the nodes one at a time."""
+    from tvmgraph.compiler import pipeline
+    from tvmgraph.lowering import lower
+    from tvmgraph.lowering.relax import lowering_error
+
     for node in graph.nodes:
         alone = isolate(node)
         try:

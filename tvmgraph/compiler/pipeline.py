@@ -13,12 +13,14 @@ The levels are this project's; TVM has none of that meaning.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import tvm
 from tvm import relax
 from tvm.relax.backend.cpu_generic import pipeline as vm_passes
 
+from tvmgraph.compiler import parts
 from tvmgraph.compiler.cleanup import drop_scope_pragmas
 from tvmgraph.compiler.fusion import fuse_kernels
 from tvmgraph.compiler.sources import show_code
@@ -79,6 +81,7 @@ def build(
     phases: Phases | None = None,
     kernels: GraphKernel | None = None,
     native: bool | None = False,
+    objects: Path | None = None,
 ) -> tuple[Any, tuple[str, ...], bool]:
     """Compiles a module.
 
@@ -90,6 +93,8 @@ def build(
         kernels: Graph-kernel settings beyond TVM's own fusion.
         native: Whether the function that calls the kernels becomes machine code too, instead of
             bytecode for TVM's virtual machine; ``None`` decides by the number of kernels.
+        objects: A folder for object files. They are written there instead of machine code in
+            memory, unless the program is of no use in another process.
 
     Returns:
         The TVM executable, the names of its kernels, and whether its host code is native.
@@ -101,7 +106,7 @@ def build(
     phases.text(2, "Relax", "py", mod.script)
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
         with phases.time("fuse"):
-            mod = tvm.transform.Sequential(fusion_passes(level))(mod)
+            mod = drop_scope_pragmas(tvm.transform.Sequential(fusion_passes(level))(mod))
             if level.fuse and kernels is not None:
                 mod = fuse_kernels(mod, kernels, model)
         names = count_kernels(mod)
@@ -111,10 +116,11 @@ def build(
         phases.text(3, "TIR scheduled", "py", mod.script)
         native = len(names) > NATIVE_FROM if native is None else native
         with phases.time("codegen"):
-            executable = relax.build(
-                mod, target=target, relax_pipeline=tvm.transform.Sequential(phases_of(target)),
-                exec_mode="compiled" if native else "bytecode",
-            )  # fmt: skip
+            program = parts.prepare(mod, target, phases_of(target), native)
+            if objects is not None and program.portable:
+                executable = parts.write_objects(program, target, threads, objects)
+            else:
+                executable = parts.translate(program, target, threads)
     show_code(executable, phases)
     return executable, names, native
 

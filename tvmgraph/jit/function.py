@@ -46,6 +46,7 @@ class CompileRecord:
         phases: Wall time of the compile by phase.
         path: How the graph runs, and why (``exec_mode``).
         cached: Whether an equal graph was compiled before.
+        disk: What the cache on disk did: loaded or kept the executable, or why not.
     """
 
     why: str
@@ -57,6 +58,7 @@ class CompileRecord:
     phases: tuple[tuple[str, float], ...] = ()
     path: str = ""
     cached: bool = False
+    disk: str = ""
 
 
 class Entry:
@@ -309,7 +311,7 @@ class JitFunction:
             why, signature, capture_seconds, stats.seconds if stats else 0.0,
             len(entry.captured.graph.nodes), stats.kernels if stats else 0,
             stats.phases if stats else (), str(getattr(entry.compiled, "path", "")),
-            bool(stats and stats.cached),
+            bool(stats and stats.cached), stats.disk if stats else "",
         )  # fmt: skip
         self.history.append(record)
         watch.noted(self, record)

@@ -89,6 +89,8 @@ def explain_record(number: int, record: CompileRecord) -> list[str]:
         lines.append(f"     phases (ms): {split}")
     if record.path:
         lines.append(f"     exec_mode: {record.path}")
+    if record.disk and not record.cached:
+        lines.append(f"     disk cache: {record.disk}")
     return lines
 
 

@@ -12,13 +12,12 @@ from tvmgraph.schedule.intrinsics import install as install_intrinsics
 from tvmgraph.schedule.target import (
     CpuModel,
     cache_sizes,
-    configure_threads,
     cpu_model,
     host_features,
     make_target,
     target_names,
-    thread_count,
 )
+from tvmgraph.threads import configure_threads, thread_count
 
 __all__ = [
     "CpuModel",
