@@ -16,7 +16,16 @@ def _write_onnx(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, 
     save_onnx(path, net, args, **options)
 
 
-_WRITERS: dict[str, tuple[str, Callable[..., None]]] = {"ONNX": (".onnx", _write_onnx)}
+def _write_module(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    from tvmgraph.export.module import save_module
+
+    save_module(path, net, args, **options)
+
+
+_WRITERS: dict[str, tuple[str, Callable[..., None]]] = {
+    "ONNX": (".onnx", _write_onnx),
+    "TVM": (".tvm", _write_module),
+}
 
 
 def formats() -> tuple[str, ...]:
@@ -59,7 +68,9 @@ def export(
         file_format: ``"ONNX"``, see :func:`formats`.
         options: Settings of the format. ``ONNX``: ``opset`` (17 or newer), ``dynamic`` (names of
             axes whose size may change, ``{"x": {0: "batch"}}``), ``training``,
-            ``external_data_bytes`` (weights above this total go into a second file).
+            ``external_data_bytes`` (weights above this total go into a second file). ``TVM``:
+            ``target`` (a name from ``configs/targets.toml``), ``jit_level``, ``linker`` (for
+            another architecture), ``frozen`` (weights become part of the code), ``training``.
 
     Returns:
         The path that was written.
