@@ -64,9 +64,6 @@ def count_kernels(mod: tvm.IRModule) -> tuple[str, ...]:
 def fusion_passes(level: Level) -> list[Any]:
     """Returns the passes from Relax operators to (fused) loop nests."""
     passes: list[Any] = [_T.CanonicalizeBindings()]
-    if level.fuse:
-        # lets a product with a transposed weight read the weight in place
-        passes += [_T.FuseTransposeMatmul()]
     passes += [relax.backend.DispatchSortScan()]  # sorts and scans have no legalization
     passes += [_T.LegalizeOps(), _T.AnnotateTIROpPattern(), _T.FoldConstant()]
     if level.fuse:

@@ -24,6 +24,7 @@ from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.gemm import emit_gemm
 from tvmgraph.schedule.injective import emit_injective
 from tvmgraph.schedule.inline import has_identity_store, inline
+from tvmgraph.schedule.joining import join_points
 from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_shape
 from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
@@ -84,6 +85,10 @@ def emit_program(program: Program, model: CpuModel) -> None:
     plan = plan_rows(program.stages)
     if plan is not None and not wants_split(plan, model):
         emit_rows(plan, model, program.is_parameter)
+        return
+    joined = join_points(program)
+    if joined is not None:
+        emit_injective(joined, model)
         return
     emit_stages(program, model)
 
