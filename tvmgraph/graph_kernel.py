@@ -16,15 +16,21 @@ from tvmgraph.errors import ConfigError, user_source
 #: The passes by the opt_level that switches them on.
 PASSES = {
     "simplify": 1,  # exact rules on the graph: identities, double transposes, cast chains
-    "expand": 1,  # composites become basic operators where those fuse better
     "rows": 2,  # producers and consumers of reductions become one kernel per row
     "parallel": 2,  # kernels that read the same operands run as one
     "reassociate": 3,  # rules that change rounding
 }
 
-_OPTIONS = (
-    "--opt_level", "--enable_pass", "--disable_pass", "--disable_cluster_ops",
-    "--enable_parallel_fusion",
+_OPTIONS = ("--opt_level", "--enable_pass", "--disable_pass", "--enable_parallel_fusion")
+
+
+#: Single rules that ``--disable_pass`` may name too; :mod:`tvmgraph.graph.rules` holds them.
+RULE_NAMES = (
+    "mul_one", "div_one", "sub_zero", "add_zero", "add_positive_zero", "mul_minus_one", "neg_neg",
+    "add_neg", "sub_neg", "even_of_neg", "idempotent", "pow_to_mul", "pow_to_root",
+    "div_by_power_of_two", "div_to_mul", "reciprocal_of_sqrt", "div_by_sqrt", "mul_constants",
+    "add_constants", "common_factor", "transpose_chain", "reshape_chain", "no_change",
+    "cast_chain", "where_same", "extreme_of_same",
 )  # fmt: skip
 
 
@@ -35,12 +41,10 @@ class GraphKernel:
     Attributes:
         passes: Names of the passes that run, see :data:`PASSES`.
         off_rules: Single rewrite rules that are switched off.
-        kept_ops: Operators that are never merged into a larger kernel by ``rows``/``parallel``.
     """
 
     passes: frozenset[str]
     off_rules: frozenset[str] = frozenset()
-    kept_ops: frozenset[str] = frozenset()
 
     def has(self, name: str) -> bool:
         """Whether a pass runs."""
@@ -58,12 +62,11 @@ def _fail(message: str, valid: object) -> ConfigError:
 
 
 @functools.lru_cache(maxsize=256)
-def parse_flags(text: str, rules: tuple[str, ...] = ()) -> GraphKernel:
+def parse_flags(text: str) -> GraphKernel:
     """Reads ``graph_kernel_flags``.
 
     Args:
-        text: The flags.
-        rules: Names of single rules that ``--disable_pass`` may also name.
+        text: The flags, such as ``"--opt_level=3 --disable_pass=rows,mul_one"``.
 
     Raises:
         ConfigError: for an unknown option, pass or value; the message lists the valid ones.
@@ -78,16 +81,16 @@ def parse_flags(text: str, rules: tuple[str, ...] = ()) -> GraphKernel:
         if option in given:
             raise _fail(f"{option} is given twice", "it once")
         given[option] = value
-    return _settings(given, rules)
+    return _settings(given)
 
 
-def _settings(given: dict[str, str], rules: tuple[str, ...]) -> GraphKernel:
+def _settings(given: dict[str, str]) -> GraphKernel:
     level = given.get("--opt_level", "2")
     if level not in ("0", "1", "2", "3"):
         raise _fail(f"--opt_level cannot be {level!r}", "0, 1, 2 or 3")
     settings = at_level(int(level))
     on = _names(given, "--enable_pass", tuple(PASSES))
-    off = _names(given, "--disable_pass", (*PASSES, *rules))
+    off = _names(given, "--disable_pass", (*PASSES, *RULE_NAMES))
     if on & off:
         raise _fail(f"{sorted(on & off)[0]!r} is enabled and disabled", "one of the two")
     parallel = given.get("--enable_parallel_fusion")
@@ -97,10 +100,7 @@ def _settings(given: dict[str, str], rules: tuple[str, ...]) -> GraphKernel:
         on, off = (on | {"parallel"}, off) if parallel == "true" else (on, off | {"parallel"})
         if on & off:
             raise _fail("'parallel' is enabled and disabled", "one of the two")
-    kept = frozenset(filter(None, given.get("--disable_cluster_ops", "").split(",")))
-    return replace(
-        settings, passes=(settings.passes | on) - off, off_rules=off - set(PASSES), kept_ops=kept
-    )
+    return replace(settings, passes=(settings.passes | on) - off, off_rules=off - set(PASSES))
 
 
 def _names(given: dict[str, str], option: str, valid: tuple[str, ...]) -> frozenset[str]:

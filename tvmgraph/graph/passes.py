@@ -67,6 +67,11 @@ def _with_inputs(node: Node, inputs: tuple[Value, ...], renamed: dict[Value, Val
     return Node(node.op, inputs, node.attrs, node.outputs, node.source, node.scope, regions)
 
 
+def with_inputs(node: Node, renamed: dict[Value, Value]) -> Node:
+    """Returns a node, regions included, with values replaced wherever they are read."""
+    return _with_inputs(node, tuple(renamed.get(v, v) for v in node.inputs), renamed)
+
+
 def substitute(graph: Graph, renamed: dict[Value, Value]) -> Graph:
     """Returns the graph with values replaced wherever they are read."""
     nodes = [
