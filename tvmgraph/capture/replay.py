@@ -32,6 +32,6 @@ def replay(
     }
     known.update((v, tensor_from_numpy(a)) for v, a in graph.consts.items())
     for node in graph.nodes:
-        result = apply(node.op, tuple(known[v] for v in node.inputs), dict(node.attrs))
+        result = apply(node.op, tuple(known[v] for v in node.inputs), node.keywords)
         known.update(zip(node.outputs, result if node.op.multi else (result,)))
     return [known[v] for v in graph.outputs]
