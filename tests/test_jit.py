@@ -318,6 +318,14 @@ def test_error_text_is_the_eager_one() -> None:
     assert texts[0] == texts[1]
 
 
+def test_error_names_the_function_that_was_called() -> None:
+    x, far = ones(2, 3), Tensor([9])
+    with pytest.raises(IndexError, match=r"^ops\.gather: index 9 is out of range"):
+        ops.gather(x, far, 0)
+    with pytest.raises(ShapeError, match=r"^ops\.matmul: inner"):
+        ops.matmul(x, x)
+
+
 def test_a_call_that_raised_leaves_the_function_usable() -> None:
     class Net(nn.Cell):
         def __init__(self) -> None:
@@ -346,7 +354,7 @@ def test_wrong_arguments() -> None:
     for call in (net, jit(net)):
         with pytest.raises(DTypeError, match="x"):
             call()
-        with pytest.raises(DTypeError, match="construct|Affine"):
+        with pytest.raises(DTypeError, match=r"construct|Affine"):
             call(ones(3), ones(3))
 
 
@@ -512,3 +520,27 @@ def test_dtypes_cross_the_border(dtype: ms.dtype.DType) -> None:
         r[1].asnumpy().astype(np.float64), np.concatenate([x.asnumpy()] * 2).astype(np.float64)
     )
     assert r[0].asnumpy().all()
+
+
+def test_gradient_does_not_depend_on_where_the_storage_lies() -> None:
+    """Compiled code moves unaligned storage; the tape must still know the tensor."""
+    base = np.arange(33, dtype=np.float32)
+    f = jit(lambda a, b: (a * b).sum())
+    for offset in (0, 1, 3):
+        x = Tensor.from_numpy(base[offset : offset + 9].reshape(3, 3))
+        w = Parameter(np.ones((3, 3), np.float32), name="w")
+        w.set_data(Tensor.from_numpy(base[offset + 10 : offset + 19].reshape(3, 3)))
+        dx, dw = ms.grad(lambda a, w=w: f(a * 1, w), 0, [w])(x)
+        np.testing.assert_array_equal(dx.asnumpy(), w.asnumpy())
+        np.testing.assert_array_equal(dw[0].asnumpy(), x.asnumpy())
+
+
+def test_capture_under_a_profiler() -> None:
+    import cProfile
+
+    profiler = cProfile.Profile()
+    f = jit(lambda x: x * SCALE)
+    assert first(profiler.runcall(f, ones(2))) == SCALE
+    assert first(f(ones(2))) == SCALE
+    profiler.create_stats()
+    assert profiler.stats  # pyright: ignore[reportAttributeAccessIssue]

@@ -67,7 +67,11 @@ class JitConfig:
         exec_mode = exec_mode or more.pop("exc_mode", "")  # MindSpore's own spelling
         if more:
             raise _unknown("JitConfig", next(iter(more)), [f.name for f in fields(self)])
-        given = {"jit_level": jit_level, "exec_mode": exec_mode, "jit_syntax_level": jit_syntax_level}
+        given = {
+            "jit_level": jit_level,
+            "exec_mode": exec_mode,
+            "jit_syntax_level": jit_syntax_level,
+        }
         defaults = presets()["default"]
         for name, value in given.items():
             object.__setattr__(self, name, _choice(name, value or defaults[name]))
@@ -222,7 +226,7 @@ def _check_context(name: str, value: Any) -> Any:
     elif name in ("enable_graph_kernel", "pynative_synchronize") and not isinstance(value, bool):
         raise fail("must be a bool", DTypeError)
     elif name == "save_graphs_path":
-        return os.path.abspath(value)
+        return os.path.abspath(str(value))
     return value
 
 

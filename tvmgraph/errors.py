@@ -16,6 +16,7 @@ import sys
 from types import FrameType
 
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_OPS_DIR = os.path.join(_PACKAGE_DIR, "ops") + os.sep
 
 
 class TvmgraphError(Exception):
@@ -125,3 +126,18 @@ def user_source() -> str:
     if frame is None:
         return ""
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def called_operator(default: str) -> str:
+    """Returns the ``ops`` function that the user's code called, or ``default``.
+
+    A public function may be built on other operators; the error is about what the user wrote.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    called: FrameType | None = None
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE_DIR):
+        called, frame = frame, frame.f_back
+    if called is None or not called.f_code.co_filename.startswith(_OPS_DIR):
+        return default
+    name = called.f_code.co_name
+    return default if name.startswith(("_", "<")) else f"ops.{name}"

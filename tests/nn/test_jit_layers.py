@@ -70,8 +70,10 @@ def test_table_covers_every_layer() -> None:
     """A new layer must be put into the table above."""
     built = {type(x.build()).__name__ for x in LAYERS + LOSSES}
     base = {"Cell", "GraphCell", "CellDict", "CellList", "LossBase"}
-    twins = {"Dropout1d", "Dropout3d", "ConstantPad2d", "MaxUnpool1d", "MaxUnpool3d",
-             "ReflectionPad3d", "ReplicationPad1d", "BatchNorm2d", "MultilabelMarginLoss"}  # fmt: skip
+    twins = {
+        "Dropout1d", "Dropout3d", "ConstantPad2d", "MaxUnpool1d", "MaxUnpool3d",
+        "ReflectionPad3d", "ReplicationPad1d", "BatchNorm2d", "MultilabelMarginLoss",
+    }  # fmt: skip
     public = {
         n for n in nn.__all__
         if isinstance(getattr(nn, n), type) and issubclass(getattr(nn, n), nn.Cell)

@@ -168,3 +168,26 @@ def test_reduction_of_a_fused_input():
 
 def test_scans_and_sorts_fall_back():
     check(lambda _, x: op.cumsum(x, 1), lambda x: x.cumsum(1), ((20, 50), "float32"))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_reductions_over_nothing(name):
+    check(
+        lambda _, x: getattr(op, name)(x, 0),
+        lambda x: getattr(np, name)(x, 0),
+        ((0, 33), "float32"),
+    )
+    check(
+        lambda _, x: getattr(op, name)(x, 1, keepdims=True),
+        lambda x: getattr(np, name)(x, 1, keepdims=True),
+        ((4, 0, 3), "float32"),
+    )
+
+
+def test_product_over_nothing():
+    check(lambda _, x, w: op.matmul(x, w), np.matmul, ((4, 0), "float32"), ((0, 5), "float32"))
+
+
+def test_rounding_errors_of_long_sums_stay_small():
+    x = np.random.default_rng(0).uniform(0, 1, (2_000_000,)).astype("float32")
+    check(lambda _, v: op.mean(v), np.mean, (x.shape, "float32"), inputs=[x], tolerance=2e-7)

@@ -52,7 +52,6 @@ class GradTape:
     ) -> None:
         """Appends one operator of the table."""
         inputs = tuple([snapshot(a) for a in args])
-        _separate(inputs, outputs)
         results = tuple([snapshot(o) for o in outputs])
         if isinstance(op.vjp, Reason):
             self.entries.append(Entry(op.name, inputs, results, op.vjp, user_source()))
@@ -70,17 +69,8 @@ class GradTape:
     ) -> None:
         """Appends a whole call with its own derivative: a compiled function, a custom VJP."""
         inputs = tuple([snapshot(a) for a in args])
-        _separate(inputs, outputs)
         results = tuple([snapshot(o) for o in outputs])
         self.entries.append(Entry(name, inputs, results, pull_back))
-
-
-def _separate(inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> None:
-    """Gives outputs an identity of their own where an operator returned its operand's storage."""
-    if state.interpreter is None:
-        for o in outputs:
-            if any(o.array is i.array for i in inputs):
-                o.array = o.array.view()
 
 
 def snapshot(tensor: Tensor) -> Tensor:

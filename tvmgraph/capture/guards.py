@@ -265,8 +265,8 @@ def _is_fixed(value: Any) -> bool:
     root = getattr(value, "__module__", None) or getattr(value, "__name__", None)
     if not isinstance(root, str):
         return False
-    named = isinstance(value, (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType))
-    return named and root.partition(".")[0] in _LIBRARIES
+    kinds = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
+    return isinstance(value, kinds) and root.partition(".")[0] in _LIBRARIES
 
 
 def _attribute_reader(owner: Any, name: str) -> Callable[[], Any]:

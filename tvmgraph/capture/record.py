@@ -77,8 +77,16 @@ def _active(recorder: Recorder) -> Iterator[None]:
         recorder.roll_back()
         raise
     finally:
-        sys.setprofile(outer[3])
+        _restore_profiler(outer[3])
         state.interpreter, state.tapes, state.scope = outer[:3]
+
+
+def _restore_profiler(profiler: Any) -> None:
+    """Continues the profiler that was active before; cProfile's is no function but an object."""
+    if profiler is None or callable(profiler):
+        sys.setprofile(profiler)
+    else:
+        profiler.enable()
 
 
 def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

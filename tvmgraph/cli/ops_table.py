@@ -21,7 +21,7 @@ def describe(op: Op, column: str) -> str:
 
 def public_functions() -> list[str]:
     """Returns the names of all public operator functions."""
-    return sorted(n for n in dir(ops) if n[:1].islower() and callable(getattr(ops, n)))
+    return sorted(n for n in dir(ops) if n[:1].islower() and callable(getattr(ops, n, None)))
 
 
 def print_table(name: str = "") -> bool:
@@ -50,8 +50,8 @@ def markdown() -> str:
     lines = [
         "# Operators",
         "",
-        f"{len(names)} public functions in `tvmgraph.ops` are built on {len(rows)} rows. This page is",
-        "written by `tvmgraph ops --markdown`; a test keeps it in step with the code.",
+        f"{len(names)} public functions in `tvmgraph.ops` are built on {len(rows)} rows. This page",
+        "is written by `tvmgraph ops --markdown`; a test keeps it in step with the code.",
         "",
         "## Rows",
         "",

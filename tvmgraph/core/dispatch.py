@@ -17,7 +17,13 @@ from tvmgraph.core.op import OPS, Op
 from tvmgraph.core.state import scope_text, state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import DTypeError, TvmgraphError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    TvmgraphError,
+    called_operator,
+    user_source,
+)
 
 _CACHE_LIMIT = 4096  # distinct (types, attrs) remembered per operator
 
@@ -123,6 +129,38 @@ def _run_numpy(
 
 def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
     """Turns Python numbers and NumPy arrays among the arguments into tensors."""
+    try:
+        key = (op.promote, *[_kind(a) for a in args])
+        wanted = _wanted.get(key)
+    except TypeError:
+        wanted = key = None
+    if wanted is None:
+        wanted = promotion.targets(op.promote, _operands(op, args, attrs))
+        if key is not None:
+            _wanted[key] = wanted
+    try:
+        return tuple([a if isinstance(a, Tensor) else _lift(a, d) for a, d in zip(args, wanted)])
+    except OverflowError:
+        raise ArgumentError(
+            f"a number does not fit {wanted[0].name}", fix="cast the tensor to a wider dtype"
+        ).locate(*_call_context(op, args, attrs)) from None
+
+
+_wanted: dict[Any, list[dtypes.DType]] = {}  # by policy and kinds of the operands; few exist
+
+
+def _kind(a: Any) -> Any:
+    """What promotion looks at: a tensor's dtype, or the class of a number."""
+    if isinstance(a, Tensor):
+        return a.type.dtype
+    if isinstance(a, np.ndarray):
+        return a.dtype
+    if dtypes.is_number(a):
+        return a.__class__
+    raise TypeError
+
+
+def _operands(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> list[Any]:
     operands: list[Any] = []
     for i, a in enumerate(args):
         if isinstance(a, Tensor):
@@ -137,13 +175,24 @@ def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tup
                 f"argument {name!r} must be a Tensor or a number, not {type(a).__name__}",
                 fix="wrap it in Tensor(...)",
             ).locate(*_call_context(op, args, attrs))
-    wanted = promotion.targets(op.promote, operands)
-    return tuple(
-        a if isinstance(a, Tensor) else _lift(a, d) for a, d in zip(args, wanted)
-    )
+    return operands
+
+
+_LIFTED_LIMIT = 1024
+_lifted: dict[tuple[type, Any, dtypes.DType], Tensor] = {}
 
 
 def _lift(value: Any, dtype: dtypes.DType) -> Tensor:
+    """Converts a number to a 0-d tensor; the same numbers come again and again in eager code."""
+    kind = value.__class__
+    if (kind is int or kind is float) and value and state.interpreter is None:
+        found = _lifted.get((kind, value, dtype))
+        if found is None:
+            if len(_lifted) >= _LIFTED_LIMIT:
+                _lifted.clear()
+            found = tensor_from_numpy(np.asarray(value, dtype=dtype.numpy))
+            _lifted[(kind, value, dtype)] = found
+        return found
     return tensor_from_numpy(np.asarray(value, dtype=dtype.numpy))
 
 
@@ -156,7 +205,7 @@ def _call_context(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple
     parts += [f"{k}={v!r}" for k, v in attrs.items()]
     scope = scope_text()
     at = user_source() + (f"   (in {scope})" if scope else "")
-    return f"ops.{op.name}", ", ".join(parts), at
+    return called_operator(f"ops.{op.name}"), ", ".join(parts), at
 
 
 def describe(value: Any) -> str:

@@ -218,7 +218,8 @@ def primitive(
             function.__module__, function.__doc__ or "", multi, regions,
         )  # fmt: skip
         scope: dict[str, Any] = {"_apply": apply, "_op": op, "_no_attrs": {}, "__name__": __name__}
-        exec(compile(_call_source(name, op, signature), function.__code__.co_filename, "exec"), scope)
+        source = _call_source(name, op, signature)
+        exec(compile(source, function.__code__.co_filename, "exec"), scope)
         generated = scope[name]
         generated.__doc__ = function.__doc__
         generated.__module__ = function.__module__

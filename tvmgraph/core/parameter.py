@@ -42,7 +42,7 @@ class Parameter(Tensor):
         device: str | None = None,
     ) -> None:
         if isinstance(default_input, Tensor):
-            self._ffi = None
+            self._ffi = self._token = None
             self._bind(aligned_copy(default_input.array))
             if state.interpreter is not None:
                 state.interpreter.created(self)

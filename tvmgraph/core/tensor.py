@@ -23,7 +23,7 @@ _new = object.__new__
 
 def _operator(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """Builds a binary operator method that calls the table's function ``name``."""
-    function: Callable[..., Any] | None = None
+    function: Any = None  # found at the first call
 
     def call(self: Any, other: Any) -> Any:
         nonlocal function
@@ -67,7 +67,7 @@ class Tensor(TensorMethods):
         (1, 2)
     """
 
-    __slots__ = ("__weakref__", "_ffi", "array", "type")
+    __slots__ = ("__weakref__", "_ffi", "_token", "array", "type")
     __array_priority__ = 1000.0  # so that ndarray + Tensor reaches Tensor.__radd__
 
     array: np.ndarray
@@ -82,7 +82,7 @@ class Tensor(TensorMethods):
         internal: bool = False,
         const_arg: bool = False,
     ) -> None:
-        self._ffi = None
+        self._ffi = self._token = None
         if input_data is None and shape is not None:
             self._init_from_shape(dtype, shape, init)
             return
@@ -113,19 +113,24 @@ class Tensor(TensorMethods):
         """Points the tensor at new storage (the old array is never written to)."""
         self.array = array
         self.type = tensor_type(array.shape, array.dtype)
-        self._ffi = None
+        self._ffi = self._token = None
 
     @property
     def token(self) -> object:
-        """Identity of the value the tensor denotes now; every in-place change gives a new one."""
-        return self.array
+        """Identity of the value the tensor denotes now; every in-place change gives a new one.
+
+        It is no property of the storage: moving the elements to aligned memory keeps it.
+        """
+        if self._token is None:
+            self._token = object()
+        return self._token
 
     def snapshot(self) -> Tensor:
         """Returns a plain tensor that denotes the current value, sharing its storage."""
         if state.interpreter is not None:
             return state.interpreter.snapshot(self)
         t = _new(Tensor)
-        t.array, t.type, t._ffi = self.array, self.type, self._ffi
+        t.array, t.type, t._ffi, t._token = self.array, self.type, self._ffi, self.token
         return t
 
     # ---- what it is -------------------------------------------------------------------------
@@ -315,6 +320,7 @@ class Tensor(TensorMethods):
         else:
             self.array = new.array
             self._ffi = new._ffi
+            self._token = new.token
         return self
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Self:
@@ -387,7 +393,7 @@ def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:
         array = np.asarray(array)
     t = _new(Tensor)
     t.array = array
-    t._ffi = None
+    t._ffi = t._token = None
     if type is None:
         type = tensor_type(array.shape, array.dtype)
         if state.interpreter is not None:  # host data that enters a graph is a constant

@@ -35,7 +35,8 @@ is_floating_point isfinite isinf isnan isneginf isposinf isreal kthvalue lcm lde
 less_equal lgamma log log10 log1p log2 log_matrix_determinant logaddexp logaddexp2 logcumsumexp
 logdet logical_and logical_not logical_or logical_xor logit logsumexp lstsq lt lu_solve
 masked_fill masked_scatter masked_select matmul matrix_determinant matrix_power maximum minimum mm
-moveaxis movedim msort mul multinomial multiply mvlgamma nan_to_num nanmean nanmedian nanquantile
+move_to moveaxis movedim
+msort mul multinomial multiply mvlgamma nan_to_num nanmean nanmedian nanquantile
 narrow ne neg negative nextafter nonzero norm not_equal orgqr ormqr outer positive pow quantile
 rad2deg random_categorical ravel real reciprocal renorm reverse reverse_sequence rot90 rsqrt
 select_scatter sgn sigmoid sign signbit sin sinc sinh slice_scatter slogdet soft_shrink softmax

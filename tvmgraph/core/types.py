@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from tvmgraph import dtypes
 from tvmgraph.dtypes import DType
@@ -19,7 +19,7 @@ class Dim:
     """
 
     __slots__ = ("name",)
-    _interned: dict[str, Dim] = {}
+    _interned: ClassVar[dict[str, Dim]] = {}
 
     def __new__(cls, name: str) -> Dim:
         found = cls._interned.get(name)

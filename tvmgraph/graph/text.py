@@ -71,8 +71,9 @@ def format_attr(value: Any) -> str:
     if isinstance(value, Dim):
         return f"Dim({value.name!r})"
     if isinstance(value, tuple):
-        items = ", ".join(map(format_attr, value))
-        return f"({items},)" if len(value) == 1 else f"({items})"
+        parts: tuple[Any, ...] = value
+        items = ", ".join(map(format_attr, parts))
+        return f"({items},)" if len(parts) == 1 else f"({items})"
     if isinstance(value, np.generic):
         return format_attr(value.item())
     return repr(value)

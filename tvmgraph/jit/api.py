@@ -65,7 +65,8 @@ def jit(
     _check_options(mode, capture_mode, dynamic, fullgraph, backend, options)
     config = as_jit_config(jit_config) if jit_config is not None else None
     if jit_level:
-        config = JitConfig(jit_level=jit_level) if config is None else config.replace(jit_level=jit_level)
+        base = JitConfig() if config is None else config
+        config = base.replace(jit_level=jit_level)
     if function is None:
         return functools.partial(_wrap, config=config)
     return _wrap(function, config)

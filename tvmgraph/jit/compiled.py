@@ -61,7 +61,8 @@ class CompiledGraph:
         def pull_back(cotangents: tuple[Tensor, ...]) -> Cotangents:
             if self._pull_back is None:
                 with paused():
-                    self._pull_back = CompiledGraph(reverse(self.graph, wanted, floats), self.config)
+                    graph = reverse(self.graph, wanted, floats)
+                    self._pull_back = CompiledGraph(graph, self.config)
             found = self._pull_back([*kept, *[cotangents[i] for i in floats]])
             result: list[Tensor | None] = [None] * len(kept)
             for i, g in zip(wanted, found):

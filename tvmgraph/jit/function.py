@@ -82,7 +82,8 @@ class Entry:
         captured = self.captured
         outputs: list[Tensor] = []
         if self.compiled is not None:
-            args: list[Any] = [leaves[h] if h.__class__ is int else h for h in self.order]
+            order: Any = self.order
+            args: list[Any] = [leaves[h] if h.__class__ is int else h for h in order]
             if self.refs:
                 args = [a.read() if a.__class__ is AttributeRef else a for a in args]
             if captured.random_blocks:

@@ -44,7 +44,7 @@ def _lower_function(R: RelaxBuilder, name: str, graph: Graph, private: bool = Fa
             R.functions[node] = node.op.lower.define(R, types, **node.keywords)
     R.start_function()
     values: dict[Value, Any] = {}
-    params = []
+    params: list[Any] = []
     for i, p in enumerate(graph.params):
         var = relax.Var(f"p{i}_{_identifier(p.label)}", R.relax_type(p.value.type))
         values[p.value] = var

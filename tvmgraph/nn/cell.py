@@ -41,6 +41,7 @@ class Cell:
     _params: dict[str, Parameter]
     _cells: dict[str, Cell | None]
     training: bool
+    _graph_mode: Any
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
         set_ = object.__setattr__
@@ -148,7 +149,7 @@ class Cell:
         if context.mode == GRAPH_MODE and not state.scope:
             return self.__compiled()(*args, **kwargs)
         outer = state.scope
-        state.scope = (*outer, type(self).__name__) if not outer else outer
+        state.scope = outer or (type(self).__name__,)
         try:
             return self.__run(args, kwargs)
         finally:
@@ -193,7 +194,8 @@ class Cell:
             from tvmgraph.jit import jit
 
             object.__setattr__(self, "_graph_mode", jit(self))
-        return self._graph_mode
+        compiled: Any = self._graph_mode
+        return compiled
 
     # ---- the tree ---------------------------------------------------------------------------
 

@@ -74,10 +74,6 @@ class LossBase(Cell):
             x = F.sum(x)
         return F.cast(x, kind)
 
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The loss; every subclass writes its own."""
-        raise NotImplementedError(f"{type(self).__name__} must define construct")
-
 
 class L1Loss(LossBase):
     r"""Mean absolute error: :math:`|x - y|`.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from tvmgraph import dtypes
@@ -100,32 +99,16 @@ class _BatchNorm(_RunningStatistics):
         self.use_batch_statistics = use_batch_statistics
 
     def construct(self, x: Tensor) -> Tensor:
-        channel = x.ndim - 1 if self.data_format == "NHWC" else 1
-        self._check_input(x, channel)
-        wide = widened(x)
-        axes = tuple(i for i in range(x.ndim) if i != channel)
-        from_batch = self.use_batch_statistics
-        if self.training if from_batch is None else from_batch:
-            mean = F.mean(wide, axes, True)
-            centered = wide - mean
-            variance = F.mean(centered * centered, axes, True)
-            self._observe(mean, variance, math.prod(x.shape[i] for i in axes))
-        else:
-            shape = tuple(1 if i != channel else -1 for i in range(x.ndim))
-            centered = wide - F.reshape(self.moving_mean, shape)
-            variance = F.reshape(self.moving_variance, shape)
-        shape = variance.shape
-        scale = F.rsqrt(variance + self.eps) * F.reshape(self.gamma, shape)
-        return F.cast(centered * scale + F.reshape(self.beta, shape), x.dtype)
-
-    def _observe(self, mean: Tensor, variance: Tensor, count: int) -> None:
-        """Moves the running statistics towards those of the batch (unbiased variance)."""
-        correction = count / max(count - 1, 1)
-        for state, seen in (
-            (self.moving_mean, mean), (self.moving_variance, variance * correction),
-        ):  # fmt: skip
-            flat = F.stop_gradient(F.cast(F.reshape(seen, state.shape), state.dtype))
-            state.set_data(state * (1.0 - self.momentum) + flat * self.momentum)
+        last = self.data_format == "NHWC" and x.ndim > 2
+        self._check_input(x, x.ndim - 1 if last else 1)
+        if last:
+            x = F.moveaxis(x, -1, 1)
+        from_batch = self.training
+        if self.use_batch_statistics is not None:
+            from_batch = self.use_batch_statistics
+        y = F.batch_norm(x, self.moving_mean, self.moving_variance, self.gamma, self.beta,
+                         from_batch, self.momentum, self.eps)  # fmt: skip
+        return F.moveaxis(y, 1, -1) if last else y
 
     def extend_repr(self) -> str:
         """Returns the arguments."""

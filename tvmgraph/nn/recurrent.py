@@ -108,8 +108,8 @@ class _Recurrent(Cell):
                 x = self.dropout_op(x)
         if self.batch_first:
             x = F.transpose(x, (1, 0, 2))
-        last_states = tuple(F.stack(parts, 0) for parts in zip(*final))
-        return x, last_states if len(last_states) > 1 else last_states[0]
+        last = [F.stack(parts, 0) for parts in zip(*final)]
+        return x, tuple(last) if len(last) > 1 else last[0]
 
     def _sweep(
         self, x: Tensor, index: int, state: State, valid: list[Tensor] | None, backwards: bool
@@ -123,7 +123,7 @@ class _Recurrent(Cell):
         if self.has_bias:
             b_ih = self.compute(getattr(self, f"bias_ih_{suffix}"))
             b_hh = self.compute(getattr(self, f"bias_hh_{suffix}"))
-        projected = F.dense(x, w_ih, b_ih)  # all steps in one product
+        projected = F.unstack(F.dense(x, w_ih, b_ih), 0)  # all steps in one product
         steps = range(x.shape[0])
         outputs: list[Any] = [None] * x.shape[0]
         for t in reversed(steps) if backwards else steps:
@@ -178,7 +178,9 @@ class _Recurrent(Cell):
                    f"seq_length must hold {x.shape[1]} integers",
                    f"seq_length={seq_length.type}, x={x.type}")  # fmt: skip
         lengths = F.reshape(seq_length, (x.shape[1], 1))
-        return [lengths > t for t in range(x.shape[0])]
+        # one comparison and one cut, so that all steps run the same kernels
+        steps = F.reshape(F.arange(x.shape[0]), (x.shape[0], 1, 1))
+        return list(F.unstack(lengths > steps, 0))
 
 
 class RNN(_Recurrent):

@@ -208,7 +208,7 @@ class MultiheadAttention(Cell):
         """Appends the learned row and the row of zeros, which no mask hides."""
         rows = []
         shape = (1, *k.shape[1:])
-        if self.bias_k is not None:
+        if self.bias_k is not None and self.bias_v is not None:
             rows.append((F.broadcast_to(self.compute(self.bias_k), shape),
                          F.broadcast_to(self.compute(self.bias_v), shape)))  # fmt: skip
         if self.add_zero_attn:

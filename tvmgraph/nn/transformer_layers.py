@@ -361,12 +361,12 @@ class Transformer(Cell):
         super().__init__()
         shared = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
                   batch_first, norm_first, dtype)  # fmt: skip
-        self.encoder = custom_encoder
+        self.encoder: Any = custom_encoder
         if custom_encoder is None:
             norm = LayerNorm((d_model,), epsilon=layer_norm_eps, dtype=dtype)
             layer = TransformerEncoderLayer(*shared)
             self.encoder = TransformerEncoder(layer, num_encoder_layers, norm)
-        self.decoder = custom_decoder
+        self.decoder: Any = custom_decoder
         if custom_decoder is None:
             norm = LayerNorm((d_model,), epsilon=layer_norm_eps, dtype=dtype)
             layer = TransformerDecoderLayer(*shared)

@@ -43,7 +43,7 @@ def out_sizes(
         reach = d * (k - 1) + 1
         if size + lo + hi < reach:
             raise ShapeError(
-                f"a window of {reach} does not fit spatial axis {i} of padded size {size + lo + hi}",
+                f"a window of {reach} does not fit spatial axis {i}, {size + lo + hi} with padding",
                 fix="use a smaller kernel_size or dilation, or more padding",
             )
         result.append((size + lo + hi - reach) // s + 1)
@@ -122,7 +122,7 @@ def columns(
 def scatter_columns(
     cols: np.ndarray, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
 ) -> np.ndarray:
-    """The transpose of :func:`columns`: sums ``[N, C, *kernel, *out]`` into ``[N, C, *spatial]``."""
+    """The transpose of :func:`columns`: sums columns back into ``[N, C, *spatial]``."""
     nd = len(kernel)
     out = cols.shape[2 + nd :]
     # windows may stop short of the padded end, or (output padding) reach beyond it
@@ -226,4 +226,5 @@ def conv_sample(*shapes: Any, stride: Ints, padding: Pairs, dilation: Ints | Non
           groups: int = 1, **kwargs: Any) -> Any:  # fmt: skip
     """Builds a sample of a convolution row, without dilation and groups by default."""
     dilation = dilation or (1,) * len(stride)
-    return sample(*shapes, stride=stride, padding=padding, dilation=dilation, groups=groups, **kwargs)
+    return sample(*shapes, stride=stride, padding=padding, dilation=dilation, groups=groups,
+                  **kwargs)  # fmt: skip

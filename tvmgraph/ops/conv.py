@@ -72,14 +72,14 @@ def _numpy_conv(
 def _lower_conv(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs, dilation: Ints,
                 groups: int) -> Any:  # fmt: skip
     t = R.type(x)
-    if t.is_static and t.size == 0 or R.type(w).size == 0:
+    if (t.is_static and t.size == 0) or R.type(w).size == 0:
         y = _infer_conv(t, R.type(w), stride=stride, padding=padding, dilation=dilation,
                         groups=groups)  # fmt: skip
         return R.op.zeros(R.shape(y.shape), y.dtype.name)
     low = t.dtype in LOW_PRECISION
     y = getattr(R.nn, f"conv{len(stride)}d")(
-        x, w, strides=list(stride), padding=flat_padding(padding), dilation=list(dilation), groups=groups,
-        out_dtype="float32" if low else None,
+        x, w, strides=list(stride), padding=flat_padding(padding), dilation=list(dilation),
+        groups=groups, out_dtype="float32" if low else None,
     )  # fmt: skip
     return R.op.astype(R.emit(y), t.dtype.name) if low else y
 
@@ -121,8 +121,10 @@ def _onnx_conv(O: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs, dilation
         conv_sample((2, 3, 4, 4), (5, 3, 1, 1), stride=(1, 1), padding=((0, 0), (0, 0))),
         conv_sample((1, 2, 4, 4), (3, 2, 1, 1), stride=(2, 2), padding=((1, 1), (0, 2))),
         conv_sample((2, 3, 9), (4, 3, 3), stride=(2,), padding=((1, 0),), dilation=(2,)),
-        conv_sample((1, 2, 3, 4, 5), (3, 2, 2, 2, 2), stride=(1, 2, 1), padding=((0, 1), (0, 0), (1, 0))),
-        conv_sample((0, 3, 5, 5), (4, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)), grad=False),
+        conv_sample((1, 2, 3, 4, 5), (3, 2, 2, 2, 2), stride=(1, 2, 1),
+                    padding=((0, 1), (0, 0), (1, 0))),
+        conv_sample((0, 3, 5, 5), (4, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
+                    grad=False),
         conv_sample((1, 300, 5, 5), (2, 300, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
               dtype="float16", grad=False),
         conv_sample((1, 3, 5, 5), (2, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
@@ -150,7 +152,8 @@ def convolution(input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dil
 
     Returns:
         Tensor of shape :math:`(N, C_{out}, *out)` with
-        :math:`out = \lfloor (size + before + after - dilation (kernel - 1) - 1) / stride \rfloor + 1`.
+        :math:`out = \lfloor (size + before + after - dilation (kernel - 1) - 1) / stride \rfloor
+        + 1`.
 
     Raises:
         ShapeError: if channels do not fit, or a window does not fit the padded input.
@@ -175,7 +178,8 @@ def _infer_conv_transpose(
     channels, per_group, *kernel = weight.static_shape
     if channels % groups or input.shape[1] != channels:
         raise ShapeError(
-            f"input has {input.shape[1]} channels, but the weight takes {channels} in {groups} groups",
+            f"input has {input.shape[1]} channels, but the weight takes {channels}"
+            f" in {groups} groups",
             fix="make the input's channels equal to weight.shape[0], a multiple of groups",
         )
     full = input.with_shape(input.shape[2:]).static_shape

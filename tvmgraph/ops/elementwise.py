@@ -321,7 +321,7 @@ def positive(input: Tensor) -> Tensor:
 
 @primitive(
     infer=rules.same_as_first(),
-    eager=lambda x: x.view(),
+    eager=lambda x: x,
     lower=lambda R, x: x,
     vjp=lambda g, y, x: (g,),
     onnx="Identity",

@@ -213,7 +213,8 @@ def _vjp_resample(
 
 
 def _resample_sample(*shapes: Any, axis: int, size: int, mode: str, align_corners: bool = False,
-                     scale: float = 0.0, transposed: bool = False, **kwargs: Any) -> Any:  # fmt: skip
+                     scale: float = 0.0, transposed: bool = False,
+                     **kwargs: Any) -> Any:  # fmt: skip
     return sample(*shapes, axis=axis, size=size, mode=mode, align_corners=align_corners,
                   scale=scale, transposed=transposed, **kwargs)  # fmt: skip
 
@@ -245,7 +246,7 @@ def resample(
     input: Tensor, axis: int, size: int, mode: str, align_corners: bool, scale: float,
     transposed: bool,
 ) -> Tensor:  # fmt: skip
-    r"""Resamples one axis: :math:`y_i = \sum_t w_{i,t} x_{j_{i,t}}` with fixed positions and weights.
+    r"""Resamples one axis with fixed weights: :math:`y_i = \sum_t w_{i,t} x_{j_{i,t}}`.
 
     Args:
         input: Tensor of any shape, a float dtype.

@@ -276,7 +276,9 @@ def columns_to_image(
 # ---- MindSpore's functions --------------------------------------------------------------------
 
 
-def _settings(op: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> dict[str, Any]:
+def _settings(
+    op: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+) -> dict[str, Any]:
     pads = ints(padding, 2, "padding", op, 0)
     return {
         "kernel": ints(kernel_size, 2, "kernel_size", op),

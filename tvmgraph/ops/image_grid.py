@@ -254,7 +254,8 @@ def crop_and_resize(
     op = "crop_and_resize"
     got = f"image={image.type}, boxes={boxes.type}, box_indices={box_indices.type}"
     if image.ndim != 4 or boxes.ndim != 2 or boxes.shape[1] != 4 or box_indices.ndim != 1:
-        raise fail(ShapeError, "image must be (N, H, W, C), boxes (B, 4), box_indices (B,)", op, got)
+        raise fail(ShapeError, "image must be (N, H, W, C), boxes (B, 4) and box_indices (B,)", op,
+                   got)  # fmt: skip
     if method not in ("bilinear", "nearest", "bilinear_v2"):
         raise fail(ArgumentError, "method must be 'bilinear', 'nearest' or 'bilinear_v2'", op,
                    f"method={method!r}")  # fmt: skip

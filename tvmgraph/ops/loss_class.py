@@ -231,8 +231,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     right = F.reduce_sum(F.cast(names, input.dtype), axis=(1,), keep_dims=False) > 0
     picked = F.expand_dims(F.gather_elements(input, 1, safe), 2)
     hinge = F.relu(1 - picked + F.expand_dims(input, 1))
-    off = F.logical_or(F.expand_dims(ended, 2), F.expand_dims(right, 1))
-    loss = F.reduce_sum(F.where(off, 0.0, hinge), axis=(1, 2), keep_dims=False) / classes
+    hinge = F.where(F.expand_dims(right, 1), 0.0, hinge)
+    hinge = F.where(F.expand_dims(ended, 2), 0.0, hinge)
+    loss = F.reduce_sum(hinge, axis=(1, 2), keep_dims=False) / classes
     return reduce_loss(loss, reduction, op)
 
 

@@ -18,7 +18,9 @@ from tvmgraph.ops._window import LOW_PRECISION, widen
 __all__ = ["row_normalize", "row_normalize_grad"]
 
 
-def _infer_rows(x: TensorType, *rest: TensorType, count: int, eps: float, center: bool) -> TensorType:
+def _infer_rows(
+    x: TensorType, *rest: TensorType, count: int, eps: float, center: bool
+) -> TensorType:
     rules.require_dtype(x, dtypes.FLOATS)
     rules.require_same_dtype(x, *rest)
     if not 1 <= count <= x.ndim:

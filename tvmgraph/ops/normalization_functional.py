@@ -107,9 +107,12 @@ def _batch_statistics(
     mean = F.reduce_mean(x, axis=axes, keep_dims=True)
     centered = x - mean
     variance = F.reduce_mean(centered * centered, axis=axes, keep_dims=True)
-    # the number of elements per channel, also when the batch is symbolic
-    count = F.reduce_sum(F.ones_like(x), axis=axes, keep_dims=True)
-    unbiased = variance * (count / F.where(count > 1, count - 1, count))
+    if x.type.is_static:
+        count = prod(x.shape[i] for i in axes)
+        unbiased = variance * (count / max(count - 1, 1))
+    else:  # the number of elements per channel is only known when the graph runs
+        ones = F.reduce_sum(F.ones_like(x), axis=axes, keep_dims=True)
+        unbiased = variance * (ones / F.where(ones > 1, ones - 1, ones))
     for state, seen in ((running_mean, mean), (running_var, unbiased)):
         flat = F.stop_gradient(F.cast(F.reshape(seen, state.shape), state.dtype))
         state.rebind(F.cast(state * (1 - momentum) + flat * momentum, state.dtype))

@@ -17,6 +17,11 @@ AvgPool3D | kernel_size: positive = 1, strides: positive = 1, pad_mode: same|val
 BatchNorm | is_training=False, epsilon=1e-05, momentum=0.1, data_format: NCHW|NHWC = "NCHW"
   | input_x, scale, bias, mean, variance | H.batch_norm(input_x, scale, bias, mean, variance,
   is_training, epsilon, momentum, data_format)
+BoundingBoxDecode | max_shape: ints, means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0),
+  wh_ratio_clip=0.016 | anchor_box, deltas
+  | F.bounding_box_decode(anchor_box, deltas, max_shape, means, stds, wh_ratio_clip)
+BoundingBoxEncode | means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0)
+  | anchor_box, groundtruth_box | F.bounding_box_encode(anchor_box, groundtruth_box, means, stds)
 Col2Im | kernel_size: ints, dilation: ints = 1, padding: ints = 0, stride: ints = 1 | x,
   output_size | F.col2im(x, output_size, kernel_size, dilation, padding, stride)
 Conv2D | out_channel: positive, kernel_size: positive, mode=1, pad_mode: same|valid|pad = "valid",

@@ -109,7 +109,8 @@ def pool_sample(*shapes: Any, kernel: Ints, stride: Ints, padding: Pairs | None 
     """Builds a sample of a pooling row, without padding and dilation by default."""
     padding = padding or ((0, 0),) * len(kernel)
     dilation = dilation or (1,) * len(kernel)
-    return sample(*shapes, kernel=kernel, stride=stride, padding=padding, dilation=dilation, **kwargs)
+    return sample(*shapes, kernel=kernel, stride=stride, padding=padding, dilation=dilation,
+                  **kwargs)  # fmt: skip
 
 
 def _extremes() -> np.ndarray:
@@ -158,7 +159,8 @@ def max_pool(input: Tensor, kernel: Ints, stride: Ints, padding: Pairs, dilation
 
     Returns:
         Tensor of shape :math:`(N, C, *out)` with
-        :math:`out = \lfloor (size + before + after - dilation (kernel - 1) - 1) / stride \rfloor + 1`.
+        :math:`out = \lfloor (size + before + after - dilation (kernel - 1) - 1) / stride \rfloor
+        + 1`.
 
     Raises:
         ShapeError: if a window does not fit the padded input.
@@ -196,20 +198,13 @@ def _numpy_index(
     return np.maximum(index, 0)
 
 
-def _lower_index(
-    R: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
-    t = R.type(x)
-    y = infer_pool(t, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
-    if 0 in y.shape:
-        return R.op.zeros(R.shape(y.shape), "int64")
-    spatial = tuple(int(v) for v in t.shape[2:])
-    lowest = te_max(R, t.dtype.name)[1]
+def _first_maximum(R: Any, is_float: bool, lowest: Any) -> Any:
+    """TE: reduces ``(place, value)`` pairs to the first of the largest; NaN is the largest."""
 
     def better(a: Any, b: Any) -> Any:
-        """Whether candidate a = (place, value) beats b; places make the order total."""
+        """Whether candidate a beats b; the places make the order total."""
         larger, equal = a[1] > b[1], a[1] == b[1]
-        if t.dtype.is_float:
+        if is_float:
             nan_a, nan_b = R.tir.isnan(a[1]), R.tir.isnan(b[1])
             larger = R.tir.any(larger, R.tir.all(nan_a, R.tir.Not(nan_b)))
             equal = R.tir.any(equal, R.tir.all(nan_a, nan_b))
@@ -220,9 +215,21 @@ def _lower_index(
         wins = better(a, b)
         return R.tir.Select(wins, a[0], b[0]), R.tir.Select(wins, a[1], b[1])
 
-    reducer = R.te.comm_reducer(
+    return R.te.comm_reducer(
         choose, lambda i, v: (R.tir.const(-1, i), lowest(v)), name="first_maximum"
     )
+
+
+def _lower_index(
+    R: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Any:
+    t = R.type(x)
+    y = infer_pool(t, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+    if 0 in y.shape:
+        return R.op.zeros(R.shape(y.shape), "int64")
+    spatial = tuple(int(v) for v in t.shape[2:])
+    lowest = te_max(R, t.dtype.name)[1]
+    reducer = _first_maximum(R, t.dtype.is_float, lowest)
 
     def compute(data: Any) -> Any:
         axes = [R.te.reduce_axis((0, k), name=f"r{i}") for i, k in enumerate(kernel)]

@@ -29,8 +29,9 @@ __all__ = ["avg_pool", "avg_pool_grad"]
 
 
 def _counts(
-    size: int, out: int, kernel: int, stride: int, padding: tuple[int, int], counted: tuple[int, int]
-) -> np.ndarray:
+    size: int, out: int, kernel: int, stride: int, padding: tuple[int, int],
+    counted: tuple[int, int],
+) -> np.ndarray:  # fmt: skip
     """Number of elements each window divides by, along one axis."""
     start = np.arange(out) * stride - padding[0]
     stop = np.minimum(start + kernel, size + counted[1])

@@ -86,7 +86,8 @@ def max_pooling(
         spatial: Number of spatial axes: 1, 2 or 3.
         kernel_size: Window size: an int or one per axis.
         stride: Step of the window; ``None`` for the window size.
-        pad_mode: ``"valid"``, ``"same"`` (:math:`\lceil size / stride \rceil` outputs) or ``"pad"``.
+        pad_mode: ``"valid"``, ``"same"`` (:math:`\lceil size / stride \rceil` outputs) or
+            ``"pad"``.
         padding: An int, one per axis, or ``(before, after)`` for each axis; only for ``"pad"``.
         dilation: Distance between window elements.
         return_indices: Whether the positions are returned too.
@@ -212,8 +213,10 @@ def _average(x: Tensor, kernel: Ints, stride: Ints, padding: Pairs, ceil_mode: b
                       divisor=divisor)  # fmt: skip
 
 
-def _avg(op: str, x: Tensor, count: int, kernel_size: Any, stride: Any, padding: Any,
-         ceil_mode: bool, count_include_pad: bool, divisor_override: int | None) -> Tensor:  # fmt: skip
+def _avg(
+    op: str, x: Tensor, count: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Tensor:  # fmt: skip
     kernel = ints(kernel_size, count, "kernel_size", op)
     steps, pads = _stride(stride, kernel, op), padding_pairs(padding, count, op)
     x, added = batched(x, count, op)

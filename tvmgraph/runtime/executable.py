@@ -96,7 +96,7 @@ def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> Any
         ffi = _from_dlpack(array)
     if as_bfloat16:
         ffi = ffi._create_view(array.shape, "bfloat16")
-    tensor._ffi = ffi
+    tensor._ffi = ffi  # pyright: ignore[reportAttributeAccessIssue]
     return ffi
 
 

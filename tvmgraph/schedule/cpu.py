@@ -22,6 +22,7 @@ from tvmgraph.schedule.inline import has_identity_store, inline
 from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_shape
 from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
+from tvmgraph.schedule.symbolic import schedule_rows
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Func, Load, Module
 
@@ -57,9 +58,10 @@ def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
         return func
     parsed = parse(func)
     if parsed is None:
-        return schedule_fallback(func, model)
+        rows = schedule_rows(func, lambda fixed: schedule_func(fixed, model, level))
+        return schedule_fallback(func, model) if rows is None else rows.with_attr(SCHEDULED, True)
     if _is_empty(parsed):
-        return func
+        return schedule_fallback(func, model)
     program = inline(parsed)
     if not all(has_identity_store(stage) for stage in program.stages if stage.is_reduction):
         return schedule_fallback(func, model)

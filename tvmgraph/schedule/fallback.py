@@ -16,7 +16,7 @@ from tvmgraph.schedule.types import Func
 
 #: Below this many iterations a loop nest stays serial.
 _MIN_PARALLEL_WORK = 32 * 1024
-_SPATIAL = 0
+_SPATIAL, _REDUCE = 0, 2
 
 
 def schedule_fallback(func: Func, model: CpuModel) -> Func:
@@ -27,8 +27,20 @@ def schedule_fallback(func: Func, model: CpuModel) -> Func:
     except (s_tir.ScheduleError, RuntimeError):
         return func
     for block in blocks:
+        _hoist_init(schedule, block)
         _parallelize(schedule, block, model)
     return schedule.mod["main"].with_attrs(func.attrs) if func.attrs else schedule.mod["main"]
+
+
+def _hoist_init(schedule: s_tir.Schedule, block: Any) -> None:
+    """Initializes a reduction ahead of its loops, so that a sum over nothing is initialized too."""
+    try:
+        loops = schedule.get_loops(block)
+        kinds = _iteration_kinds(schedule, block)
+        if len(kinds) == len(loops) and _REDUCE in kinds:
+            schedule.decompose_reduction(block, loops[kinds.index(_REDUCE)])
+    except (s_tir.ScheduleError, RuntimeError):
+        return
 
 
 def _parallelize(schedule: s_tir.Schedule, block: Any, model: CpuModel) -> None:

@@ -18,6 +18,9 @@ from tvmgraph.schedule.types import Buffer, Expr, Load, dtype_of
 
 #: Vectors of accumulators of one row, which hide the latency of an addition.
 _ROW_ACCUMULATORS = 4
+#: Elements per accumulator after which it is added to another one and starts afresh: rounding
+#: errors grow with the number of additions in a row.
+_SUM_BLOCK = 128
 #: Intermediates up to this many bytes live on the stack.
 _MAX_STACK = 64 * 1024
 
@@ -184,6 +187,10 @@ class RowTile:
         count = min(_ROW_ACCUMULATORS, max(1, extent // self.lanes))
         total = emit.stack(count * self.lanes, reducer.dtype)
         _fill(total, count, self.lanes, reducer)
+        block = _SUM_BLOCK * count * self.lanes
+        whole = emit.stack(count * self.lanes, reducer.dtype) if extent >= 2 * block else None
+        if whole is not None:
+            _fill(whole, count, self.lanes, reducer)
 
         def body(inner: Bound) -> None:
             def vector(at: Expr, lanes: int, part: int) -> None:
@@ -195,10 +202,22 @@ class RowTile:
                     emit.store(total, reducer.combine(total[place], term), [place])
 
             first = start if len(loops) == 1 else emit.i64(0)
-            vectors(first, extent, self.lanes, vector, count)
+            if whole is None:
+                vectors(first, extent, self.lanes, vector, count)
+                return
+            with emit.serial(extent // block) as part:
+                _fill(total, count, self.lanes, reducer)
+                vectors(first + part * block, block, self.lanes, vector, count)
+                _merge(whole, total, count, self.lanes, reducer)
+            if extent % block:
+                _fill(total, count, self.lanes, reducer)
+                done = extent - extent % block
+                vectors(first + done, extent % block, self.lanes, vector, count)
+                _merge(whole, total, count, self.lanes, reducer)
 
         _nest_from(loops[:-1], start, length, body)
         result = emit.stack(1, reducer.dtype)
+        total = total if whole is None else whole
         value = horizontal(reducer.combine, total, count * self.lanes, self.lanes, reducer.dtype)
         emit.store(result, value, [0])
         return result
@@ -311,6 +330,12 @@ def _fill(total: Buffer, count: int, lanes: int, reducer: Reducer) -> None:
     for part in range(count):
         value = emit.broadcast(reducer.identity, lanes)
         emit.store(total, value, [emit.ramp(part * lanes, lanes)])
+
+
+def _merge(whole: Buffer, total: Buffer, count: int, lanes: int, reducer: Reducer) -> None:
+    for part in range(count):
+        at = emit.ramp(part * lanes, lanes)
+        emit.store(whole, reducer.combine(whole[at], total[at]), [at])
 
 
 def _vectors_in(width: int, lanes: int) -> int:

@@ -1,0 +1,85 @@
+"""Functions with a leading dimension that is known only at run time."""
+
+import numpy as np
+import pytest
+from driver import arrays, call, compile_module, kernels, module
+from tvm import tirx
+from tvm.relax import op
+
+_COUNTS = (0, 1, 5, 8, 64, 137)
+
+
+def _check(build, reference, *specs, tolerance=1e-5):
+    """``specs`` start with None where the symbolic extent goes."""
+    rows = tirx.Var("n", "int64")
+    symbolic = [(tuple(rows if e is None else e for e in shape), dtype) for shape, dtype in specs]
+    function = compile_module(module(build, *symbolic))
+    for count in _COUNTS:
+        fixed = [(tuple(count if e is None else e for e in shape), dtype) for shape, dtype in specs]
+        inputs = arrays(*fixed)
+        (got,) = call(function, inputs)
+        want = reference(*(value.astype("float64") for value in inputs))
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=10 * tolerance)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_dense_layer(transposed):
+    def build(bb, x, w, b):
+        w = bb.emit(op.permute_dims(w)) if transposed else w
+        return op.nn.relu(bb.emit(op.add(bb.emit(op.matmul(x, w)), b)))
+
+    _check(
+        build,
+        lambda x, w, b: np.maximum(x @ (w.T if transposed else w) + b, 0),
+        ((None, 40), "float32"),
+        ((33, 40) if transposed else (40, 33), "float32"),
+        ((33,), "float32"),
+    )
+
+
+def test_convolution():
+    def reference(x, w):
+        view = np.lib.stride_tricks.sliding_window_view(
+            np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3)
+        )
+        return np.einsum("ncyxij,fcij->nfyx", view, w)
+
+    _check(
+        lambda _, x, w: op.nn.conv2d(x, w, padding=1),
+        reference,
+        ((None, 3, 9, 9), "float32"),
+        ((5, 3, 3, 3), "float32"),
+    )
+
+
+def test_softmax_and_elementwise():
+    _check(
+        lambda _, x: op.nn.softmax(x),
+        lambda x: (e := np.exp(x - x.max(-1, keepdims=True))) / e.sum(-1, keepdims=True),
+        ((None, 40), "float32"),
+    )
+    _check(
+        lambda bb, x, y: op.tanh(bb.emit(op.multiply(x, y))),
+        lambda x, y: np.tanh(x * y),
+        ((None, 7, 9), "float32"),
+        ((9,), "float32"),
+    )
+    _check(lambda _, x: op.exp(x), np.exp, ((None,), "float32"))
+
+
+def test_rows_that_depend_on_each_other_stay_correct():
+    _check(lambda _, x: op.sum(x, 0), lambda x: x.sum(0), ((None, 40), "float32"), tolerance=1e-4)
+    _check(lambda _, x: op.flip(x, 0), lambda x: x[::-1], ((None, 40), "float32"))
+    _check(
+        lambda bb, x: op.matmul(bb.emit(op.permute_dims(x)), x),
+        lambda x: x.T @ x,
+        ((None, 20), "float32"),
+        tolerance=1e-4,
+    )
+
+
+def test_fixed_numbers_of_rows_are_used():
+    rows = tirx.Var("n", "int64")
+    text = kernels(module(lambda _, x: op.nn.softmax(x), ((rows, 40), "float32")))
+    assert "T.vectorized" in text
