@@ -122,6 +122,6 @@ def isolate(node: object) -> Graph:
     builder = GraphBuilder("node")
     inputs = [builder.param(v.type) for v in node.inputs]
     outputs = builder.node(
-        node.op, inputs, node.keywords, [v.type for v in node.outputs]
+        node.op, inputs, node.attrs, [v.type for v in node.outputs], regions=node.regions
     )
     return builder.build(outputs)

@@ -52,12 +52,13 @@ class GraphBuilder:
         types: Iterable[TensorType],
         source: str = "",
         scope: str = "",
+        regions: tuple[Graph, ...] = (),
     ) -> tuple[Value, ...]:
         """Adds a node whose output types are already known and returns its outputs.
 
-        The sub-graphs of a control-flow row are among ``attrs``.
+        The sub-graphs of a control-flow row are in ``regions`` or among ``attrs``.
         """
-        regions = tuple([attrs[r] for r in op.regions])
+        regions = regions or tuple([attrs[r] for r in op.regions])
         own = {k: v for k, v in attrs.items() if k not in op.regions}
         outputs = tuple([self.value(t) for t in types])
         self.nodes.append(Node(op, tuple(inputs), own, outputs, source, scope, regions))
