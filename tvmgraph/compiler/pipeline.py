@@ -19,6 +19,7 @@ import tvm
 from tvm import relax
 from tvm.relax.backend.cpu_generic import pipeline as phases
 
+from tvmgraph.compiler.cleanup import drop_scope_pragmas
 from tvmgraph.config import context
 from tvmgraph.schedule import configure_threads, cpu_model, make_target, schedule_cpu
 
@@ -67,7 +68,7 @@ def build(mod: tvm.IRModule, level: Level, target_name: str) -> tuple[Any, tuple
     threads = configure_threads(context.thread_num or None)
     target = make_target(target_name, level.llvm_opt)
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
-        mod = tvm.transform.Sequential(fusion_passes(level))(mod)
+        mod = drop_scope_pragmas(tvm.transform.Sequential(fusion_passes(level))(mod))
         kernels = count_kernels(mod)
         mod = schedule_cpu(mod, cpu_model(target_name, threads), level.schedule)
         lower_calls = [*phases.dataflow_lower_passes(target), *phases.finalize_passes(target)]

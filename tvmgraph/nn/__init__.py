@@ -1,5 +1,6 @@
 """Cells: networks, layers, containers, losses."""
 
+from tvmgraph.nn._lazy import __dir__, __getattr__  # noqa: F401
 from tvmgraph.nn.activation import (
     CELU,
     ELU,

@@ -51,7 +51,10 @@ def te_fold(
 
         return R.te.compute((*lead, *out), unrolled, name=name)
     axes = [R.te.reduce_axis((0, t), name=f"r{i}") for i, t in enumerate(taps)]
-    reducer = R.te.comm_reducer(combine, identity, name=f"{name}_reduce")
+    # TVM wants functions of exactly two and one arguments
+    reducer = R.te.comm_reducer(
+        lambda a, b: combine(a, b), lambda d: identity(d), name=f"{name}_reduce"
+    )
     return R.te.compute(
         (*lead, *out), lambda *point: reducer(term(point, tuple(axes)), axis=axes), name=name
     )

@@ -132,6 +132,7 @@ _SAMPLES = [
     pool_sample((1, 2, 4, 4), kernel=(2, 2), stride=(1, 1), dtype="float16", grad=False),
     pool_sample((1, 2, 5, 5), kernel=(3, 3), stride=(1, 1), padding=((1, 1), (1, 1)),
                 dtype="int8", low=-9, high=9),
+    pool_sample((1, 2, 6, 5), kernel=(5, 5), stride=(1, 1), dtype="int32", low=-9, high=9),
     pool_sample(_extremes(), kernel=(2, 2), stride=(2, 2), grad=False),
     pool_sample((1, 2, 3, 4), kernel=(2, 2), stride=(1, 1), padding=((2, 0), (0, 0)),
                 raises=ShapeError),
@@ -184,76 +185,69 @@ def _numpy_index(
 ) -> np.ndarray:
     spatial = x.shape[2:]
     out = out_sizes(spatial, kernel, stride, padding, dilation)
+    best = _numpy_max_pool(x, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+    spoiled = x.dtype.kind not in "iu" and bool(np.isnan(best).any())
     values = pad_array(x, padding, _lowest(x.dtype))
     places = pad_array(np.arange(prod(spatial)).reshape(1, 1, *spatial), padding, -1)
-    best = np.full((*x.shape[:2], *out), _lowest(x.dtype), x.dtype)
-    index = np.full(best.shape, -1, np.int64)
-    for position in np.ndindex(*kernel):
+    index = np.zeros(best.shape, np.int64)
+    # from the last tap to the first, so that of equal elements the first stays
+    for position in reversed(list(np.ndindex(*kernel))):
         at = tap(position, out, stride, dilation)
         value, place = values[at], places[at]
-        # the first of equal elements, the first NaN, and never the padding
-        wins = (value > best) | ((value != value) & (best == best)) | ((index < 0) & (place >= 0))
-        best = np.where(wins, value, best)
-        index = np.where(wins, place, index)
-    return np.maximum(index, 0)
-
-
-def _first_maximum(R: Any, is_float: bool, lowest: Any) -> Any:
-    """TE: reduces ``(place, value)`` pairs to the first of the largest; NaN is the largest."""
-
-    def better(a: Any, b: Any) -> Any:
-        """Whether candidate a beats b; the places make the order total."""
-        larger, equal = a[1] > b[1], a[1] == b[1]
-        if is_float:
-            nan_a, nan_b = R.tir.isnan(a[1]), R.tir.isnan(b[1])
-            larger = R.tir.any(larger, R.tir.all(nan_a, R.tir.Not(nan_b)))
-            equal = R.tir.any(equal, R.tir.all(nan_a, nan_b))
-        first = R.tir.any(larger, R.tir.all(equal, a[0] < b[0]))
-        return R.tir.any(b[0] < 0, R.tir.all(a[0] >= 0, first))
-
-    def choose(a: Any, b: Any) -> Any:
-        wins = better(a, b)
-        return R.tir.Select(wins, a[0], b[0]), R.tir.Select(wins, a[1], b[1])
-
-    return R.te.comm_reducer(
-        choose, lambda i, v: (R.tir.const(-1, i), lowest(v)), name="first_maximum"
-    )
+        wins = value == best
+        if spoiled:
+            wins |= np.isnan(value)
+        if values is not x:
+            wins &= place >= 0
+        np.copyto(index, place, where=wins)
+    return index
 
 
 def _lower_index(
     R: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
 ) -> Any:
+    """The smallest place among those whose element equals the maximum of the window."""
     t = R.type(x)
     y = infer_pool(t, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
     if 0 in y.shape:
         return R.op.zeros(R.shape(y.shape), "int64")
     spatial = tuple(int(v) for v in t.shape[2:])
-    lowest = te_max(R, t.dtype.name)[1]
-    reducer = _first_maximum(R, t.dtype.is_float, lowest)
+    number = "int32" if prod(spatial) < 2**31 else "int64"
+    attrs = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+    best = R.emit(_lower_max_pool(R, x, **attrs))
 
-    def compute(data: Any) -> Any:
-        axes = [R.te.reduce_axis((0, k), name=f"r{i}") for i, k in enumerate(kernel)]
-
-        def element(*point: Any) -> Any:
+    def compute(data: Any, best: Any) -> Any:
+        def term(point: Any, taps: Any) -> Any:
             at = [
                 p * s + r * d - lo
-                for p, s, r, d, (lo, _) in zip(point[2:], stride, axes, dilation, padding)
+                for p, s, r, d, (lo, _) in zip(point[2:], stride, taps, dilation, padding)
             ]
-            inside = [R.tir.all(v >= 0, v < n) for v, n in zip(at, spatial)]
             place: Any = R.tir.const(0, "int64")
             for v, n in zip(at, spatial):
                 place = place * n + v
-            ok = R.tir.all(*inside)
-            value = R.tir.if_then_else(ok, data[(*point[:2], *at)], lowest(data.dtype))
-            place = R.tir.if_then_else(ok, place.astype("int64"), R.tir.const(-1, "int64"))
-            return reducer((place, value), axis=axes)
+            inside = [
+                c for v, n, (lo, hi) in zip(at, spatial, padding) if lo or hi
+                for c in (v >= 0, v < n)
+            ]  # fmt: skip
+            value = data[(*point[:2], *at)]
+            wins = value == best[point]
+            if t.dtype.is_float:  # where the element is NaN, so is the maximum
+                wins = R.tir.any(wins, R.tir.isnan(value))
+            none = R.tir.max_value(number)
+            found = R.tir.Select(wins, place.astype(number), none)
+            return R.tir.if_then_else(R.tir.all(*inside), found, none) if inside else found
 
-        found = R.te.compute((*data.shape[:2], *y.shape[2:]), element, name="first_maximum")[0]
+        found = te_fold(R, tuple(data.shape[:2]), y.shape[2:], kernel, term, R.tir.min,
+                        R.tir.max_value, "first_maximum")  # fmt: skip
+        none = R.tir.max_value(number)
         return R.te.compute(
-            found.shape, lambda *i: R.tir.max(found[i], R.tir.const(0, "int64")), name="index"
-        )
+            found.shape,
+            lambda *i: R.tir.Select(found[i] == none, R.tir.const(0, "int64"),
+                                    found[i].astype("int64")),
+            name="index",
+        )  # fmt: skip
 
-    return R.emit_te(compute, x, primfunc_name_hint="max_pool_index")
+    return R.emit_te(compute, x, best, primfunc_name_hint="max_pool_index")
 
 
 def _onnx_index(
@@ -317,12 +311,16 @@ def _numpy_max_pool_grad(
 ) -> np.ndarray:  # fmt: skip
     planes, size = g.shape[0] * g.shape[1], prod(spatial)
     at = index.reshape(planes, prod(g.shape[2:])) + np.arange(planes)[:, None] * size
-    if g.dtype.kind in "iu":
+    apart = all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel))
+    if apart:  # no two windows share an element
+        total = np.zeros(planes * size, g.dtype)
+        total[at.ravel()] = g.ravel()
+    elif g.dtype.kind in "iu":
         total = np.zeros(planes * size, g.dtype)
         np.add.at(total, at.ravel(), g.ravel())
     else:  # bincount sums in float64 and is several times faster
         total = np.bincount(at.ravel(), g.ravel().astype(np.float64), minlength=planes * size)
-    return total.astype(g.dtype).reshape(*g.shape[:2], *spatial)
+    return total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *spatial)
 
 
 def _lower_max_pool_grad(

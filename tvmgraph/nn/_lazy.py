@@ -1,0 +1,40 @@
+"""Names of :mod:`tvmgraph.nn` that higher rooms provide, found when they are first used."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from tvmgraph.errors import NotFoundError
+
+HIGHER = {
+    "tvmgraph.optim": (
+        "ASGD", "FTRL", "SGD", "AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW",
+        "AdamWeightDecay", "CosineDecayLR", "DynamicLossScaleUpdateCell", "ExponentialDecayLR",
+        "FixedLossScaleUpdateCell", "ForwardValueAndGrad", "InverseDecayLR", "Lamb",
+        "LearningRateSchedule", "Momentum", "NaturalExpDecayLR", "Optimizer", "ParameterUpdate",
+        "PolynomialDecayLR", "RMSProp", "Rprop", "TrainOneStepCell",
+        "TrainOneStepWithLossScaleCell", "WarmUpLR", "cosine_decay_lr", "exponential_decay_lr",
+        "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",
+        "polynomial_decay_lr", "warmup_lr",
+    ),
+    "tvmgraph.train": (
+        "F1", "MAE", "MSE", "ROC", "Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "Fbeta",
+        "Loss", "Metric", "Perplexity", "Precision", "Recall", "Top1CategoricalAccuracy",
+        "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn",
+    ),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in HIGHER.items():
+        if name in names:
+            found = getattr(importlib.import_module(module), name)
+            setattr(sys.modules["tvmgraph.nn"], name, found)
+            return found
+    raise NotFoundError(f"tvmgraph.nn has no {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*vars(sys.modules["tvmgraph.nn"]), *(n for v in HIGHER.values() for n in v)})

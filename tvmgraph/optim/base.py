@@ -1,0 +1,278 @@
+"""The base of all optimizers: state, learning rates, weight decay, loss scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter, ParameterTuple
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.nn.cell import Cell
+from tvmgraph.optim._checks import above_zero, reject
+from tvmgraph.optim.groups import Setting, settings_of
+from tvmgraph.optim.schedule import LearningRateSchedule
+
+
+class Optimizer(Cell):
+    """Base class of optimizers: called with gradients, it changes the parameters.
+
+    Everything it keeps between steps is a Parameter (the step, the learning rate, moments), so it
+    is part of a compiled step, saved with checkpoints, and changing the learning rate changes the
+    next step without compiling again.
+
+    Args:
+        learning_rate: A number; a Tensor; a list with one rate per step; or a
+            :class:`LearningRateSchedule`.
+        parameters: Parameters, or groups: dicts with ``params`` and optionally ``lr``,
+            ``weight_decay`` and ``grad_centralization``; one dict may hold ``order_params``.
+        weight_decay: A number, or a Cell of the step. Without groups, parameters whose name
+            contains ``beta`` or ``gamma`` do not decay.
+        loss_scale: The factor the loss was multiplied by; gradients are divided by it.
+
+    Inputs:
+        - **gradients** (tuple[Tensor]) - One gradient per parameter.
+
+    Outputs:
+        bool, True.
+
+    Raises:
+        DTypeError: if an argument has the wrong class.
+        ArgumentError: if a number is negative or a parameter comes twice.
+
+    Example:
+        >>> class Descent(nn.Optimizer):
+        ...     def update(self, index, param, gradient, lr):
+        ...         ops.assign_sub(param, gradient * lr)
+        >>> p = ms.Parameter(Tensor([1.0]), name="p")
+        >>> _ = Descent(0.5, [p])((Tensor([1.0]),))
+        >>> p.asnumpy()
+        array([0.5], dtype=float32)
+    """
+
+    parameters: ParameterTuple
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        parameters: Any,
+        weight_decay: Any = 0.0,
+        loss_scale: float = 1.0,
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        self.loss_scale = above_zero(self.cls_name, "loss_scale", loss_scale)
+        settings, self.is_group = settings_of(
+            self.cls_name, parameters, learning_rate, weight_decay
+        )
+        self.global_step = Parameter(Tensor(np.zeros(1, np.int32)), "global_step",
+                                     requires_grad=False)  # fmt: skip
+        self._settings = tuple(settings)
+        self.parameters = ParameterTuple(s.param for s in settings)
+        self._parameters = self.parameters
+        self.__register("parameters", self.parameters)
+        self.__register_rates(settings)
+
+    def __register(self, kind: str, params: Sequence[Parameter]) -> None:
+        for i, p in enumerate(params):  # the dot keeps these names apart from attributes
+            self.insert_param_to_cell(f"{kind}.{i}", p, check_name_contain_dot=False)
+
+    def __register_rates(self, settings: list[Setting]) -> None:
+        rates = {id(s.lr): s.lr for s in settings}
+        self.dynamic_lr = any(isinstance(r, LearningRateSchedule) for r in rates.values())
+        self.is_group_lr = len(rates) > 1
+        if not self.is_group_lr:
+            self.learning_rate = settings[0].lr
+            return
+        self.__register("rates", [r for r in rates.values() if isinstance(r, Parameter)])
+        for i, rate in enumerate(rates.values()):
+            if isinstance(rate, Cell):
+                setattr(self, f"learning_rate_{i}", rate)
+        self.learning_rate = tuple(s.lr for s in settings)
+
+    # ---- for subclasses ---------------------------------------------------------------------
+
+    def new_state(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
+        """Returns (and registers) one Parameter per trained parameter, named ``prefix.<name>``.
+
+        Args:
+            prefix: First part of the names.
+            init: An initializer, or a number.
+        """
+        state = self.parameters.clone(prefix, init)
+        for s in state:
+            s.requires_grad = False
+        self.__register(prefix, state)
+        return state
+
+    def new_scalars(self, prefix: str, value: float) -> ParameterTuple:
+        """Returns (and registers) one 0-d Parameter per trained parameter, named ``prefix<name>``."""
+        state = ParameterTuple(new_scalar(prefix + p.name, value) for p in self.parameters)
+        self.__register(prefix, state)
+        return state
+
+    def step_count(self) -> Tensor:
+        """Returns the number of the running step, from 1, as a 0-d float32 tensor."""
+        return F.reshape(F.cast(self.global_step, dtypes.float32), ())
+
+    def begin_step(self) -> None:
+        """Called once per step, after the step was counted and before any update."""
+
+    def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
+        """Changes one parameter; every subclass writes its own.
+
+        Args:
+            index: Position of the parameter.
+            param: The parameter.
+            gradient: Its gradient, scaled, decayed and centralized.
+            lr: Its learning rate, a 0-d tensor.
+
+        Raises:
+            NotImplementedError: in the base class.
+        """
+        raise NotImplementedError(f"{self.cls_name} needs update(index, param, gradient, lr)")
+
+    def construct(self, gradients: Any) -> Any:
+        gradients = self.check_gradients(gradients)
+        gradients = self.decay_weight(gradients)
+        gradients = self.gradients_centralization(gradients)
+        gradients = self.scale_grad(gradients)
+        rates = self.rates()
+        F.assign_add(self.global_step, 1)
+        self.begin_step()
+        for i, (p, g) in enumerate(zip(self.parameters, gradients)):
+            self.update(i, p, g, rates[i])
+        return True
+
+    # ---- gradients --------------------------------------------------------------------------
+
+    def check_gradients(self, gradients: Any) -> tuple[Tensor, ...]:
+        """Returns the gradients as a tuple.
+
+        Raises:
+            DTypeError: if they are not a tuple of tensors.
+            ShapeError: if their number or a shape does not fit the parameters.
+        """
+        if isinstance(gradients, Tensor):
+            gradients = (gradients,)
+        if not isinstance(gradients, (tuple, list)):
+            reject(DTypeError, self.cls_name,
+                   f"gradients must be a tuple of Tensors, not {type(gradients).__name__}")  # fmt: skip
+        if len(gradients) != len(self.parameters):
+            reject(ShapeError, self.cls_name, "one gradient per parameter is needed",
+                   f"{len(gradients)} gradients, {len(self.parameters)} parameters",
+                   "differentiate by optimizer.parameters")  # fmt: skip
+        for p, g in zip(self.parameters, gradients):
+            if not isinstance(g, Tensor):
+                reject(DTypeError, self.cls_name,
+                       f"the gradient of {p.name!r} is a {type(g).__name__}, not a Tensor")  # fmt: skip
+            if g.shape != p.shape:
+                reject(ShapeError, self.cls_name,
+                       f"the gradient of {p.name!r} must have the parameter's shape",
+                       f"gradient={g.type}, parameter={p.type}")  # fmt: skip
+        return tuple(gradients)
+
+    def decay_weight(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        r"""Adds the weight decay: :math:`g + \lambda w`."""
+        result = []
+        for i, (p, g, decay) in enumerate(zip(self.parameters, gradients, self.decays())):
+            if self.decays_weight(i):
+                # the gradient is of the scaled loss, and is divided by the scale afterwards
+                g = g + p * (decay * self.loss_scale)
+            result.append(g)
+        return tuple(result)
+
+    def gradients_centralization(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Removes the mean over all axes but the first where the group asks for it."""
+        return tuple(
+            g - F.mean(g, axis=tuple(range(1, g.ndim)), keep_dims=True)
+            if s.centralize and g.ndim > 1 else g
+            for s, g in zip(self._settings, gradients)
+        )  # fmt: skip
+
+    def scale_grad(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Divides by the loss scale."""
+        if self.loss_scale == 1.0:
+            return tuple(gradients)
+        return tuple(g * (1.0 / self.loss_scale) for g in gradients)
+
+    # ---- rates ------------------------------------------------------------------------------
+
+    def rates(self) -> tuple[Tensor, ...]:
+        """Returns the learning rate of every parameter for the coming step."""
+        known: dict[int, Tensor] = {}
+        for s in self._settings:
+            if id(s.lr) not in known:
+                known[id(s.lr)] = self.__evaluate(s.lr)
+        return tuple(known[id(s.lr)] for s in self._settings)
+
+    def __evaluate(self, rate: Any) -> Any:
+        if isinstance(rate, Cell):
+            value = rate(self.global_step)
+            value = value if isinstance(value, Tensor) else Tensor(value, dtypes.float32)
+            return F.reshape(value, ())
+        return rate
+
+    def decays(self) -> tuple[Any, ...]:
+        """Returns the weight decay of every parameter for the coming step."""
+        return tuple(
+            self.__evaluate(s.weight_decay) if isinstance(s.weight_decay, Cell)
+            else s.weight_decay for s in self._settings
+        )  # fmt: skip
+
+    def decays_weight(self, index: int) -> bool:
+        """Whether weight decay applies to a parameter."""
+        s = self._settings[index]
+        return s.decays and not (isinstance(s.weight_decay, float) and s.weight_decay == 0.0)
+
+    def get_lr(self) -> Any:
+        """Returns the learning rate of the coming step: a 0-d tensor, a tuple with group rates."""
+        rates = self.rates()
+        return rates if self.is_group_lr else rates[0]
+
+    def get_weight_decay(self) -> Any:
+        """Returns the weight decay of the coming step: a number, a tuple with groups."""
+        decays = self.decays()
+        return decays if self.is_group else decays[0]
+
+    def get_lr_parameter(self, param: Any) -> Any:
+        """Returns the learning rate (a Parameter or schedule) of one or several parameters.
+
+        Args:
+            param: A Parameter, or a list of them.
+
+        Raises:
+            ArgumentError: if the optimizer does not train it.
+        """
+        if not isinstance(param, Parameter):
+            return [self.get_lr_parameter(p) for p in param]
+        for s in self._settings:
+            if s.param is param:
+                return s.lr
+        reject(ArgumentError, self.cls_name, f"parameter {param.name!r} is not trained by it")
+
+    def set_lr(self, value: float) -> None:
+        """Gives every parameter the same constant learning rate, without compiling again.
+
+        Raises:
+            ArgumentError: if the rate follows a list or schedule.
+        """
+        for s in self._settings:
+            if not isinstance(s.lr, Parameter):
+                reject(ArgumentError, f"{self.cls_name}.set_lr",
+                       "the learning rate follows a schedule, so it cannot be set")  # fmt: skip
+            s.lr.set_data(Tensor(value, dtypes.float32))
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Keeps all names: parameters belong to the network, and states are named after them."""
+
+
+def new_scalar(name: str, value: float, shape: tuple[int, ...] = ()) -> Parameter:
+    """Returns a float32 Parameter filled with ``value``, which no gradient changes."""
+    return Parameter(Tensor(np.full(shape, value, np.float32)), name, requires_grad=False)
+
+
+__all__ = ["Optimizer", "new_scalar"]
