@@ -169,6 +169,8 @@ class Cell:
         if self._to_float is not None:
             args = tuple(_cast_floats(a, self._to_float) for a in args)
         try:
+            if state.interpreter is not None:
+                return state.interpreter.call(self.construct, args, kwargs)
             return self.construct(*args, **kwargs)
         except TypeError as e:
             self.__explain_arity(e, args, kwargs)
