@@ -19,6 +19,7 @@ from tvmgraph.errors import CaptureError
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
+    from tvmgraph.capture.recorder import Recorder
 
 _MISSING = object()
 
@@ -28,6 +29,7 @@ class Side:
     """What one branch did.
 
     Attributes:
+        recorder: Who recorded it.
         region: Its nodes.
         result: What the callback returned.
         names: The variables of every frame at its end.
@@ -35,11 +37,19 @@ class Side:
         assigned: Tensors it assigned, with what they denoted at its end.
     """
 
+    recorder: Recorder
     region: Region
     result: Any
     names: list[dict[str, Any]]
     changed: dict[int, Any]
     assigned: dict[int, tuple[Tensor, Any]]
+
+    def final(self, value: Any) -> Any:
+        """Returns a tensor that denotes what ``value`` denoted at the end of the branch."""
+        if isinstance(value, Tensor) and id(value) in self.assigned:
+            tensor, now = self.assigned[id(value)]
+            return TracedTensor(self.recorder, now) if tensor is value else value
+        return value
 
 
 class Branches:
@@ -60,7 +70,7 @@ class Branches:
             names, changed = snapshot.now()
             snapshot.restore()
             assigned = self.recorder.leave(region)
-        return Side(region, result, names, changed, assigned)
+        return Side(self.recorder, region, result, names, changed, assigned)
 
     def probe(self: Interpreter, run: Callable[[], Completion], frame: Frame) -> Completion | None:
         """Runs something without any effect; returns how it ended, or ``None`` if it cannot."""
@@ -94,7 +104,7 @@ class Branches:
         a = self.trace(Region("then", outer), snapshot, then)
         b = self.trace(Region("orelse", outer), snapshot, orelse)
         frame.node = node
-        merger = Merger(self.recorder, a.region, b.region)
+        merger = Merger(self.recorder, a, b)
         plans = _Plans(self, merger, (a, b), snapshot, node, frame)
         finish = plans.everything()
         outputs = self._emit_if(condition, a.region, b.region, merger)

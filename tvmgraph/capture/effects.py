@@ -114,7 +114,9 @@ class Effects:
         self, owner: Container, method: str, args: tuple[Any, ...], kwargs: dict[str, Any],
         node: ast.AST, frame: Frame,
     ) -> None:  # fmt: skip
-        self.unconditional(f"{type(owner).__name__}.{method}() on a container from outside", node, frame)
+        self.unconditional(
+            f"{type(owner).__name__}.{method}() on a container from outside", node, frame
+        )
         before = copy_of(owner)
         self._undo.setdefault(id(owner), lambda: refill(owner, before))
         self._log.append((owner, method, args, kwargs))
@@ -136,7 +138,9 @@ class Effects:
         self._log.append((cell, "write_cell", (value,), {}))
         cell.cell_contents = value
 
-    def print(self, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST, frame: Frame) -> None:
+    def print(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST, frame: Frame
+    ) -> None:
         """Prints after every call."""
         self.unconditional("print()", node, frame)
         self._log.append((None, "print", args, kwargs))

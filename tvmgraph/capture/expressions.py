@@ -120,7 +120,7 @@ class Expressions:
         frame.node = node
         if isinstance(node.op, ast.Not):
             truth = self.truth(value)
-            return F.logical_not(truth) if isinstance(truth, Tensor) else not truth
+            return self.number_of(F.logical_not(truth)) if isinstance(truth, Tensor) else not truth
         return _UNARY[type(node.op)](value)
 
     def _BoolOp(self: Interpreter, node: ast.BoolOp, frame: Frame) -> Any:
@@ -233,7 +233,9 @@ class Expressions:
     def _Lambda(self: Interpreter, node: ast.Lambda, frame: Frame) -> Any:
         return self.nested(node, "<lambda>", frame)
 
-    def nested(self: Interpreter, node: ast.Lambda | ast.FunctionDef, name: str, frame: Frame) -> Any:
+    def nested(
+        self: Interpreter, node: ast.Lambda | ast.FunctionDef, name: str, frame: Frame
+    ) -> Any:
         """Makes a function that is defined inside interpreted code."""
         outer = frame.source
         source = describe(node, outer.file, name, outer.class_name)
@@ -261,7 +263,9 @@ class Expressions:
             g = node.generators[i]
             if g.is_async:
                 self.refuse(node, frame, "an asynchronous comprehension")
-            for item in self.iterate(self.evaluate(g.iter, frame if i == 0 else inner), g.iter, frame):
+            for item in self.iterate(
+                self.evaluate(g.iter, frame if i == 0 else inner), g.iter, frame
+            ):
                 self.assign(g.target, item, inner)
                 if all(self._passes(test, inner, frame) for test in g.ifs):
                     run(i + 1)
@@ -313,12 +317,21 @@ class Expressions:
             kwargs.update(value if k.arg is None else {k.arg: value})
         frame.node = node
         name = getattr(function, "__name__", "")
-        if name in _SUBSTITUTES and getattr(function, "__module__", "") in ("builtins", "io", "_io"):
+        if name in _SUBSTITUTES and getattr(function, "__module__", "") in (
+            "builtins",
+            "io",
+            "_io",
+        ):
             self.refuse(node, frame, f"{name}()", _SUBSTITUTES[name])
         return self.invoke(function, tuple(args), kwargs, node, frame)
 
     def _callee(self: Interpreter, node: ast.Call, frame: Frame) -> Any:
         f = node.func
-        if isinstance(f, ast.Name) and f.id == "super" and not node.args and frame.owner("super") is None:
+        if (
+            isinstance(f, ast.Name)
+            and f.id == "super"
+            and not node.args
+            and frame.owner("super") is None
+        ):
             return lambda: self.parent_class(frame)
         return self.evaluate(f, frame)

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from tvmgraph import dtypes
 from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.effects import MUTATING, Effects
 from tvmgraph.capture.expressions import Expressions
@@ -79,7 +80,12 @@ class Interpreter(Expressions, Statements, Branches, Loops):
         return self._run(function, source, args, kwargs)
 
     def invoke(
-        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST, frame: Frame
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        node: ast.AST,
+        frame: Frame,
     ) -> Any:
         """Calls something that interpreted code names."""
         if function is print:
@@ -89,7 +95,7 @@ class Interpreter(Expressions, Statements, Branches, Loops):
             name = function.__name__
             return self.effects.call(owner, name, args, kwargs, node, frame)
         if function is bool and len(args) == 1:
-            return self.truth(args[0])
+            return self.number_of(self.truth(args[0]))
         if function is getattr and len(args) >= 2 and isinstance(args[1], str):
             return self.attribute(args[0], args[1], *args[2:])
         if function is setattr and len(args) == 3:
@@ -169,11 +175,15 @@ class Interpreter(Expressions, Statements, Branches, Loops):
         """Returns a Python bool, or a ``bool[]`` tensor for a traced tensor."""
         return self._scalar(value) if self.is_symbolic(value) else bool(value)
 
+    def number_of(self, truth: Any) -> Any:
+        """Marks a ``bool[]`` tensor as standing for a Python bool."""
+        return marked(self.recorder.snapshot(truth), bool) if isinstance(truth, Tensor) else truth
+
     def _scalar(self, value: Tensor) -> Tensor:
         if value.size != 1:
             Tensor.__bool__(value)  # raises eager's error
         flat = F.reshape(value, ()) if value.shape else value
-        return F.cast(flat, "bool") if flat.dtype.name != "bool" else flat
+        return F.cast(flat, dtypes.bool_)
 
     def is_symbolic(self, value: Any) -> bool:
         """Whether a value is a tensor whose elements differ from call to call."""
@@ -268,7 +278,9 @@ def common_dtype_or_none(left: Any, right: Any) -> Any:
         return None
 
 
-def _bind(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _bind(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     return dict(bound.arguments)

@@ -76,7 +76,9 @@ class _Number(Tensor):
 class Loops:
     """The part of the interpreter that records loops."""
 
-    def count(self: Interpreter, bounds: tuple[Any, Any, Any], node: ast.For, frame: Frame) -> Completion:
+    def count(
+        self: Interpreter, bounds: tuple[Any, Any, Any], node: ast.For, frame: Frame
+    ) -> Completion:
         """Records ``for i in range(start, stop, step)`` whose trip count is not known."""
         start, stop, step = bounds
         if isinstance(step, Tensor):
@@ -85,9 +87,14 @@ class Loops:
             )
         if not isinstance(node.target, ast.Name):
             self.refuse(node, frame, "this loop variable", "use a single name")
-        counter, name = f"range:{node.lineno}:{node.col_offset}", frame.source.mangle(node.target.id)
+        counter, name = (
+            f"range:{node.lineno}:{node.col_offset}",
+            frame.source.mangle(node.target.id),
+        )
         owner = frame.owner(name) or frame
-        frame.names[counter] = start if not isinstance(start, Tensor) else F.cast(start, NUMBERS[int])
+        frame.names[counter] = (
+            start if not isinstance(start, Tensor) else F.cast(start, NUMBERS[int])
+        )
         if name not in owner.names:
             owner.names[name] = start
 
@@ -110,7 +117,9 @@ class Loops:
         node: ast.For | ast.While, frame: Frame, hidden: list[str],
     ) -> Completion:  # fmt: skip
         """Records a loop; ``first`` runs at the start of every iteration."""
-        if isinstance(node, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
+        if isinstance(node, ast.While) and any(
+            isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)
+        ):
             self.refuse(node.test, frame, "`:=` in the test of a loop", "assign it in the body")
         nodes = list(within([node]))
         names = [frame.source.mangle(n) for n in sorted(bound_names(nodes))]
@@ -245,7 +254,13 @@ class _Recording:
 
     def _size(self) -> tuple[Any, ...]:
         plan = self.plan
-        return (len(plan.names), len(plan.tensors), plan.random, len(plan.flags), plan.value is None)
+        return (
+            len(plan.names),
+            len(plan.tensors),
+            plan.random,
+            len(plan.flags),
+            plan.value is None,
+        )
 
     def _example(self, value: Any) -> Any:
         """Returns zeros in the structure of what the body returns."""
@@ -349,9 +364,11 @@ class _Recording:
         start: list[Tensor] = []
         final: list[Callable[[], Tensor]] = []
         for name in plan.names:
-            index = next(i for i, (f, _) in enumerate(attempt.before.names) if f is self._owner(name))
+            index = next(
+                i for i, (f, _) in enumerate(attempt.before.names) if f is self._owner(name)
+            )
             new = tree.tensors(carried(side.names[index][name]))
-            for o, n in zip(tree.tensors(plan.names[name]), new):
+            for o, n in zip(tree.tensors(plan.names[name]), map(side.final, new)):
                 start.append(o)
                 final.append(lambda o=o, n=n: as_tensor(n, o.dtype))
         for key, t in plan.tensors.items():

@@ -15,8 +15,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 
 if TYPE_CHECKING:
+    from tvmgraph.capture.branches import Side
     from tvmgraph.capture.recorder import Recorder
-    from tvmgraph.capture.region import Region
     from tvmgraph.graph import Value
 
 Plan = Callable[[list[Tensor]], Any]
@@ -77,13 +77,14 @@ class Merger:
 
     Args:
         recorder: The recorder.
-        first: The region of one branch, finished but for its results.
-        second: The region of the other.
+        first: One branch, finished but for its results.
+        second: The other.
     """
 
-    def __init__(self, recorder: Recorder, first: Region, second: Region) -> None:
+    def __init__(self, recorder: Recorder, first: Side, second: Side) -> None:
         self.recorder = recorder
-        self.regions = (first, second)
+        self.sides = (first, second)
+        self.regions = (first.region, second.region)
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
 
     def merge(self, a: Any, b: Any) -> Plan:
@@ -107,11 +108,15 @@ class Merger:
 
     def _merge_containers(self, a: Any, b: Any) -> Plan:
         if type(a) is not type(b) or len(a) != len(b):
-            raise Mismatch(f"a {type(a).__name__} of {len(a)} on one side and {describe(b)} on the other")
+            raise Mismatch(
+                f"a {type(a).__name__} of {len(a)} on one side and {describe(b)} on the other"
+            )
         kind = type(a)
         if isinstance(a, dict):
             if list(a) != list(b):
-                raise Mismatch(f"a dict with the keys {list(a)} on one side and {list(b)} on the other")
+                raise Mismatch(
+                    f"a dict with the keys {list(a)} on one side and {list(b)} on the other"
+                )
             plans = {k: self.merge(a[k], b[k]) for k in a}
             return lambda outs: kind((k, p(outs)) for k, p in plans.items())
         items = [self.merge(x, y) for x, y in zip(a, b)]
@@ -120,6 +125,7 @@ class Merger:
         return lambda outs: kind([p(outs) for p in items])
 
     def _merge_tensors(self, a: Any, b: Any) -> Plan:
+        a, b = (side.final(x) for side, x in zip(self.sides, (a, b)))
         dtype = common_dtype(a, b)
         numbers = number_type(a), number_type(b)
         pair: list[Tensor] = []
@@ -144,6 +150,7 @@ class Merger:
 
     def keep(self, value: Any, side: int) -> Plan:
         """Merges a value that only one branch has with whatever costs least on the other."""
+        value = self.sides[side].final(value)
         if isinstance(value, TracedTensor):
             if not self.regions[side].defines(value.value):
                 return lambda outs: value

@@ -46,6 +46,7 @@ class Recorder:
         self._current: dict[int, Value] = {}  # value denoted by a concrete tensor, by id
         self._written: dict[int, Tensor] = {}
         self._created: dict[int, Tensor] = {}  # keeps them alive, so ids stay unique
+        self._homes: dict[int, Region] = {}  # where those were created
         self._labels: set[str] = set()
         self._journal: list[tuple[Any, str, Any]] = []
         self._cells: list[Any] = []
@@ -89,6 +90,7 @@ class Recorder:
     def created(self, tensor: Tensor) -> None:
         """Notes a tensor built from host data: a constant of the graph."""
         self._created[id(tensor)] = tensor
+        self._homes[id(tensor)] = self.region
 
     def draw(self, blocks: int) -> tuple[Tensor, int]:
         """Reserves random counter blocks after those drawn before."""
@@ -216,7 +218,8 @@ class Recorder:
         """
         changed: dict[int, tuple[Tensor, Value]] = {}
         for key, (tensor, before) in region.assigned.items():
-            local = before is not None and region.defines(before)
+            if self._homes.get(key) is region or (before is not None and region.defines(before)):
+                continue  # made in the region: nobody else knows it
             if isinstance(tensor, TracedTensor):
                 now, tensor.value = tensor.value, before or tensor.value
             else:
@@ -225,8 +228,7 @@ class Recorder:
                     del self._current[key]
                 else:
                     self._current[key] = before
-            if not local:
-                changed[key] = (tensor, now)
+            changed[key] = (tensor, now)
         return changed
 
     # ---- effects ----------------------------------------------------------------------------

@@ -175,7 +175,9 @@ class Statements:
             self.effects.call(before, "extend", (list(value),), {}, node, frame)
             return before
         if isinstance(before, (set, dict)):
-            self.refuse(node, frame, "an in-place operator on a set or dict", "use its update method")
+            self.refuse(
+                node, frame, "an in-place operator on a set or dict", "use its update method"
+            )
         return self.operate(BINARY[type(node.op)], before, value)
 
     def assign(self: Interpreter, target: ast.expr, value: Any, frame: Frame) -> None:
@@ -321,7 +323,11 @@ class Statements:
         return self.evaluate(node, frame)
 
     def skip(
-        self: Interpreter, done: Completion, rest: Callable[[], Completion], node: ast.AST, frame: Frame
+        self: Interpreter,
+        done: Completion,
+        rest: Callable[[], Completion],
+        node: ast.AST,
+        frame: Frame,
     ) -> Completion:
         """Executes what follows only where a tensor did not decide to leave before."""
         flags = [f for f in done.flags() if isinstance(f, Tensor)]
