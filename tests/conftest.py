@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tvmgraph.testing.samples import Case
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps the executables of a test run in a folder of its own, not in the user's cache."""
+    folder = tempfile.TemporaryDirectory(prefix="tvmgraph-tests-")
+    os.environ["TVMGRAPH_CACHE_DIR"] = folder.name
+    config.add_cleanup(folder.cleanup)
 
 
 class CompiledCases:

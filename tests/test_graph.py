@@ -94,6 +94,14 @@ def test_passes_keep_the_meaning() -> None:
     np.testing.assert_allclose(evaluate(small, [x])[0], evaluate(graph, [x])[0], rtol=1e-6)
 
 
+def test_products_read_transposed_operands_in_place() -> None:
+    x, w = np.ones((2, 3), np.float32), np.arange(12, dtype=np.float32).reshape(4, 3)
+    graph = record(lambda x, w: ops.matmul(x, w.T).T @ x, Tensor(x), Tensor(w))
+    small = check(passes.simplify(graph))
+    assert small.op_counts() == {"matmul": 2}
+    np.testing.assert_array_equal(evaluate(small, [x, w])[0], (x @ w.T).T @ x)
+
+
 def test_checker_finds_what_is_wrong() -> None:
     add = ops.add.op
     builder = GraphBuilder("bad")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+from collections import deque
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -545,3 +546,108 @@ def test_capture_under_a_profiler() -> None:
     assert first(f(ones(2))) == SCALE
     profiler.create_stats()
     assert profiler.stats  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_host_reads_of_an_outer_tensor_are_guarded() -> None:
+    gain = Tensor([2.0])
+    for read in (float, lambda t: t.item(), lambda t: t.tolist()[0], lambda t: t.asnumpy()[0]):
+        f = jit(lambda x, read=read: x * float(read(gain)))
+        gain[0] = 2.0
+        assert first(f(ones(2))) == 2
+        gain[0] = 4.0
+        assert first(f(ones(2))) == 4
+        gain.asnumpy()[0] = 5.0
+        assert first(f(ones(2))) == 5
+
+
+class Slotted:
+    __slots__ = ("a",)
+
+
+def test_sets_queues_and_slots_are_guarded() -> None:
+    numbers, queue, holder = {1.0}, deque([1.0]), Slotted()
+    holder.a = 1.0
+    f = jit(lambda x: x + len(numbers) + queue[0] + holder.a)
+    assert first(f(ones(2))) == 4
+    numbers.add(2.0)
+    assert first(f(ones(2))) == 5
+    queue[0] = 10.0
+    assert first(f(ones(2))) == 14
+    holder.a = 100.0
+    assert first(f(ones(2))) == 113
+
+
+def helper(x: Tensor, by: float = 1.0) -> Tensor:
+    return x * by
+
+
+def test_changed_function_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = jit(lambda x: helper(x))
+    assert first(f(ones(2))) == 1
+    monkeypatch.setattr(helper, "__defaults__", (5.0,))
+    assert first(f(ones(2))) == 5
+
+
+def test_class_method() -> None:
+    class Holder:
+        k = 2.0
+
+        @classmethod
+        @jit
+        def scale(cls, x: Tensor) -> Tensor:
+            return x * cls.k
+
+    assert first(Holder.scale(ones(2))) == 2
+    Holder.k = 3.0
+    assert first(Holder.scale(ones(2))) == 3
+
+
+@jit
+def doubled(x: Tensor) -> Tensor:
+    return x * 2
+
+
+class HoldsJit(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = Parameter(np.ones(1, np.float32), name="w")
+        self.f = jit(self.h)
+
+    def h(self, x: Tensor) -> Tensor:
+        return x * self.w
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.f(x)
+
+
+def test_copies_of_compiled_functions_belong_to_the_copied_cell() -> None:
+    net = HoldsJit()
+    assert first(net(ones(2))) == 1
+    twin, wrapped = copy.deepcopy(net), copy.deepcopy(jit(Affine()))
+    twin.w.set_data(Tensor(np.full(1, 100, np.float32)))
+    assert first(twin(ones(2))) == 100
+    assert first(net(ones(2))) == 1
+    assert first(wrapped(ones(3))) == 2
+
+
+def test_compiled_functions_pickle() -> None:
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+    f = pickle.loads(pickle.dumps(jit(Affine())))
+    assert first(f(ones(3))) == 2
+
+
+def test_parameter_tuple_is_registered() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pair = ms.ParameterTuple(Parameter(Tensor([v]), name=f"t{v}") for v in (1.0, 2.0))
+
+        def construct(self, x: Tensor) -> Tensor:
+            return x * self.pair[0] * self.pair[1]
+
+    net = Net()
+    assert [p.name for p in net.get_parameters()] == ["t1.0", "t2.0"]
+    f = jit(net)
+    assert first(f(ones(1))) == 2
+    net.pair[0].set_data(Tensor([5.0]))
+    assert first(f(ones(1))) == 10

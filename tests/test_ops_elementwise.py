@@ -154,3 +154,18 @@ def test_bad_arguments_name_what_where_and_how(call: Any, error: type[Exception]
         call(Tensor([1.0, 2.0, 3.0]))
     text = str(info.value)
     assert text.startswith("ops.") and "got:" in text and "test_ops_elementwise.py:" in text
+
+
+def test_broadcast_bool_inside_a_reduction() -> None:
+    """TVM mixes bits and bytes when one bool operand of a vector operation is broadcast."""
+    rng = np.random.default_rng(0)
+    a, b = rng.random((4, 5)) < 0.5, rng.random((4, 5)).astype(np.float32)
+
+    def f(a: Tensor, b: Tensor) -> Tensor:
+        mask = ops.logical_or(ops.expand_dims(a, 2), ops.expand_dims(b > 0.5, 1))
+        return ops.sum(ops.where(mask, 0.0, ops.expand_dims(b, 1)), (1, 2))
+
+    expected = np.where(a[:, :, None] | (b[:, None] > 0.5), 0, b[:, None]).sum((1, 2))
+    for level in ("O0", "O1", "O2"):
+        actual = ms.jit(f, jit_level=level)(Tensor(a), Tensor(b)).asnumpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-5)

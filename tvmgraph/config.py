@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.errors import ConfigError, DTypeError, user_source
+from tvmgraph.graph_kernel import parse_flags
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
@@ -38,10 +39,12 @@ class JitConfig:
         jit_level: How hard to optimize: ``"O0"`` (one kernel per operator) to ``"O3"``; see the
             table in the README.
         exec_mode: ``"sink"`` runs the graph as one call, ``"no_sink"`` node by node with the
-            failing operator named, ``"auto"`` is ``"sink"`` on the CPU.
+            failing operator named, ``"auto"`` decides per graph; ``explain()`` says what it chose.
         jit_syntax_level: ``"STRICT"`` turns everything that cannot be compiled into an error,
             ``"LAX"`` may run parts in Python.
-        options: Backend options; ``target`` names a row of ``configs/targets.toml``.
+        options: Backend options: ``target`` names a row of ``configs/targets.toml``,
+            ``graph_kernel_flags`` says which rewrites and fusions run
+            (see :mod:`tvmgraph.graph_kernel`).
 
     Raises:
         ConfigError: for an unknown key or value; the message lists the valid ones.
@@ -109,13 +112,15 @@ class JitConfig:
         return replace(self, **changes)
 
 
-_OPTIONS = ("target",)
+_OPTIONS = ("target", "graph_kernel_flags")
 
 
 def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    for name in options:
+    for name, value in options.items():
         if name not in _OPTIONS:
             raise _unknown("JitConfig options", name, list(_OPTIONS))
+        if name == "graph_kernel_flags":
+            parse_flags(value)
     return dict(options)
 
 
@@ -181,16 +186,19 @@ class Context:
     runtime_num_threads: int = 0
     pynative_synchronize: bool = True
     debug_level: int = 0
+    enable_compile_cache: bool = True
+    compile_cache_path: str = ""
 
 
 context = Context()
 
 _DEVICES = ("CPU", "GPU", "CUDA")
+_SWITCHES = ("enable_graph_kernel", "pynative_synchronize", "enable_compile_cache")
 _IGNORED = (
     "ascend_config", "gpu_config", "print_file_path", "max_device_memory", "memory_optimize_level",
     "variable_memory_max_size", "env_config_path", "reserve_class_name_in_scope", "check_bprop",
     "enable_reduce_precision", "memory_offload", "op_timeout", "inter_op_parallel_num",
-    "auto_tune_mode", "enable_compile_cache", "compile_cache_path", "graph_memory_max_size",
+    "auto_tune_mode", "graph_memory_max_size",
     "enable_profiling", "profiling_options", "mempool_block_size", "disable_format_transform",
     "support_binary", "enable_mem_offload", "exec_order", "aoe_tune_mode", "aoe_config",
 )  # fmt: skip
@@ -223,9 +231,13 @@ def _check_context(name: str, value: Any) -> Any:
     elif name in ("max_call_depth", "thread_num", "runtime_num_threads"):
         if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
             raise fail("must be a positive int")
-    elif name in ("enable_graph_kernel", "pynative_synchronize") and not isinstance(value, bool):
+    elif name in _SWITCHES and not isinstance(value, bool):
         raise fail("must be a bool", DTypeError)
-    elif name == "save_graphs_path":
+    elif name == "graph_kernel_flags":
+        if not isinstance(value, str):
+            raise fail("must be a str", DTypeError)
+        parse_flags(value)
+    elif name in ("save_graphs_path", "compile_cache_path"):
         return os.path.abspath(str(value))
     return value
 
@@ -280,12 +292,14 @@ def reset_context() -> None:
 def effective_jit_config(*candidates: JitConfig | None) -> JitConfig:
     """Returns the first given configuration, else the context's, else the default preset.
 
-    ``enable_graph_kernel`` asks for fusion, so it lifts O0 to O1.
+    ``enable_graph_kernel`` asks for fusion, so it lifts O0 to O1 and runs the graph-kernel passes
+    of ``graph_kernel_flags`` (of its own configuration, else of the context).
     """
     for c in (*candidates, context.jit_config):
         if c is not None:
             return _with_fusion(c) if context.enable_graph_kernel else c
-    return _default_config()
+    default = _default_config()
+    return _with_fusion(default) if context.enable_graph_kernel else default
 
 
 @functools.cache
@@ -293,13 +307,15 @@ def _default_config() -> JitConfig:
     return JitConfig()
 
 
-_fused: dict[int, tuple[JitConfig, JitConfig]] = {}
+_fused: dict[tuple[int, str], tuple[JitConfig, JitConfig]] = {}
 
 
 def _with_fusion(config: JitConfig) -> JitConfig:
-    if config.jit_level != "O0":
-        return config
-    found = _fused.get(id(config))  # one object per configuration: entries compare by identity
+    # one object per configuration: entries compare by identity
+    key = (id(config), context.graph_kernel_flags)
+    found = _fused.get(key)
     if found is None:
-        found = _fused[id(config)] = (config, config.replace(jit_level="O1"))
+        options = {"graph_kernel_flags": context.graph_kernel_flags} | dict(config.options)
+        level = "O1" if config.jit_level == "O0" else config.jit_level
+        found = _fused[key] = (config, config.replace(jit_level=level, options=options))
     return found[1]

@@ -101,6 +101,10 @@ class ExportError(TvmgraphError, RuntimeError):
     """A graph cannot be written in the requested format."""
 
 
+class LoadError(TvmgraphError, RuntimeError):
+    """A file cannot be loaded: damaged, or made for another machine or version."""
+
+
 class CompileError(TvmgraphError, RuntimeError):
     """The compiler rejected a graph; names the node and the user's line."""
 
@@ -156,7 +160,10 @@ def called_operator(default: str) -> str:
     called: FrameType | None = None
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE_DIR):
         called, frame = frame, frame.f_back
-    if called is None or not called.f_code.co_filename.startswith(_OPS_DIR):
+    if called is None:
         return default
     name = called.f_code.co_name
-    return default if name.startswith(("_", "<")) else f"ops.{name}"
+    if name in ("__getitem__", "__setitem__"):
+        return f"Tensor.{name}"
+    in_ops = called.f_code.co_filename.startswith(_OPS_DIR)
+    return f"ops.{name}" if in_ops and not name.startswith(("_", "<")) else default

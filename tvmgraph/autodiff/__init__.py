@@ -1,6 +1,12 @@
-"""Reverse-mode differentiation over recorded operators."""
+"""Reverse-mode differentiation over recorded operators, and what is built on it."""
 
+from tvmgraph.autodiff.custom import custom_vjp
 from tvmgraph.autodiff.grad import GradOperation, grad, value_and_grad
 from tvmgraph.autodiff.tape import GradTape, backward
+from tvmgraph.autodiff.transforms import jacfwd, jacrev, jvp, vjp
+from tvmgraph.autodiff.vmap import vmap
 
-__all__ = ["GradOperation", "GradTape", "backward", "grad", "value_and_grad"]
+__all__ = [
+    "GradOperation", "GradTape", "backward", "custom_vjp", "grad", "jacfwd", "jacrev", "jvp",
+    "value_and_grad", "vjp", "vmap",
+]  # fmt: skip

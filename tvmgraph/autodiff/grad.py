@@ -29,6 +29,8 @@ class _Run:
         args = _distinct(args, positions)
         self.inputs = [snapshot(args[i]) for i in positions]
         self.weights = [snapshot(w) for w in weights]
+        # an integer argument has an integer gradient; other integers (indices, labels) have none
+        self.kinds = "fciu" if any(x.dtype.kind in "iu" for x in self.inputs) else "fc"
         with recording(self.tape):
             if state.interpreter is not None:
                 self.value = state.interpreter.call(fn, args, kwargs)
@@ -42,7 +44,7 @@ class _Run:
         results = [snapshot(o) for o in outputs]
         if sens is None:
             sens = [F.ones_like(r) for r in results]
-        found = backward(self.tape, results, sens)
+        found = backward(self.tape, results, sens, self.kinds)
 
         def pick(x: Tensor) -> Tensor:
             g = found.get(id(x.token))
@@ -53,12 +55,10 @@ class _Run:
 
 def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
     """Gives a tensor that is passed twice one identity per position."""
-    seen: set[int] = set()
     result = list(args)
     for i in positions:
-        if id(result[i]) in seen:
+        if sum(a is result[i] for a in result) > 1:
             result[i] = F.identity(result[i])
-        seen.add(id(result[i]))
     return tuple(result)
 
 
@@ -167,7 +167,7 @@ def _differentiable(value: Any) -> list[Tensor]:
             f"the function returned {type(value).__name__}, which holds no Tensor",
             op="grad", at=user_source(), fix="return the loss as a Tensor",
         )  # fmt: skip
-    return [o for o in outputs if o.dtype.kind in "fc"]
+    return [o for o in outputs if o.dtype.kind in "fc"] or outputs
 
 
 def grad(

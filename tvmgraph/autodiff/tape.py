@@ -103,7 +103,10 @@ def paused() -> Iterator[None]:
 
 
 def backward(
-    tape: GradTape, outputs: Sequence[Tensor], cotangents: Sequence[Tensor]
+    tape: GradTape,
+    outputs: Sequence[Tensor],
+    cotangents: Sequence[Tensor],
+    kinds: str = "fc",
 ) -> dict[int, Tensor]:
     """Runs the reverse pass.
 
@@ -111,6 +114,7 @@ def backward(
         tape: What was recorded, no longer active.
         outputs: Snapshots of the differentiated results.
         cotangents: One per output, of its shape and dtype.
+        kinds: Kinds of dtypes that cotangents flow to; with ``"i"`` integers have gradients too.
 
     Returns:
         The cotangent of every value that has one, by ``id(value.token)``.
@@ -125,10 +129,10 @@ def backward(
         wanted = [found.get(id(o.token)) for o in entry.outputs]
         if all(g is None for g in wanted):
             continue
-        if not any(x.type.dtype.kind in "fc" for x in entry.inputs):
+        if not any(x.type.dtype.kind in kinds for x in entry.inputs):
             continue  # a constant, or a function of integers only
         for x, g in zip(entry.inputs, _pull_back(entry, wanted), strict=True):
-            if g is not None and x.type.dtype.kind in "fc":
+            if g is not None and x.type.dtype.kind in kinds:
                 _accumulate(found, x, g)
     return found
 

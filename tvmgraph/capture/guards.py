@@ -14,6 +14,7 @@ import math
 import sys
 import types
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,7 @@ _OPAQUE = (
 _HOLDERS = (types.SimpleNamespace, argparse.Namespace)
 _MAX_DEPTH = 5
 _MAX_ITEMS = 4096
+_SMALL = 64  # elements of a tensor that are compared one by one, should NumPy code write to them
 _CELL_INTERNAL = ("_params", "_cells", "_graph_mode", "_inputs", "_flags")
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {
     "tvmgraph", "numpy", "ml_dtypes", "tvm", "tvm_ffi", "pytest", "_pytest", "pluggy", "IPython",
@@ -62,11 +64,17 @@ def expect(value: Any, depth: int = 0) -> Check:
         return _expect_sequence(value, depth)
     if depth < _MAX_DEPTH and isinstance(value, dict) and len(value) <= _MAX_ITEMS:
         return _expect_dict(value, depth)
-    if isinstance(value, types.FunctionType) and value.__closure__ and depth < _MAX_DEPTH:
-        return _expect_closure(value, depth)
+    if isinstance(value, (set, frozenset)):
+        kept = frozenset(value)
+        return lambda v: v.__class__ is kind and v == kept
+    if isinstance(value, deque) and depth < _MAX_DEPTH:
+        inner = _expect_sequence(list(value), depth)
+        return lambda v: v.__class__ is kind and inner(list(v))
+    if isinstance(value, types.FunctionType) and depth < _MAX_DEPTH and not _is_fixed(value):
+        return _expect_function(value, depth)
     if _is_plain_object(value) and depth < _MAX_DEPTH:
-        inner = _expect_dict(value.__dict__, depth)
-        return lambda v: v is value and inner(v.__dict__)
+        inner = _expect_dict(_attributes(value), depth)
+        return lambda v: v is value and inner(_attributes(v))
     return lambda v: v is value
 
 
@@ -77,7 +85,19 @@ def _is_plain_object(value: Any) -> bool:
     if isinstance(value, (*_OPAQUE, types.FunctionType)) or is_cell(value):
         return False
     module = getattr(type(value), "__module__", "") or ""
-    return hasattr(value, "__dict__") and module.partition(".")[0] not in _LIBRARIES
+    has_attributes = hasattr(value, "__dict__") or hasattr(type(value), "__slots__")
+    return has_attributes and module.partition(".")[0] not in _LIBRARIES
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Returns the attributes of a plain object, those in slots included."""
+    found = dict(getattr(value, "__dict__", {}))
+    for base in type(value).__mro__:
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
+                found[name] = getattr(value, name)
+    return found
 
 
 def _expect_array(copy: np.ndarray) -> Check:
@@ -112,13 +132,19 @@ def _expect_dict(value: dict[Any, Any], depth: int) -> Check:
     return same
 
 
-def _expect_closure(value: types.FunctionType, depth: int) -> Check:
+def _expect_function(value: types.FunctionType, depth: int) -> Check:
+    """Expects the same code, defaults and closure."""
+    code = value.__code__
     checks = [expect(_contents(c), depth + 1) for c in value.__closure__ or ()]
+    defaults = expect((value.__defaults__, value.__kwdefaults__), depth + 1)
 
     def same(v: Any) -> bool:
-        return v is value and all(
-            c(_contents(x)) for c, x in zip(checks, v.__closure__ or ())
-        )  # fmt: skip
+        return (
+            v is value
+            and v.__code__ is code
+            and defaults((v.__defaults__, v.__kwdefaults__))
+            and all(c(_contents(x)) for c, x in zip(checks, v.__closure__ or ()))
+        )
 
     return same
 
@@ -132,7 +158,7 @@ def _contents(cell: types.CellType) -> Any:
 
 def _is_mutable(value: Any) -> bool:
     """Whether a value can change without an attribute being assigned."""
-    if isinstance(value, (list, dict, set, np.ndarray)):
+    if isinstance(value, (list, dict, set, deque, np.ndarray)):
         return True
     if isinstance(value, tuple):
         return any(_is_mutable(v) for v in value)
@@ -179,6 +205,8 @@ class Guards:
         """Guards the Cell that the captured function is bound to, and its closure."""
         self._note_cells(getattr(function, "__self__", None))
         function = getattr(function, "__func__", function)
+        if isinstance(function, types.FunctionType):
+            self._add(("function", id(function)), function.__name__, lambda: function, function)
         for name, cell in zip(
             getattr(getattr(function, "__code__", None), "co_freevars", ()),
             getattr(function, "__closure__", None) or (),
@@ -219,7 +247,7 @@ class Guards:
 
     def add_read(self, owner: Any, name: str) -> None:
         """Guards an attribute of a plain object that interpreted code reads."""
-        if _is_plain_object(owner) and name in vars(owner):
+        if _is_plain_object(owner) and name in getattr(owner, "__dict__", ()):
             key, label = ("read", id(owner), name), f"{type(owner).__name__}.{name}"
             self._add(key, label, lambda: vars(owner).get(name), vars(owner)[name])
 
@@ -246,6 +274,18 @@ class Guards:
     def _add(self, key: Any, label: str, read: Callable[[], Any], value: Any) -> None:
         if key not in self._always:
             self._always[key] = (label, read, expect(value))
+
+    def add_value(self, tensor: Tensor) -> None:
+        """Guards the elements of a tensor that Python code looked at."""
+        array = tensor.array
+        small = expect(array) if array.size <= _SMALL else lambda _: True
+        token = tensor.token
+
+        def same(t: Any) -> bool:
+            return t.token is token and small(t.array)
+
+        label = f"the value of {getattr(tensor, 'name', 'a tensor')}"
+        self._always.setdefault(("value", id(tensor)), (label, lambda: tensor, same))
 
     def allow_any_tensor(self, cell: Any, name: str) -> None:
         """Stops guarding which tensor an attribute holds: the function itself replaces it."""

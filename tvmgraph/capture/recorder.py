@@ -92,6 +92,17 @@ class Recorder:
         self._created[id(tensor)] = tensor
         self._homes[id(tensor)] = self.region
 
+    def read(self, tensor: Tensor) -> None:
+        """Guards the elements of a tensor of the outside that Python code looks at."""
+        if id(tensor) in self._written:
+            raise CaptureError(
+                "the new value of a tensor that was changed here is not known while a function "
+                "is compiled",
+                op="jit", at=user_source(), fix="read it before the change, or outside",
+            )  # fmt: skip
+        if id(tensor) not in self._created:
+            self.guards.add_value(tensor)
+
     def draw(self, blocks: int) -> tuple[Tensor, int]:
         """Reserves random counter blocks after those drawn before."""
         region = self.region

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvmgraph.core.dispatch import apply
+from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError
-from tvmgraph.graph.ir import Graph, Role, Value
+from tvmgraph.graph.ir import CustomCall, Graph, Node, Role, Value
 
 
 def replay(
@@ -31,7 +32,39 @@ def replay(
         p.value: next(given) if p.role is Role.INPUT else next(rest) for p in graph.params
     }
     known.update((v, tensor_from_numpy(a)) for v, a in graph.consts.items())
-    for node in graph.nodes:
+    ends: dict[int, CustomCall] = {}
+    for c in graph.customs:  # of nested calls the outermost counts
+        if c.start not in ends or c.end > ends[c.start].end:
+            ends[c.start] = c
+    i = 0
+    while i < len(graph.nodes):
+        custom = ends.get(i) if state.tapes else None
+        end = i + 1 if custom is None else custom.end
+        if custom is not None and custom.end > i:
+            _run_custom(graph, custom, known)
+        else:
+            _run_nodes(graph.nodes[i:end], known)
+        i = max(end, i + 1)
+    return [known[v] for v in graph.outputs]
+
+
+def _run_nodes(nodes: Sequence[Node], known: dict[Value, Tensor]) -> None:
+    for node in nodes:
         result = apply(node.op, tuple(known[v] for v in node.inputs), node.keywords)
         known.update(zip(node.outputs, result if node.op.multi else (result,)))
-    return [known[v] for v in graph.outputs]
+
+
+def _run_custom(graph: Graph, custom: CustomCall, known: dict[Value, Tensor]) -> None:
+    """Runs a call with a derivative of its own: the tapes see it as one entry."""
+    tapes, state.tapes = state.tapes, ()
+    try:
+        _run_nodes(graph.nodes[custom.start : custom.end], known)
+    finally:
+        state.tapes = tapes
+    inputs = tuple(known[v].snapshot() for v in custom.inputs)
+    outputs = tuple(known[v] for v in custom.outputs)
+    kept = [o.snapshot() for o in outputs]
+    for tape in tapes:
+        tape.record_call(  # pyright: ignore[reportAttributeAccessIssue]
+            custom.name, inputs, outputs, lambda g: custom.pull_back(inputs, kept, g)
+        )

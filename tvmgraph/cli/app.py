@@ -56,6 +56,26 @@ def check(
         raise typer.Exit(1)
 
 
+cache = typer.Typer(help="The executables kept on disk.", no_args_is_help=True)
+app.add_typer(cache, name="cache")
+
+
+@cache.command()
+def info() -> None:
+    """Show where executables are kept, how many, and how large they are."""
+    from tvmgraph.cli.cache import show_info
+
+    show_info()
+
+
+@cache.command()
+def clear() -> None:
+    """Delete all executables that are kept on disk."""
+    from tvmgraph.cli.cache import clear_all
+
+    clear_all()
+
+
 @app.command()
 def doctor() -> None:
     """Show versions, the processor as the compiler sees it, and compile one function."""
@@ -63,6 +83,14 @@ def doctor() -> None:
 
     if not run_doctor():
         raise typer.Exit(1)
+
+
+@app.command()
+def flags() -> None:
+    """Show the debugging flags: environment variable, value in force, what every value means."""
+    from tvmgraph.cli.flags import print_flags
+
+    print_flags()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from rich.table import Table
 
 import tvmgraph as ms
 from tvmgraph import Tensor
+from tvmgraph.compiler import disk
 from tvmgraph.compiler.host import describe_host
 
 PACKAGES = ("tvmgraph", "apache-tvm", "apache-tvm-ffi", "numpy", "onnx", "ml_dtypes")
@@ -29,6 +30,8 @@ def run_doctor() -> bool:
             table.add_row(name, "[red]not installed[/]")
     for name, value in describe_host().items():
         table.add_row(name, value)
+    reason = disk.why_not()
+    table.add_row("disk cache", str(disk.folder()) if reason is None else f"[red]off: {reason}[/]")
     start = time.perf_counter()
     function = ms.jit(lambda x: x * 2.0 + 1.0)
     result = function(Tensor(np.arange(4, dtype=np.float32))).asnumpy()

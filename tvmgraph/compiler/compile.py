@@ -9,16 +9,41 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from tvmgraph.compiler import pipeline
+from tvmgraph.compiler import disk
+from tvmgraph.debug import Phases
 from tvmgraph.errors import CompileError, TvmgraphError
-from tvmgraph.graph import Graph, passes
-from tvmgraph.lowering import lower, lower_many
-from tvmgraph.lowering.relax import lowering_error
+from tvmgraph.graph import Graph
+from tvmgraph.graph.rewrite import optimize
+from tvmgraph.graph_kernel import GraphKernel, at_level
 from tvmgraph.runtime.executable import Executable, cpu
 
 _MEMORY_LIMIT = 512  # executables kept per process
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """How a graph is compiled; part of the key of its executable.
+
+    Attributes:
+        level: ``"O0"`` to ``"O3"``, see :mod:`tvmgraph.compiler.pipeline`.
+        target: A name from ``configs/targets.toml`` or ``"host"``.
+        native: Whether host code is machine code (``True``), bytecode (``False``) or whatever
+            suits the number of kernels (``None``).
+        kernels: Graph-kernel settings, ``None`` for those of the level.
+    """
+
+    level: str = "O2"
+    target: str = "host"
+    native: bool | None = None
+    kernels: GraphKernel | None = None
+
+    @property
+    def settings(self) -> GraphKernel:
+        """The graph-kernel settings in force."""
+        return self.kernels or at_level(int(self.level[1]))
 
 
 @dataclass(frozen=True)
@@ -30,53 +55,85 @@ class CompileStats:
         cached: Whether an equal graph was compiled before in this process.
         operators: Operators of the graph.
         kernels: Kernels generated for them.
+        phases: Wall time by phase; empty when cached.
+        native: Whether the calls of the kernels are machine code too.
+        disk: What the cache on disk did: ``"loaded"``, ``"kept"``, or why it did nothing.
     """
 
     seconds: float
     cached: bool
     operators: int
     kernels: int
+    phases: tuple[tuple[str, float], ...] = ()
+    native: bool = False
+    disk: str = ""
 
 
-_cache: OrderedDict[tuple[str, str, str], tuple[Executable, CompileStats]] = OrderedDict()
+_cache: OrderedDict[tuple[str, CompileOptions], tuple[Executable, CompileStats]] = OrderedDict()
 _lock = threading.Lock()
 
 
 def compile_graph(
-    graph: Graph, level: str = "O2", target: str = "host"
+    graph: Graph, level: str = "O2", target: str = "host", options: CompileOptions | None = None
 ) -> tuple[Executable, CompileStats]:
     """Compiles a graph, or returns the executable of an equal one.
+
+    While somebody watches (``save_graphs``, ``TVMGRAPH_DEBUG=3``) an equal graph is compiled
+    again, so that its phases can be shown.
 
     Args:
         graph: The graph; its outputs come back in order.
         level: ``"O0"`` to ``"O3"``, see :mod:`tvmgraph.compiler.pipeline`.
         target: A name from ``configs/targets.toml`` or ``"host"``.
+        options: All settings at once, instead of level and target.
 
     Raises:
         CompileError: if an operator has no lowering or TVM rejects it.
     """
-    key = (graph.structural_hash(), level, target)
+    options = options or CompileOptions(level, target)
+    key = (graph.structural_hash(), options)
     with _lock:  # TVM releases the GIL while compiling; one compile per graph is enough
-        found = _cache.get(key)
+        phases = Phases(graph.name)
+        found = None if phases.wanted else _cache.get(key)
         if found is not None:
             _cache.move_to_end(key)
             executable, stats = found
-            return executable, CompileStats(0.0, True, stats.operators, stats.kernels)
+            return executable, replace(stats, seconds=0.0, cached=True, phases=())
         start = time.perf_counter()
-        executable = _build(graph, level, target)
+        executable, native, kept = _obtain(graph, options, phases)
         seconds = time.perf_counter() - start
-        stats = CompileStats(seconds, False, len(graph.nodes), len(executable.kernels))
+        stats = CompileStats(
+            seconds, False, len(graph.nodes), len(executable.kernels),
+            tuple(phases.seconds.items()), native, kept,
+        )  # fmt: skip
+        phases.finish(_facts(stats, options))
         _cache[key] = (executable, stats)
         if len(_cache) > _MEMORY_LIMIT:
             _cache.popitem(last=False)
         return executable, stats
 
 
-def compile_many(
-    graphs: dict[str, Graph], level: str = "O2", target: str = "host"
-) -> Executable:
+def _facts(stats: CompileStats, options: CompileOptions) -> dict[str, str]:
+    return {
+        "jit_level": options.level,
+        "target": options.target,
+        "graph kernel passes": ", ".join(sorted(options.settings.passes)) or "none",
+        "operators": str(stats.operators),
+        "kernels": str(stats.kernels),
+        "host code": "native" if stats.native else "bytecode",
+        "compile time": f"{stats.seconds * 1e3:.1f} ms",
+    }
+
+
+def compile_many(graphs: dict[str, Graph], level: str = "O2", target: str = "host") -> Executable:
     """Compiles several graphs into one executable with one function per name."""
-    module, kernels = pipeline.build(lower_many(graphs), pipeline.LEVELS[level], target)
+    from tvmgraph.compiler import pipeline
+    from tvmgraph.lowering import lower_many
+
+    settings = CompileOptions(level).settings
+    module, kernels, _ = pipeline.build(
+        lower_many(graphs), pipeline.LEVELS[level], target, kernels=settings
+    )
     return Executable(module, cpu(), kernels)
 
 
@@ -86,21 +143,72 @@ def clear_cache() -> None:
         _cache.clear()
 
 
-def _build(graph: Graph, level: str, target: str) -> Executable:
-    simplified = passes.simplify(graph)
+def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Executable, bool, str]:
+    """Loads an executable from the disk, or compiles it and puts it there.
+
+    Returns:
+        The executable, whether its host code is native, and what the cache on disk did.
+    """
+    reason = "somebody watches the compile" if phases.wanted else disk.why_not(graph)
+    if reason is not None:
+        return *_build(graph, options, phases), f"not kept: {reason}"
+    key = disk.key_of(graph, options)
+    start = time.perf_counter()
+    found = disk.load(key)
+    if found is not None:
+        phases.seconds["disk"] = time.perf_counter() - start
+        module, facts = found
+        return Executable(module, cpu(), tuple(facts["kernels"])), facts["native"], "loaded"
     try:
-        module, kernels = pipeline.build(lower(simplified), pipeline.LEVELS[level], target)
+        with disk.store().workspace() as folder:
+            executable, native = _build(graph, options, phases, key, folder)
+            kept = disk.store().path(key).exists()
+            return executable, native, "kept" if kept else "not kept: it calls Python"
+    except OSError as e:  # a full or read-only disk is no reason not to run
+        return *_build(graph, options, phases), f"not kept: {e}"
+
+
+def _build(
+    graph: Graph,
+    options: CompileOptions,
+    phases: Phases,
+    key: str | None = None,
+    folder: Path | None = None,
+) -> tuple[Executable, bool]:
+    from tvmgraph.compiler import pipeline  # here, because importing TVM takes most of a second
+    from tvmgraph.lowering import lower
+
+    phases.graph("captured graph", graph)
+    with phases.time("simplify"):
+        simplified = optimize(graph, options.settings, phases.graph)
+    phases.graph("simplified graph", simplified)
+    level = pipeline.LEVELS[options.level]
+    try:
+        with phases.time("lower"):
+            mod = lower(simplified)
+        module, kernels, native = pipeline.build(
+            mod, level, options.target, phases, options.settings, options.native, folder
+        )
     except TvmgraphError:
         raise
     except Exception as e:
-        raise _blame(simplified, level, target, e) from e
-    executable = Executable(module, cpu(), kernels)
-    executable.function()  # loads the code now, so that the first call does not pay for it
-    return executable
+        raise _blame(simplified, options.level, options.target, e) from e
+    objects = sorted(folder.glob("*.o")) if folder is not None else []
+    with phases.time("load"):
+        if key is not None and folder is not None and objects:
+            facts = {"kernels": list(kernels), "native": native, "graph": graph.name}
+            module = disk.native.load(disk.save(key, objects, facts, folder))
+        executable = Executable(module, cpu(), kernels)
+        executable.function()  # loads the code now, so that the first call does not pay for it
+    return executable, native
 
 
 def _blame(graph: Graph, level: str, target: str, cause: Exception) -> CompileError:
     """Finds the node that TVM cannot compile by compiling the nodes one at a time."""
+    from tvmgraph.compiler import pipeline
+    from tvmgraph.lowering import lower
+    from tvmgraph.lowering.relax import lowering_error
+
     for node in graph.nodes:
         alone = isolate(node)
         try:

@@ -1,11 +1,11 @@
-"""What every ``jit_level`` means: the TVM passes it runs, in one place.
+"""What every ``jit_level`` means: the passes it runs, in one place.
 
-| level | fusion | schedules | LLVM |
-|---|---|---|---|
-| O0 | none: one operator, one kernel | none | opt-level 1 |
-| O1 | FuseOps, FuseTIR | parallel, vectorized loops | opt-level 2 |
-| O2 | FuseOps, FuseTIR | O1 and register-tiled GEMM, convolution | opt-level 3 |
-| O3 | as O2 | as O2 | opt-level 3 |
+| level | graph rules | fusion | schedules | LLVM |
+|---|---|---|---|---|
+| O0 | none | none: one operator, one kernel | none | opt-level 1 |
+| O1 | exact | FuseOps, FuseTIR | parallel, vectorized loops | opt-level 2 |
+| O2 | exact | O1, then whole rows and siblings | O1 and tiled GEMM, convolution | opt-level 3 |
+| O3 | also those that change rounding | as O2 | as O2 | opt-level 3 |
 
 The levels are this project's; TVM has none of that meaning.
 """
@@ -13,14 +13,20 @@ The levels are this project's; TVM has none of that meaning.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import tvm
 from tvm import relax
-from tvm.relax.backend.cpu_generic import pipeline as phases
+from tvm.relax.backend.cpu_generic import pipeline as vm_passes
 
+from tvmgraph.compiler import parts
 from tvmgraph.compiler.cleanup import drop_scope_pragmas
+from tvmgraph.compiler.fusion import fuse_kernels
+from tvmgraph.compiler.sources import show_code
 from tvmgraph.config import context
+from tvmgraph.debug import Phases
+from tvmgraph.graph_kernel import GraphKernel
 from tvmgraph.schedule import configure_threads, cpu_model, make_target, schedule_cpu
 
 _T = relax.transform
@@ -43,6 +49,11 @@ LEVELS = {
 }
 
 
+#: Interpreting the bytecode of a call costs about as much as two kernels' launch per ten kernels;
+#: graphs with more kernels than this are worth the longer compile of native host code.
+NATIVE_FROM = 8
+
+
 def count_kernels(mod: tvm.IRModule) -> tuple[str, ...]:
     """Returns the names of the kernels a module holds."""
     return tuple(
@@ -53,9 +64,6 @@ def count_kernels(mod: tvm.IRModule) -> tuple[str, ...]:
 def fusion_passes(level: Level) -> list[Any]:
     """Returns the passes from Relax operators to (fused) loop nests."""
     passes: list[Any] = [_T.CanonicalizeBindings()]
-    if level.fuse:
-        # lets a product with a transposed weight read the weight in place
-        passes += [_T.FuseTransposeMatmul()]
     passes += [relax.backend.DispatchSortScan()]  # sorts and scans have no legalization
     passes += [_T.LegalizeOps(), _T.AnnotateTIROpPattern(), _T.FoldConstant()]
     if level.fuse:
@@ -63,16 +71,57 @@ def fusion_passes(level: Level) -> list[Any]:
     return [*passes, _T.DeadCodeElimination()]
 
 
-def build(mod: tvm.IRModule, level: Level, target_name: str) -> tuple[Any, tuple[str, ...]]:
-    """Compiles a module; returns the TVM executable and the names of its kernels."""
+def build(
+    mod: tvm.IRModule,
+    level: Level,
+    target_name: str,
+    phases: Phases | None = None,
+    kernels: GraphKernel | None = None,
+    native: bool | None = False,
+    objects: Path | None = None,
+) -> tuple[Any, tuple[str, ...], bool]:
+    """Compiles a module.
+
+    Args:
+        mod: The module, as lowered.
+        level: The settings of the ``jit_level``.
+        target_name: A name from ``configs/targets.toml`` or ``"host"``.
+        phases: Who watches.
+        kernels: Graph-kernel settings beyond TVM's own fusion.
+        native: Whether the function that calls the kernels becomes machine code too, instead of
+            bytecode for TVM's virtual machine; ``None`` decides by the number of kernels.
+        objects: A folder for object files. They are written there instead of machine code in
+            memory, unless the program is of no use in another process.
+
+    Returns:
+        The TVM executable, the names of its kernels, and whether its host code is native.
+    """
+    phases = phases or Phases("module", quiet=True)
     threads = configure_threads(context.thread_num or None)
     target = make_target(target_name, level.llvm_opt)
+    model = cpu_model(target_name, threads)
+    phases.text(2, "Relax", "py", mod.script)
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
-        mod = drop_scope_pragmas(tvm.transform.Sequential(fusion_passes(level))(mod))
-        kernels = count_kernels(mod)
-        mod = schedule_cpu(mod, cpu_model(target_name, threads), level.schedule)
-        lower_calls = [*phases.dataflow_lower_passes(target), *phases.finalize_passes(target)]
-        executable = relax.build(
-            mod, target=target, relax_pipeline=tvm.transform.Sequential(lower_calls)
-        )
-    return executable, kernels
+        with phases.time("fuse"):
+            mod = drop_scope_pragmas(tvm.transform.Sequential(fusion_passes(level))(mod))
+            if level.fuse and kernels is not None:
+                mod = fuse_kernels(mod, kernels, model)
+        names = count_kernels(mod)
+        phases.text(2, "Relax fused", "py", mod.script)
+        with phases.time("schedule"):
+            mod = schedule_cpu(mod, model, level.schedule)
+        phases.text(3, "TIR scheduled", "py", mod.script)
+        native = len(names) > NATIVE_FROM if native is None else native
+        with phases.time("codegen"):
+            program = parts.prepare(mod, target, phases_of(target), native)
+            if objects is not None and program.portable:
+                executable = parts.write_objects(program, target, threads, objects)
+            else:
+                executable = parts.translate(program, target, threads)
+    show_code(executable, phases)
+    return executable, names, native
+
+
+def phases_of(target: Any) -> list[Any]:
+    """Returns the passes from fused Relax to calls of the virtual machine."""
+    return [*vm_passes.dataflow_lower_passes(target), *vm_passes.finalize_passes(target)]

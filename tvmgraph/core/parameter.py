@@ -43,7 +43,7 @@ class Parameter(Tensor):
     ) -> None:
         if isinstance(default_input, Tensor):
             self._ffi = self._token = None
-            self._bind(aligned_copy(default_input.array))
+            self._bind(aligned_copy(default_input.host()))
             if state.interpreter is not None:
                 state.interpreter.created(self)
         else:

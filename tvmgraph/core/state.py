@@ -34,6 +34,10 @@ class Interpreter(Protocol):
         """Notes that ``tensor`` was built from host data while interpreting."""
         ...
 
+    def read(self, tensor: Tensor) -> None:
+        """Notes that Python code looks at the elements of ``tensor``."""
+        ...
+
     def draw(self, blocks: int) -> tuple[Tensor, int]:
         """Reserves random counter blocks; see :func:`tvmgraph.core.random.draw`."""
         ...

@@ -91,7 +91,7 @@ class Tensor(TensorMethods):
                 "Tensor() needs input_data, or shape and dtype", op="Tensor", at=user_source()
             )
         if isinstance(input_data, Tensor):
-            input_data = input_data.array
+            input_data = input_data.host()
         self._bind(to_array(input_data, dtype))
         if state.interpreter is not None:
             state.interpreter.created(self)
@@ -132,6 +132,12 @@ class Tensor(TensorMethods):
         t = _new(Tensor)
         t.array, t.type, t._ffi, t._token = self.array, self.type, self._ffi, self.token
         return t
+
+    def host(self) -> np.ndarray:
+        """Returns the storage for Python code to look at; a capture notes that it did."""
+        if state.interpreter is not None:
+            state.interpreter.read(self)
+        return self.array
 
     # ---- what it is -------------------------------------------------------------------------
 
@@ -190,7 +196,7 @@ class Tensor(TensorMethods):
 
     def asnumpy(self) -> np.ndarray:
         """Returns the elements as a NumPy array that shares memory where it can."""
-        array = self.array
+        array = self.host()
         if not (array.flags.c_contiguous and array.flags.writeable):
             self.array = array = aligned_copy(array)
             self._ffi = None
@@ -205,11 +211,11 @@ class Tensor(TensorMethods):
                 f"item() needs exactly one element, not {self.size}",
                 op="Tensor.item", got=str(self.type), at=user_source(), fix="index the tensor first",
             )  # fmt: skip
-        return self.array.item(*index)
+        return self.host().item(*index)
 
     def tolist(self) -> Any:
         """Returns the elements as (nested) Python lists."""
-        return self.array.tolist()
+        return self.host().tolist()
 
     @staticmethod
     def from_numpy(array: np.ndarray) -> Tensor:
@@ -237,7 +243,7 @@ class Tensor(TensorMethods):
         return (_unpickle, (self.array.tobytes(), self.shape, self.dtype))
 
     def __copy__(self) -> Tensor:
-        return tensor_from_numpy(aligned_copy(self.array))
+        return tensor_from_numpy(aligned_copy(self.host()))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return self.__copy__()
@@ -245,7 +251,7 @@ class Tensor(TensorMethods):
     # ---- printing ---------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        array = self.array
+        array = self.host()
         return str(array.astype(np.float32) if self.dtype is dtypes.bfloat16 else array)
 
     def __repr__(self) -> str:
@@ -264,7 +270,7 @@ class Tensor(TensorMethods):
                 f"the truth value of {self.size} elements is ambiguous",
                 op="bool(Tensor)", got=str(self.type), at=user_source(), fix="use .any() or .all()",
             )  # fmt: skip
-        return bool(self.array.item())
+        return bool(self.host().item())
 
     def __int__(self) -> int:
         return int(self.item())
@@ -288,7 +294,7 @@ class Tensor(TensorMethods):
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, value: Any) -> bool:
-        return bool(np.any(self.array == np.asarray(value)))
+        return bool(np.any(self.host() == np.asarray(value)))
 
     __hash__ = object.__hash__
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,12 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import Reason
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ExportError
+from tvmgraph.export import opsets
 from tvmgraph.graph.ir import Graph, Node, Role, Value
 
 OPSET = 20
-_IR_VERSION = 10
+_OLDEST_IR_VERSION = 10
+_CHECKABLE_BYTES = 1 << 30  # larger models are checked as files: a message holds 2 GiB
 
 
 class OnnxValue:
@@ -29,7 +31,7 @@ class OnnxValue:
 
     __slots__ = ("name", "type")
 
-    def __init__(self, name: str, type: TensorType | None = None) -> None:  # noqa: A002
+    def __init__(self, name: str, type: TensorType | None = None) -> None:
         self.name = name
         self.type = type
 
@@ -42,10 +44,11 @@ class OnnxBuilder:
     keyword ``outputs`` asks for several outputs and gives a tuple.
     """
 
-    def __init__(self, opset: int = OPSET) -> None:
+    def __init__(self, opset: int = OPSET, taken: Iterable[str] = ()) -> None:
         self.opset = opset
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, onnx.TensorProto] = {}
+        self._taken = set(taken)
         self._count = 0
 
     def dtype(self, d: dtypes.DType) -> int:
@@ -54,9 +57,13 @@ class OnnxBuilder:
 
     def const(self, value: Any, dtype: Any = None) -> OnnxValue:
         """Stores an array (int64 for Python integers) and returns its value."""
-        array = np.asarray(value) if dtype is None else np.asarray(value, dtypes.dtype_of(dtype).numpy)
+        array = (
+            np.asarray(value) if dtype is None else np.asarray(value, dtypes.dtype_of(dtype).numpy)
+        )
         name = self._fresh("const")
-        self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+        self.initializers[name] = numpy_helper.from_array(
+            np.ascontiguousarray(array).reshape(array.shape), name
+        )
         return OnnxValue(name, tensor_type(array.shape, array.dtype))
 
     def __getattr__(self, op_type: str) -> Any:
@@ -69,12 +76,39 @@ class OnnxBuilder:
         return add
 
     def add(self, op_type: str, inputs: Sequence[Any], outputs: int, attrs: dict[str, Any]) -> Any:
-        """Adds one node and returns its output, or a tuple when ``outputs`` is not 1."""
+        """Adds one operator and returns its output, or a tuple when ``outputs`` is not 1.
+
+        Raises:
+            ExportError: if the opset lacks the operator.
+        """
+        older = opsets.older_form(op_type, self.opset)
+        if older is not None:
+            return older(self, *inputs, **attrs)
+        opsets.require(op_type, self.opset)
+        return self.add_node(op_type, inputs, outputs, attrs)
+
+    def add_node(
+        self, op_type: str, inputs: Sequence[Any], outputs: int, attrs: dict[str, Any]
+    ) -> Any:
+        """Adds one node as it is written here."""
         names = [self._operand(x) for x in inputs]
         results = [OnnxValue(self._fresh(op_type.lower())) for _ in range(outputs)]
         attrs = {k: v for k, v in attrs.items() if v is not None}
         self.nodes.append(helper.make_node(op_type, names, [r.name for r in results], **attrs))
         return results[0] if outputs == 1 else tuple(results)
+
+    def constant_of(self, x: Any) -> np.ndarray | None:
+        """Returns the elements of an operand when they are known."""
+        if x is None or not isinstance(x, OnnxValue):
+            return None if x is None else np.asarray(x)
+        found = self.initializers.get(x.name)
+        return None if found is None else numpy_helper.to_array(found)
+
+    def like(self, number: float, x: OnnxValue) -> OnnxValue:
+        """Returns a number in the element type of ``x``."""
+        if x.type is not None:
+            return self.const(number, x.type.dtype)
+        return self.CastLike(self.const(np.float32(number)), x)
 
     def _operand(self, x: Any) -> str:
         if x is None:
@@ -82,8 +116,11 @@ class OnnxBuilder:
         return x.name if isinstance(x, OnnxValue) else self.const(x).name
 
     def _fresh(self, prefix: str) -> str:
-        self._count += 1
-        return f"{prefix}_{self._count}"
+        while True:
+            self._count += 1
+            name = f"{prefix}_{self._count}"
+            if name not in self._taken:
+                return name
 
 
 def to_onnx(
@@ -102,7 +139,7 @@ def to_onnx(
     Raises:
         ExportError: naming the user's line of an operator that has no mapping.
     """
-    O = OnnxBuilder(opset)
+    O = OnnxBuilder(opset, [p.label for p in graph.params])
     values: dict[Value, OnnxValue] = {}
     inputs: list[onnx.ValueInfoProto] = []
     for p in graph.params:
@@ -117,12 +154,16 @@ def to_onnx(
     for node in graph.nodes:
         _map_node(O, node, values)
     outputs = _outputs(O, graph, values)
-    proto = helper.make_graph(O.nodes, graph.name, inputs, outputs, list(O.initializers.values()))
+    used = {name for node in O.nodes for name in node.input}
+    weights = [t for name, t in O.initializers.items() if name in used]
+    proto = helper.make_graph(O.nodes, graph.name, inputs, outputs, weights)
+    imports = [helper.make_opsetid("", opset)]
+    ir_version = max(_OLDEST_IR_VERSION, helper.find_min_ir_version_for(imports))
     model = helper.make_model(
-        proto, opset_imports=[helper.make_opsetid("", opset)],
-        ir_version=_IR_VERSION, producer_name="tvmgraph",
-    )  # fmt: skip
-    onnx.checker.check_model(model)
+        proto, opset_imports=imports, ir_version=ir_version, producer_name="tvmgraph"
+    )
+    if sum(len(t.raw_data) for t in O.initializers.values()) < _CHECKABLE_BYTES:
+        onnx.checker.check_model(model)
     return model
 
 
@@ -133,10 +174,14 @@ def _map_node(O: OnnxBuilder, node: Node, values: dict[Value, OnnxValue]) -> Non
             f"this operator has no ONNX form: {column}", op=f"ops.{node.op.name}", at=node.source
         )
     args = [values[v] for v in node.inputs]
-    if isinstance(column, str):
-        result = O.add(column, args, len(node.outputs), dict(node.attrs))
-    else:
-        result = column(O, *args, **node.attrs)
+    try:
+        if isinstance(column, str):
+            result = O.add(column, args, len(node.outputs), dict(node.attrs))
+        else:
+            result = column(O, *args, **node.attrs)
+    except ExportError as e:
+        got = ", ".join(str(v.type) for v in node.inputs)
+        raise e.locate(f"ops.{node.op.name}", got, node.source) from None
     results = result if isinstance(result, (tuple, list)) else (result,)
     for v, r in zip(node.outputs, results, strict=True):
         values[v] = OnnxValue(r.name, v.type)
@@ -149,10 +194,16 @@ def _outputs(
     count = len(graph.outputs) - len(graph.writes)
     infos: list[onnx.ValueInfoProto] = []
     for i, v in enumerate(graph.outputs[:count]):
-        name = f"output{i}"
+        name = _free(f"output{i}", {p.label for p in graph.params})
         O.nodes.append(helper.make_node("Identity", [values[v].name], [name]))
         infos.append(_value_info(name, v.type, O))
     return infos
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _value_info(name: str, t: TensorType, O: OnnxBuilder) -> onnx.ValueInfoProto:

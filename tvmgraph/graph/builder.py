@@ -9,7 +9,7 @@ import numpy as np
 
 from tvmgraph.core.op import Op
 from tvmgraph.core.types import TensorType, tensor_type
-from tvmgraph.graph.ir import Graph, Node, Param, Role, Value
+from tvmgraph.graph.ir import CustomCall, Graph, Node, Param, Role, Value
 
 
 class GraphBuilder:
@@ -24,6 +24,7 @@ class GraphBuilder:
         self.params: list[Param] = []
         self.consts: dict[Value, np.ndarray] = {}
         self.nodes: list[Node] = []
+        self.customs: list[CustomCall] = []
         self._count = 0
 
     def value(self, type: TensorType) -> Value:  # noqa: A002
@@ -74,5 +75,5 @@ class GraphBuilder:
         """Freezes everything into a graph with these outputs."""
         return Graph(
             self.name, tuple(self.params), dict(self.consts), tuple(self.nodes),
-            tuple(outputs), tuple(writes),
+            tuple(outputs), tuple(writes), tuple(self.customs),
         )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +86,27 @@ class Node:
         return {**self.attrs, **dict(zip(self.op.regions, self.regions))}
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class CustomCall:
+    """A run of nodes that has a derivative of its own.
+
+    Attributes:
+        name: What was called, for error messages.
+        start: Number of its first node.
+        end: Number of the node after its last.
+        inputs: Values it is differentiated by.
+        outputs: Values it gives.
+        pull_back: ``(inputs, outputs, cotangents) -> input cotangents``, all tensors.
+    """
+
+    name: str
+    start: int
+    end: int
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    pull_back: Callable[..., Any]
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A function of tensors.
@@ -97,6 +118,7 @@ class Graph:
         nodes: Operator applications in execution order.
         outputs: Results: the user's outputs first, then the new value of every written state.
         writes: For each trailing state output, the label of the parameter it replaces.
+        customs: Runs of nodes with a derivative of their own; a pass may drop them.
     """
 
     name: str
@@ -105,6 +127,7 @@ class Graph:
     nodes: tuple[Node, ...]
     outputs: tuple[Value, ...]
     writes: tuple[str, ...] = ()
+    customs: tuple[CustomCall, ...] = ()
     _hash: list[str] = field(default_factory=list, repr=False)
 
     @property

@@ -82,9 +82,41 @@ def _is_foldable(node: Node, consts: dict[Value, np.ndarray]) -> bool:
     return known and small and not node.regions and not isinstance(node.op.lower, Reason)
 
 
+def absorb_transposes(graph: Graph) -> Graph:
+    """Lets matrix products read transposed operands in place: ``x @ w.T`` copies no ``w.T``."""
+    sources: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node.op.name == "transpose" and _swaps_last_two(node.attrs["dims"]):
+            sources[node.outputs[0]] = node.inputs[0]
+        if node.op.name == "matmul" and any(v in sources for v in node.inputs):
+            node = _absorb(node, sources)
+        nodes.append(node)
+    return _rebuild(graph, nodes, graph.outputs)
+
+
+def _swaps_last_two(dims: tuple[int, ...]) -> bool:
+    n = len(dims)
+    return n >= 2 and dims == (*range(n - 2), n - 1, n - 2)
+
+
+def _absorb(node: Node, sources: dict[Value, Value]) -> Node:
+    attrs = dict(node.attrs)
+    inputs = list(node.inputs)
+    for i, flag in enumerate(("transpose_a", "transpose_b")):
+        if inputs[i] in sources:
+            inputs[i] = sources[inputs[i]]
+            attrs[flag] = not attrs[flag]
+    return Node(
+        node.op, tuple(inputs), attrs, node.outputs, node.source, node.scope, node.regions
+    )
+
+
 def simplify(graph: Graph) -> Graph:
-    """Runs the passes every compile starts with, in regions too: fold, cse, dce."""
-    return dce(cse(fold(_simplify_regions(graph))))
+    """Runs the passes every compile starts with, in regions too: fold, transposes into products,
+    cse, dce.
+    """
+    return dce(cse(absorb_transposes(fold(_simplify_regions(graph)))))
 
 
 def _simplify_regions(graph: Graph) -> Graph:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from tvmgraph.capture.guards import is_cell
@@ -103,7 +102,7 @@ def _wrap(function: Any, config: JitConfig | None = None, mode: str = "ast") -> 
         same = config is None and mode == function.mode
         return function if same else JitFunction(function.fn, config, function.owner, mode)
     if is_cell(function) and not isinstance(function, type):
-        return JitFunction(_cell_call(function), config, function, mode)
+        return JitFunction(CellCall(function), config, function, mode)
     if is_cell(function):
         function.construct = JitFunction(function.construct, config, None, mode)  # pyright: ignore
         return function
@@ -116,16 +115,25 @@ def _wrap(function: Any, config: JitConfig | None = None, mode: str = "ast") -> 
     return JitFunction(function, config, owner if is_cell(owner) else None, mode)
 
 
-def _cell_call(cell: Any) -> Callable[..., Any]:
-    """Returns a function with the signature of ``construct`` that calls the whole Cell."""
+class CellCall:
+    """Calls a whole Cell, with the signature of its ``construct``.
 
-    @functools.wraps(type(cell).construct)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return cell(*args, **kwargs)
+    Args:
+        cell: The Cell.
+    """
 
-    call.__signature__ = inspect.signature(cell.construct)  # pyright: ignore
-    call.__name__ = call.__qualname__ = type(cell).__name__
-    return call
+    def __init__(self, cell: Any) -> None:
+        functools.update_wrapper(self, type(cell).construct, updated=())
+        self.cell = cell
+        self.__signature__ = inspect.signature(cell.construct)
+        self.__name__ = self.__qualname__ = type(cell).__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the Cell."""
+        return self.cell(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        return (CellCall, (self.cell,))
 
 
 def ms_function(fn: Any = None, **options: Any) -> Any:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tvmgraph.autodiff.reverse import reverse
 from tvmgraph.autodiff.tape import Cotangents, paused, snapshot
 from tvmgraph.config import JitConfig
+from tvmgraph.core.op import Reason
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CompileError
+from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, Node, Value
+from tvmgraph.graph_kernel import parse_flags
+from tvmgraph.jit import observe
+from tvmgraph.jit.execution import choose_path
+
+if TYPE_CHECKING:
+    from tvmgraph.compiler.compile import CompileOptions, CompileStats
+
+Watch = Callable[[Node, list[Tensor], list[Tensor]], None]
 
 
 class CompiledGraph:
@@ -24,6 +34,7 @@ class CompiledGraph:
 
     Attributes:
         stats: What compiling it did.
+        path: How it runs, see :mod:`tvmgraph.jit.execution`.
     """
 
     def __init__(self, graph: Graph, config: JitConfig) -> None:
@@ -31,27 +42,42 @@ class CompiledGraph:
 
         self.graph = graph
         self.config = config
+        self.path = choose_path(graph, config)
         self._types = tuple(v.type for v in graph.outputs)
         self._pull_back: CompiledGraph | None = None
-        self.steps = _Steps(graph, config) if config.exec_mode == "no_sink" else None
+        self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
         if self.steps is None:
-            self.executable, self.stats = compile_graph(graph, config.jit_level, config.target)
+            options = compile_options(config, self.path.native)
+            self.executable, self.stats = compile_graph(graph, options=options)
             self._constants = _constant_outputs(graph)
+        else:
+            self.stats = self.steps.compile()
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels that a call runs, in the order they were generated."""
+        return self.executable.kernels if self.steps is None else self.steps.kernels
 
     def __call__(self, args: Sequence[Tensor]) -> list[Tensor]:
         """Runs the graph on one tensor per parameter; recorded on active tapes as one entry."""
-        if self.steps is not None:
+        if active.watched:
+            outputs = observe.call(self, args)
+        elif self.steps is not None:
             outputs = self.steps.run(args)
         else:
             outputs = self.executable.run(args, self._types)
-            for i in self._constants:
-                outputs[i] = tensor_from_numpy(outputs[i].array.copy())
+            self.own_constants(outputs)
         if state.tapes:
             for tape in state.tapes:
                 tape.record_call(  # pyright: ignore[reportAttributeAccessIssue]
                     self.graph.name, tuple(args), tuple(outputs), self._differentiate(args)
                 )
         return outputs
+
+    def own_constants(self, outputs: list[Tensor]) -> None:
+        """Copies outputs that are the executable's own constants."""
+        for i in self._constants:
+            outputs[i] = tensor_from_numpy(outputs[i].array.copy())
 
     def _differentiate(self, args: Sequence[Tensor]) -> Any:
         kept = [snapshot(a) for a in args]
@@ -84,33 +110,65 @@ def _constant_outputs(graph: Graph) -> list[int]:
     return [i for i, v in enumerate(graph.outputs) if v not in varying]
 
 
+def compile_options(config: JitConfig, native: bool) -> CompileOptions:
+    """Returns what the compiler is told under ``config``."""
+    from tvmgraph.compiler.compile import CompileOptions
+
+    flags = config.options.get("graph_kernel_flags")
+    settings = None if flags is None else parse_flags(flags)
+    return CompileOptions(config.jit_level, config.target, native, settings)
+
+
 class _Steps:
     """Runs a graph one operator at a time, every operator compiled on its own.
 
     An operator that fails is named with the user's line, and a debugger can stop between two.
+    What cannot be compiled runs in NumPy.
     """
 
     def __init__(self, graph: Graph, config: JitConfig) -> None:
         self.graph = graph
         self.config = config
+        self.executables: list[Any] = []
+        self.kernels: tuple[str, ...] = ()
 
-    def run(self, args: Sequence[Tensor]) -> list[Tensor]:
-        """Runs every node in order."""
+    def compile(self) -> CompileStats:
+        """Compiles every node that can be."""
+        from tvmgraph.compiler import compile_graph
+        from tvmgraph.compiler.compile import CompileStats, isolate
+
+        options = compile_options(self.config, native=False)
+        seconds, names, cached = 0.0, [], True
+        for node in self.graph.nodes:
+            if isinstance(node.op.lower, Reason) and self.config.jit_syntax_level == "LAX":
+                self.executables.append(None)
+                continue
+            executable, stats = compile_graph(isolate(node), options=options)
+            self.executables.append(executable)
+            seconds, cached = seconds + stats.seconds, cached and stats.cached
+            names += executable.kernels
+        self.kernels = tuple(names)
+        return CompileStats(seconds, cached, len(self.graph.nodes), len(names))
+
+    def run(self, args: Sequence[Tensor], watch: Watch | None = None) -> list[Tensor]:
+        """Runs every node in order; ``watch(node, inputs, outputs)`` sees each."""
         known: dict[Value, Tensor] = {p.value: a for p, a in zip(self.graph.params, args)}
         known.update((v, tensor_from_numpy(a)) for v, a in self.graph.consts.items())
-        for node in self.graph.nodes:
+        for node, executable in zip(self.graph.nodes, self.executables):
             inputs = [known[v] for v in node.inputs]
-            known.update(zip(node.outputs, self.step(node, inputs)))
+            outputs = self.step(node, executable, inputs)
+            if watch is not None:
+                watch(node, inputs, outputs)
+            known.update(zip(node.outputs, outputs))
         return [known[v] for v in self.graph.outputs]
 
-    def step(self, node: Node, inputs: list[Tensor]) -> list[Tensor]:
-        """Compiles (once) and runs one node."""
-        from tvmgraph.compiler import compile_graph
-        from tvmgraph.compiler.compile import isolate
-
-        executable, _ = compile_graph(isolate(node), self.config.jit_level, self.config.target)
+    def step(self, node: Node, executable: Any, inputs: list[Tensor]) -> list[Tensor]:
+        """Runs one node."""
         types: list[TensorType] = [v.type for v in node.outputs]
         try:
+            if executable is None:
+                result = node.op.eager(*[t.array for t in inputs], **node.attrs)
+                return [tensor_from_numpy(r) for r in (result if node.op.multi else (result,))]
             return executable.run(inputs, types)
         except Exception as e:
             got = ", ".join(str(t.type) for t in inputs)

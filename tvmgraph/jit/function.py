@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,8 +22,12 @@ from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CompileError, DTypeError, user_source
-from tvmgraph.graph import Graph
+from tvmgraph.flag_registry import active
+from tvmgraph.graph import Graph, check
+from tvmgraph.jit import observe, watch
 from tvmgraph.jit.compiled import CompiledGraph
+from tvmgraph.jit.observe import Profile
+from tvmgraph.jit.watch import describe_call, explain_record, why_new
 
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
 
@@ -37,6 +43,10 @@ class CompileRecord:
         compile_seconds: Time from graph to machine code; 0 when an equal graph was there.
         operators: Operators of the graph.
         kernels: Kernels generated.
+        phases: Wall time of the compile by phase.
+        path: How the graph runs, and why (``exec_mode``).
+        cached: Whether an equal graph was compiled before.
+        disk: What the cache on disk did: loaded or kept the executable, or why not.
     """
 
     why: str
@@ -45,6 +55,10 @@ class CompileRecord:
     compile_seconds: float
     operators: int
     kernels: int
+    phases: tuple[tuple[str, float], ...] = ()
+    path: str = ""
+    cached: bool = False
+    disk: str = ""
 
 
 class Entry:
@@ -128,12 +142,15 @@ class JitFunction:
         self.owner = owner
         self.entries: dict[Any, list[Entry]] = {}
         self.history: list[CompileRecord] = []
+        self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = threading.RLock()
         functools.update_wrapper(self, fn, updated=())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
+        if isinstance(instance, type):  # a class method: the class has no attributes of its own
+            return JitFunction(self.fn.__get__(instance, owner), self.config, None, self.mode)
         name = f"_jit_bound_{self.fn.__name__}"
         bound = instance.__dict__.get(name)
         if bound is None or bound.definition is not self:
@@ -147,7 +164,19 @@ class JitFunction:
     _is_jit = True  # lets the interpreter see through it
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction:
-        return JitFunction(self.fn, self.config, self.owner, self.mode)
+        """Copies the Cell it belongs to as well; compiled code is not copied."""
+        twin = memo[id(self)] = JitFunction.__new__(JitFunction)
+        fn, owner = copy.deepcopy(self.fn, memo), copy.deepcopy(self.owner, memo)
+        twin.__init__(fn, self.config, owner, self.mode)
+        return twin
+
+    def __reduce__(self) -> Any:
+        found: Any = sys.modules.get(self.__module__)
+        for part in self.__qualname__.split("."):
+            found = getattr(found, part, None)
+        if found is self:  # a decorated function of a module pickles by name, as functions do
+            return self.__qualname__
+        return (JitFunction, (self.fn, self.config, self.owner, self.mode))
 
     # ---- calling ----------------------------------------------------------------------------
 
@@ -161,13 +190,14 @@ class JitFunction:
             key = (key, _key_of(kwargs, leaves))
         config = self._config()
         found = self.entries.get(key)
-        why = "first call with these arguments"
+        why = ""
         if found is not None:
             for entry in found:
                 failure = entry.failure(config)
                 if failure is None:
                     return entry.run(leaves, (args, kwargs))
                 why = failure
+        why = why or why_new(self.fn, self.newest, args, kwargs)
         return self._compile(key, why, config, args, kwargs).run(leaves, (args, kwargs))
 
     def _config(self) -> JitConfig:
@@ -185,7 +215,10 @@ class JitFunction:
             start = time.perf_counter()
             captured = capture(self.fn, args, kwargs, self.mode)
             middle = time.perf_counter()
+            if active.check:
+                check(captured.graph)
             entry = Entry(captured, config, (args, kwargs))
+            self.newest = describe_call(self.fn, args, kwargs)
             self._note(why, entry, args, kwargs, middle - start)
             kept = [entry, *self.entries.get(key, [])]
             self.entries[key] = kept[:_MAX_ENTRIES]
@@ -227,11 +260,32 @@ class JitFunction:
             fix="call the function first, or pass example arguments to graph(...)",
         )  # fmt: skip
 
+    def export(self, path: Any, *inputs: Any, file_format: str = "", **options: Any) -> Any:
+        """Writes the function to a file; see :func:`tvmgraph.export`.
+
+        Args:
+            path: Where to write; its suffix chooses the format unless ``file_format`` does.
+            inputs: Example arguments; those of the newest compiled call by default.
+            file_format: Name of the format.
+            options: Settings of the format.
+
+        Raises:
+            CompileError: without inputs, if nothing was compiled yet.
+        """
+        from tvmgraph.export.api import export, format_of
+
+        if not inputs:
+            self.graph()  # raises when there is no call to repeat
+            entries = next(reversed(self.entries.values()))
+            inputs = entries[0].alive[0]
+        kind = file_format or format_of(path)
+        return export(self, *inputs, file_name=path, file_format=kind, **options)
+
     def kernels(self) -> tuple[str, ...]:
         """Returns the kernel names of the newest compiled call."""
         for entries in reversed(self.entries.values()):
             compiled = entries[0].compiled
-            return compiled.executable.kernels if compiled is not None else ()
+            return compiled.kernels if compiled is not None else ()
         return ()
 
     @property
@@ -240,28 +294,38 @@ class JitFunction:
         return len(self.history)
 
     def explain(self) -> str:
-        """Returns one line per capture: why it happened, what it took, what came out."""
+        """Returns for every capture why it happened, its time by phase, and what came out."""
         name = getattr(self.fn, "__qualname__", "function")
         lines = [f"{name}: compiled {len(self.history)} time(s)"]
-        for i, r in enumerate(self.history, 1):
-            lines.append(
-                f"  {i}. {r.why} [{r.signature}]: capture {r.capture_seconds * 1e3:.1f} ms, "
-                f"compile {r.compile_seconds * 1e3:.1f} ms, "
-                f"{r.operators} operators -> {r.kernels} kernels"
-            )
+        for i, record in enumerate(self.history, 1):
+            lines += explain_record(i, record)
         return "\n".join(lines)
 
-    def _note(
-        self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float
-    ) -> None:
+    def profile(self, *args: Any, repeat: int = 10, **kwargs: Any) -> Profile:
+        """Times every kernel of a call with these arguments.
+
+        Args:
+            *args: Arguments of the function.
+            repeat: How often the call is repeated; the shortest time counts.
+            **kwargs: Keyword arguments of the function.
+        """
+        self.compile(*args, **kwargs)
+        entry = next(iter(reversed(self.entries.values())))[0]
+        with observe.collecting(repeat) as found:
+            entry.run(list(tree.tensors((args, kwargs))))
+        return found[-1]
+
+    def _note(self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float) -> None:
         signature = ", ".join(str(t.type) for t in tree.tensors((args, kwargs)))
         stats = getattr(entry.compiled, "stats", None)
-        self.history.append(
-            CompileRecord(
-                why, signature, capture_seconds, stats.seconds if stats else 0.0,
-                len(entry.captured.graph.nodes), stats.kernels if stats else 0,
-            )
+        record = CompileRecord(
+            why, signature, capture_seconds, stats.seconds if stats else 0.0,
+            len(entry.captured.graph.nodes), stats.kernels if stats else 0,
+            stats.phases if stats else (), str(getattr(entry.compiled, "path", "")),
+            bool(stats and stats.cached), stats.disk if stats else "",
         )  # fmt: skip
+        self.history.append(record)
+        watch.noted(self, record)
 
 
 def _key_of(value: Any, leaves: list[Tensor]) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 from tvmgraph import dtypes
+from tvmgraph.autodiff.custom import call_with_bprop, recompute
 from tvmgraph.config import GRAPH_MODE, JitConfig, context
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import _DEFAULT_NAME, Parameter, ParameterTuple
@@ -79,6 +80,10 @@ class Cell:
             if self._auto_prefix:
                 own = f"{self.param_prefix}." if self.param_prefix else ""
                 value.update_parameters_name(f"{own}{name}.")
+        elif isinstance(value, ParameterTuple):
+            for p in value:
+                self.insert_param_to_cell(p.name, p, check_name_contain_dot=False)
+            self.__dict__[name] = value
         elif name in params:
             self.__assign_param(name, value)
         elif name in cells and value is None:
@@ -169,12 +174,33 @@ class Cell:
         if self._to_float is not None:
             args = tuple(_cast_floats(a, self._to_float) for a in args)
         try:
+            if self._bprop is not None or "recompute" in self._flags:
+                return self.__differently(args, kwargs)
             if state.interpreter is not None:
-                return state.interpreter.call(self.construct, args, kwargs)
+                return self.__construct(*args, **kwargs)
             return self.construct(*args, **kwargs)
         except TypeError as e:
             self.__explain_arity(e, args, kwargs)
             raise
+
+    def __construct(self, *args: Any, **kwargs: Any) -> Any:
+        if state.interpreter is not None:
+            return state.interpreter.call(self.construct, args, kwargs)
+        return self.construct(*args, **kwargs)
+
+    def __differently(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls ``construct`` with the cell's own derivative, or recomputing when differentiated."""
+        bound = inspect.signature(self.construct).bind(*args, **kwargs)
+        if bound.kwargs or (not state.tapes and state.interpreter is None):
+            return self.construct(*args, **kwargs)
+        if self._bprop is not None:
+            return call_with_bprop(self.cls_name, self.__construct, bound.args, self._bprop)
+        return recompute(self.cls_name, self.__construct, bound.args, self.trainable_params())
+
+    @property
+    def _bprop(self) -> Callable[..., Any] | None:
+        """The method ``bprop(self, *inputs, out, dout)``, if the class has one."""
+        return getattr(self, "bprop", None) if hasattr(type(self), "bprop") else None
 
     def __explain_arity(self, e: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Replaces Python's text about a wrong call of ``construct`` by one with a location."""
@@ -384,8 +410,15 @@ class Cell:
         self.__compiled().compile(*args, **kwargs)  # pyright: ignore[reportFunctionMemberAccess]
 
     def recompute(self, **kwargs: Any) -> Self:
-        """Kept for MindSpore programs: marks the cell; has no effect on results."""
-        return self.add_flags(recompute=True)
+        """Computes this cell again in the reverse pass instead of keeping what happens inside.
+
+        It saves memory in eager code; compiled code is left alone, where the compiler would merge
+        both computations. Results are the same.
+        """
+        if kwargs.get("mode", True):
+            return self.add_flags(recompute=True)
+        self._flags.pop("recompute", None)
+        return self
 
     @property
     def cls_name(self) -> str:

@@ -60,6 +60,11 @@ def te_fold(
     )
 
 
+def te_isnan(R: Any, value: Any, dtype: str) -> Any:
+    """TE: whether a float is NaN; TVM cannot ask a bfloat16."""
+    return R.tir.isnan(value.astype("float32") if dtype == "bfloat16" else value)
+
+
 def te_max(R: Any, dtype: str) -> tuple[Combine, Callable[[str], Any], Fold]:
     """Returns the maximum in which NaN wins, as in NumPy: pairwise, neutral element, of a list."""
 
@@ -71,10 +76,10 @@ def te_max(R: Any, dtype: str) -> tuple[Combine, Callable[[str], Any], Fold]:
 
     def combine(a: Any, b: Any) -> Any:
         # isnan and not a != a, which TVM simplifies to false
-        return R.tir.Select(R.tir.any(a > b, R.tir.isnan(a)), a, b)
+        return R.tir.Select(R.tir.any(a > b, te_isnan(R, a, dtype)), a, b)
 
     def fold(items: list[Any]) -> Any:
-        spoiled = R.tir.any(*(R.tir.isnan(i) for i in items))
+        spoiled = R.tir.any(*(te_isnan(R, i, dtype) for i in items))
         return R.tir.Select(spoiled, R.tir.const(float("nan"), dtype), largest(items))
 
     return combine, lambda d: R.tir.const(float("-inf"), d), fold

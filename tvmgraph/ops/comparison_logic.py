@@ -24,8 +24,11 @@ _NO_GRADIENT = Reason("bool and integer results have no derivative")
 _BITS = (dtypes.bool_, *dtypes.INTEGERS)
 
 
-def _logical(eager: Any, lower: str, op_type: str) -> Any:
-    """Adds the row of a logical operator; every dtype is read as "is not zero"."""
+def _logical(eager: Any, lower: Any, op_type: str) -> Any:
+    """Adds the row of a logical operator; every dtype is read as "is not zero".
+
+    It is computed on bytes: TVM mixes up bits and bytes when one bool operand is broadcast.
+    """
     return primitive(
         infer=rules.elementwise((dtypes.bool_,)),
         promote="bool",
@@ -44,7 +47,7 @@ def _logical(eager: Any, lower: str, op_type: str) -> Any:
     )
 
 
-@_logical(np.logical_and, "logical_and", "And")
+@_logical(np.logical_and, pointwise("logical_and", lambda m, a, b: a & b), "And")
 def logical_and(input: Tensor, other: Tensor) -> Tensor:
     r"""Logical and, elementwise: :math:`out_i = input_i \wedge other_i`.
 
@@ -64,7 +67,7 @@ def logical_and(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-@_logical(np.logical_or, "logical_or", "Or")
+@_logical(np.logical_or, pointwise("logical_or", lambda m, a, b: a | b), "Or")
 def logical_or(input: Tensor, other: Tensor) -> Tensor:
     r"""Logical or, elementwise: :math:`out_i = input_i \vee other_i`.
 
@@ -84,7 +87,7 @@ def logical_or(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-@_logical(np.logical_xor, "logical_xor", "Xor")
+@_logical(np.logical_xor, pointwise("logical_xor", lambda m, a, b: a ^ b), "Xor")
 def logical_xor(input: Tensor, other: Tensor) -> Tensor:
     r"""Exclusive or, elementwise: :math:`out_i = input_i \oplus other_i`.
 
@@ -141,7 +144,7 @@ def _onnx_bits(name: str, of_bool: str) -> Any:
     return onnx
 
 
-def _bitwise(eager: Any, lower: str, onnx: Any) -> Any:
+def _bitwise(eager: Any, lower: Any, onnx: Any) -> Any:
     """Adds the row of a bitwise operator; on bool it is the logical one."""
     return primitive(
         infer=rules.elementwise(_BITS),
@@ -163,7 +166,9 @@ def _bitwise(eager: Any, lower: str, onnx: Any) -> Any:
     )
 
 
-@_bitwise(np.bitwise_and, "bitwise_and", _onnx_bits("BitwiseAnd", "And"))
+@_bitwise(
+    np.bitwise_and, pointwise("bitwise_and", lambda m, a, b: a & b), _onnx_bits("BitwiseAnd", "And")
+)
 def bitwise_and(input: Tensor, other: Tensor) -> Tensor:
     r"""Bitwise and, elementwise: :math:`out_i = input_i \wedge other_i`.
 
@@ -184,7 +189,9 @@ def bitwise_and(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-@_bitwise(np.bitwise_or, "bitwise_or", _onnx_bits("BitwiseOr", "Or"))
+@_bitwise(
+    np.bitwise_or, pointwise("bitwise_or", lambda m, a, b: a | b), _onnx_bits("BitwiseOr", "Or")
+)
 def bitwise_or(input: Tensor, other: Tensor) -> Tensor:
     r"""Bitwise or, elementwise: :math:`out_i = input_i \vee other_i`.
 
@@ -205,7 +212,9 @@ def bitwise_or(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-@_bitwise(np.bitwise_xor, "bitwise_xor", _onnx_bits("BitwiseXor", "Xor"))
+@_bitwise(
+    np.bitwise_xor, pointwise("bitwise_xor", lambda m, a, b: a ^ b), _onnx_bits("BitwiseXor", "Xor")
+)
 def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
     r"""Bitwise exclusive or, elementwise: :math:`out_i = input_i \oplus other_i`.
 

@@ -262,13 +262,16 @@ def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pair
     before = tuple(r - lo for r, (lo, _) in zip(reach, padding))
     after = tuple(r - hi + e for r, (_, hi), e in zip(reach, padding, output_padding))
     pads = tuple(zip(before, after))
+    low = tx.dtype in LOW_PRECISION  # float32: TVM has no bfloat16 selects
+    x, w = (R.emit(R.op.astype(v, "float32")) if low else v for v in (x, w))
     if any(s > 1 for s in stride) or min(*before, *after) < 0:
         sizes = tuple(int(n) + r for n, r in zip(result.shape[2:], reach))
         x = R.emit_te(_spread(R, stride, before, sizes), x, primfunc_name_hint="spread")
         pads = ((0, 0),) * len(stride)
     w = R.emit_te(_turned(R, groups), w, primfunc_name_hint="turn_weight")
-    return _lower_conv(R, x, w, stride=(1,) * len(stride), padding=pads, dilation=dilation,
-                       groups=groups)  # fmt: skip
+    y = _lower_conv(R, x, w, stride=(1,) * len(stride), padding=pads, dilation=dilation,
+                    groups=groups)  # fmt: skip
+    return R.op.astype(R.emit(y), tx.dtype.name) if low else y
 
 
 def _vjp_conv_transpose(

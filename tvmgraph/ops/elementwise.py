@@ -32,7 +32,8 @@ def _infer_cast(x: TensorType, *, dtype: dtypes.DType) -> TensorType:
     infer=_infer_cast,
     eager=lambda x, *, dtype: x.astype(dtype.numpy),
     lower=lambda R, x, *, dtype: R.op.astype(x, dtype.name),
-    vjp=lambda g, y, x, *, dtype: (F.cast(g, x.dtype) if x.dtype.is_float else None,),
+    # integers have a gradient when an integer argument is differentiated by
+    vjp=lambda g, y, x, *, dtype: (F.cast(g, x.dtype) if x.dtype.kind in "fciu" else None,),
     onnx=lambda O, x, *, dtype: O.Cast(x, to=O.dtype(dtype)),
     samples=[
         sample((3, 4), attrs={"dtype": dtypes.float64}),

@@ -171,14 +171,25 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-def _limit(x: Tensor, low: Any, high: Any, op: str) -> Tensor:
+def _raise(x: Tensor, bound: Any) -> Tensor:
+    return F.where(x < bound, bound, x)
+
+
+def _lower(x: Tensor, bound: Any) -> Tensor:
+    return F.where(x > bound, bound, x)
+
+
+def _limit(
+    x: Tensor, low: Any, high: Any, op: str, raise_to: Any = _raise, lower_to: Any = _lower
+) -> Tensor:
+    """Limits elements; at a bound the whole cotangent belongs to ``x``, unlike with maximum."""
     if low is None and high is None:
         raise ArgumentError(
             "at least one bound must be given", op=op, got=f"input={x.type}, both bounds None",
             at=user_source(), fix="give a minimum or a maximum",
         )  # fmt: skip
     d = x.type.dtype
-    for bound, choose in ((low, F.maximum), (high, F.minimum)):
+    for bound, choose in ((low, raise_to), (high, lower_to)):
         if isinstance(bound, Tensor):
             x = choose(x, F.cast(bound, d))
         elif dtypes.is_number(bound):
@@ -255,7 +266,8 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     """
     if isinstance(x, (tuple, list)):
         return type(x)(clip_by_value(v, clip_value_min, clip_value_max) for v in x)
-    return _limit(x, clip_value_min, clip_value_max, "ops.clip_by_value")
+    bounds = (clip_value_min, clip_value_max)
+    return _limit(x, *bounds, "ops.clip_by_value", F.maximum, F.minimum)
 
 
 def _replace(m: Any, x: Any, *, nan: float, posinf: float, neginf: float) -> Any:

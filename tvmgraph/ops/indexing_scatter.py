@@ -146,6 +146,8 @@ _FIRST_DOC = r"""{verb} slices along the first axis of a parameter.
 def _described(function: Callable[..., Any], name: str, how: str, doc: str) -> Callable[..., Any]:
     verb, formula = FORMULAS[how]
     function.__name__ = function.__qualname__ = name
+    # error messages name the function by its code
+    function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     function.__doc__ = doc.format(verb=verb, formula=formula, name=name)
     return function
 

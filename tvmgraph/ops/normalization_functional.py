@@ -87,16 +87,25 @@ def batch_norm(
     x = _wide(input_x)
     if training:
         centered, variance = _batch_statistics(x, running_mean, running_var, momentum, shape)
+        y = _affine(centered * F.rsqrt(variance + eps), weight, bias, shape)
     else:
-        centered = x - F.reshape(running_mean, shape)
-        variance = F.reshape(running_var, shape)
-    scale = F.rsqrt(variance + eps)
-    if weight is not None:
-        scale = scale * F.reshape(weight, shape)
-    y = centered * scale
-    if bias is not None:
-        y = y + F.reshape(bias, shape)
+        y = _fixed_statistics(x, running_mean, running_var, weight, bias, eps)
     return F.cast(y, input_x.dtype)
+
+
+def _fixed_statistics(
+    x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None,
+    eps: float,
+) -> Tensor:  # fmt: skip
+    """Returns ``x * scale + shift``: one multiply-add per element, the rest per channel."""
+    shape = (x.shape[1], *(1,) * (x.ndim - 2))
+    scale = F.rsqrt(_wide(variance) + eps)
+    if weight is not None:
+        scale = scale * _wide(weight)
+    shift = -_wide(mean) * scale
+    if bias is not None:
+        shift = shift + _wide(bias)
+    return x * F.reshape(scale, shape) + F.reshape(shift, shape)
 
 
 def _batch_statistics(

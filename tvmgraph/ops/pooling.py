@@ -12,7 +12,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ShapeError
+from tvmgraph.errors import ExportError, ShapeError
 from tvmgraph.ops._window import (
     LOW_PRECISION,
     Ints,
@@ -23,7 +23,7 @@ from tvmgraph.ops._window import (
     require_spatial,
     tap,
 )
-from tvmgraph.ops._window_te import te_fold, te_max, te_pad, te_transposed
+from tvmgraph.ops._window_te import te_fold, te_isnan, te_max, te_pad, te_transposed
 
 __all__ = ["max_pool", "max_pool_grad", "max_pool_index"]
 
@@ -97,11 +97,30 @@ def _vjp_max_pool(
     return (F.max_pool_grad(g, F.max_pool_index(x, **attrs), spatial=x.shape[2:], **attrs),)
 
 
-def _onnx_max_pool(
-    O: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
-    return O.MaxPool(x, kernel_shape=list(kernel), strides=list(stride),
+#: What ONNX's MaxPool accepts, and what holds every value of the other dtypes.
+_ONNX_DTYPES = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int8, dtypes.uint8)
+_ONNX_WIDER = {dtypes.bfloat16: dtypes.float32} | {
+    d: dtypes.float64 for d in (dtypes.int16, dtypes.int32, dtypes.uint16, dtypes.uint32)
+}
+
+
+def _onnx_node(O: Any, x: Any, outputs: int, *, kernel: Ints, stride: Ints, padding: Pairs,
+               dilation: Ints) -> Any:  # fmt: skip
+    dtype = x.type.dtype
+    if dtype not in _ONNX_DTYPES:
+        if dtype not in _ONNX_WIDER:
+            raise ExportError(
+                f"MaxPool of ONNX has no {dtype.name}", op="ops.max_pool", got=str(x.type),
+                fix="cast the input to int32 or float64",
+            )  # fmt: skip
+        x = O.Cast(x, to=O.dtype(_ONNX_WIDER[dtype]))
+    return O.MaxPool(x, kernel_shape=list(kernel), strides=list(stride), outputs=outputs,
                      pads=flat_padding(padding), dilations=list(dilation))  # fmt: skip
+
+
+def _onnx_max_pool(O: Any, x: Any, **attrs: Any) -> Any:
+    y, dtype = _onnx_node(O, x, 1, **attrs), x.type.dtype
+    return y if dtype in _ONNX_DTYPES else O.Cast(y, to=O.dtype(dtype))
 
 
 def pool_sample(*shapes: Any, kernel: Ints, stride: Ints, padding: Pairs | None = None,
@@ -232,7 +251,7 @@ def _lower_index(
             value = data[(*point[:2], *at)]
             wins = value == best[point]
             if t.dtype.is_float:  # where the element is NaN, so is the maximum
-                wins = R.tir.any(wins, R.tir.isnan(value))
+                wins = R.tir.any(wins, te_isnan(R, value, t.dtype.name))
             none = R.tir.max_value(number)
             found = R.tir.Select(wins, place.astype(number), none)
             return R.tir.if_then_else(R.tir.all(*inside), found, none) if inside else found
@@ -250,12 +269,8 @@ def _lower_index(
     return R.emit_te(compute, x, best, primfunc_name_hint="max_pool_index")
 
 
-def _onnx_index(
-    O: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
-    _, index = O.MaxPool(x, kernel_shape=list(kernel), strides=list(stride),
-                         pads=flat_padding(padding), dilations=list(dilation),
-                         outputs=2)  # fmt: skip
+def _onnx_index(O: Any, x: Any, **attrs: Any) -> Any:
+    _, index = _onnx_node(O, x, 2, **attrs)
     # ONNX counts through the whole tensor
     return O.Mod(index, np.array(prod(int(d) for d in x.type.shape[2:]), np.int64))
 

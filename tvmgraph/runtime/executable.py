@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import tvm
 import tvm_ffi
-from tvm import relax
 
 from tvmgraph import dtypes
 from tvmgraph.core.storage import ALIGNMENT, aligned_copy
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
+from tvmgraph.runtime import native
 
 _from_dlpack = tvm_ffi.from_dlpack
 _to_numpy = np.from_dlpack
@@ -32,7 +32,7 @@ class Executable:
     over the shared code.
 
     Args:
-        module: What ``relax.build`` returned.
+        module: What the compiler built, or a module loaded from a file.
         device: The TVM device to run on.
         kernels: Names of the kernels in the order in which they were generated.
     """
@@ -50,7 +50,7 @@ class Executable:
         if found is None:
             vm = functions.get("vm ")
             if vm is None:
-                vm = functions["vm "] = relax.VirtualMachine(self._module, self._device)
+                vm = functions["vm "] = native.start(self._module, self._device)
             found = functions[name] = vm[name]
         return found
 
@@ -72,6 +72,36 @@ class Executable:
             return [from_ffi(outputs, types[0])]
         return [from_ffi(o, t) for o, t in zip(outputs, types)]
 
+    def profile(self, args: Sequence[Tensor], name: str = "main") -> list[tuple[str, float, int]]:
+        """Runs a function with instruments; host code must be bytecode.
+
+        Returns:
+            Name, seconds and bytes of the arguments of every kernel, in order.
+        """
+        kernels, rows, start = set(self.kernels), [], 0.0
+
+        def instrument(_: Any, called: str, before: bool, _result: Any, *given: Any) -> None:
+            nonlocal start
+            now = time.perf_counter()
+            if called not in kernels:
+                return
+            if before:
+                start = time.perf_counter()
+                return
+            size = sum(_bytes_of(g) for g in given)
+            rows.append((called, now - start, size))
+
+        vm = native.start(self._module, self._device)
+        vm["set_instrument"](instrument)
+        vm[name](*[a._ffi or to_ffi(a) for a in args])
+        return rows
+
+
+def _bytes_of(value: Any) -> int:
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        return 0
+    return math.prod(value.shape) * dtypes.dtype_of(str(value.dtype)).numpy.itemsize
+
 
 def to_ffi(tensor: Tensor) -> Any:
     """Returns the TVM view of a tensor's storage, aligning the storage first if it must."""
@@ -87,7 +117,7 @@ def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> Any
         steps = [math.prod(array.shape[i + 1 :]) * array.itemsize for i in range(array.ndim)]
         array = np.lib.stride_tricks.as_strided(np.empty(1, array.dtype), array.shape, steps)
         ffi = _from_dlpack(array)
-        return ffi._create_view(array.shape, "bfloat16") if as_bfloat16 else ffi
+        return native.view(ffi, "bfloat16") if as_bfloat16 else ffi
     try:
         ffi = _from_dlpack(array, require_alignment=ALIGNMENT, require_contiguous=True)
     except (RuntimeError, ValueError, BufferError):
@@ -95,15 +125,15 @@ def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> Any
         array = tensor.array.view(np.uint16) if as_bfloat16 else tensor.array
         ffi = _from_dlpack(array)
     if as_bfloat16:
-        ffi = ffi._create_view(array.shape, "bfloat16")
+        ffi = native.view(ffi, "bfloat16")
     tensor._ffi = ffi  # pyright: ignore[reportAttributeAccessIssue]
     return ffi
 
 
-def from_ffi(output: Any, type: TensorType) -> Tensor:  # noqa: A002
+def from_ffi(output: Any, type: TensorType) -> Tensor:
     """Wraps an output of compiled code without copying it."""
     if type.dtype is dtypes.bfloat16:
-        raw = output._create_view(output.shape, "uint16")
+        raw = native.view(output, "uint16")
         array = _to_numpy(raw).view(type.dtype.numpy)
     else:
         array = _to_numpy(output)
@@ -114,4 +144,4 @@ def from_ffi(output: Any, type: TensorType) -> Tensor:  # noqa: A002
 
 def cpu() -> Any:
     """Returns the TVM device of the host."""
-    return tvm.cpu()
+    return tvm_ffi.device("cpu", 0)

@@ -9,26 +9,29 @@ The compiler calls, in this order::
 
 from tvmgraph.schedule.cpu import schedule_cpu
 from tvmgraph.schedule.intrinsics import install as install_intrinsics
+from tvmgraph.schedule.joining import Shape, joined_shape, shape_of
 from tvmgraph.schedule.target import (
     CpuModel,
     cache_sizes,
-    configure_threads,
     cpu_model,
     host_features,
     make_target,
     target_names,
-    thread_count,
 )
+from tvmgraph.threads import configure_threads, thread_count
 
 __all__ = [
     "CpuModel",
+    "Shape",
     "cache_sizes",
     "configure_threads",
     "cpu_model",
     "host_features",
     "install_intrinsics",
+    "joined_shape",
     "make_target",
     "schedule_cpu",
+    "shape_of",
     "target_names",
     "thread_count",
 ]

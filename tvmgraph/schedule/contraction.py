@@ -7,7 +7,7 @@ columns) or to both (batch), followed by at most one elementwise stage that read
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import tvm_ffi
 from tvm import tirx
@@ -91,6 +91,24 @@ class Contraction:
         if operand.access.strides is None:
             return None
         return {axis.var: step for axis, step in zip(self.axes, operand.access.strides)}
+
+
+def prepare_first(program: Program) -> Program:
+    """The program with the stages that need no sums before the sums.
+
+    Such stages, the scale of a batch norm per channel for example, may stand among those that
+    finish the sums, where they would hide that the rest is one elementwise stage.
+    """
+    late: list[Stage] = []
+    early: list[Stage] = []
+    for stage in program.stages:
+        waits = stage.is_reduction or any(stage.reads(b) for s in late for b in s.buffers)
+        (late if waits else early).append(stage)
+    padding = [s for s in early if any(r.is_reduction and r.reads(s.buffer) for r in late)]
+    others = [s for s in early if not any(s is p for p in padding)]
+    if any(o.reads(p.buffer) for p in padding for o in others):
+        return replace(program, stages=(*early, *late))
+    return replace(program, stages=(*others, *padding, *late))
 
 
 def match_contraction(program: Program) -> Contraction | None:

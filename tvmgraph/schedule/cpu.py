@@ -12,13 +12,19 @@ from dataclasses import replace
 from tvm import ir
 
 from tvmgraph.schedule import emit, intrinsics
-from tvmgraph.schedule.contraction import Contraction, is_window, match_contraction
+from tvmgraph.schedule.contraction import (
+    Contraction,
+    is_window,
+    match_contraction,
+    prepare_first,
+)
 from tvmgraph.schedule.conv import emit_conv, is_conv
 from tvmgraph.schedule.conv_weight import emit_weight_gradient, is_weight_gradient
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.gemm import emit_gemm
 from tvmgraph.schedule.injective import emit_injective
 from tvmgraph.schedule.inline import has_identity_store, inline
+from tvmgraph.schedule.joining import join_points
 from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_shape
 from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
@@ -65,7 +71,11 @@ def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
     program = inline(parsed)
     if not all(has_identity_store(stage) for stage in program.stages if stage.is_reduction):
         return schedule_fallback(func, model)
-    write = emit_contraction if level >= 2 and _is_product(program) else emit_program
+    write = emit_program
+    if level >= 2:
+        ordered = prepare_first(program)
+        if _is_product(ordered):
+            program, write = ordered, emit_contraction
     kernel = emit.kernel(func, lambda: write(program, model))
     return kernel.with_attr(SCHEDULED, True)
 
@@ -75,6 +85,10 @@ def emit_program(program: Program, model: CpuModel) -> None:
     plan = plan_rows(program.stages)
     if plan is not None and not wants_split(plan, model):
         emit_rows(plan, model, program.is_parameter)
+        return
+    joined = join_points(program)
+    if joined is not None:
+        emit_injective(joined, model)
         return
     emit_stages(program, model)
 

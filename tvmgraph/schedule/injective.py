@@ -48,9 +48,11 @@ def emit_injective(stage: Stage, model: CpuModel) -> None:
     loops = [_Loop(tuple(group), group_extent(group)) for group in merged]
     if not loops:
         point = Point(stage, 1)
-        emit.store(stage.buffer, point.values({}, emit.i64(0))[0], stage.indices)
+        for buffer, value in zip(stage.buffers, point.values({}, emit.i64(0))):
+            emit.store(buffer, value, stage.indices)
         return
-    turned = find_transposed(stage, merged, model)
+    single = len(stage.buffers) == 1
+    turned = find_transposed(stage, merged, model) if single else None
     if turned is not None:
         emit_transposed(stage, turned, model)
         return
@@ -146,6 +148,7 @@ class _Writer:
             point = Point(stage, lanes)
             with emit.lanes_loop(lanes) as lane:
                 mapping = bound | self.loops[-1].bind(at + lane)
-                emit.store(stage.buffer, point.values(mapping, lane)[0], point.indices(mapping))
+                for buffer, value in zip(stage.buffers, point.values(mapping, lane)):
+                    emit.store(buffer, value, point.indices(mapping))
 
         vectors(start, length, self.lanes, vector)

@@ -1,0 +1,129 @@
+"""Derivatives of their own: ``bprop`` of a Cell, ``custom_vjp``, recomputation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tvmgraph import Tensor, grad, jit, nn, ops, set_seed, value_and_grad
+from tvmgraph.autodiff import custom_vjp
+from tvmgraph.errors import DTypeError, ShapeError
+
+MODES: dict[str, Callable[[Any], Any]] = {
+    "eager": lambda f: grad(f),
+    "eager around compiled": lambda f: grad(jit(f)),
+    "compiled": lambda f: jit(grad(f)),
+}
+
+
+class Hundred(nn.Cell):
+    """Squares, with a wrong derivative that can be told apart."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x * x
+
+    def bprop(self, x: Tensor, out: Tensor, dout: Tensor) -> tuple[Tensor]:
+        return (dout * 100 + out * 0,)
+
+
+class Reversal(nn.Cell):
+    """Returns its input; the gradient changes its sign."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x
+
+    def bprop(self, x: Tensor, out: Tensor, dout: Tensor) -> tuple[Tensor]:
+        return (-dout,)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_bprop_of_a_cell(mode: str) -> None:
+    cell, x = Hundred(), np.array([1.0, 2.0], np.float32)
+
+    def around(x: Tensor) -> Tensor:
+        return ops.sin(cell(x * 2))
+
+    found = MODES[mode](around)(Tensor(x)).asnumpy()
+    np.testing.assert_allclose(found, 2 * 100 * np.cos(4 * x * x), rtol=1e-5)
+    np.testing.assert_allclose(cell(Tensor(x)).asnumpy(), x * x)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_bprop_of_an_identity(mode: str) -> None:
+    cell = Reversal()
+    found = MODES[mode](lambda x: cell(x) + x * 3)(Tensor([1.0, 2.0]))
+    np.testing.assert_allclose(found.asnumpy(), [2, 2])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_custom_vjp_of_a_function(mode: str) -> None:
+    @custom_vjp(lambda pair, scale, out, dout: ((dout * scale, None), None))
+    def weighted(pair: tuple[Tensor, Tensor], scale: float) -> Tensor:
+        return pair[0] * scale + pair[1]
+
+    def f(x: Tensor) -> Tensor:
+        return weighted((x, x), 3.0)
+
+    np.testing.assert_allclose(MODES[mode](f)(Tensor([1.0, 2.0])).asnumpy(), [3, 3])
+
+
+def test_second_order_goes_through_the_bprop() -> None:
+    @custom_vjp(lambda x, out, dout: (dout * x * x * x,))
+    def f(x: Tensor) -> Tensor:
+        return x
+
+    assert grad(grad(f))(Tensor(2.0)).item() == pytest.approx(3 * 2.0**2)
+    assert jit(grad(grad(f)))(Tensor(2.0)).item() == pytest.approx(3 * 2.0**2)
+
+
+def test_wrong_bprops_are_named() -> None:
+    two = custom_vjp(lambda x, y, out, dout: (dout,))(lambda x, y: x * y)
+    with pytest.raises(DTypeError, match="one gradient per input"):
+        grad(two)(Tensor(1.0), Tensor(2.0))
+    wide = custom_vjp(lambda x, out, dout: (ops.ones((3,)),))(lambda x: x * 2)
+    with pytest.raises(ShapeError, match="another shape"):
+        grad(wide)(Tensor(1.0))
+
+
+def test_recompute_gives_the_same_gradients_and_keeps_less() -> None:
+    from tvmgraph.autodiff.tape import GradTape, recording
+
+    net = nn.SequentialCell(nn.Dense(3, 4), nn.Dropout(p=0.5), nn.Tanh(), nn.Dense(4, 2))
+    net.set_train()
+    x = Tensor(np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32))
+
+    def run() -> tuple[list[np.ndarray], int]:
+        set_seed(3)
+        value, (dx, dw) = value_and_grad(lambda x: net(x).sum(), 0, net.trainable_params())(x)
+        tape = GradTape()
+        with recording(tape):
+            net(x)
+        return [t.asnumpy() for t in (value, dx, *dw)], len(tape.entries)
+
+    plain, kept = run()
+    net.recompute()
+    again, fewer = run()
+    assert fewer == 1 < kept
+    for a, b in zip(plain, again):
+        np.testing.assert_array_equal(a, b)
+    net.recompute(mode=False)
+    assert run()[1] == kept
+
+
+def test_gradients_of_integers_unused_and_stopped() -> None:
+    x, i = Tensor([1.0, 2.0]), Tensor([3, 4])
+    assert grad(lambda x, i: x * i, (0, 1))(x, i)[1].dtype == i.dtype
+    np.testing.assert_array_equal(grad(lambda x, y: x, 1)(x, x).asnumpy(), [0, 0])
+    np.testing.assert_array_equal(grad(lambda x: ops.stop_gradient(x) * x)(x).asnumpy(), [1, 2])
+    dense = nn.Dense(2, 1)
+    dense.weight.requires_grad = False
+    assert [p.name for p in dense.trainable_params()] == ["bias"]
+
+
+def test_integer_arguments_have_integer_gradients() -> None:
+    found = grad(lambda x: (x**2).sum())(Tensor([1, 2]))
+    assert str(found.dtype) == "Int64"
+    np.testing.assert_array_equal(found.asnumpy(), [2, 4])

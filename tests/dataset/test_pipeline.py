@@ -1,0 +1,224 @@
+"""Sources, stages, iterators and transforms."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tvmgraph import Tensor, dataset
+from tvmgraph.dataset import transforms, vision
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+
+X = np.arange(20, dtype=np.float32).reshape(10, 2)
+Y = np.arange(10)
+
+
+def slices(**options: Any) -> dataset.Dataset:
+    return dataset.NumpySlicesDataset({"x": X, "y": Y}, **{"shuffle": False, **options})
+
+
+def labels(data: dataset.Dataset) -> list[int]:
+    return [int(i) for row in data for i in np.atleast_1d(row[-1].asnumpy())]
+
+
+def test_stages_compose() -> None:
+    data = slices().map(lambda x: x * 2, ["x"]).filter(lambda y: y % 2 == 0, ["y"])
+    assert labels(data) == [0, 2, 4, 6, 8]
+    assert labels(data.skip(1).take(3)) == [2, 4, 6]
+    assert labels(data.take(2).repeat(2)) == [0, 2, 0, 2]
+    assert labels(data.take(1) + data.skip(4)) == [0, 8]
+    renamed = data.rename("x", "image").project(["y", "image"])
+    assert renamed.get_col_names() == ["y", "image"]
+    joined = slices().project("y").zip(slices().project("x"))
+    assert joined.get_col_names() == ["y", "x"] and len(joined) == 10
+    np.testing.assert_array_equal(next(iter(data))[0].asnumpy(), X[0] * 2)
+
+
+def test_batches() -> None:
+    data = slices().batch(4)
+    assert [r[0].shape for r in data] == [(4, 2), (4, 2), (2, 2)]
+    assert data.get_dataset_size() == len(list(data)) == 3 and data.get_batch_size() == 4
+    full = slices().map(np.negative, "x").batch(4, drop_remainder=True)
+    assert full.get_dataset_size() == len(list(full)) == 2
+    assert full.output_shapes() == [[4, 2], [4]] and full.output_types()[0] == np.float32
+    summed = slices().batch(5, per_batch_map=lambda y, info: [np.array(y) + info.get_batch_num()],
+                            input_columns=["y"])  # fmt: skip
+    assert labels(summed) == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]
+    with pytest.raises(ShapeError, match="different shapes"):
+        list(dataset.GeneratorDataset([np.zeros(1), np.zeros(2)], ["a"]).batch(2))
+
+
+def test_shuffling_is_seeded_and_differs_between_epochs() -> None:
+    def orders(seed: int, make: Any) -> list[list[int]]:
+        dataset.config.set_seed(seed)
+        iterator = make().create_tuple_iterator(num_epochs=2)
+        return [[int(r[-1].asnumpy()) for r in iterator] for _ in range(2)]
+
+    for make in (lambda: slices(shuffle=True), lambda: slices().shuffle(4)):
+        first, again = orders(1, make), orders(1, make)
+        assert first == again != orders(2, make)
+        assert first[0] != first[1] and all(sorted(o) == list(range(10)) for o in first)
+    dataset.config._settings.seed = None
+
+
+def test_iterators() -> None:
+    iterator = slices().create_dict_iterator(num_epochs=1, output_numpy=True)
+    rows = list(iterator)
+    assert isinstance(rows[0]["x"], np.ndarray) and set(rows[0]) == {"x", "y"}
+    with pytest.raises(ArgumentError, match="epochs"):
+        iter(iterator)
+    assert isinstance(next(slices().create_tuple_iterator(["y"]))[0], Tensor)
+
+
+def test_generators() -> None:
+    class Source:
+        def __len__(self) -> int:
+            return 6
+
+        def __getitem__(self, i: int) -> tuple[int, int]:
+            return i, i * i
+
+    data = dataset.GeneratorDataset(Source(), ["i", "square"], shuffle=False)
+    assert labels(data) == [0, 1, 4, 9, 16, 25]
+    shard = dataset.GeneratorDataset(Source(), ["i", "s"], shuffle=False, num_shards=2, shard_id=1)
+    assert labels(shard) == [1, 9, 25] and len(shard) == 3
+
+    def stream() -> Any:
+        yield from ((np.float32(i),) for i in range(3))
+
+    assert labels(dataset.GeneratorDataset(stream, ["i"])) == [0, 1, 2]
+    typed = dataset.GeneratorDataset(Source(), ["i", "s"], ["float32", "int8"], sampler=[2, 0])
+    assert labels(typed) == [4, 0] and typed.output_types()[1] == np.int8
+    with pytest.raises(ArgumentError, match="entries"):
+        list(dataset.GeneratorDataset(Source(), ["i"]))
+    with pytest.raises(DTypeError):
+        dataset.GeneratorDataset(3, ["i"])
+
+
+def test_threads_keep_order_and_random_transforms_do_not_depend_on_them() -> None:
+    def slow(x: np.ndarray) -> np.ndarray:
+        time.sleep(0.002 if x[0] % 4 else 0.01)
+        return x
+
+    for workers in (1, 3):
+        data = slices().map([slow], ["x"], num_parallel_workers=workers)
+        np.testing.assert_array_equal([r[0].asnumpy() for r in data], X)
+    flips = [
+        [r[0].asnumpy() for r in slices().map(
+            [lambda x: x[None], vision.RandomHorizontalFlip(0.5)], ["x"], num_parallel_workers=w)]
+        for w in (1, 4)
+    ]  # fmt: skip
+    np.testing.assert_array_equal(*flips)
+    assert any(not np.array_equal(a[0], b) for a, b in zip(flips[0], X))
+
+
+def test_prefetching_overlaps_and_stops() -> None:
+    def work(x: np.ndarray) -> np.ndarray:
+        time.sleep(0.02)
+        return x
+
+    start = time.perf_counter()
+    for _ in slices().map(work, "x"):
+        time.sleep(0.02)
+    assert time.perf_counter() - start < 0.36  # 0.4 s one after the other
+    for _ in slices().repeat():
+        break  # the producer must end although it has rows left
+    time.sleep(0.3)
+    assert not any(t.name == "tvmgraph-dataset" for t in threading.enumerate())
+
+    def fail(x: np.ndarray) -> np.ndarray:
+        raise KeyError("inside")
+
+    with pytest.raises(KeyError, match="inside"):
+        list(slices().map(fail, "x"))
+
+
+def test_split_covers_everything_once() -> None:
+    train, test = slices().split([0.7, 0.3])
+    assert (len(train), len(test)) == (7, 3)
+    assert sorted(labels(train) + labels(test)) == list(range(10))
+    with pytest.raises(ArgumentError, match="sum"):
+        slices().split([3, 3])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_mnist(tmp_path: Path, packed: bool) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (5, 28, 28)).astype(np.uint8)
+    for name, raw in (
+        ("train-images-idx3-ubyte", struct.pack(">4I", 2051, 5, 28, 28) + images.tobytes()),
+        ("train-labels-idx1-ubyte", struct.pack(">2I", 2049, 5) + bytes(range(5))),
+    ):
+        file = tmp_path / (name + (".gz" if packed else ""))
+        file.write_bytes(gzip.compress(raw) if packed else raw)
+    data = dataset.MnistDataset(tmp_path, usage="train", shuffle=False)
+    row = next(data.create_dict_iterator(output_numpy=True))
+    assert row["image"].shape == (28, 28, 1) and row["label"].dtype == np.uint32 and len(data) == 5
+    np.testing.assert_array_equal(row["image"][..., 0], images[0])
+    with pytest.raises(ArgumentError, match="t10k"):
+        dataset.MnistDataset(tmp_path, usage="test")
+    if not packed:
+        file = tmp_path / "train-images-idx3-ubyte"
+        file.write_bytes(file.read_bytes()[:-1])
+        with pytest.raises(ArgumentError, match="header promises"):
+            dataset.MnistDataset(tmp_path, usage="train")
+
+
+def test_cifar10(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 3072)).astype(np.uint8)
+    rows = np.concatenate([np.arange(4, dtype=np.uint8)[:, None], pixels], 1)
+    (tmp_path / "data_batch_1.bin").write_bytes(rows.tobytes())
+    content = {b"data": pixels, b"labels": [3, 2, 1, 0]}
+    (tmp_path / "test_batch").write_bytes(pickle.dumps(content))
+    train = dataset.Cifar10Dataset(tmp_path, "train", shuffle=False)
+    test = dataset.Cifar10Dataset(tmp_path, "test", shuffle=False)
+    assert labels(train) == [0, 1, 2, 3] and labels(test) == [3, 2, 1, 0]
+    image = next(iter(train))[0].asnumpy()
+    np.testing.assert_array_equal(image.transpose(2, 0, 1).ravel(), pixels[0])
+    (tmp_path / "test_batch").write_bytes(pickle.dumps(print))
+    with pytest.raises(ArgumentError, match="not allowed"):
+        dataset.Cifar10Dataset(tmp_path, "test")
+
+
+def test_image_transforms() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (6, 8, 3)).astype(np.uint8)
+    chain = transforms.Compose(
+        [vision.Resize((4, 4)), vision.Rescale(1 / 255, 0.0),
+         vision.Normalize((0.5, 0.4, 0.3), (0.2, 0.2, 0.1)), vision.HWC2CHW()]
+    )  # fmt: skip
+    assert chain(image).shape == (3, 4, 4) and chain(image).dtype == np.float32
+    np.testing.assert_allclose(vision.ToTensor()(image), image.transpose(2, 0, 1) / 255, atol=1e-6)
+    assert vision.Resize(3)(image).shape == (3, 4, 3)
+    np.testing.assert_array_equal(vision.Resize((6, 8))(image), image)
+    flat = np.full((5, 5), 7.0, np.float32)
+    np.testing.assert_allclose(vision.Resize((9, 3), vision.Inter.BICUBIC)(flat), 7.0)
+    padded = vision.Pad((1, 2))(image)
+    assert padded.shape == (10, 10, 3) and not padded[0].any()
+    assert vision.RandomCrop(4, padding=2)(image).shape == (4, 4, 3)
+    np.testing.assert_array_equal(vision.CenterCrop((2, 2))(image), image[2:4, 3:5])
+    np.testing.assert_array_equal(vision.RandomVerticalFlip(1.0)(image), image[::-1])
+    with pytest.raises(ShapeError):
+        vision.RandomCrop(9)(image)
+    with pytest.raises(ShapeError):
+        vision.Normalize((1, 2), (1, 1))(image)
+    np.testing.assert_allclose(transforms.OneHot(4, 0.2)(np.array([1])), [[0.05, 0.85, 0.05, 0.05]])
+    with pytest.raises(ArgumentError, match="outside"):
+        transforms.OneHot(3)(np.array([3]))
+
+
+def test_decode_reads_png_bytes() -> None:
+    from io import BytesIO
+
+    from PIL import Image
+
+    image = np.random.default_rng(0).integers(0, 256, (3, 4, 3)).astype(np.uint8)
+    buffer = BytesIO()
+    Image.fromarray(image).save(buffer, "PNG")
+    np.testing.assert_array_equal(vision.Decode()(buffer.getvalue()), image)

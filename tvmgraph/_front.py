@@ -1,0 +1,92 @@
+"""The public names of the front end; :mod:`tvmgraph` hands them out on first use."""
+
+from typing import Any
+
+from tvmgraph.autodiff import GradOperation, grad, value_and_grad
+from tvmgraph.capture import record
+from tvmgraph.common import dtype
+from tvmgraph.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
+from tvmgraph.config import (
+    COMPATIBLE,
+    GRAPH_MODE,
+    LAX,
+    PYNATIVE_MODE,
+    STRICT,
+    JitConfig,
+    get_context,
+    reset_context,
+    set_context,
+)
+from tvmgraph.core.parameter import Parameter, ParameterTuple
+from tvmgraph.core.random import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    get_seed,
+    set_rng_state,
+    set_seed,
+)
+from tvmgraph.core.tensor import Tensor, tensor
+from tvmgraph.dtypes import (
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from tvmgraph.flag_registry import flags
+from tvmgraph.graph import Graph
+from tvmgraph.jit import jit, jit_class, ms_function
+from tvmgraph.jit.watch import assert_max_compiles
+
+manual_seed = set_seed
+from_numpy = Tensor.from_numpy
+from_dlpack = Tensor.from_dlpack
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether ``value`` is a Tensor (or Parameter)."""
+    return isinstance(value, Tensor)
+
+
+def set_device(device_target: str, device_id: int = 0) -> None:
+    """Chooses the device; the same as ``set_context(device_target=..., device_id=...)``."""
+    set_context(device_target=device_target, device_id=device_id)
+
+
+def export(
+    net: Any, *inputs: Any, file_name: Any, file_format: str = "ONNX", **options: Any
+) -> Any:
+    """Writes a network to one file; see :func:`tvmgraph.export.api.export`."""
+    from tvmgraph.export.api import export as write
+
+    return write(net, *inputs, file_name=file_name, file_format=file_format, **options)
+
+
+def load_hf(folder: Any) -> Any:
+    """Loads a local Hugging Face folder; see :func:`tvmgraph.models.hub.load_hf`."""
+    from tvmgraph.models.hub import load_hf as load
+
+    return load(folder)
+
+
+__all__ = [
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "Generator", "GradOperation",
+    "Graph", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "assert_max_compiles",
+    "bfloat16", "bool_", "complex64", "complex128", "default_generator", "dtype",
+    "dtype_to_nptype", "dtype_to_pytype", "export", "flags", "float16", "float32", "float64", "from_dlpack",
+    "from_numpy", "get_context", "get_rng_state", "get_seed", "grad", "int8", "int16", "int32", "int64",
+    "is_tensor", "jit", "jit_class", "load_hf", "manual_seed", "ms_function", "pytype_to_dtype",
+    "record", "reset_context", "set_context", "set_device", "set_rng_state", "set_seed", "tensor",
+    "uint8", "uint16", "uint32", "uint64", "value_and_grad",
+]  # fmt: skip

@@ -1,0 +1,217 @@
+"""Derivatives as functions: ``vjp``, ``jvp``, ``jacrev``, ``jacfwd``."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvmgraph.autodiff.grad import _check_positions, _differentiable, _Run, _weights, tensors_in
+from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
+from tvmgraph.autodiff.vmap import vmap
+from tvmgraph.capture import tree
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, ShapeError, user_source
+
+
+def _check_like(op: str, name: str, given: Sequence[Tensor], wanted: Sequence[Tensor]) -> None:
+    if [g.shape for g in given] != [w.shape for w in wanted]:
+        raise ShapeError(
+            f"{name} must have the shapes it is multiplied with", op=op, at=user_source(),
+            got=f"{name}={[g.shape for g in given]}, wanted={[w.shape for w in wanted]}",
+        )  # fmt: skip
+
+
+def _first(value: Any, has_aux: bool, op: str) -> tuple[Any, tuple[Any, ...]]:
+    if not has_aux:
+        return value, ()
+    if not isinstance(value, (tuple, list)) or len(value) < 2:
+        raise ArgumentError(
+            "with has_aux the function must return its output and something more", op=op,
+            at=user_source(), fix="return (output, aux)",
+        )  # fmt: skip
+    return value[0], tuple(value[1:])
+
+
+def _tensor_positions(args: Sequence[Any]) -> list[int]:
+    return [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+
+
+def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
+    r"""Returns :math:`f(x)` and the function :math:`v \mapsto v^T J`.
+
+    Args:
+        fn: Function or Cell.
+        inputs: Its arguments; the tensors among them are differentiated by.
+        weights: Parameters to differentiate by as well.
+        has_aux: Whether only the first output is differentiated; the others come last.
+
+    Returns:
+        ``(output, vjp_fn)`` or ``(output, vjp_fn, aux)``. ``vjp_fn(*v)`` takes one tensor per
+        output and returns a tuple with one gradient per input; with weights a pair of tuples.
+
+    Raises:
+        ShapeError: in ``vjp_fn``, if the shapes of ``v`` are not those of the outputs.
+
+    Example:
+        >>> y, pull = ms.vjp(lambda x: x * x, Tensor([3.0]))
+        >>> pull(Tensor([1.0]))[0].asnumpy()
+        array([6.], dtype=float32)
+    """
+    params = _weights(weights)
+    run = _Run(fn, inputs, {}, _tensor_positions(inputs), params)
+    first, aux = _first(run.value, has_aux, "vjp")
+    outputs = [snapshot(o) for o in _differentiable(first)]
+
+    def vjp_fn(*v: Any) -> Any:
+        sens = tensors_in(v)
+        _check_like("vjp", "v", sens, outputs)
+        dx, dw = run.differentiate(outputs, sens)
+        return tuple(dx) if weights is None else (tuple(dx), tuple(dw))
+
+    return (first, vjp_fn, *((aux,) if has_aux else ()))
+
+
+def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> Any:
+    r"""Returns :math:`f(x)` and :math:`J v`, the derivative in the direction ``v``.
+
+    It differentiates the reverse pass, which is linear in its cotangent.
+
+    Args:
+        fn: Function or Cell.
+        inputs: A Tensor, or a tuple with the arguments.
+        v: A Tensor, or a tuple with one tensor per tensor argument, of its shape.
+        has_aux: Whether only the first output is differentiated; the others come last.
+
+    Returns:
+        ``(output, jvp)`` or ``(output, jvp, aux)``; ``jvp`` has the structure of the output.
+
+    Raises:
+        ShapeError: if the shapes of ``v`` are not those of the inputs.
+
+    Example:
+        >>> ms.jvp(lambda x: x * x, Tensor([3.0]), Tensor([1.0]))[1].asnumpy()
+        array([6.], dtype=float32)
+    """
+    args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    positions = _tensor_positions(args)
+    directions = tensors_in(v)
+    _check_like("jvp", "v", directions, [args[i] for i in positions])
+    outer = GradTape()
+    with recording(outer):
+        run = _Run(fn, args, {}, positions, ())
+        first, aux = _first(run.value, has_aux, "jvp")
+        outputs = _differentiable(first)
+        cotangents = [F.zeros_like(o) for o in outputs]
+        seeds = [snapshot(c) for c in cotangents]
+        dx, _ = run.differentiate(outputs, cotangents)
+    found = backward(outer, [snapshot(d) for d in dx], directions)
+    pushed = [found.get(id(s.token)) for s in seeds]
+    given = iter([F.zeros_like(s) if p is None else p for s, p in zip(seeds, pushed)])
+    tangents = [next(given) if o.dtype.kind in "fc" else F.zeros_like(o) for o in tensors_in(first)]
+    result = tree.replace(first, iter(tangents))
+    return (first, result, *((aux,) if has_aux else ()))
+
+
+def _basis(like: Tensor) -> Tensor:
+    """Returns the unit tensors of a shape, stacked on a new first axis."""
+    n = math.prod(like.shape)
+    return F.reshape(F.eye(n, n, like.dtype), (n, *like.shape))
+
+
+def jacrev(
+    fn: Callable[..., Any], grad_position: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    r"""Returns a function that computes the Jacobian by reverse passes, one per output element.
+
+    Args:
+        fn: Function or Cell.
+        grad_position: Positional arguments to differentiate by; an int gives a bare Jacobian.
+        has_aux: Whether only the first output is differentiated; the others come last.
+
+    Returns:
+        A function; its result has shape ``output.shape + input.shape`` per output and input.
+
+    Raises:
+        ArgumentError: if a position is outside the arguments.
+
+    Example:
+        >>> ms.jacrev(lambda x: x * x)(Tensor([1.0, 2.0])).shape
+        (2, 2)
+    """
+
+    @functools.wraps(fn, updated=())
+    def run(*args: Any, **kwargs: Any) -> Any:
+        positions = _check_positions(grad_position, args, "jacrev")
+        r = _Run(fn, args, kwargs, positions, ())
+        first, aux = _first(r.value, has_aux, "jacrev")
+        outputs = [snapshot(o) for o in _differentiable(first)]
+
+        def jacobian(k: int) -> Any:
+            def pull(v: Tensor) -> tuple[Tensor, ...]:
+                return tuple(r.differentiate([outputs[k]], [v])[0])
+
+            o = outputs[k]
+            rows = vmap(pull)(_basis(o))
+            shaped = tuple(F.reshape(d, (*o.shape, *d.shape[1:])) for d in rows)
+            return shaped[0] if isinstance(grad_position, int) else shaped
+
+        found = [jacobian(k) for k in range(len(outputs))]
+        result = found[0] if isinstance(first, Tensor) else tuple(found)
+        return (result, aux) if has_aux else result
+
+    return run
+
+
+def jacfwd(
+    fn: Callable[..., Any], grad_position: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    r"""Returns a function that computes the Jacobian by directional derivatives, one per input
+    element.
+
+    Args:
+        fn: Function or Cell.
+        grad_position: Positional arguments to differentiate by; an int gives a bare Jacobian.
+        has_aux: Whether only the first output is differentiated; the others come last.
+
+    Returns:
+        A function; its result has shape ``output.shape + input.shape`` per output and input.
+
+    Raises:
+        ArgumentError: if a position is outside the arguments.
+
+    Example:
+        >>> ms.jacfwd(lambda x: x * x)(Tensor([1.0, 2.0])).shape
+        (2, 2)
+    """
+
+    @functools.wraps(fn, updated=())
+    def run(*args: Any, **kwargs: Any) -> Any:
+        positions = _check_positions(grad_position, args, "jacfwd")
+        value = fn(*args, **kwargs)
+        first, aux = _first(value, has_aux, "jacfwd")
+
+        def by(i: int) -> list[Tensor]:
+            def push(v: Tensor) -> tuple[Tensor, ...]:
+                def alone(x: Tensor) -> Any:
+                    result = fn(*args[:i], x, *args[i + 1 :], **kwargs)
+                    return result[0] if has_aux else result
+
+                return tuple(tensors_in(jvp(alone, args[i], v)[1]))
+
+            columns = vmap(push, out_axes=-1)(_basis(args[i]))
+            return [F.reshape(c, (*c.shape[:-1], *args[i].shape)) for c in columns]
+
+        found = [by(i) for i in positions]
+        per_output: list[Any] = [tuple(row) for row in zip(*found)]
+        if isinstance(grad_position, int):
+            per_output = [row[0] for row in per_output]
+        result = per_output[0] if isinstance(first, Tensor) else tuple(per_output)
+        return (result, aux) if has_aux else result
+
+    return run
+
+
+__all__ = ["jacfwd", "jacrev", "jvp", "vjp"]

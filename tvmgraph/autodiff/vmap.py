@@ -1,0 +1,284 @@
+"""``vmap``: runs a function on every element of an axis at once.
+
+Inside, a tensor stands for one element; the interpreter applies every operator to the whole axis,
+which it keeps in front. Elementwise rows, reductions, products and the rows that only name axes
+have a rule; any other row is applied element by element and the results are stacked.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tvmgraph.autodiff.grad import tensors_in
+from tvmgraph.autodiff.vmap_rules import find_rule
+from tvmgraph.capture import tree
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core import random
+from tvmgraph.core.dispatch import apply
+from tvmgraph.core.op import F, Op
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
+
+
+class BatchedTensor(TracedTensor):
+    """Stands for one element of a batch.
+
+    Attributes:
+        value: All elements, with the batch as first axis.
+        recorder: The interpreter it belongs to.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, owner: Batcher, whole: Tensor) -> None:
+        self.recorder = owner  # pyright: ignore[reportAttributeAccessIssue]
+        self.value = whole  # pyright: ignore[reportAttributeAccessIssue]
+        self.type: TensorType = tensor_type(whole.shape[1:], whole.dtype)
+        self._ffi = None
+
+    @property
+    def whole(self) -> Tensor:
+        """All elements."""
+        return self.value  # pyright: ignore[reportReturnType]
+
+    @property
+    def token(self) -> object:
+        """Identity of the value it denotes now."""
+        return self.whole.token
+
+    def snapshot(self) -> Tensor:
+        """Returns a tensor that keeps denoting the current value."""
+        return self.recorder.snapshot(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return self.snapshot()
+
+    def __str__(self) -> str:
+        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, one of a vmap batch)"
+
+    __repr__ = __str__
+
+
+class Batcher:
+    """The interpreter inside :func:`vmap`; it works for the interpreter and tapes around it.
+
+    Args:
+        size: Length of the batch.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.interpreter, self.tapes = state.interpreter, state.tapes
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Makes the interpreter and tapes around this one active."""
+        held = (state.interpreter, state.tapes)
+        state.interpreter, state.tapes = self.interpreter, self.tapes
+        try:
+            yield
+        finally:
+            state.interpreter, state.tapes = held
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Makes this interpreter active, with tapes of its own."""
+        held = (state.interpreter, state.tapes)
+        state.interpreter, state.tapes = self, ()
+        try:
+            yield
+        finally:
+            state.interpreter, state.tapes = held
+
+    def is_mine(self, tensor: Tensor) -> bool:
+        """Whether a tensor stands for an element of this batch."""
+        return isinstance(tensor, BatchedTensor) and tensor.recorder is self  # pyright: ignore
+
+    def run(
+        self,
+        op: Op,
+        args: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        types: tuple[TensorType, ...],
+    ) -> tuple[Tensor, ...]:
+        """Applies one row to the whole batch."""
+        batched = [self.is_mine(a) for a in args]
+        inner = [a.whole if b else a for a, b in zip(args, batched)]  # pyright: ignore
+        with self.around():
+            if not any(batched):
+                result = apply(op, tuple(inner), attrs)
+                return result if op.multi else (result,)
+            rule = find_rule(op)
+            found = rule(op, inner, batched, dict(attrs), self.size) if rule else None
+            if found is None:
+                found = self._one_by_one(op, inner, batched, attrs)
+        return tuple([BatchedTensor(self, t) for t in found])
+
+    def _one_by_one(
+        self, op: Op, args: list[Tensor], batched: list[bool], attrs: dict[str, Any]
+    ) -> list[Tensor]:
+        rows: list[tuple[Tensor, ...]] = []
+        for i in range(self.size):
+            result = apply(op, tuple(a[i] if b else a for a, b in zip(args, batched)), attrs)
+            rows.append(result if op.multi else (result,))
+        shapes = {tuple(t.shape for t in row) for row in rows}
+        if len(shapes) > 1:
+            raise ShapeError(
+                "the result has another shape for another element", op=f"ops.{op.name}",
+                got=", ".join(map(str, sorted(shapes))), at=user_source(),
+                fix="call it outside vmap",
+            )  # fmt: skip
+        return [F.stack(list(column), 0) for column in zip(*rows)]
+
+    def spread(self, tensor: Tensor) -> Tensor:
+        """Returns all elements of a tensor, which may be the same for the whole batch."""
+        if self.is_mine(tensor):
+            return tensor.whole  # pyright: ignore[reportAttributeAccessIssue]
+        with self.around():
+            return F.broadcast_to(tensor, (self.size, *tensor.shape))
+
+    def assign(self, target: Tensor, new: Tensor) -> None:
+        """Makes ``target`` denote ``new``'s elements."""
+        if self.is_mine(target):
+            target.value = self.spread(new)  # pyright: ignore[reportAttributeAccessIssue]
+            return
+        if self.is_mine(new):
+            raise CaptureError(
+                "every element of the batch would write another value to one tensor", op="vmap",
+                at=user_source(), fix="return the value instead",
+            )  # fmt: skip
+        with self.around():
+            target.rebind(new)
+
+    def created(self, tensor: Tensor) -> None:
+        """Notes a tensor that was built from host data."""
+        if self.interpreter is not None:
+            self.interpreter.created(tensor)
+
+    def draw(self, blocks: int) -> tuple[Tensor, int]:
+        """Reserves random numbers; all elements of the batch see the same ones."""
+        with self.around():
+            return random.draw(blocks)
+
+    def enter_cell(self, cell: Any, scope: tuple[str, ...]) -> str:
+        """Notes that a Cell is called."""
+        if self.interpreter is not None:
+            return self.interpreter.enter_cell(cell, scope)
+        return type(cell).__name__
+
+    def before_attribute(self, cell: Any, name: str) -> None:
+        """Notes that an attribute of a Cell is about to be written."""
+        if self.interpreter is not None:
+            self.interpreter.before_attribute(cell, name)
+
+    def snapshot(self, tensor: Tensor) -> Tensor:
+        """Returns a tensor that keeps denoting the current value."""
+        with self.around():
+            if self.is_mine(tensor):
+                return BatchedTensor(self, tensor.whole.snapshot())  # pyright: ignore
+            return tensor.snapshot()
+
+
+def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+    """Returns a function that applies ``fn`` to every element of an axis.
+
+    Args:
+        fn: Function or Cell.
+        in_axes: The axis of every argument; None for an argument that all elements share. One
+            value counts for all arguments; a tuple has one entry per argument, and an entry may
+            be nested like the argument.
+        out_axes: Where the axis goes in the results, in the same way.
+
+    Returns:
+        A function of the same arguments with one more axis.
+
+    Raises:
+        ArgumentError: if no argument has an axis, or a structure does not fit.
+        ShapeError: if the axes have different lengths or an axis does not exist.
+
+    Note:
+        Random operators draw the same numbers for all elements.
+
+    Example:
+        >>> ms.vmap(lambda a, b: (a * b).sum())(ops.ones((3, 2)), ops.ones((3, 2))).shape
+        (3,)
+    """
+    if not callable(fn):
+        raise DTypeError(f"fn must be callable, not {type(fn).__name__}", op="vmap",
+                         at=user_source())  # fmt: skip
+
+    @functools.wraps(fn, updated=())
+    def run(*args: Any, **kwargs: Any) -> Any:
+        axes = _axes(in_axes, args)
+        leaves = tensors_in(args)
+        size = _batch_size(leaves, axes)
+        batcher = Batcher(size)
+        moved = [t if a is None else F.moveaxis(t, a, 0) if a else t for t, a in zip(leaves, axes)]
+        inner = [t if a is None else BatchedTensor(batcher, t) for t, a in zip(moved, axes)]
+        with batcher.active():
+            value = fn(*tree.replace(args, iter(inner)), **kwargs)
+        results = tensors_in(value)
+        places = _spread_axes(out_axes, value, "out_axes")
+        whole = [
+            batcher.spread(t) if a is not None else _shared(batcher, t)
+            for t, a in zip(results, places)
+        ]
+        done = [F.moveaxis(t, 0, a) if a not in (None, 0) else t for t, a in zip(whole, places)]
+        return tree.replace(value, iter(done))
+
+    return run
+
+
+def _shared(batcher: Batcher, tensor: Tensor) -> Tensor:
+    if batcher.is_mine(tensor):
+        raise ArgumentError(
+            "a result that differs between elements cannot have out_axes=None", op="vmap",
+            at=user_source(),
+        )  # fmt: skip
+    return tensor
+
+
+def _spread_axes(axes: Any, value: Any, name: str) -> list[int | None]:
+    """Gives every tensor of a structure its axis."""
+    if axes is None or isinstance(axes, int):
+        return [axes] * len(tensors_in(value))
+    items = list(value.values()) if isinstance(value, dict) else value
+    if not isinstance(axes, (tuple, list)) or not isinstance(items, (tuple, list)):
+        raise ArgumentError(f"{name} does not fit the structure", op="vmap", got=f"{name}={axes!r}",
+                            at=user_source())  # fmt: skip
+    if len(axes) != len(items):
+        raise ArgumentError(
+            f"{name} must have one entry per value ({len(items)}), not {len(axes)}", op="vmap",
+            at=user_source(),
+        )  # fmt: skip
+    return [a for axis, v in zip(axes, items) for a in _spread_axes(axis, v, name)]
+
+
+def _axes(in_axes: Any, args: tuple[Any, ...]) -> list[int | None]:
+    found = _spread_axes(in_axes, args, "in_axes")
+    if all(a is None for a in found):
+        raise ArgumentError("at least one argument needs an axis", op="vmap", at=user_source())
+    return found
+
+
+def _batch_size(leaves: list[Tensor], axes: list[int | None]) -> int:
+    sizes = set()
+    for t, a in zip(leaves, axes):
+        if a is None:
+            continue
+        if not -t.ndim <= a < t.ndim:
+            raise ShapeError(f"axis {a} is outside a tensor of shape {t.shape}", op="vmap",
+                             at=user_source())  # fmt: skip
+        sizes.add(t.shape[a])
+    if len(sizes) != 1 or sizes == {0}:
+        raise ShapeError("the axes must have one common length above 0", op="vmap",
+                         got=f"lengths {sorted(sizes)}", at=user_source())  # fmt: skip
+    return sizes.pop()
+
+
+__all__ = ["vmap"]

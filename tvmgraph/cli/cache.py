@@ -1,0 +1,26 @@
+"""``tvmgraph cache``: the executables kept on disk."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from tvmgraph.compiler import disk
+
+
+def show_info() -> None:
+    """Prints where executables are kept, how many, their size and its limit."""
+    usage = disk.store().usage()
+    table = Table("what", "value", show_header=False)
+    table.add_row("folder", str(disk.folder()))
+    table.add_row("executables", str(usage.entries))
+    table.add_row("size", f"{usage.bytes / 2**20:.1f} MiB of {disk.limit() >> 20} MiB")
+    table.add_row("linker", " ".join(disk.linker() or ("none",)))
+    table.add_row("state", disk.why_not() or "on")
+    Console().print(table)
+
+
+def clear_all() -> None:
+    """Deletes every executable and says how much that was."""
+    usage = disk.store().clear()
+    print(f"deleted {usage.entries} executables, {usage.bytes / 2**20:.1f} MiB")

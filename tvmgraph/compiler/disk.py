@@ -1,0 +1,205 @@
+"""Executables on disk: a second process starts without compiling, and without the compiler.
+
+An entry is a shared library with the virtual machine's program, the kernels and the constants of
+one graph. Its name is a digest of everything that decides what is in it: the graph, the settings,
+the processor, the number of threads, the versions of TVM and of this package, and the state of this
+package's own source files. A description follows the library in the same file.
+
+Writing one takes a linker. Without one nothing is kept, and :func:`why_not` says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tvmgraph.config import context
+from tvmgraph.errors import CompileError, ConfigError
+from tvmgraph.graph import Graph
+from tvmgraph.runtime import native
+from tvmgraph.runtime.store import Store
+from tvmgraph.threads import configure_threads
+
+#: Environment variables: the folder, and its size in MiB (0 switches the cache off).
+FOLDER_VARIABLE, LIMIT_VARIABLE = "TVMGRAPH_CACHE_DIR", "TVMGRAPH_CACHE_MB"
+_LIMIT_MB = 1024
+#: Linkers in order of preference, with their arguments for a shared library whose symbols are all
+#: looked up when it is loaded: a missing one must be an error there, not the end of the process.
+_LINKERS = {
+    "ld": ("-shared", "-z", "now"),
+    "ld.lld": ("-shared", "-z", "now"),
+    "cc": ("-shared", "-Wl,-z,now"),
+    "clang": ("-shared", "-Wl,-z,now"),
+}
+#: Rooms whose source decides what a graph is compiled to.
+_ROOMS = ("compiler", "core", "graph", "lowering", "ops", "runtime", "schedule")
+_MAGIC = b"tvmgraph-executable"
+
+
+def folder() -> Path:
+    """Where executables are kept."""
+    given = context.compile_cache_path or os.environ.get(FOLDER_VARIABLE)
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "tvmgraph" / "executables"
+
+
+def limit() -> int:
+    """Bytes that executables may take together; 0 when the cache is switched off.
+
+    Raises:
+        ConfigError: if the environment variable is no number.
+    """
+    text = os.environ.get(LIMIT_VARIABLE, str(_LIMIT_MB))
+    if not text.isdigit():
+        raise ConfigError(
+            f"{LIMIT_VARIABLE} cannot be {text!r}", op="cache",
+            fix="set it to a number of MiB; 0 switches the cache off",
+        )  # fmt: skip
+    return int(text) << 20
+
+
+def store() -> Store:
+    """The executables on disk."""
+    return Store(folder(), limit())
+
+
+@functools.cache
+def linker() -> tuple[str, ...] | None:
+    """The command that makes a shared library of object files, or None."""
+    if platform.system() != "Linux":
+        return None
+    for name, arguments in _LINKERS.items():
+        found = shutil.which(name)
+        if found:
+            return (found, *arguments)
+    return None
+
+
+def why_not(graph: Graph | None = None) -> str | None:
+    """Returns why executables (that of ``graph``) are not kept on disk, or None when they are."""
+    if not context.enable_compile_cache:
+        return "set_context(enable_compile_cache=False)"
+    if limit() == 0:
+        return f"{LIMIT_VARIABLE}=0"
+    if linker() is None:
+        return f"no linker was found (looked for {', '.join(_LINKERS)})"
+    if graph is not None and not _is_of_the_table(graph):
+        return "it has operators of your own, whose kernels may change at any time"
+    return None
+
+
+def key_of(graph: Graph, options: object) -> str:
+    """The name of the entry of a graph."""
+    threads = configure_threads(context.thread_num or None)
+    parts = (graph.structural_hash(), repr(options), str(threads), *_surroundings())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def load(key: str) -> tuple[Any, dict[str, Any]] | None:
+    """Returns the module and the description of an entry; None when there is none that works."""
+    path = store().find(key)
+    if path is None:
+        return None
+    facts = _read_facts(path)
+    if facts is None:
+        store().discard(key)
+        return None
+    try:
+        return native.load(path), facts
+    except Exception:  # whatever is wrong with the file, it can be compiled again
+        store().discard(key)
+        return None
+
+
+def save(key: str, objects: Sequence[Path], facts: dict[str, Any], workspace: Path) -> Path:
+    """Links object files into the entry of a key.
+
+    Args:
+        key: From :func:`key_of`.
+        objects: The object files.
+        facts: The description; JSON.
+        workspace: From the store.
+
+    Raises:
+        CompileError: if the linker fails.
+    """
+    library = workspace / "executable.so"
+    command = [*(linker() or ()), "-o", str(library), *map(str, objects)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CompileError(f"{command[0]} failed: {done.stderr.strip()}", op="cache")
+    text = json.dumps(facts).encode()
+    digest = hashlib.sha256(library.read_bytes() + text).digest()
+    with library.open("ab") as file:
+        file.write(text + digest + len(text).to_bytes(8, "little") + _MAGIC)
+    return store().put(key, library)
+
+
+def _read_facts(path: Path) -> dict[str, Any] | None:
+    """The description at the end of an entry, or None when the file is damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    if not content.endswith(_MAGIC):
+        return None
+    end = len(content) - len(_MAGIC) - 8
+    size = int.from_bytes(content[end : end + 8], "little")
+    start = end - 32 - size
+    if start < 0 or hashlib.sha256(content[: end - 32]).digest() != content[end - 32 : end]:
+        return None
+    return json.loads(content[start : start + size])
+
+
+def _is_of_the_table(graph: Graph) -> bool:
+    """Whether all operators are this package's own; a user's kernels may change at any time."""
+    for node in graph.nodes:
+        module = getattr(node.op.lower, "__module__", "tvmgraph") if callable(node.op.lower) else ""
+        if module and not module.startswith("tvmgraph"):
+            return False
+        if not all(map(_is_of_the_table, node.regions)):
+            return False
+    return True
+
+
+@functools.cache
+def _surroundings() -> tuple[str, ...]:
+    """Everything but the graph and its settings that decides what it is compiled to."""
+    names = ("apache-tvm", "apache-tvm-ffi", "tvmgraph")
+    versions = [f"{name} {_version(name)}" for name in names]
+    return (*versions, _processor(), _sources())
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
+
+
+def _processor() -> str:
+    """The processor with all that it can do, as the system reports it."""
+    try:
+        first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    wanted = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU part")
+    return "\n".join(line for line in first.splitlines() if line.split("\t")[0] in wanted)
+
+
+def _sources() -> str:
+    """The sizes and times of the source files, so that an edited package compiles again."""
+    root = Path(__file__).parent.parent
+    files = (p for room in _ROOMS for p in sorted((root / room).glob("*.py")))
+    return "\n".join(f"{p.name} {s.st_size} {s.st_mtime_ns}" for p in files for s in (p.stat(),))

@@ -1,0 +1,275 @@
+"""Fusion beyond TVM's: kernels that treat every row alike, and siblings, become one kernel.
+
+TVM's FuseOps stops at every reduction that is read more than once and never joins kernels that
+only share their operands. Here the schedule decides: two kernels are joined whenever the result is
+still something it runs row by row (or element by element) in one pass over memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from tvmgraph.graph_kernel import GraphKernel
+from tvmgraph.schedule import CpuModel, Shape, joined_shape, shape_of
+
+_T = relax.transform
+_MAX_UNITS = 24  # kernels joined into one: bounds its size and the time to compile it
+_MAX_ATTEMPTS = 400  # trial fusions per graph: bounds the time on very large graphs
+
+
+@dataclass(eq=False)
+class _Unit:
+    """A call of a kernel."""
+
+    index: int
+    var: Any
+    call: Any
+    shape: Shape | None
+
+    @property
+    def args(self) -> list[Any]:
+        return list(self.call.args[1].fields)
+
+
+@dataclass(eq=False)
+class _Group:
+    """Calls that become one kernel, in order."""
+
+    units: list[_Unit]
+    shape: Shape | None
+    refused: set[int] = field(default_factory=set)  # ids of groups it cannot be joined with
+
+
+def fuse_kernels(mod: tvm.IRModule, settings: GraphKernel, model: CpuModel) -> tvm.IRModule:
+    """Joins kernels of every function of a module.
+
+    Args:
+        mod: A module after FuseTIR.
+        settings: ``rows`` and ``parallel`` say what is joined.
+        model: The processor the kernels are for.
+    """
+    if not (settings.has("rows") or settings.has("parallel")):
+        return mod
+    for gv, function in list(mod.functions.items()):
+        if isinstance(function, relax.Function):
+            mod = _Fuser(mod, function, settings, model).run(gv)
+    return _T.DeadCodeElimination()(mod)
+
+
+class _Fuser:
+    def __init__(
+        self, mod: tvm.IRModule, function: Any, settings: GraphKernel, model: CpuModel
+    ) -> None:
+        self.mod = mod
+        self.function = function
+        self.settings = settings
+        self.model = model
+        self.attempts = 0
+        self.bindings: list[Any] = []
+        self.users: dict[Any, set[int]] = {}
+        self.defined: dict[Any, int] = {}
+        self.group_of: dict[int, _Group] = {}
+
+    def run(self, gv: Any) -> tvm.IRModule:
+        """Returns the module with the kernels of this function joined."""
+        blocks = self.function.body.blocks
+        if len(blocks) != 1 or not isinstance(blocks[0], relax.DataflowBlock):
+            return self.mod
+        self._read(blocks[0])
+        groups = self._join()
+        if all(len(g.units) == 1 for g in groups):
+            return self.mod
+        body = relax.SeqExpr([relax.DataflowBlock(self._rewrite(groups))], self.function.body.body)
+        old = self.function
+        self.mod[gv] = relax.Function(old.params, body, old.ret_ty, old.is_pure, old.attrs)
+        return _T.FuseTIR()(_T.Normalize()(self.mod))
+
+    # ---- reading the function ---------------------------------------------------------------
+
+    def _read(self, block: Any) -> None:
+        self.bindings = list(block.bindings)
+        call_tir = tvm.ir.Op.get("relax.call_tir")
+        for i, binding in enumerate(self.bindings):
+            self.defined[binding.var] = i
+            value = binding.value
+            for var in _reads(value):
+                self.users.setdefault(var, set()).add(i)
+            plain = isinstance(value, relax.Call) and value.op == call_tir and len(value.args) == 2
+            if plain and isinstance(binding.var.ty, relax.TensorType):
+                shape = shape_of(self.mod[value.args[0]], self.model)
+                if shape is not None:
+                    unit = _Unit(i, binding.var, value, shape)
+                    self.group_of[i] = _Group([unit], shape)
+
+    def _inputs(self, indices: Iterable[int]) -> set[int]:
+        """Bindings that the given ones read."""
+        found = (self.defined.get(v) for i in indices for v in _reads(self.bindings[i].value))
+        return {i for i in found if i is not None}
+
+    # ---- deciding ---------------------------------------------------------------------------
+
+    def _join(self) -> list[_Group]:
+        changed = True
+        while changed and self.attempts < _MAX_ATTEMPTS:
+            changed = False
+            for i in sorted(self.group_of):
+                for j in self._neighbours(i):
+                    changed = self._try(self.group_of[i], self.group_of[j]) or changed
+        return list({id(g): g for g in self.group_of.values()}.values())
+
+    def _neighbours(self, i: int) -> list[int]:
+        """Calls that read what binding ``i`` writes, then those that share an operand with it."""
+        found: list[int] = []
+        if self.settings.has("rows"):
+            found += sorted(self.users.get(self.bindings[i].var, ()))
+        if self.settings.has("parallel"):
+            for var in _reads(self.bindings[i].value):
+                if self._is_large(var):
+                    found += sorted(self.users.get(var, ()))
+        return [u for u in dict.fromkeys(found) if u in self.group_of and u != i]
+
+    def _is_large(self, var: Any) -> bool:
+        """Whether reading an operand once instead of twice is worth joining its readers."""
+        shape = getattr(getattr(var, "ty", None), "shape", None)
+        return shape is not None and len(shape) > 1
+
+    def _try(self, a: _Group, b: _Group) -> bool:
+        if a is b or id(b) in a.refused or len(a.units) + len(b.units) > _MAX_UNITS:
+            return False
+        assert a.shape is not None and b.shape is not None
+        a.refused.add(id(b))
+        b.refused.add(id(a))
+        if not a.shape.may_join(b.shape) or self._has_detour(a, b):
+            return False
+        units = sorted([*a.units, *b.units], key=lambda u: u.index)
+        self.attempts += 1
+        shape = joined_shape(self._fused(units), (a.shape, b.shape), self.model)
+        if shape is None:
+            return False
+        joined = _Group(units, shape)
+        self.group_of.update((u.index, joined) for u in units)
+        return True
+
+    def _has_detour(self, a: _Group, b: _Group) -> bool:
+        """Whether a path between the groups leaves them: joining would make a cycle."""
+        inside = {u.index for u in (*a.units, *b.units)}
+        first = min(inside)
+        members = {i: {u.index for u in g.units} for i, g in self.group_of.items()}
+        seen: set[int] = set()
+        todo = list(self._inputs(inside) - inside)
+        while todo:
+            i = todo.pop()
+            if i in seen:
+                continue
+            whole = members.get(i, {i})
+            seen |= whole
+            reads = self._inputs(whole)
+            if reads & inside:
+                return True
+            todo += [r for r in reads - seen if r > first or r in members]
+        return False
+
+    # ---- building ---------------------------------------------------------------------------
+
+    def _results(self, units: list[_Unit]) -> list[_Unit]:
+        """The units whose result is read outside."""
+        inside = {u.index for u in units}
+        outputs = {self.function.body.body, *_reads(self.function.body.body)}
+        return [
+            u for u in units if u.var in outputs or self.users.get(u.var, set()) - inside
+            or not isinstance(u.var, relax.DataflowVar)
+        ]  # fmt: skip
+
+    def _operands(self, units: list[_Unit]) -> list[Any]:
+        own = {u.var for u in units}
+        return list(dict.fromkeys(a for u in units for a in u.args if a not in own))
+
+    def _primitive(self, units: list[_Unit], names: dict[Any, Any]) -> Any:
+        """The Relax function that calls the kernels of a group."""
+        operands = self._operands(units)
+        params = [relax.Var(f"p{i}", a.ty) for i, a in enumerate(operands)]
+        known = dict(zip(operands, params))
+        results = self._results(units)
+        bindings = []
+        for unit in units:
+            arguments = relax.Tuple([known[a] for a in unit.args])
+            call = unit.call
+            value = relax.Call(call.op, [names[call.args[0]], arguments], call.attrs, call.ty_args)
+            known[unit.var] = relax.DataflowVar(unit.var.name, unit.var.ty)
+            bindings.append(relax.VarBinding(known[unit.var], value))
+        found: Any = [known[u.var] for u in results]
+        found = found[0] if len(found) == 1 else relax.Tuple(found)
+        kind = results[0].var.ty if len(results) == 1 else relax.TupleType(
+            [u.var.ty for u in results]
+        )  # fmt: skip
+        output = relax.Var("output", kind)
+        bindings.append(relax.VarBinding(output, found))
+        body = relax.SeqExpr([relax.DataflowBlock(bindings)], output)
+        return relax.Function(params, body, kind).with_attr("Primitive", True)
+
+    def _fused(self, units: list[_Unit]) -> Any:
+        """The loops of the joined kernel."""
+        names = {u.call.args[0]: u.call.args[0] for u in units}
+        primitive = self._primitive(units, names)
+        trial = tvm.IRModule({gv: self.mod[gv] for gv in names})
+        builder = relax.BlockBuilder(trial)
+        gv = builder.add_func(primitive, "joined")
+        params = [relax.Var(p.name, p.ty) for p in primitive.params]
+        with builder.function("main", params):
+            with builder.dataflow():
+                result = builder.emit_output(relax.Call(gv, params))
+            builder.emit_func_output(result)
+        fused = _T.FuseTIR()(builder.get())
+        return next(f for v, f in fused.functions.items() if str(v.name_hint).startswith("joined"))
+
+    def _rewrite(self, groups: list[_Group]) -> list[Any]:
+        """The bindings of the function with every group as one call."""
+        large = [g for g in groups if len(g.units) > 1]
+        member = {u.index: g for g in large for u in g.units}
+        done: set[int] = set()
+        bindings: list[Any] = []
+
+        def emit(i: int) -> None:
+            if i in done:
+                return
+            group = member.get(i)
+            indices = {i} if group is None else {u.index for u in group.units}
+            done.update(indices)
+            for read in sorted(self._inputs(indices) - indices):
+                emit(read)
+            bindings.extend([self.bindings[i]] if group is None else self._call(group))
+
+        for i in range(len(self.bindings)):
+            emit(i)
+        return bindings
+
+    def _call(self, group: _Group) -> list[Any]:
+        names = {u.call.args[0]: u.call.args[0] for u in group.units}
+        primitive = self._primitive(group.units, names)
+        builder = relax.BlockBuilder(self.mod)
+        gv = builder.add_func(primitive, _name(group.units))
+        self.mod = builder.get()
+        call = relax.Call(gv, self._operands(group.units))
+        results = self._results(group.units)
+        if len(results) == 1:
+            return [relax.VarBinding(results[0].var, call)]
+        whole = relax.DataflowVar("joined", primitive.ret_ty)
+        parts = [
+            relax.VarBinding(u.var, relax.TupleGetItem(whole, i)) for i, u in enumerate(results)
+        ]
+        return [relax.VarBinding(whole, call), *parts]
+
+
+def _reads(value: Any) -> list[Any]:
+    """Variables that an expression reads."""
+    return list(relax.analysis.free_vars(value))
+
+
+def _name(units: list[_Unit]) -> str:
+    words = [str(u.call.args[0].name_hint).removeprefix("fused_") for u in units]
+    return ("fused_" + "_".join(words))[:100]

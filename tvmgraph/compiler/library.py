@@ -1,0 +1,88 @@
+"""Graphs as shared libraries in files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tvm.support import cc
+
+from tvmgraph.compiler import pipeline
+from tvmgraph.compiler.compile import CompileOptions
+from tvmgraph.errors import CompileError, TvmgraphError
+from tvmgraph.graph import Graph
+from tvmgraph.graph.rewrite import optimize
+from tvmgraph.lowering import lower
+from tvmgraph.schedule import host_features, make_target
+from tvmgraph.schedule.target import target_table
+
+
+@dataclass(frozen=True)
+class Library:
+    """A written library.
+
+    Attributes:
+        kernels: Names of its kernels.
+        arch: Architecture of its code.
+        system: Operating system it is for.
+        features: LLVM's names of the processor features it was compiled with.
+    """
+
+    kernels: tuple[str, ...]
+    arch: str
+    system: str
+    features: tuple[str, ...]
+
+
+def write_library(
+    graph: Graph, path: Path, level: str = "O2", target: str = "host", linker: str = ""
+) -> Library:
+    """Compiles a graph into a file without loading it.
+
+    Args:
+        graph: The graph.
+        path: A name that ends in ``.so``, or in ``.tar`` for objects that are to be linked later.
+        level: ``"O0"`` to ``"O3"``.
+        target: A name from ``configs/targets.toml``.
+        linker: The compiler driver that links, such as ``aarch64-linux-gnu-g++``; empty for this
+            machine's own.
+
+    Raises:
+        CompileError: if TVM rejects the graph or the linker fails.
+    """
+    options = CompileOptions(level, target)
+    simplified = optimize(graph, options.settings, lambda *_: None)
+    try:
+        built = pipeline.build(
+            lower(simplified), pipeline.LEVELS[level], target, kernels=options.settings,
+            native=None,
+        )  # fmt: skip
+        extra: dict[str, Any] = {}
+        if linker and path.suffix == ".so":
+            extra["fcompile"] = cc.cross_compiler(linker)
+        built[0].export_library(str(path), **extra)
+    except TvmgraphError:
+        raise
+    except Exception as e:
+        lines = [line for line in str(e).splitlines() if line.strip()]
+        raise CompileError(
+            f"no library was made: {lines[-1].strip() if lines else type(e).__name__}",
+            op="export", got=f"target={target!r}, linker={linker!r}",
+            fix="check the linker; `tvmgraph doctor` shows this machine's tools",
+        ) from e  # fmt: skip
+    return Library(built[1], *describe_target(target))
+
+
+def describe_target(name: str) -> tuple[str, str, tuple[str, ...]]:
+    """Returns architecture, operating system and processor features of a target."""
+    from tvmgraph.runtime import host
+
+    row = target_table().get(name, {})
+    if row.get("mcpu") == "host":
+        used = tuple(sorted(host_features() & host.FEATURES.keys()))
+        return host.architecture(), host.system(), used
+    triple = str(make_target(name).attrs.get("mtriple", "")).split("-")
+    arch = triple[0] or host.architecture()
+    system = "linux" if "linux" in triple or triple == [""] else triple[-1]
+    return arch, system, tuple(row.get("features", ()))

@@ -1,0 +1,163 @@
+"""From scheduled loops to machine code, in several parts at once.
+
+TVM turns a module into one LLVM module, on one thread. Here the kernels are dealt out into parts of
+about equal size, which worker threads translate at the same time (TVM lets go of Python's lock
+meanwhile). The parts become object files that a linker joins into one shared library, which can be
+kept on disk; without a linker they are translated in memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.relax import vm_build
+
+#: Loop nests per part: splitting less costs more than it saves.
+_MIN_PART = 2
+#: Parts per worker, so that an underestimated one does not hold up the others.
+_PARTS_PER_WORKER = 2
+
+#: Functions of the runtime library itself, found again in any process.
+_OWN_FUNCTION = re.compile(r"vm\.builtin\.|tvm\.contrib\.(sort|random)\.")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module ready for code generation.
+
+    Attributes:
+        builder: The bytecode of its Relax functions.
+        kernels: Everything that becomes machine code.
+        constants: The tensors it holds.
+        native: Whether machine code calls the kernels, which must be in the same part then.
+        portable: Whether it calls nothing that lives in this process's Python.
+    """
+
+    builder: relax.ExecBuilder
+    kernels: tvm.IRModule
+    constants: dict[str, Any]
+    native: bool
+    portable: bool
+
+
+def prepare(mod: tvm.IRModule, target: Any, passes: Sequence[Any], native: bool) -> Program:
+    """Lowers the calls of a scheduled module to the virtual machine."""
+    with target:
+        mod = tvm.transform.Sequential(passes)(mod)
+    constants = dict(mod.attrs or {}).get("const_name_to_constant", {})
+    builder = relax.ExecBuilder()
+    rest = vm_build._vmcodegen(builder, mod, "compiled" if native else "bytecode")
+    kernels = {var: f for var, f in rest.functions.items() if isinstance(f, tirx.PrimFunc)}
+    module = tvm.IRModule(kernels, attrs=rest.attrs)
+    return Program(builder, module, dict(constants), native, _is_portable(mod))
+
+
+def translate(program: Program, target: Any, workers: int) -> Any:
+    """Translates a program in memory.
+
+    Returns:
+        The executable, ready to run.
+    """
+
+    def build(part: tvm.IRModule) -> Any:
+        library = _build(part, target)
+        if "mtriple" not in target.attrs:  # not for another machine
+            library[_entry(part)]  # generates the machine code now, on this thread
+        return library
+
+    libraries = _in_parallel(build, _deal(program, workers), workers)
+    return _join(program, target, libraries)
+
+
+def write_objects(program: Program, target: Any, workers: int, folder: Path) -> Any:
+    """Translates a program into object files in ``folder``.
+
+    Returns:
+        The executable; machine code for it is generated in memory only if it is used.
+    """
+    parts = _deal(program, workers)
+
+    def build(numbered: tuple[int, tvm.IRModule]) -> Any:
+        library = _build(numbered[1], target)
+        library.write_to_file(str(folder / f"part{numbered[0]}.o"), "o")
+        return library
+
+    built = _in_parallel(build, list(enumerate(parts)), workers)
+    executable = _join(program, target, built)
+    packed = tvm.runtime._ffi_api.ModulePackImportsToLLVM(executable.mod, False, str(target), "")
+    packed.write_to_file(str(folder / "program.o"), "o")
+    return executable
+
+
+def _build(part: tvm.IRModule, target: Any) -> Any:
+    with target:
+        return tirx.build(part, target=target, pipeline="default")
+
+
+def _join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
+    first = libraries[0] if libraries else None
+    for other in libraries[1:]:
+        first.import_module(other)
+    linked = vm_build._ffi_api.VMLink(program.builder, target, first, [], program.constants)
+    return vm_build.VMExecutable(linked)
+
+
+def _in_parallel(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> list[Any]:
+    if len(items) < 2 or workers < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, items))
+
+
+def _deal(program: Program, workers: int) -> list[tvm.IRModule]:
+    """Deals functions out into modules of about equal amounts of code."""
+    kernels = program.kernels
+    sized = [(_size(f), var, f) for var, f in kernels.functions.items()]
+    sized.sort(key=lambda item: (-item[0], item[1].name_hint))
+    # Machine code can call only kernels of its own part.
+    wanted = 1 if program.native else workers * _PARTS_PER_WORKER
+    count = max(1, min(wanted, len(sized) // _MIN_PART))
+    parts: list[dict[Any, Any]] = [{} for _ in range(count)]
+    loads = [0] * count
+    for size, var, func in sized:
+        lightest = loads.index(min(loads))
+        parts[lightest][var] = func
+        loads[lightest] += size
+    return [tvm.IRModule(part, attrs=kernels.attrs) for part in parts if part]
+
+
+def _size(func: tirx.PrimFunc) -> int:
+    """Statements of a function."""
+    count = 0
+
+    def visit(_node: Any) -> None:
+        nonlocal count
+        count += 1
+
+    tvm_ffi.structural_walk(func.body, (tirx.Stmt, visit))
+    return count
+
+
+def _entry(part: tvm.IRModule) -> str:
+    return next(str(f.attrs["global_symbol"]) for f in part.functions.values())
+
+
+def _is_portable(mod: tvm.IRModule) -> bool:
+    """Whether every function called by name is one of the runtime library."""
+    names: set[str] = set()
+
+    def visit(node: Any) -> None:
+        names.add(str(node.global_symbol))
+
+    for func in mod.functions.values():
+        if isinstance(func, relax.Function):
+            tvm_ffi.structural_walk(func, (relax.ExternFunc, visit))
+    return all(_OWN_FUNCTION.match(name) for name in names)

@@ -1,0 +1,31 @@
+"""The code that was generated: LLVM and assembly of an executable's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tvmgraph.debug import Phases
+
+
+def show_code(executable: Any, phases: Phases) -> None:
+    """Hands the generated code to whoever watches the compile."""
+    phases.text(3, "VM program", "txt", executable.as_text)
+    phases.text(3, "LLVM", "ll", lambda: code_of(executable, "ll"))
+    phases.text(3, "assembly", "s", lambda: code_of(executable, "asm"))
+
+
+def code_of(executable: Any, form: str) -> str:
+    """Returns generated code.
+
+    Args:
+        executable: What ``relax.build`` returned.
+        form: ``"ll"`` or ``"asm"``.
+    """
+    return "\n".join(m.inspect_source(form) for m in _modules(executable.mod) if m.kind == "llvm")
+
+
+def _modules(module: Any) -> Iterator[Any]:
+    yield module
+    for inner in module.imports:
+        yield from _modules(inner)

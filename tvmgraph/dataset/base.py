@@ -1,0 +1,295 @@
+"""Dataset: a pipeline of rows; every method adds a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+
+Row = tuple[Any, ...]
+
+
+def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> Any:
+    """Raises ``kind`` with the user's line."""
+    raise kind(rule, op=op, at=user_source(), fix=fix)
+
+
+def names_of(op: str, value: Any) -> list[str]:
+    """Returns column names as a list.
+
+    Raises:
+        DTypeError: if they are not strings.
+    """
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not all(isinstance(v, str) for v in items):
+        reject(DTypeError, op, f"column names must be strings, not {value!r}")
+    return list(items)
+
+
+def count_of(op: str, name: str, value: Any, low: int) -> int:
+    """Returns an integer that is at least ``low``.
+
+    Raises:
+        ArgumentError: if it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+        reject(ArgumentError, op, f"{name} must be an int of at least {low}, not {value!r}")
+    return int(value)
+
+
+class Dataset:
+    """Rows with named columns; the base of every source and stage.
+
+    Subclasses give :attr:`columns`, :meth:`rows` and :meth:`get_dataset_size`.
+    """
+
+    columns: list[str]
+    _epoch = 0
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass.
+
+        Args:
+            epoch: Number of the pass; another number gives another shuffling.
+        """
+        raise NotImplementedError
+
+    def get_dataset_size(self) -> int:
+        """Returns the number of rows of one pass."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return self.get_dataset_size()
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return iter(self.create_tuple_iterator(num_epochs=1))
+
+    def __add__(self, other: Dataset) -> Dataset:
+        return self.concat(other)
+
+    # ---- stages -----------------------------------------------------------------------------
+
+    def map(
+        self,
+        operations: Any,
+        input_columns: Any = None,
+        output_columns: Any = None,
+        num_parallel_workers: int | None = None,
+        **_: Any,
+    ) -> Dataset:
+        """Transforms columns.
+
+        Args:
+            operations: A callable, or a list of them applied in order; each takes the input
+                columns and returns the output columns.
+            input_columns: The columns given to the first operation; the first by default.
+            output_columns: Names of the results; the input names by default.
+            num_parallel_workers: Threads; rows keep their order.
+
+        Raises:
+            ArgumentError: if a column does not exist.
+            DTypeError: if an operation cannot be called.
+        """
+        from tvmgraph.dataset.stages import MapDataset
+
+        return MapDataset(self, operations, input_columns, output_columns, num_parallel_workers)
+
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        **options: Any,
+    ) -> Dataset:
+        """Stacks rows.
+
+        Args:
+            batch_size: Rows per batch.
+            drop_remainder: Whether a last, smaller batch is dropped.
+            num_parallel_workers: Kept for MindSpore programs; stacking needs one thread.
+            options: ``per_batch_map`` with ``input_columns`` and ``output_columns``: a function of
+                lists of the batch's rows and a :class:`BatchInfo`, applied before stacking.
+
+        Raises:
+            ArgumentError: if the batch size is not positive.
+        """
+        from tvmgraph.dataset.stages import BatchDataset
+
+        return BatchDataset(self, batch_size, drop_remainder, **options)
+
+    def shuffle(self, buffer_size: int) -> Dataset:
+        """Shuffles within a window of ``buffer_size`` rows, differently in every epoch."""
+        from tvmgraph.dataset.stages import ShuffleDataset
+
+        return ShuffleDataset(self, buffer_size)
+
+    def repeat(self, count: int | None = None) -> Dataset:
+        """Repeats the rows ``count`` times within one pass; without end for None or -1."""
+        from tvmgraph.dataset.stages import RepeatDataset
+
+        return RepeatDataset(self, count)
+
+    def take(self, count: int = -1) -> Dataset:
+        """Keeps the first ``count`` rows; all for -1."""
+        from tvmgraph.dataset.stages import WindowDataset
+
+        return WindowDataset(self, 0, None if count == -1 else count_of("take", "count", count, 0))
+
+    def skip(self, count: int) -> Dataset:
+        """Leaves out the first ``count`` rows."""
+        from tvmgraph.dataset.stages import WindowDataset
+
+        return WindowDataset(self, count_of("skip", "count", count, 0), None)
+
+    def zip(self, datasets: Any) -> Dataset:
+        """Joins the columns of several datasets row by row, up to the shortest."""
+        from tvmgraph.dataset.stages import ZipDataset
+
+        others = list(datasets) if isinstance(datasets, (tuple, list)) else [datasets]
+        return ZipDataset([self, *others])
+
+    def concat(self, datasets: Any) -> Dataset:
+        """Appends the rows of other datasets with the same columns."""
+        from tvmgraph.dataset.stages import ConcatDataset
+
+        others = list(datasets) if isinstance(datasets, (tuple, list)) else [datasets]
+        return ConcatDataset([self, *others])
+
+    def filter(
+        self,
+        predicate: Callable[..., Any],
+        input_columns: Any = None,
+        num_parallel_workers: int | None = None,
+    ) -> Dataset:
+        """Keeps the rows for which ``predicate(*input_columns)`` is true."""
+        from tvmgraph.dataset.stages import FilterDataset
+
+        return FilterDataset(self, predicate, input_columns)
+
+    def project(self, columns: Any) -> Dataset:
+        """Keeps the named columns, in this order."""
+        from tvmgraph.dataset.stages import ProjectDataset
+
+        return ProjectDataset(self, columns, columns)
+
+    def rename(self, input_columns: Any, output_columns: Any) -> Dataset:
+        """Gives columns other names."""
+        from tvmgraph.dataset.stages import ProjectDataset
+
+        old, new = names_of("rename", input_columns), names_of("rename", output_columns)
+        if len(old) != len(new):
+            reject(ArgumentError, "rename", "input_columns and output_columns differ in length")
+        self.indices("rename", old)
+        renamed = dict(zip(old, new))
+        return ProjectDataset(self, self.columns, [renamed.get(c, c) for c in self.columns])
+
+    def split(self, sizes: Sequence[Any], randomize: bool = True) -> tuple[Dataset, ...]:
+        """Splits the rows into parts.
+
+        Args:
+            sizes: Numbers of rows, or fractions that sum to 1.
+            randomize: Whether the rows are shuffled (once, by the seed) before.
+
+        Raises:
+            ArgumentError: if the sizes do not sum to the number of rows.
+        """
+        from tvmgraph.dataset.stages import split
+
+        return split(self, sizes, randomize)
+
+    def apply(self, apply_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """Returns ``apply_func(self)``.
+
+        Raises:
+            DTypeError: if it does not return a Dataset.
+        """
+        found = apply_func(self)
+        if not isinstance(found, Dataset):
+            reject(DTypeError, "apply", f"apply_func returned {type(found).__name__}, no Dataset")
+        return found
+
+    # ---- reading ----------------------------------------------------------------------------
+
+    def create_tuple_iterator(
+        self,
+        columns: Any = None,
+        num_epochs: int = -1,
+        output_numpy: bool = False,
+        do_copy: bool = False,
+    ) -> Any:
+        """Returns an iterator of lists with one Tensor per column; each loop over it is one epoch.
+
+        Args:
+            columns: The columns to return; all by default.
+            num_epochs: How many loops are allowed; any number for -1.
+            output_numpy: Whether arrays come instead of Tensors.
+            do_copy: Whether every Tensor gets storage of its own.
+
+        Raises:
+            ArgumentError: if a column does not exist.
+        """
+        from tvmgraph.dataset.iterator import DatasetIterator
+
+        chosen = self if columns is None else self.project(columns)
+        return DatasetIterator(chosen, num_epochs, output_numpy, do_copy, as_dict=False)
+
+    def create_dict_iterator(
+        self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
+    ) -> Any:
+        """Returns an iterator of dicts by column name; see :meth:`create_tuple_iterator`."""
+        from tvmgraph.dataset.iterator import DatasetIterator
+
+        return DatasetIterator(self, num_epochs, output_numpy, do_copy, as_dict=True)
+
+    # ---- facts ------------------------------------------------------------------------------
+
+    def indices(self, op: str, columns: Any) -> list[int]:
+        """Returns where columns are.
+
+        Raises:
+            ArgumentError: if one does not exist.
+        """
+        found = []
+        for name in names_of(op, columns):
+            if name not in self.columns:
+                reject(ArgumentError, op, f"there is no column {name!r}",
+                       f"use one of {', '.join(self.columns)}")  # fmt: skip
+            found.append(self.columns.index(name))
+        return found
+
+    def get_col_names(self) -> list[str]:
+        """Returns the column names."""
+        return list(self.columns)
+
+    def get_batch_size(self) -> int:
+        """Returns the rows per batch; 1 before ``batch``."""
+        return 1
+
+    def get_repeat_count(self) -> int:
+        """Returns how often ``repeat`` repeats; 1 without."""
+        return 1
+
+    def _first(self) -> list[np.ndarray]:
+        for row in self.rows(0):
+            return [np.asarray(v) for v in row]
+        return reject(ArgumentError, "Dataset", "the dataset has no row")
+
+    def output_shapes(self) -> list[list[int]]:
+        """Returns the shape of every column, from the first row."""
+        return [list(v.shape) for v in self._first()]
+
+    def output_types(self) -> list[np.dtype[Any]]:
+        """Returns the dtype of every column, from the first row."""
+        return [v.dtype for v in self._first()]
+
+    def next_epoch(self) -> int:
+        """Returns the number of the coming pass."""
+        self._epoch += 1
+        return self._epoch - 1
+
+    def reset(self) -> None:
+        """Starts again with the first epoch's order."""
+        self._epoch = 0

@@ -1,0 +1,122 @@
+"""Reading a pipeline: a thread prepares rows ahead while the program uses the last one."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.dataset import config
+from tvmgraph.dataset.base import Dataset, Row, count_of, reject
+from tvmgraph.errors import ArgumentError
+
+
+class _End:
+    """The last thing a producer puts: no more rows, or what went wrong."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+
+def _put(target: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
+    """Puts an item unless the reader has gone."""
+    while not stop.is_set():
+        try:
+            target.put(item, timeout=0.1)
+            return True
+        except queue.Full:
+            continue
+    return False
+
+
+def _produce(dataset: Dataset, epoch: int, target: queue.Queue[Any], stop: threading.Event) -> None:
+    end = _End()
+    try:
+        for row in dataset.rows(epoch):
+            if not _put(target, row, stop):
+                return
+    except BaseException as e:  # raised again where the rows are read
+        end = _End(e)
+    _put(target, end, stop)
+
+
+def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
+    """Yields the rows of one pass, prepared ahead by a thread.
+
+    An error in the pipeline is raised here, with the pipeline's own traceback.
+    """
+    size = config.get_prefetch_size()
+    if size == 0:
+        yield from dataset.rows(epoch)
+        return
+    ready: queue.Queue[Any] = queue.Queue(size)
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=_produce, args=(dataset, epoch, ready, stop), daemon=True, name="tvmgraph-dataset"
+    )
+    thread.start()
+    try:
+        while True:
+            item = ready.get()
+            if isinstance(item, _End):
+                if item.error is not None:
+                    raise item.error
+                return
+            yield item
+    finally:
+        stop.set()
+        thread.join()
+
+
+class DatasetIterator:
+    """Loops over a dataset; every ``for`` loop is one epoch.
+
+    Args:
+        dataset: The pipeline.
+        num_epochs: How many loops are allowed; any number for -1.
+        output_numpy: Whether arrays come instead of Tensors.
+        do_copy: Whether every Tensor gets storage of its own.
+        as_dict: Whether rows come as dicts by column name.
+    """
+
+    def __init__(
+        self, dataset: Dataset, num_epochs: int, output_numpy: bool, do_copy: bool, as_dict: bool
+    ) -> None:
+        if num_epochs != -1:
+            count_of("create_iterator", "num_epochs", num_epochs, 1)
+        self.dataset = dataset
+        self.left = num_epochs
+        self.output_numpy = output_numpy
+        self.do_copy = do_copy
+        self.as_dict = as_dict
+        self._running: Iterator[Any] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.left == 0:
+            reject(ArgumentError, "DatasetIterator", "all epochs of this iterator are over",
+                   "create another one, or give it more num_epochs")  # fmt: skip
+        if self.left > 0:
+            self.left -= 1
+        return self._rows(self.dataset.next_epoch())
+
+    def __next__(self) -> Any:
+        if self._running is None:
+            self._running = iter(self)
+        return next(self._running)
+
+    def _rows(self, epoch: int) -> Iterator[Any]:
+        for row in prefetch(self.dataset, epoch):
+            values = [self._convert(v) for v in row]
+            yield dict(zip(self.dataset.columns, values)) if self.as_dict else values
+
+    def _convert(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            value = value.asnumpy()
+        array = np.asarray(value)
+        if self.output_numpy or array.dtype.kind in "USO":  # text has no Tensor form
+            return array
+        return Tensor(array) if self.do_copy else tensor_from_numpy(np.asarray(array, order="C"))

@@ -1,0 +1,373 @@
+"""The stages of a pipeline."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.dataset import config
+from tvmgraph.dataset.base import Dataset, Row, count_of, names_of, reject
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+
+_stage_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class BatchInfo:
+    """What ``per_batch_map`` learns about a batch.
+
+    Attributes:
+        batch_num: Number of the batch in its epoch.
+        epoch_num: Number of the epoch.
+    """
+
+    batch_num: int
+    epoch_num: int
+
+    def get_batch_num(self) -> int:
+        """Returns the number of the batch in its epoch."""
+        return self.batch_num
+
+    def get_epoch_num(self) -> int:
+        """Returns the number of the epoch."""
+        return self.epoch_num
+
+
+class _Stage(Dataset):
+    """A stage with one dataset before it."""
+
+    def __init__(self, child: Dataset) -> None:
+        self.child = child
+        self.columns = list(child.columns)
+
+    def get_dataset_size(self) -> int:
+        """Returns the number of rows of one pass."""
+        return self.child.get_dataset_size()
+
+    def get_batch_size(self) -> int:
+        """Returns the rows per batch."""
+        return self.child.get_batch_size()
+
+    def get_repeat_count(self) -> int:
+        """Returns how often ``repeat`` repeats."""
+        return self.child.get_repeat_count()
+
+
+def _as_tuple(value: Any) -> Row:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _array(value: Any) -> Any:
+    return value.asnumpy() if isinstance(value, Tensor) else value
+
+
+class MapDataset(_Stage):
+    """Transforms columns; see :meth:`Dataset.map`."""
+
+    def __init__(
+        self, child: Dataset, operations: Any, inputs: Any, outputs: Any, workers: int | None
+    ) -> None:
+        super().__init__(child)
+        self.operations = list(_as_tuple(operations))
+        for o in self.operations:
+            if not callable(o):
+                reject(DTypeError, "map", f"an operation must be callable, not {type(o).__name__}")
+        given = [child.columns[0]] if inputs is None else names_of("map", inputs)
+        self.where = child.indices("map", given)
+        self.results = given if outputs is None else names_of("map", outputs)
+        rest = [c for c in child.columns if c not in given]
+        same = len(self.results) == len(given)
+        self.columns = (
+            [dict(zip(given, self.results)).get(c, c) for c in child.columns]
+            if same else self.results + rest
+        )  # fmt: skip
+        self.in_place = same
+        self.workers = config.get_num_parallel_workers() if workers is None else count_of(
+            "map", "num_parallel_workers", workers, 1
+        )  # fmt: skip
+        self.number = next(_stage_numbers)
+
+    def _one(self, epoch: int, i: int, row: Row) -> Row:
+        with config.row_randomness(epoch, i, len(self.operations)):
+            values = tuple(row[w] for w in self.where)
+            for operation in self.operations:
+                values = _as_tuple(operation(*values))
+        values = tuple(_array(v) for v in values)
+        if len(values) != len(self.results):
+            reject(ArgumentError, "map",
+                   f"the operations returned {len(values)} values for {len(self.results)} columns",
+                   f"output_columns are {self.results}")  # fmt: skip
+        if self.in_place:
+            new = list(row)
+            for w, v in zip(self.where, values):
+                new[w] = v
+            return tuple(new)
+        return values + tuple(v for j, v in enumerate(row) if j not in self.where)
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass."""
+        source = enumerate(self.child.rows(epoch))
+        if self.workers == 1:
+            yield from (self._one(epoch, i, row) for i, row in source)
+            return
+        with ThreadPoolExecutor(self.workers) as pool:
+            waiting: deque[Future[Row]] = deque()
+            try:
+                for i, row in source:
+                    waiting.append(pool.submit(self._one, epoch, i, row))
+                    if len(waiting) > 2 * self.workers:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:  # the reader stopped early
+                for future in waiting:
+                    future.cancel()
+
+
+class BatchDataset(_Stage):
+    """Stacks rows; see :meth:`Dataset.batch`."""
+
+    def __init__(
+        self,
+        child: Dataset,
+        size: int,
+        drop_remainder: bool,
+        per_batch_map: Callable[..., Any] | None = None,
+        input_columns: Any = None,
+        output_columns: Any = None,
+        **_: Any,
+    ) -> None:
+        super().__init__(child)
+        self.size = count_of("batch", "batch_size", size, 1)
+        self.drop = bool(drop_remainder)
+        self.per_batch_map = per_batch_map
+        given = child.columns if input_columns is None else names_of("batch", input_columns)
+        self.where = child.indices("batch", given)
+        if output_columns is not None:
+            self.columns = names_of("batch", output_columns)
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the batches of one pass."""
+        gather = getattr(self.child, "gather", None)
+        if gather is not None and self.per_batch_map is None:
+            order = self.child.order(epoch)  # pyright: ignore[reportAttributeAccessIssue]
+            for i in range(0, len(order), self.size):
+                chosen = order[i : i + self.size]
+                if len(chosen) == self.size or not self.drop:
+                    yield gather(chosen)
+            return
+        source = self.child.rows(epoch)
+        for number in itertools.count():
+            rows = list(itertools.islice(source, self.size))
+            if not rows or (len(rows) < self.size and self.drop):
+                return
+            yield self._stack(rows, BatchInfo(number, epoch))
+
+    def _stack(self, rows: list[Row], info: BatchInfo) -> Row:
+        columns: list[Any] = [list(c) for c in zip(*rows)]
+        if self.per_batch_map is not None:
+            found = _as_tuple(self.per_batch_map(*(columns[w] for w in self.where), info))
+            if len(found) == len(self.where):
+                for w, values in zip(self.where, found):
+                    columns[w] = values
+            else:
+                columns = list(found)
+        return tuple(self._stack_column(n, c) for n, c in zip(self.columns, columns))
+
+    def _stack_column(self, name: str, values: Sequence[Any]) -> np.ndarray:
+        arrays = [np.asarray(_array(v)) for v in values]
+        shapes = {a.shape for a in arrays}
+        if len(shapes) > 1:
+            reject(ShapeError, "batch",
+                   f"column {name!r} has rows of different shapes: {sorted(shapes)[:3]}",
+                   "make them equal with map, or pad them in per_batch_map")  # fmt: skip
+        return np.stack(arrays)
+
+    def get_dataset_size(self) -> int:
+        """Returns the number of batches of one pass."""
+        rows = self.child.get_dataset_size()
+        return rows // self.size if self.drop else -(-rows // self.size)
+
+    def get_batch_size(self) -> int:
+        """Returns the rows per batch."""
+        return self.size
+
+
+class ShuffleDataset(_Stage):
+    """Shuffles within a window; see :meth:`Dataset.shuffle`."""
+
+    def __init__(self, child: Dataset, buffer_size: int) -> None:
+        super().__init__(child)
+        self.buffer_size = count_of("shuffle", "buffer_size", buffer_size, 2)
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass."""
+        rng = np.random.default_rng((config.get_seed(), epoch, self.buffer_size))
+        window: list[Row] = []
+        for row in self.child.rows(epoch):
+            if len(window) < self.buffer_size:
+                window.append(row)
+                continue
+            i = int(rng.integers(self.buffer_size))
+            window[i], row = row, window[i]
+            yield row
+        for i in rng.permutation(len(window)):
+            yield window[i]
+
+
+class RepeatDataset(_Stage):
+    """Repeats rows; see :meth:`Dataset.repeat`."""
+
+    def __init__(self, child: Dataset, count: int | None) -> None:
+        super().__init__(child)
+        self.count = None if count in (None, -1) else count_of("repeat", "count", count, 1)
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass; every repetition is shuffled anew."""
+        passes = itertools.count() if self.count is None else range(self.count)
+        for i in passes:
+            yield from self.child.rows(i if self.count is None else epoch * self.count + i)
+
+    def get_dataset_size(self) -> int:
+        """Returns the number of rows of one pass; that of one repetition if there is no end."""
+        return self.child.get_dataset_size() * (self.count or 1)
+
+    def get_repeat_count(self) -> int:
+        """Returns how often the rows repeat, -1 without end."""
+        return -1 if self.count is None else self.count
+
+
+class WindowDataset(_Stage):
+    """Keeps a range of rows; see :meth:`Dataset.take` and :meth:`Dataset.skip`."""
+
+    def __init__(self, child: Dataset, start: int, count: int | None) -> None:
+        super().__init__(child)
+        self.start, self.count = start, count
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass."""
+        stop = None if self.count is None else self.start + self.count
+        return itertools.islice(self.child.rows(epoch), self.start, stop)
+
+    def get_dataset_size(self) -> int:
+        """Returns the number of rows of one pass."""
+        rest = max(self.child.get_dataset_size() - self.start, 0)
+        return rest if self.count is None else min(rest, self.count)
+
+
+class ZipDataset(Dataset):
+    """Joins columns; see :meth:`Dataset.zip`."""
+
+    def __init__(self, children: list[Dataset]) -> None:
+        self.children = children
+        self.columns = [c for d in children for c in d.columns]
+        if len(set(self.columns)) != len(self.columns):
+            reject(ArgumentError, "zip", f"column names must differ: {self.columns}",
+                   "rename the columns first")  # fmt: skip
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass."""
+        for parts in zip(*(d.rows(epoch) for d in self.children)):
+            yield tuple(v for part in parts for v in part)
+
+    def get_dataset_size(self) -> int:
+        """Returns the number of rows of one pass."""
+        return min(d.get_dataset_size() for d in self.children)
+
+
+class ConcatDataset(Dataset):
+    """Appends rows; see :meth:`Dataset.concat`."""
+
+    def __init__(self, children: list[Dataset]) -> None:
+        self.children = children
+        self.columns = list(children[0].columns)
+        for d in children:
+            if d.columns != self.columns:
+                reject(ArgumentError, "concat", f"columns differ: {self.columns} and {d.columns}")
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass."""
+        return itertools.chain.from_iterable(d.rows(epoch) for d in self.children)
+
+    def get_dataset_size(self) -> int:
+        """Returns the number of rows of one pass."""
+        return sum(d.get_dataset_size() for d in self.children)
+
+
+class FilterDataset(_Stage):
+    """Keeps some rows; see :meth:`Dataset.filter`."""
+
+    def __init__(self, child: Dataset, predicate: Callable[..., Any], inputs: Any) -> None:
+        super().__init__(child)
+        if not callable(predicate):
+            reject(DTypeError, "filter", "predicate must be callable")
+        self.predicate = predicate
+        self.where = child.indices("filter", child.columns if inputs is None else inputs)
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass."""
+        for row in self.child.rows(epoch):
+            if bool(_array(self.predicate(*(row[w] for w in self.where)))):
+                yield row
+
+    def get_dataset_size(self) -> int:
+        """Returns the number of rows of one pass, which takes one pass to count."""
+        return sum(1 for _ in self.rows(0))
+
+
+class ProjectDataset(_Stage):
+    """Chooses, orders and renames columns."""
+
+    def __init__(self, child: Dataset, columns: Any, names: Any) -> None:
+        super().__init__(child)
+        self.where = child.indices("project", columns)
+        self.columns = names_of("project", names)
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass."""
+        return (tuple(row[w] for w in self.where) for row in self.child.rows(epoch))
+
+
+class _Subset(_Stage):
+    """Some rows of a dataset, by number."""
+
+    def __init__(self, child: Dataset, numbers: np.ndarray) -> None:
+        super().__init__(child)
+        self.numbers = numbers
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass; sources are read in their first order, so parts differ."""
+        everything = list(self.child.rows(0))
+        return (everything[i] for i in self.numbers)
+
+    def get_dataset_size(self) -> int:
+        """Returns the number of rows of one pass."""
+        return len(self.numbers)
+
+
+def split(dataset: Dataset, sizes: Sequence[Any], randomize: bool) -> tuple[Dataset, ...]:
+    """Splits a dataset; see :meth:`Dataset.split`.
+
+    Raises:
+        ArgumentError: if the sizes do not sum to the number of rows.
+    """
+    rows = dataset.get_dataset_size()
+    counts = list(sizes)
+    if all(isinstance(s, float) for s in counts):
+        counts = [int(round(s * rows)) for s in counts]
+        counts[-1] += rows - sum(counts) if abs(sum(sizes) - 1) < 1e-6 else 0
+    if any(c <= 0 for c in counts) or sum(counts) != rows:
+        reject(ArgumentError, "split", f"sizes {list(sizes)} do not sum to {rows} rows",
+               "use positive numbers of rows, or fractions that sum to 1")  # fmt: skip
+    order = np.arange(rows)
+    if randomize:
+        order = np.random.default_rng(config.get_seed()).permutation(rows)
+    ends = np.cumsum(counts)
+    return tuple(_Subset(dataset, order[e - c : e]) for c, e in zip(counts, ends))

@@ -1,0 +1,105 @@
+"""``export``: one call that writes a network to a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tvmgraph.errors import ArgumentError, user_source
+
+
+def _write_onnx(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    from tvmgraph.export.onnx_file import save_onnx
+
+    save_onnx(path, net, args, **options)
+
+
+def _write_module(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    from tvmgraph.export.module import save_module
+
+    save_module(path, net, args, **options)
+
+
+_WRITERS: dict[str, tuple[str, Callable[..., None]]] = {
+    "ONNX": (".onnx", _write_onnx),
+    "TVM": (".tvm", _write_module),
+}
+
+
+def formats() -> tuple[str, ...]:
+    """Returns the values that ``file_format`` may have."""
+    return tuple(_WRITERS)
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """Returns the format whose suffix a path has.
+
+    Raises:
+        ArgumentError: if no format has it.
+    """
+    suffixes = {suffix: name for name, (suffix, _) in _WRITERS.items()}
+    found = suffixes.get(Path(path).suffix)
+    if found is None:
+        raise ArgumentError(
+            f"no format writes {Path(path).name!r}", op="export", at=user_source(),
+            fix=f"end the name in one of {', '.join(suffixes)}",
+        )  # fmt: skip
+    return found
+
+
+def export(
+    net: Any,
+    *inputs: Any,
+    file_name: str | os.PathLike[str],
+    file_format: str = "ONNX",
+    **options: Any,
+) -> Path:
+    """Writes a network to one file.
+
+    The network is captured once with the example inputs, with all cells in inference mode.
+
+    Args:
+        net: A Cell, a function of tensors, or what ``jit`` returned.
+        inputs: Example arguments of any shapes :math:`(d_1, \\ldots, d_n)`; shapes and dtypes
+            count, values do not.
+        file_name: Where to write; the suffix of the format is added when it is missing.
+        file_format: ``"ONNX"``, see :func:`formats`.
+        options: Settings of the format. ``ONNX``: ``opset`` (17 or newer), ``dynamic`` (names of
+            axes whose size may change, ``{"x": {0: "batch"}}``), ``training``,
+            ``external_data_bytes`` (weights above this total go into a second file). ``TVM``:
+            ``target`` (a name from ``configs/targets.toml``), ``jit_level``, ``linker`` (for
+            another architecture), ``frozen`` (weights become part of the code), ``training``.
+
+    Returns:
+        The path that was written.
+
+    Raises:
+        ArgumentError: for an unknown format or option.
+        ExportError: naming the line of an operator the format cannot hold.
+
+    Example:
+        >>> ms.export(nn.ReLU(), Tensor([1.0, -1.0]), file_name="relu", file_format="ONNX").name
+        'relu.onnx'
+    """
+    kind = str(file_format).upper()
+    if kind not in _WRITERS:
+        raise ArgumentError(
+            f"unknown file_format {file_format!r}", op="export", at=user_source(),
+            fix=f"use one of {', '.join(map(repr, _WRITERS))}",
+        )  # fmt: skip
+    suffix, write = _WRITERS[kind]
+    path = Path(file_name)
+    if path.suffix != suffix:
+        path = path.with_name(path.name + suffix)
+    try:
+        write(path, net, inputs, options)
+    except TypeError as e:
+        if "unexpected keyword argument" not in str(e):
+            raise
+        raise ArgumentError(
+            f"file_format={kind!r} has no such option: {e}", op="export",
+            got=", ".join(options), at=user_source(), fix="see help(tvmgraph.export)",
+        ) from None  # fmt: skip
+    return path

@@ -1,0 +1,111 @@
+"""From a network and example inputs to a graph with the elements of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.capture import tree
+from tvmgraph.capture.record import AttributeRef, capture
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ExportError, user_source
+from tvmgraph.graph import Graph, Role
+
+
+@dataclass(frozen=True)
+class Program:
+    """A graph that stands on its own.
+
+    Attributes:
+        graph: The graph; its inputs are the tensor arguments.
+        parameters: Elements of the PARAMETER parameters by label.
+        outputs: Names of the outputs, state writes excluded.
+    """
+
+    graph: Graph
+    parameters: dict[str, np.ndarray]
+    outputs: tuple[str, ...]
+
+
+def capture_program(
+    net: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, training: bool = False
+) -> Program:
+    """Captures one call of a network, function or :class:`Graph` for shipping.
+
+    Args:
+        net: A Cell, a function, or what ``jit`` returned.
+        args: Example arguments; their shapes and dtypes count.
+        kwargs: Example keyword arguments.
+        training: Whether the captured code runs in training mode; the network's own mode is
+            restored afterwards.
+
+    Raises:
+        ExportError: if the call draws random numbers, or returns a weight itself.
+    """
+    fn = getattr(net, "fn", net)  # what jit wrapped
+    with _training_mode(getattr(net, "owner", None) or fn, training):
+        captured = capture(fn, args, kwargs or {})
+    graph = captured.graph
+    values: dict[str, np.ndarray] = {}
+    for holder, p in zip(captured.holders, graph.params):
+        if p.role is Role.STATE:
+            raise ExportError(
+                "the network draws random numbers, which a file cannot reproduce",
+                op="export", got=graph.name, at=user_source(),
+                fix="export with training=False (dropout is off then), or pass the numbers in",
+            )  # fmt: skip
+        if p.role is Role.PARAMETER:
+            tensor = holder.read() if isinstance(holder, AttributeRef) else holder
+            assert isinstance(tensor, Tensor)
+            values[p.label] = tensor.array
+    kept = _without_writes(graph, captured.result)
+    return Program(kept, values, tuple(f"output{i}" for i in range(len(kept.outputs))))
+
+
+def _without_writes(graph: Graph, result: tree.Structure) -> Graph:
+    """Returns the graph with the user's outputs only, in the order of the result."""
+    outputs = []
+    for leaf in _leaves(result):
+        if leaf.kind == "output":
+            outputs.append(graph.outputs[leaf.value])
+        elif leaf.kind == "argument":
+            outputs.append(graph.params[leaf.value].value)
+        elif leaf.kind == "object":
+            raise ExportError(
+                "the network returns one of its weights", op="export", got=graph.name,
+                at=user_source(), fix="return only what the network computes",
+            )  # fmt: skip
+    if not outputs:
+        raise ExportError(
+            "the network returns no tensor", op="export", got=graph.name, at=user_source(),
+            fix="return what the file shall compute",
+        )  # fmt: skip
+    return Graph(graph.name, graph.params, graph.consts, graph.nodes, tuple(outputs))
+
+
+def _leaves(structure: tree.Structure) -> Iterator[tree.Leaf]:
+    if isinstance(structure, tree.Leaf):
+        yield structure
+    else:
+        for child in structure.children:
+            yield from _leaves(child)
+
+
+@contextmanager
+def _training_mode(net: Any, training: bool) -> Iterator[None]:
+    """Runs with all cells of ``net`` in one mode, then gives each its own back."""
+    cells = [c for _, c in net.cells_and_names()] if hasattr(net, "cells_and_names") else []
+    before = [c.training for c in cells]
+    if cells:
+        net.set_train(training)
+    try:
+        yield
+    finally:
+        if cells:
+            net.set_train(before[0])  # also tells compiled functions that flags changed
+        for cell, mode in zip(cells, before):
+            object.__setattr__(cell, "training", mode)

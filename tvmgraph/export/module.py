@@ -1,0 +1,120 @@
+"""Networks as compiled modules: one file that :func:`tvmgraph.runtime.load` runs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tvmgraph
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.export.capture import Program, capture_program
+from tvmgraph.graph import Graph, Role
+from tvmgraph.runtime import archive, host
+from tvmgraph.runtime.archive import Entry, Manifest
+from tvmgraph.runtime.tensors import to_bytes
+
+LEVELS = ("O0", "O1", "O2", "O3")
+
+
+def save_module(
+    path: Path,
+    net: Any,
+    args: tuple[Any, ...],
+    *,
+    target: str = "host",
+    jit_level: str = "O2",
+    linker: str = "",
+    frozen: bool = False,
+    training: bool = False,
+) -> Manifest:
+    """Compiles a network and writes it with its weights.
+
+    Args:
+        path: Where to write.
+        net: A Cell, a function, what ``jit`` returned, or a :class:`Program`.
+        args: Example arguments.
+        target: A name from ``configs/targets.toml``: ``"host"``, ``"x86-64-v3"``, ``"aarch64"``.
+        jit_level: ``"O0"`` to ``"O3"``.
+        linker: Compiler driver for another target; without it such a file holds objects.
+        frozen: Whether the weights become constants of the code, which then needs nothing else.
+        training: Whether to capture in training mode.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        ArgumentError: for an unknown level or target.
+        CompileError: if TVM rejects the network.
+    """
+    from tvmgraph.compiler.library import describe_target, write_library
+
+    if jit_level not in LEVELS:
+        raise ArgumentError(f"unknown jit_level {jit_level!r}", op="export", at=user_source(),
+                            fix=f"use one of {', '.join(LEVELS)}")  # fmt: skip
+    program = net if isinstance(net, Program) else capture_program(net, args, training=training)
+    program = freeze(program) if frozen else program
+    foreign = describe_target(target)[:2] != (host.architecture(), host.system())
+    member = archive.OBJECTS if foreign and not linker else archive.LIBRARY
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / member
+        library = write_library(program.graph, file, jit_level, target, linker)
+        members = {member: file.read_bytes()}
+    if program.parameters:
+        members[archive.PARAMETERS] = to_bytes(program.parameters)
+    manifest = _manifest(program, library, target, jit_level)
+    archive.write(path, manifest, members)
+    return manifest
+
+
+def _manifest(program: Program, library: Any, target: str, jit_level: str) -> Manifest:
+    graph = program.graph
+    inputs = [p for p in graph.params if p.role is Role.INPUT]
+    weights = [p for p in graph.params if p.role is Role.PARAMETER]
+    facts = {"name": target, "arch": library.arch, "system": library.system}
+    return Manifest(
+        name=graph.name,
+        inputs=tuple(_entry(p.label, p.value.type) for p in inputs),
+        parameters=tuple(_entry(p.label, p.value.type) for p in weights),
+        outputs=tuple(_entry(n, v.type) for n, v in zip(program.outputs, graph.outputs)),
+        order=tuple("input" if p.role is Role.INPUT else "parameter" for p in graph.params),
+        copied=tuple(_shared_outputs(graph)),
+        target={**facts, "features": list(library.features)},
+        versions={"tvmgraph": tvmgraph.__version__, **host.package_versions()},
+        options={"jit_level": jit_level, "kernels": len(library.kernels)},
+    )
+
+
+def _entry(name: str, t: TensorType) -> Entry:
+    return Entry(name, t.static_shape, t.dtype.name)
+
+
+def _shared_outputs(graph: Graph) -> list[int]:
+    """Returns the outputs that are an argument, a constant of the code, or one another."""
+    own = {v for n in graph.nodes for v in n.outputs}
+    varying = {p.value for p in graph.params}
+    for node in graph.nodes:
+        if any(v in varying for v in node.inputs):
+            varying.update(node.outputs)
+    return [
+        i
+        for i, v in enumerate(graph.outputs)
+        if v not in own or v not in varying or v in graph.outputs[:i]
+    ]
+
+
+def freeze(program: Program) -> Program:
+    """Returns the program with its weights as constants."""
+    graph = program.graph
+    consts = dict(graph.consts)
+    params = []
+    for p in graph.params:
+        if p.role is Role.PARAMETER:
+            consts[p.value] = np.asarray(program.parameters[p.label])
+        else:
+            params.append(p)
+    frozen = Graph(graph.name, tuple(params), consts, graph.nodes, graph.outputs)
+    return Program(frozen, {}, program.outputs)

@@ -1,0 +1,90 @@
+"""ONNX files: whole programs with options, written atomically and checked."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.export.capture import capture_program
+from tvmgraph.export.onnx import OPSET, to_onnx
+from tvmgraph.graph import passes
+
+OLDEST_OPSET = 17
+_EXTERNAL_BYTES = 1 << 30  # protobuf messages end at 2 GiB; half of it leaves room for all else
+
+
+_INLINE_BYTES = 1024  # shapes and axes must stay where shape inference reads them
+
+
+def save_onnx(
+    path: Path,
+    net: Any,
+    args: tuple[Any, ...],
+    *,
+    opset: int = OPSET,
+    dynamic: Mapping[str, Mapping[int, str]] | None = None,
+    training: bool = False,
+    external_data_bytes: int = _EXTERNAL_BYTES,
+) -> None:
+    """Captures a network and writes it as ONNX.
+
+    Args:
+        path: Where to write.
+        net: What to capture.
+        args: Example arguments.
+        opset: Version of the standard operators, 17 or newer.
+        dynamic: Names of variable axes by argument name and axis.
+        training: Whether to capture in training mode.
+        external_data_bytes: Weights above this total go into ``<name>.data`` beside the file.
+
+    Raises:
+        ExportError: if an operator has no ONNX form in this opset.
+    """
+    write_model(path, onnx_model(net, args, opset, dynamic, training), external_data_bytes)
+
+
+def onnx_model(
+    net: Any,
+    args: tuple[Any, ...],
+    opset: int = OPSET,
+    dynamic: Mapping[str, Mapping[int, str]] | None = None,
+    training: bool = False,
+) -> onnx.ModelProto:
+    """Captures a network and returns it as an ONNX model."""
+    newest = onnx.defs.onnx_opset_version()
+    if not OLDEST_OPSET <= opset <= newest:
+        raise ArgumentError(
+            f"opset {opset} is not offered", op="export", at=user_source(),
+            fix=f"use {OLDEST_OPSET} to {newest}",
+        )  # fmt: skip
+    if dynamic:
+        from tvmgraph.export.onnx_dynamic import dynamic_model
+
+        return dynamic_model(net, args, opset, dynamic, training)
+    program = capture_program(net, args, training=training)
+    return to_onnx(passes.simplify(program.graph), program.parameters, opset)
+
+
+def write_model(path: Path, model: onnx.ModelProto, external_data_bytes: int) -> None:
+    """Writes and checks a model; an interrupted write leaves no half file behind."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    total = sum(len(t.raw_data) for t in model.graph.initializer)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".export") as folder:
+        part = Path(folder) / path.name
+        if total > external_data_bytes:
+            data = path.name + ".data"
+            onnx.save_model(
+                model, part, save_as_external_data=True, location=data, size_threshold=_INLINE_BYTES
+            )
+            onnx.checker.check_model(str(part), full_check=False)
+            os.chmod(Path(folder) / data, 0o644)
+            os.replace(Path(folder) / data, path.parent / data)
+        else:
+            onnx.save_model(model, part)
+        os.replace(part, path)

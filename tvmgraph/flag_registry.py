@@ -1,0 +1,129 @@
+"""The registry of debugging flags: one row each, set by the environment or by a ``with`` block.
+
+A flag's value is that of the innermost ``with ms.flags(...)`` block, else its environment variable
+(read when the package is first used), else its default. ``tvmgraph flags`` prints the registry.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tvmgraph.errors import ConfigError, user_source
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One row of the registry.
+
+    Attributes:
+        name: The keyword of :func:`flags`.
+        variable: The environment variable.
+        levels: What every value means; each level includes those below it.
+    """
+
+    name: str
+    variable: str
+    levels: tuple[str, ...]
+
+    def parse(self, value: object, where: str) -> int:
+        """Converts a value from the environment or from Python.
+
+        Raises:
+            ConfigError: listing the valid values.
+        """
+        text = str(int(value)) if isinstance(value, (bool, int)) else str(value).strip()
+        valid = [str(i) for i in range(len(self.levels))]
+        if text not in valid:
+            raise ConfigError(
+                f"{where} cannot be {value!r}", op="flags", at=user_source(),
+                fix=f"use one of {', '.join(valid)}; `tvmgraph flags` says what they mean",
+            )  # fmt: skip
+        return int(text)
+
+
+REGISTRY: Mapping[str, Flag] = {
+    flag.name: flag
+    for flag in (
+        Flag("debug", "TVMGRAPH_DEBUG", (
+            "nothing is printed",
+            "every compile on stderr: why it happened and its time by phase",
+            "and a table per call: time and bytes of every kernel, overhead of the host",
+            "and the graph after every pass; all phases are written as with save_graphs=3",
+            "and the generated LLVM code",
+        )),
+        Flag("check", "TVMGRAPH_CHECK", (
+            "nothing is checked",
+            "every captured graph is verified",
+            "and the graph after every pass",
+            "and every compiled call is compared with NumPy; the first node that differs is named",
+        )),
+        Flag("save_graphs", "TVMGRAPH_SAVE_GRAPHS", (
+            "nothing is written",
+            "graph texts",
+            "and Relax before and after fusion",
+            "and scheduled loops, LLVM code and assembly",
+        )),
+    )
+}  # fmt: skip
+
+
+class Flags:
+    """The values in force; reading one is an attribute access."""
+
+    __slots__ = ("check", "debug", "save_graphs", "watched")
+
+    def __init__(self) -> None:
+        self.debug = self.check = self.save_graphs = 0
+        self.watched = False
+        for flag in REGISTRY.values():
+            given = os.environ.get(flag.variable)
+            if given:
+                setattr(self, flag.name, flag.parse(given, flag.variable))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Notes whether calls must take the slower, observed path."""
+        self.watched = self.debug >= 2 or self.check >= 3
+
+    def replace(self, **values: int) -> dict[str, int]:
+        """Sets some flags and returns what they were."""
+        before = {name: getattr(self, name) for name in values}
+        for name, value in values.items():
+            setattr(self, name, value)
+        self._settle()
+        return before
+
+
+active = Flags()
+
+
+@contextmanager
+def flags(**settings: object) -> Iterator[Flags]:
+    """Sets flags within a ``with`` block.
+
+    Args:
+        **settings: ``debug`` (0 to 4), ``check`` (0 to 3), ``save_graphs`` (0 to 3).
+
+    Raises:
+        ConfigError: for an unknown flag or value.
+
+    Example:
+        >>> with ms.flags(debug=1):
+        ...     ms.jit(lambda x: x + 1)(Tensor([1.0]))
+    """
+    values: dict[str, int] = {}
+    for name, value in settings.items():
+        if name not in REGISTRY:
+            raise ConfigError(
+                f"unknown flag {name!r}", op="flags", at=user_source(),
+                fix=f"use one of {', '.join(REGISTRY)}",
+            )  # fmt: skip
+        values[name] = REGISTRY[name].parse(value, name)
+    before = active.replace(**values)
+    try:
+        yield active
+    finally:
+        active.replace(**before)

@@ -1,0 +1,111 @@
+"""Graph-kernel settings: which rewrites and fusions run beyond TVM's own.
+
+``set_context(graph_kernel_flags=...)`` takes MindSpore's form, options separated by blanks::
+
+    --opt_level=2 --disable_pass=rows,mul_one --enable_parallel_fusion=false
+"""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from dataclasses import dataclass, replace
+
+from tvmgraph.errors import ConfigError, user_source
+
+#: The passes by the opt_level that switches them on.
+PASSES = {
+    "simplify": 1,  # exact rules on the graph: identities, double transposes, cast chains
+    "expand": 1,  # composites become basic operators where those fuse better
+    "rows": 2,  # producers and consumers of reductions become one kernel per row
+    "parallel": 2,  # kernels that read the same operands run as one
+    "reassociate": 3,  # rules that change rounding
+}
+
+_OPTIONS = (
+    "--opt_level", "--enable_pass", "--disable_pass", "--disable_cluster_ops",
+    "--enable_parallel_fusion",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GraphKernel:
+    """What graph-kernel fusion does; hashable, part of a compiled function's key.
+
+    Attributes:
+        passes: Names of the passes that run, see :data:`PASSES`.
+        off_rules: Single rewrite rules that are switched off.
+        kept_ops: Operators that are never merged into a larger kernel by ``rows``/``parallel``.
+    """
+
+    passes: frozenset[str]
+    off_rules: frozenset[str] = frozenset()
+    kept_ops: frozenset[str] = frozenset()
+
+    def has(self, name: str) -> bool:
+        """Whether a pass runs."""
+        return name in self.passes
+
+
+@functools.cache
+def at_level(level: int) -> GraphKernel:
+    """Returns the settings of an opt_level, 0 to 3."""
+    return GraphKernel(frozenset(name for name, needs in PASSES.items() if level >= needs))
+
+
+def _fail(message: str, valid: object) -> ConfigError:
+    return ConfigError(message, op="graph_kernel_flags", at=user_source(), fix=f"use {valid}")
+
+
+@functools.lru_cache(maxsize=256)
+def parse_flags(text: str, rules: tuple[str, ...] = ()) -> GraphKernel:
+    """Reads ``graph_kernel_flags``.
+
+    Args:
+        text: The flags.
+        rules: Names of single rules that ``--disable_pass`` may also name.
+
+    Raises:
+        ConfigError: for an unknown option, pass or value; the message lists the valid ones.
+    """
+    given: dict[str, str] = {}
+    for word in shlex.split(text):
+        option, equals, value = word.partition("=")
+        if option not in _OPTIONS:
+            raise _fail(f"unknown option {option!r}", f"one of {', '.join(_OPTIONS)}")
+        if not equals or not value:
+            raise _fail(f"{option} needs a value", f"{option}=value")
+        if option in given:
+            raise _fail(f"{option} is given twice", "it once")
+        given[option] = value
+    return _settings(given, rules)
+
+
+def _settings(given: dict[str, str], rules: tuple[str, ...]) -> GraphKernel:
+    level = given.get("--opt_level", "2")
+    if level not in ("0", "1", "2", "3"):
+        raise _fail(f"--opt_level cannot be {level!r}", "0, 1, 2 or 3")
+    settings = at_level(int(level))
+    on = _names(given, "--enable_pass", tuple(PASSES))
+    off = _names(given, "--disable_pass", (*PASSES, *rules))
+    if on & off:
+        raise _fail(f"{sorted(on & off)[0]!r} is enabled and disabled", "one of the two")
+    parallel = given.get("--enable_parallel_fusion")
+    if parallel is not None:
+        if parallel not in ("true", "false"):
+            raise _fail(f"--enable_parallel_fusion cannot be {parallel!r}", "true or false")
+        on, off = (on | {"parallel"}, off) if parallel == "true" else (on, off | {"parallel"})
+        if on & off:
+            raise _fail("'parallel' is enabled and disabled", "one of the two")
+    kept = frozenset(filter(None, given.get("--disable_cluster_ops", "").split(",")))
+    return replace(
+        settings, passes=(settings.passes | on) - off, off_rules=off - set(PASSES), kept_ops=kept
+    )
+
+
+def _names(given: dict[str, str], option: str, valid: tuple[str, ...]) -> frozenset[str]:
+    names = frozenset(filter(None, given.get(option, "").split(",")))
+    for name in sorted(names):
+        if name not in valid:
+            raise _fail(f"{option} names {name!r}, which is no pass", f"one of {', '.join(valid)}")
+    return names

@@ -1,0 +1,63 @@
+"""Which way a graph runs: what ``exec_mode`` means, and what ``auto`` chooses.
+
+| path | what happens at a call |
+|---|---|
+| no_sink | every node is an executable of its own, called from Python in order |
+| sink | one call; the function that calls the kernels is machine code |
+| auto | as sink, but kernels are called by bytecode where that costs nothing to speak of; no_sink \
+for graphs with an operator that only NumPy can run |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvmgraph.config import JitConfig
+from tvmgraph.core.op import Reason
+from tvmgraph.graph import Graph
+
+#: A graph whose nodes write more elements than this on average spends its time in kernels; the
+#: fraction of a microsecond per kernel that native host code saves is not worth compiling it.
+_LONG_KERNEL = 1 << 14
+#: Fewer nodes than this are called by bytecode in less time than Python needs for the call.
+_FEW_NODES = 8
+
+
+@dataclass(frozen=True)
+class Path:
+    """How a graph runs.
+
+    Attributes:
+        mode: ``"sink"`` or ``"no_sink"``.
+        native: Whether the function that calls the kernels becomes machine code.
+        why: The reason, one phrase.
+    """
+
+    mode: str
+    native: bool
+    why: str
+
+    def __str__(self) -> str:
+        host = "" if self.mode == "no_sink" else (", native host code" if self.native else
+                                                  ", bytecode")  # fmt: skip
+        return f"{self.mode}{host} ({self.why})"
+
+
+def choose_path(graph: Graph, config: JitConfig) -> Path:
+    """Returns the path of a graph under ``config``."""
+    if config.exec_mode == "no_sink":
+        return Path("no_sink", False, "as configured")
+    if config.exec_mode == "sink":
+        return Path("sink", True, "as configured")
+    numpy_only = [n for n in graph.nodes if isinstance(n.op.lower, Reason)]
+    if numpy_only and config.jit_syntax_level == "LAX":
+        node = numpy_only[0]
+        return Path("no_sink", False, f"auto: ops.{node.op.name} at {node.source} runs in NumPy")
+    count = len(graph.nodes)
+    if count < _FEW_NODES:
+        return Path("sink", False, f"auto: only {count} operators")
+    sizes = [v.type.size for n in graph.nodes for v in n.outputs if v.type.is_static]
+    mean = sum(sizes) / max(1, len(sizes))
+    if mean > _LONG_KERNEL or len(sizes) < count:
+        return Path("sink", False, f"auto: {count} operators of {mean:.0f} elements on average")
+    return Path("sink", True, f"auto: {count} operators of only {mean:.0f} elements on average")

@@ -1,0 +1,153 @@
+"""Saying why a function was compiled, and forbidding that it happens too often."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tvmgraph.capture.record import argument_labels
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import CompileError, user_source
+from tvmgraph.flag_registry import active
+
+if TYPE_CHECKING:
+    from tvmgraph.jit.function import CompileRecord, JitFunction
+
+_LONG = 60  # characters of a value that are shown
+
+
+def describe_call(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, str]:
+    """Describes every argument of a call by name: what the key of a compiled function sees.
+
+    Returns:
+        ``{"x": "float32[2,3]", "options.scale": "2.0"}``.
+    """
+    found: dict[str, str] = {}
+    for name, value in argument_labels(fn, args, kwargs).items():
+        _describe(name, value, found)
+    return found
+
+
+def _describe(name: str, value: Any, found: dict[str, str]) -> None:
+    if isinstance(value, Tensor):
+        found[name] = str(value.type)
+    elif isinstance(value, dict):
+        for k, v in value.items():
+            _describe(f"{name}.{k}", v, found)
+    elif isinstance(value, (tuple, list)):
+        for i, v in enumerate(value):
+            _describe(f"{name}[{i}]", v, found)
+    elif isinstance(value, np.ndarray):
+        found[name] = f"array {value.dtype}{list(value.shape)}"
+    elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+        found[name] = repr(value)[:_LONG]
+    else:
+        found[name] = f"{type(value).__name__} at {id(value):#x}"
+
+
+def why_new(
+    fn: Callable[..., Any], before: dict[str, str] | None, args: tuple[Any, ...], kwargs: Any
+) -> str:
+    """Returns why no compiled entry has the key of this call.
+
+    Args:
+        fn: The function.
+        before: The described arguments of the newest capture.
+        args: Positional arguments of this call.
+        kwargs: Its keyword arguments.
+    """
+    if before is None:
+        return "first call"
+    now = describe_call(fn, args, kwargs)
+    changed = [
+        f"argument {name!r}: {before.get(name, 'absent')} -> {now.get(name, 'absent')}"
+        for name in dict.fromkeys((*before, *now))
+        if before.get(name) != now.get(name)
+    ]
+    return "; ".join(changed) or "an argument with equal elements has another structure"
+
+
+def explain_record(number: int, record: CompileRecord) -> list[str]:
+    """Returns the lines of :meth:`JitFunction.explain` for one capture."""
+    compiled = "an equal graph was there" if record.cached else (
+        f"compile {record.compile_seconds * 1e3:.1f} ms"
+    )  # fmt: skip
+    lines = [
+        f"  {number}. {record.why} [{record.signature}]: "
+        f"capture {record.capture_seconds * 1e3:.1f} ms, {compiled}, "
+        f"{record.operators} operators -> {record.kernels} kernels"
+    ]
+    if record.phases:
+        split = ", ".join(f"{name} {spent * 1e3:.1f}" for name, spent in record.phases)
+        lines.append(f"     phases (ms): {split}")
+    if record.path:
+        lines.append(f"     exec_mode: {record.path}")
+    if record.disk and not record.cached:
+        lines.append(f"     disk cache: {record.disk}")
+    return lines
+
+
+# ---- counting -----------------------------------------------------------------------------------
+
+_lock = threading.Lock()
+_listeners: list[list[tuple[JitFunction, CompileRecord]]] = []
+
+
+def noted(function: JitFunction, record: CompileRecord) -> None:
+    """Tells whoever listens about one capture; prints it with TVMGRAPH_DEBUG=1."""
+    with _lock:
+        for heard in _listeners:
+            heard.append((function, record))
+    if active.debug >= 1:
+        name = getattr(function.fn, "__qualname__", "function")
+        number = len(function.history)
+        print("\n".join([f"[tvmgraph] {name}", *explain_record(number, record)]), file=sys.stderr)
+
+
+@contextmanager
+def assert_max_compiles(limit: int, function: Any = None) -> Iterator[None]:
+    """Fails if the block compiles more than ``limit`` times, saying why each time.
+
+    Args:
+        limit: How many captures are allowed.
+        function: Count only those of this jitted function; all functions by default.
+
+    Raises:
+        CompileError: at the end of the block.
+
+    Example:
+        >>> f = ms.jit(lambda x: x + 1)
+        >>> with ms.assert_max_compiles(1):
+        ...     f(Tensor([1.0])), f(Tensor([2.0]))
+    """
+    heard: list[tuple[JitFunction, CompileRecord]] = []
+    with _lock:
+        _listeners.append(heard)
+    at = user_source()
+    try:
+        yield
+    finally:
+        with _lock:
+            _listeners[:] = [entry for entry in _listeners if entry is not heard]
+    counted = [(f, r) for f, r in heard if function is None or f is function]
+    if len(counted) > limit:
+        lines = [
+            line
+            for i, (f, r) in enumerate(counted, 1)
+            for line in [f"{getattr(f.fn, '__qualname__', 'function')}: {r.why} [{r.signature}]"]
+        ]
+        raise CompileError(
+            f"{len(counted)} compiles, at most {limit} were expected", op="assert_max_compiles",
+            got="; ".join(lines), at=at,
+            fix="pass tensors instead of changing Python values, and keep shapes equal",
+        )  # fmt: skip
+
+
+__all__ = ["assert_max_compiles", "describe_call", "explain_record", "noted", "why_new"]

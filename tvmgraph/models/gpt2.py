@@ -1,0 +1,84 @@
+"""GPT-2's decoder with its language-model head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.models.attention import attend, join_heads, split_heads
+from tvmgraph.nn import Cell, CellList, Dense, Dropout, Embedding, LayerNorm
+
+
+@dataclass(frozen=True)
+class Gpt2Config:
+    """Sizes of a GPT-2, named as in its ``config.json``."""
+
+    vocab_size: int = 50257
+    n_positions: int = 1024
+    n_embd: int = 768
+    n_layer: int = 12
+    n_head: int = 12
+    n_inner: int | None = None
+    layer_norm_epsilon: float = 1e-5
+    resid_pdrop: float = 0.1
+
+
+class Gpt2Block(Cell):
+    """One decoder layer, normalized before attention and before the wide layer."""
+
+    def __init__(self, config: Gpt2Config) -> None:
+        super().__init__()
+        size, eps = config.n_embd, config.layer_norm_epsilon
+        self.heads = config.n_head
+        self.ln_1 = LayerNorm((size,), epsilon=eps)
+        self.c_attn = Dense(size, 3 * size)
+        self.c_proj = Dense(size, size)
+        self.ln_2 = LayerNorm((size,), epsilon=eps)
+        self.mlp_fc = Dense(size, config.n_inner or 4 * size)
+        self.mlp_proj = Dense(config.n_inner or 4 * size, size)
+        self.dropout = Dropout(p=config.resid_pdrop)
+
+    def construct(self, x: Tensor, future: Tensor) -> Tensor:
+        joined = F.split(self.c_attn(self.ln_1(x)), x.shape[-1], -1)
+        q, k, v = (split_heads(part, self.heads) for part in joined)
+        x = x + self.dropout(self.c_proj(join_heads(attend(q, k, v, future))))
+        wide = F.gelu(self.mlp_fc(self.ln_2(x)), "tanh")
+        return x + self.dropout(self.mlp_proj(wide))
+
+
+class Gpt2(Cell):
+    """GPT-2: the logits of the next token at every place.
+
+    Args:
+        config: The sizes.
+
+    Inputs:
+        - **input_ids** (Tensor) - Integers :math:`(N, T)`.
+
+    Outputs:
+        Logits :math:`(N, T, vocab)`; the head shares the word embedding's table.
+
+    Example:
+        >>> from tvmgraph.models import Gpt2, Gpt2Config
+        >>> net = Gpt2(Gpt2Config(vocab_size=9, n_embd=8, n_layer=1, n_head=2))
+        >>> net(ops.ones((2, 3), ms.int32)).shape
+        (2, 3, 9)
+    """
+
+    def __init__(self, config: Gpt2Config) -> None:
+        super().__init__()
+        self.config = config
+        self.wte = Embedding(config.vocab_size, config.n_embd)
+        self.wpe = Embedding(config.n_positions, config.n_embd)
+        self.dropout = Dropout(p=config.resid_pdrop)
+        self.h = CellList([Gpt2Block(config) for _ in range(config.n_layer)])
+        self.ln_f = LayerNorm((config.n_embd,), epsilon=config.layer_norm_epsilon)
+
+    def construct(self, input_ids: Tensor) -> Tensor:
+        places = F.arange(input_ids.shape[1])
+        future = F.expand_dims(places, 0) > F.expand_dims(places, 1)
+        x = self.dropout(self.wte(input_ids) + self.wpe(places))
+        for block in self.h:
+            x = block(x, future)
+        return F.matmul(self.ln_f(x), F.transpose(self.wte.embedding_table, (1, 0)))

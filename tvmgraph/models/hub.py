@@ -1,0 +1,175 @@
+"""Networks from local Hugging Face folders: ``config.json`` and safetensors."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, NotFoundError, ShapeError, user_source
+from tvmgraph.models.bert import Bert, BertConfig
+from tvmgraph.models.gpt2 import Gpt2, Gpt2Config
+from tvmgraph.nn import Cell
+from tvmgraph.runtime.tensors import BadTensors, from_bytes
+
+Rules = tuple[tuple[str, str], ...]
+
+# Applied in order to the names in the file; what is left is the name of a parameter here.
+_BERT: Rules = (
+    (r"^bert\.", ""),
+    (r"LayerNorm\.(gamma|weight)$", "LayerNorm.gamma"),
+    (r"LayerNorm\.(beta|bias)$", "LayerNorm.beta"),
+    (r"^embeddings\.LayerNorm", "embeddings.layer_norm"),
+    (r"_embeddings\.weight$", "_embeddings.embedding_table"),
+    (r"^encoder\.layer\.(\d+)\.", r"encoder.\1."),
+    (r"attention\.self\.", ""),
+    (r"attention\.output\.dense", "attention_output"),
+    (r"attention\.output\.LayerNorm", "attention_norm"),
+    (r"intermediate\.dense", "intermediate"),
+    (r"output\.dense", "output"),
+    (r"output\.LayerNorm", "output_norm"),
+    (r"^pooler\.dense", "pooler"),
+)
+_GPT2: Rules = (
+    (r"^transformer\.", ""),
+    (r"^(wte|wpe)\.weight$", r"\1.embedding_table"),
+    (r"(ln_\w+)\.weight$", r"\1.gamma"),
+    (r"(ln_\w+)\.bias$", r"\1.beta"),
+    (r"attn\.(c_attn|c_proj)", r"\1"),
+    (r"mlp\.c_fc", "mlp_fc"),
+    (r"mlp\.c_proj", "mlp_proj"),
+)
+# GPT-2's dense layers are stored (in, out), as its original code multiplies
+_GPT2_TRANSPOSED = re.compile(r"(c_attn|c_proj|mlp_fc|mlp_proj)\.weight$")
+# heads of training tasks, and tables that the network computes itself
+_BERT_UNUSED = re.compile(r"^cls\.|position_ids$|^classifier\.|^qa_outputs\.")
+_GPT2_UNUSED = re.compile(r"\.attn\.(masked_)?bias$|^lm_head\.weight$")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+    """How one architecture is stored."""
+
+    config: type
+    cell: type[Cell]
+    rules: Rules
+    unused: re.Pattern[str]
+    transposed: re.Pattern[str] | None
+    required: dict[str, tuple[str, ...]]  # settings that change the computation
+
+
+_KINDS = {
+    "bert": _Kind(BertConfig, Bert, _BERT, _BERT_UNUSED, None, {
+        "hidden_act": ("gelu",), "position_embedding_type": ("absolute",),
+    }),
+    "gpt2": _Kind(Gpt2Config, Gpt2, _GPT2, _GPT2_UNUSED, _GPT2_TRANSPOSED, {
+        "activation_function": ("gelu_new",), "scale_attn_by_inverse_layer_idx": (False,),
+        "tie_word_embeddings": (True,),
+    }),
+}  # fmt: skip
+
+
+def load_hf(folder: str | os.PathLike[str]) -> Cell:
+    """Builds the network a local Hugging Face folder describes and loads its weights.
+
+    Args:
+        folder: A folder with ``config.json`` and ``model.safetensors`` (or several files with
+            ``model.safetensors.index.json``) of a BERT or a GPT-2. Nothing is downloaded and no
+            code of the folder runs.
+
+    Returns:
+        A :class:`Bert` or :class:`Gpt2` in inference mode.
+
+    Raises:
+        NotFoundError: if a file or a weight is missing.
+        ArgumentError: if the architecture is another one, or a file is damaged.
+        ShapeError: if a weight does not fit the configuration.
+    """
+    path = Path(folder)
+    settings = _json(path / "config.json")
+    kind = _KINDS.get(settings.get("model_type", ""))
+    if kind is None:
+        raise _wrong(f"model_type is {settings.get('model_type')!r}", path,
+                     f"folders of {' and '.join(_KINDS)} can be loaded")  # fmt: skip
+    for name, allowed in kind.required.items():
+        if settings.get(name, allowed[0]) not in allowed:
+            raise _wrong(f"{name} is {settings[name]!r}", path, f"only {allowed[0]!r} is known")
+    fields = {f.name for f in dataclasses.fields(kind.config)}
+    net = kind.cell(kind.config(**{k: v for k, v in settings.items() if k in fields}))
+    _fill(net, _translate(_weights(path), kind), path)
+    return net.set_train(False)
+
+
+def _wrong(message: str, path: Path, fix: str) -> ArgumentError:
+    return ArgumentError(message, op="load_hf", got=str(path), at=user_source(), fix=fix)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise NotFoundError(
+            f"there is no {path.name}", op="load_hf", got=str(path.parent), at=user_source(),
+            fix="give the folder that holds config.json and the safetensors files",
+        )  # fmt: skip
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as e:
+        raise _wrong(f"{path.name} is damaged: {e}", path, "download it again") from None
+    if not isinstance(found, dict):
+        raise _wrong(f"{path.name} holds no settings", path, "download it again")
+    return found
+
+
+def _weights(path: Path) -> dict[str, np.ndarray]:
+    index = path / "model.safetensors.index.json"
+    names = ["model.safetensors"]
+    if index.is_file():
+        names = sorted(set(_json(index).get("weight_map", {}).values()))
+    arrays: dict[str, np.ndarray] = {}
+    for name in names:
+        file = path / Path(name).name  # an index must not lead out of the folder
+        if not file.is_file():
+            raise NotFoundError(f"there is no {name}", op="load_hf", got=str(path),
+                                at=user_source(), fix="download the missing file")  # fmt: skip
+        try:
+            arrays |= from_bytes(file.read_bytes())
+        except BadTensors as e:
+            raise _wrong(f"{name}: {e}", path, "download it again") from None
+    return arrays
+
+
+def _translate(arrays: dict[str, np.ndarray], kind: _Kind) -> dict[str, np.ndarray]:
+    """Returns the weights under this package's names and layouts."""
+    result = {}
+    for name, array in arrays.items():
+        if kind.unused.search(name):
+            continue
+        for pattern, new in kind.rules:
+            name = re.sub(pattern, new, name)
+        turned = kind.transposed is not None and kind.transposed.search(name)
+        result[name] = array.T if turned else array
+    return result
+
+
+def _fill(net: Cell, arrays: dict[str, np.ndarray], path: Path) -> None:
+    params = net.parameters_dict()
+    missing, extra = sorted(params.keys() - arrays), sorted(arrays.keys() - params)
+    if missing or extra:
+        parts = [f"missing {', '.join(missing[:5])}"] if missing else []
+        parts += [f"not part of the network {', '.join(extra[:5])}"] if extra else []
+        raise NotFoundError(
+            f"{len(missing)} weights are missing and {len(extra)} are unknown", op="load_hf",
+            got="; ".join(parts), at=user_source(), fix=f"check config.json in {path}",
+        )  # fmt: skip
+    for name, p in params.items():
+        if arrays[name].shape != p.shape:
+            raise ShapeError(
+                f"{name} is {arrays[name].shape} in the file and {p.shape} by config.json",
+                op="load_hf", got=str(path), at=user_source(), fix="check config.json",
+            )  # fmt: skip
+        p.set_data(Tensor(np.ascontiguousarray(arrays[name].astype(p.array.dtype))))

@@ -1,0 +1,213 @@
+"""The file of a compiled module: a zip archive with a manifest that is data and nothing else.
+
+| member | content |
+|---|---|
+| ``manifest.json`` | names, shapes and dtypes; target; versions; size and SHA-256 of the others |
+| ``model.so`` | the shared library (``model.tar``, objects to link, when cross-compiled) |
+| ``parameters.safetensors`` | the weights |
+
+Members are stored uncompressed, so that nothing can expand beyond the size of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from tvmgraph.errors import LoadError
+
+FORMAT = "tvmgraph-module"
+VERSION = 1
+MANIFEST = "manifest.json"
+LIBRARY = "model.so"
+OBJECTS = "model.tar"
+PARAMETERS = "parameters.safetensors"
+_MANIFEST_BYTES = 16 << 20
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # equal contents give equal files
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tensor at the border of a module.
+
+    Attributes:
+        name: Its name.
+        shape: Its sizes.
+        dtype: Name of the element type.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a compiled module says about itself.
+
+    Attributes:
+        name: Name of the network.
+        inputs: Tensors of a call, in order.
+        parameters: Weights, in the order in which the code takes them after the inputs.
+        outputs: Results, in order.
+        order: For every argument of the code ``"input"`` or ``"parameter"``.
+        copied: Numbers of the outputs that must be copied before they are handed out.
+        target: ``arch``, ``system``, ``features`` and ``name`` of the processor compiled for.
+        versions: Versions of the packages that made the file.
+        options: How it was compiled.
+        files: Size and SHA-256 of the other members.
+    """
+
+    name: str
+    inputs: tuple[Entry, ...]
+    parameters: tuple[Entry, ...]
+    outputs: tuple[Entry, ...]
+    order: tuple[str, ...]
+    copied: tuple[int, ...]
+    target: dict[str, Any]
+    versions: dict[str, str]
+    options: dict[str, Any]
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def write(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
+    """Writes a module file; an interrupted write leaves the old file, or none."""
+    described = {
+        name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        for name, data in members.items()
+    }
+    facts = {"format": FORMAT, "version": VERSION, **asdict(manifest), "files": described}
+    text = json.dumps(facts, indent=1, sort_keys=True).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
+            for name, data in {MANIFEST: text, **members}.items():
+                archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
+        os.chmod(part, 0o644)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise
+
+
+class Archive:
+    """An open module file whose manifest was checked.
+
+    Args:
+        path: The file.
+
+    Raises:
+        LoadError: if it is no module file, is damaged, or was made by a newer version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise self.fail("there is no such file", "check the path")
+        try:
+            self._zip = zipfile.ZipFile(self.path)
+            self.manifest = _parse(self._read(MANIFEST, _MANIFEST_BYTES))
+        except LoadError as e:
+            raise self.fail(e.message, e.fix or "export the network again") from None
+        except Exception as e:  # zipfile raises many kinds for damaged archives
+            why = "it is no compiled module, or it is truncated"
+            raise self.fail(f"{why} ({e})", "export the network again") from None
+
+    def fail(self, why: str, fix: str) -> LoadError:
+        """Returns an error about this file."""
+        return LoadError(why, op="runtime.load", got=str(self.path), fix=fix)
+
+    def member(self, name: str) -> bytes:
+        """Returns the content of a member after checking its size and hash.
+
+        Raises:
+            LoadError: if it is missing or was changed.
+        """
+        facts = self.manifest.files.get(name)
+        if facts is None:
+            raise self.fail(f"it has no {name}", "export the network again")
+        try:
+            data = self._read(name, facts["size"])
+        except Exception as e:
+            raise self.fail(f"{name} cannot be read ({e})", "export the network again") from None
+        if len(data) != facts["size"] or hashlib.sha256(data).hexdigest() != facts["sha256"]:
+            raise self.fail(f"{name} was changed since it was written", "export the network again")
+        return data
+
+    def _read(self, name: str, limit: int) -> bytes:
+        info = self._zip.getinfo(name)
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size > limit:
+            raise LoadError(f"{name} is larger than it may be")
+        return self._zip.read(info)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._zip.close()
+
+
+def _parse(data: bytes) -> Manifest:
+    try:
+        facts = json.loads(data)
+    except (ValueError, RecursionError):
+        raise LoadError("its manifest is no JSON") from None
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise LoadError("it is no compiled module")
+    if facts.get("version") != VERSION:
+        raise LoadError(
+            f"its format is version {facts.get('version')!r}, this runtime reads {VERSION}",
+            fix="export it again with this version of tvmgraph, or install the newer one",
+        )
+    try:
+        return _checked({f.name: facts[f.name] for f in fields(Manifest)})
+    except (KeyError, TypeError, ValueError) as e:
+        raise LoadError(f"its manifest is incomplete: {e}") from None
+
+
+def _checked(facts: dict[str, Any]) -> Manifest:
+    """Builds a manifest from JSON values, looking at the type of every one."""
+    for key in ("inputs", "parameters", "outputs"):
+        facts[key] = tuple(_entry(e) for e in _typed(facts[key], list))
+    facts["order"] = tuple(_typed(o, str) for o in _typed(facts["order"], list))
+    facts["copied"] = tuple(_natural(i) for i in _typed(facts["copied"], list))
+    expected = {"input": len(facts["inputs"]), "parameter": len(facts["parameters"])}
+    if any(facts["order"].count(k) != n for k, n in expected.items()):
+        raise ValueError("order does not fit inputs and parameters")
+    _typed(facts["name"], str)
+    for key in ("target", "versions", "options", "files"):
+        _typed(facts[key], dict)
+    for key in ("arch", "system"):
+        _typed(facts["target"][key], str)
+    for feature in _typed(facts["target"]["features"], list):
+        _typed(feature, str)
+    for described in facts["files"].values():
+        _natural(_typed(described, dict)["size"])
+        _typed(described["sha256"], str)
+    return Manifest(**facts)
+
+
+def _entry(value: Any) -> Entry:
+    shape = tuple(_natural(d) for d in _typed(value["shape"], list))
+    return Entry(_typed(value["name"], str), shape, _typed(value["dtype"], str))
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"{kind.__name__} expected, not {str(value)[:40]!r}")
+    return value
+
+
+def _natural(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{str(value)[:40]!r} is no size")
+    return value

@@ -1,0 +1,124 @@
+"""This machine as compiled modules see it: architecture, vector features, TVM's runtime library."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tvmgraph.errors import LoadError
+
+_CPUINFO = Path("/proc/cpuinfo")
+_ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
+#: Features that decide which instructions generated code uses: LLVM's name, Linux' name.
+FEATURES = {
+    "sse4.1": "sse4_1", "sse4.2": "sse4_2", "popcnt": "popcnt", "avx": "avx", "avx2": "avx2",
+    "fma": "fma", "f16c": "f16c", "bmi": "bmi1", "bmi2": "bmi2", "lzcnt": "abm",
+    "movbe": "movbe", "avxvnni": "avx_vnni", "avx512f": "avx512f", "avx512bw": "avx512bw",
+    "avx512cd": "avx512cd", "avx512dq": "avx512dq", "avx512vl": "avx512vl",
+    "avx512vnni": "avx512_vnni", "avx512vbmi": "avx512vbmi", "avx512bf16": "avx512_bf16",
+    "avx512fp16": "avx512_fp16", "amx-tile": "amx_tile", "amx-int8": "amx_int8",
+    "amx-bf16": "amx_bf16", "neon": "asimd", "sve": "sve", "sve2": "sve2", "dotprod": "asimddp",
+    "fullfp16": "asimdhp", "bf16": "bf16", "i8mm": "i8mm",
+}  # fmt: skip
+_LIBRARIES = ("tvm_runtime", "tvm_runtime_extra")  # the second sorts, searches, draws
+_SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+
+
+def architecture() -> str:
+    """Returns the processor architecture, such as ``x86_64``."""
+    machine = platform.machine().lower()
+    return _ARCHITECTURES.get(machine, machine)
+
+
+def system() -> str:
+    """Returns the operating system, such as ``linux``."""
+    return platform.system().lower()
+
+
+@functools.cache
+def linux_flags() -> frozenset[str]:
+    """Returns the processor's features as Linux lists them; empty elsewhere."""
+    try:
+        lines = _CPUINFO.read_text().splitlines()
+    except OSError:
+        return frozenset()
+    for line in lines:
+        key, _, value = line.partition(":")
+        if key.strip().lower() in ("flags", "features"):
+            return frozenset(value.split())
+    return frozenset()
+
+
+def missing_features(wanted: Iterable[str]) -> list[str]:
+    """Returns the features a module uses and this processor lacks.
+
+    A system that does not list its features is taken to have them all.
+    """
+    have = linux_flags()
+    return [f for f in wanted if have and f in FEATURES and FEATURES[f] not in have]
+
+
+def package_versions() -> dict[str, str]:
+    """Returns the versions that compiled code depends on."""
+    versions = {}
+    for name in ("apache-tvm", "apache-tvm-ffi"):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = "unknown"
+    return versions
+
+
+def library_folders() -> list[Path]:
+    """Returns where TVM's runtime library may be: ``TVM_LIBRARY_PATH``, here, TVM's package."""
+    folders = [Path(p) for p in os.environ.get("TVM_LIBRARY_PATH", "").split(os.pathsep) if p]
+    folders.append(Path(__file__).parent / "lib")
+    spec = importlib.util.find_spec("tvm")  # finds the package without importing it
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        folders.append(Path(place) / "lib")
+    return folders
+
+
+@functools.cache
+def ffi() -> Any:
+    """Loads TVM's runtime library and returns the module ``tvm_ffi``.
+
+    Raises:
+        LoadError: if the library cannot be found or loaded.
+    """
+    import ctypes
+
+    import tvm_ffi
+
+    folders = library_folders()
+    for name in _LIBRARIES:
+        file = f"lib{name}{_SUFFIX}"
+        found = next((f / file for f in folders if (f / file).is_file()), None)
+        if found is None and name == _LIBRARIES[0]:
+            raise LoadError(
+                f"{file} was not found", op="runtime.load",
+                got=", ".join(map(str, folders)),
+                fix="install apache-tvm, or name its folder in TVM_LIBRARY_PATH",
+            )  # fmt: skip
+        if found is not None:  # global, as TVM does, so that modules find its symbols
+            ctypes.CDLL(str(found), ctypes.RTLD_GLOBAL if name == _LIBRARIES[0] else 0)
+    return tvm_ffi
+
+
+def configure_threads(count: int | None) -> None:
+    """Sets the number of TVM's workers; counts until the first parallel kernel runs.
+
+    Workers are not bound to cores: binding would pin the calling thread too.
+    """
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if count is not None:
+        os.environ["TVM_NUM_THREADS"] = str(count)
+    os.environ.setdefault("TVM_NUM_THREADS", str(usable or 1))
+    os.environ.setdefault("TVM_BIND_THREADS", "0")

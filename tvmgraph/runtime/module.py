@@ -1,0 +1,239 @@
+"""Compiled modules from files: loaded and called without the network's Python code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
+from tvmgraph.runtime import host
+from tvmgraph.runtime.archive import LIBRARY, OBJECTS, PARAMETERS, Archive, Entry, Manifest
+from tvmgraph.runtime.tensors import BadTensors, from_bytes
+
+_ALIGNMENT = 64  # bytes: generated vector code uses aligned loads
+_CPU = 1  # DLPack's number
+_POOLED = 2  # TVM's allocator that keeps freed blocks
+
+
+class Module:
+    """A compiled network.
+
+    It may be called from several threads at once: every thread gets a virtual machine of its own
+    over the shared code and weights.
+
+    Args:
+        path: The file.
+        threads: Workers of one call, ``None`` for the usable cores.
+
+    Attributes:
+        manifest: What the file says about itself.
+
+    Raises:
+        LoadError: if the file is damaged or made for another machine or version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], threads: int | None = None) -> None:
+        if threads is not None and threads < 1:
+            raise ArgumentError("threads must be positive", op="runtime.load", got=str(threads))
+        archive = Archive(path)
+        try:
+            self.manifest: Manifest = archive.manifest
+            _check_machine(archive)
+            host.configure_threads(threads)
+            self._ffi = host.ffi()
+            self._parameters = self._load_parameters(archive)
+            self._library = _load_library(self._ffi, archive)
+        finally:
+            archive.close()
+        self._local = threading.local()
+        self._fail = archive.fail
+        self._function()  # a file that holds no such function must fail now
+
+    def __repr__(self) -> str:
+        m = self.manifest
+        inputs = ", ".join(f"{e.name}: {e}" for e in m.inputs)
+        return f"<Module {m.name}({inputs}) -> {', '.join(map(str, m.outputs))}>"
+
+    def _load_parameters(self, archive: Archive) -> list[Any]:
+        if not self.manifest.parameters:
+            return []
+        try:
+            arrays = from_bytes(archive.member(PARAMETERS))
+        except BadTensors as e:
+            raise archive.fail(str(e), "export the network again") from None
+        views = []
+        for entry in self.manifest.parameters:
+            array = arrays.get(entry.name)
+            if array is None or _describe(array) != str(entry):
+                raise archive.fail(f"the weight {entry.name} does not fit", "export it again")
+            views.append(self._view(array))
+        return views
+
+    def _function(self) -> Any:
+        found = self._local.__dict__.get("main")
+        if found is None:
+            try:
+                machine = self._library["vm_load_executable"]()
+                machine["vm_initialization"](_CPU, 0, _POOLED)
+                found = machine["main"]
+            except (AttributeError, RuntimeError) as e:
+                raise self._fail(f"its library cannot be started: {e}", "export it again") from e
+            self._local.machine, self._local.main = machine, found
+        return found
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """Runs the network.
+
+        Args:
+            inputs: NumPy arrays, or anything ``np.asarray`` takes, shaped as the manifest says.
+            named: Inputs by name.
+
+        Returns:
+            One NumPy array, or a tuple of them.
+
+        Raises:
+            ArgumentError: if inputs are missing, unknown or too many.
+            ShapeError: if the shape of an input differs.
+            DTypeError: if its dtype differs.
+        """
+        m = self.manifest
+        arrays = iter([self._view(a) for a in self._bind(inputs, named)])
+        weights = iter(self._parameters)
+        args = [next(arrays) if kind == "input" else next(weights) for kind in m.order]
+        result = self._function()(*args)
+        found = [result] if len(m.outputs) == 1 else list(result)
+        outputs = [_to_numpy(o, e.dtype) for o, e in zip(found, m.outputs)]
+        for i in m.copied:  # these belong to the code or the caller
+            outputs[i] = outputs[i].copy()
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _bind(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> list[np.ndarray]:
+        entries = self.manifest.inputs
+        names = [e.name for e in entries]
+        given = dict(zip(names, inputs))
+        unknown = [n for n in named if n not in names or n in given]
+        given |= named
+        if len(inputs) > len(names) or unknown or len(given) != len(names):
+            raise ArgumentError(
+                f"{len(names)} inputs are needed", op=self.manifest.name,
+                got=f"{len(inputs)} by position, {list(named)} by name",
+                fix=f"the inputs are {', '.join(f'{e.name}: {e}' for e in entries)}",
+            )  # fmt: skip
+        return [self._checked(np.asarray(given[e.name]), e) for e in entries]
+
+    def _checked(self, array: np.ndarray, entry: Entry) -> np.ndarray:
+        if array.dtype.name == entry.dtype and array.shape == entry.shape:
+            return array
+        kind = ShapeError if array.shape != entry.shape else DTypeError
+        raise kind(
+            f"input {entry.name!r} must be {entry}",
+            op=self.manifest.name,
+            got=_describe(array),
+            fix="convert the array, or export the network for this kind",
+        )
+
+    def _view(self, array: np.ndarray) -> Any:
+        """Returns TVM's view of an array, copying it where it is not aligned and contiguous."""
+        raw = array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array
+        flags = raw.flags
+        ready = flags.c_contiguous and flags.writeable and not raw.ctypes.data % _ALIGNMENT
+        if not ready or not raw.size:
+            raw = _aligned(raw)
+        view = self._ffi.from_dlpack(raw)
+        return view._create_view(raw.shape, "bfloat16") if raw.dtype != array.dtype else view
+
+
+def load(path: str | os.PathLike[str], threads: int | None = None) -> Module:
+    """Loads a compiled module that ``tvmgraph.export(..., file_format="TVM")`` wrote.
+
+    The manifest is data: reading it runs nothing. The library beside it is machine code, so load
+    files of people you trust.
+
+    Args:
+        path: The file.
+        threads: Workers of one call, ``None`` for the usable cores.
+
+    Returns:
+        A :class:`Module`, called with NumPy arrays.
+
+    Raises:
+        LoadError: if the file is damaged or made for another machine or version.
+    """
+    return Module(path, threads)
+
+
+def _check_machine(archive: Archive) -> None:
+    m = archive.manifest
+    here = (host.architecture(), host.system())
+    target = (m.target["arch"], m.target["system"])
+    if target != here:
+        raise archive.fail(
+            f"it was compiled for {' '.join(target)}, this is {' '.join(here)}",
+            "export it with the target of this machine",
+        )
+    missing = host.missing_features(m.target["features"])
+    if missing:
+        raise archive.fail(
+            f"this processor lacks {', '.join(missing)}", "export it with a smaller target"
+        )
+    for package, version in host.package_versions().items():
+        made = m.versions.get(package)
+        if made != version:
+            raise archive.fail(
+                f"it was made with {package} {made}, installed is {version}",
+                f"install {package}=={made}, or export it again",
+            )
+
+
+def _load_library(ffi: Any, archive: Archive) -> Any:
+    """Loads the shared library through a file that is gone right afterwards."""
+    if LIBRARY not in archive.manifest.files and OBJECTS in archive.manifest.files:
+        raise archive.fail(
+            f"it holds objects ({OBJECTS}) that were not linked",
+            "export it with linker=..., or link the objects on the target",
+        )
+    handle, name = tempfile.mkstemp(suffix=".so", prefix="tvmgraph-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(archive.member(LIBRARY))
+        return ffi.load_module(name)
+    except (RuntimeError, OSError, ValueError) as e:
+        if isinstance(e, LoadError):
+            raise
+        raise archive.fail(f"its library cannot be loaded: {e}", "export it again") from e
+    finally:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    raw = np.empty(max(array.nbytes, 1) + _ALIGNMENT, np.uint8)
+    offset = -raw.ctypes.data % _ALIGNMENT
+    if not array.size:  # NumPy gives empty arrays strides that TVM does not take for compact
+        strides, step = [], array.itemsize
+        for d in reversed(array.shape):
+            strides.insert(0, step)
+            step *= d
+        base = raw[offset:][: array.itemsize].view(array.dtype)
+        return np.lib.stride_tricks.as_strided(base, array.shape, strides)
+    out = raw[offset : offset + array.nbytes].view(array.dtype).reshape(array.shape)
+    np.copyto(out, array)
+    return out
+
+
+def _to_numpy(output: Any, dtype: str) -> np.ndarray:
+    if dtype == "bfloat16":
+        raw = np.from_dlpack(output._create_view(output.shape, "uint16"))
+        return raw.view(ml_dtypes.bfloat16)
+    return np.from_dlpack(output)
+
+
+def _describe(array: np.ndarray) -> str:
+    return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"

@@ -1,0 +1,69 @@
+"""Loading and starting compiled modules with nothing but TVM's runtime library.
+
+``import tvm`` takes most of a second and loads the compiler. To run a module that is there already
+only ``tvm_ffi`` and ``libtvm_runtime`` are needed, which take a few hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import tvm_ffi
+from tvm_ffi.libinfo import load_lib_ctypes
+
+from tvmgraph.errors import DeviceError
+
+_POOLED_ALLOCATOR = 2  # keeps freed blocks for the next call
+
+
+@functools.cache
+def use_runtime() -> None:
+    """Loads TVM's runtime library, unless the whole of TVM is loaded already.
+
+    Raises:
+        DeviceError: if TVM is not installed.
+    """
+    if "tvm" in sys.modules:
+        return
+    spec = importlib.util.find_spec("tvm")
+    if spec is None or not spec.submodule_search_locations:
+        raise DeviceError("TVM's runtime library was not found", fix="pip install apache-tvm")
+    folders = [Path(next(iter(spec.submodule_search_locations))) / "lib"]
+    load_lib_ctypes("tvm", "tvm_runtime", "RTLD_GLOBAL", extra_lib_paths=folders)
+    with contextlib.suppress(RuntimeError, OSError):  # sorts; not part of every build of TVM
+        load_lib_ctypes("tvm", "tvm_runtime_extra", "RTLD_LOCAL", extra_lib_paths=folders)
+
+
+def load(path: str | Path) -> Any:
+    """Returns the module in a shared library."""
+    use_runtime()
+    return tvm_ffi.load_module(str(path))
+
+
+def start(module: Any, device: Any) -> Any:
+    """Returns a virtual machine over a module; one thread at a time may use it.
+
+    Args:
+        module: A loaded module, or what the compiler built, which is translated first.
+        device: Where its tensors live.
+    """
+    jit = getattr(module, "jit", None)
+    machine = (module if jit is None else jit())["vm_load_executable"]()
+    machine["vm_initialization"](device.dlpack_device_type(), device.index, _POOLED_ALLOCATOR)
+    return machine
+
+
+def view(tensor: Any, dtype: str) -> Any:
+    """Returns a tensor's elements as another type of the same size, without a copy."""
+    use_runtime()
+    return _create_view()(tensor, tvm_ffi.Shape(tensor.shape), tvm_ffi.dtype(dtype), 0)
+
+
+@functools.cache
+def _create_view() -> Any:
+    return tvm_ffi.get_global_func("runtime.TVMTensorCreateView")

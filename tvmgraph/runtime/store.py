@@ -1,0 +1,120 @@
+"""A folder of files by key, shared by processes, with a limit on its size.
+
+Every entry is one file. It is written under another name first and then renamed, so readers see all
+of it or nothing; an entry that cannot be used is deleted and made again. When the files together
+exceed the limit, those that were not used for the longest time go first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PARTIAL = ".tmp-"
+#: Unfinished files of processes that died are removed after this many seconds.
+_STALE = 3600.0
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a store holds.
+
+    Attributes:
+        entries: Number of files.
+        bytes: Their size.
+    """
+
+    entries: int
+    bytes: int
+
+
+class Store:
+    """Files by key.
+
+    Args:
+        folder: Where; made when something is written.
+        limit: Bytes that the files may take together.
+        suffix: Ending of the file names.
+    """
+
+    def __init__(self, folder: Path, limit: int, suffix: str = ".so") -> None:
+        self.folder = folder
+        self.limit = limit
+        self.suffix = suffix
+
+    def path(self, key: str) -> Path:
+        """Where the entry of a key is or would be."""
+        return self.folder / f"{key}{self.suffix}"
+
+    def find(self, key: str) -> Path | None:
+        """Returns the entry of a key and marks it as used now."""
+        path = self.path(key)
+        try:
+            os.utime(path)
+        except OSError:
+            return None
+        return path
+
+    @contextlib.contextmanager
+    def workspace(self) -> Iterator[Path]:
+        """A folder for the files that an entry is made from, on the same disk."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=self.folder) as folder:
+            yield Path(folder)
+
+    def put(self, key: str, file: Path) -> Path:
+        """Moves a finished file from the workspace into the store and makes room for it."""
+        path = self.path(key)
+        os.replace(file, path)
+        self._make_room(path)
+        return path
+
+    def discard(self, key: str) -> None:
+        """Deletes the entry of a key, if there is one."""
+        with contextlib.suppress(OSError):
+            self.path(key).unlink()
+
+    def clear(self) -> Usage:
+        """Deletes all entries; returns what there was."""
+        usage = self.usage()
+        for path, _ in self._files():
+            with contextlib.suppress(OSError):
+                path.unlink()
+        return usage
+
+    def usage(self) -> Usage:
+        """Counts the entries."""
+        sizes = [stat.st_size for _, stat in self._files()]
+        return Usage(len(sizes), sum(sizes))
+
+    def _files(self) -> list[tuple[Path, os.stat_result]]:
+        found: list[tuple[Path, os.stat_result]] = []
+        for path in self.folder.glob(f"*{self.suffix}"):
+            with contextlib.suppress(OSError):  # another process may delete it meanwhile
+                found.append((path, path.stat()))
+        return found
+
+    def _make_room(self, newest: Path) -> None:
+        files = sorted(self._files(), key=lambda item: item[1].st_mtime)
+        total = sum(stat.st_size for _, stat in files)
+        for path, stat in files:
+            if total <= self.limit:
+                break
+            if path != newest:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                total -= stat.st_size
+        self._remove_leftovers()
+
+    def _remove_leftovers(self) -> None:
+        import shutil
+        import time
+
+        for path in self.folder.glob(f"{_PARTIAL}*"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _STALE:
+                    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,68 @@
+"""How many workers kernels use, and the settings of TVM's thread pool.
+
+Apart from the compiler, because a process that only runs compiled code needs them too.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tvmgraph.errors import TvmgraphError
+
+_CPU_DIR = Path("/sys/devices/system/cpu")
+_CGROUP_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
+#: Turns of a waiting worker's loop before it sleeps: about 5 ms. TVM's own default burns 50 ms of a
+#: core after every parallel region.
+_SPIN_COUNT = 20000
+
+
+def thread_count(requested: int | None = None) -> int:
+    """Number of workers: the argument, else ``TVM_NUM_THREADS``, else the usable physical cores.
+
+    Args:
+        requested: A positive number, or None.
+
+    Raises:
+        TvmgraphError: The number is not positive.
+    """
+    if requested is None:
+        text = os.environ.get("TVM_NUM_THREADS", "")
+        requested = int(text) if text.isdigit() else _physical_cores()
+    if requested < 1:
+        raise TvmgraphError("the number of threads must be positive", got=str(requested))
+    return requested
+
+
+def configure_threads(count: int | None = None) -> int:
+    """Sets up TVM's thread pool and returns its number of workers.
+
+    TVM reads these variables when a thread runs its first parallel region, so this must come
+    before any kernel is called. Workers are not bound to cores, because binding also pins the
+    calling thread and whatever pools other libraries create from it.
+    """
+    threads = thread_count(count)
+    os.environ["TVM_NUM_THREADS"] = str(threads)
+    os.environ["TVM_BIND_THREADS"] = "0"
+    os.environ.setdefault("TVM_THREAD_POOL_SPIN_COUNT", str(_SPIN_COUNT))
+    return threads
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _physical_cores() -> int:
+    """Cores this process may use: hyperthreads counted once, a container's quota respected."""
+    usable = (
+        os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    )
+    siblings = {_read(_CPU_DIR / f"cpu{cpu}" / "topology/thread_siblings_list") for cpu in usable}
+    cores = len(siblings) if "" not in siblings else len(usable)
+    quota, _, period = _read(_CGROUP_CPU_MAX).partition(" ")
+    if quota.isdigit() and period.isdigit():
+        cores = min(cores, -(-int(quota) // int(period)))
+    return max(1, cores)
