@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FrameType
+from collections.abc import Callable
+from types import CodeType, FrameType
 
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _OPS_DIR = os.path.join(_PACKAGE_DIR, "ops") + os.sep
@@ -124,9 +125,27 @@ def user_frame() -> FrameType | None:
     return frame
 
 
+_interpreters: dict[CodeType, Callable[[FrameType], str]] = {}
+
+
+def interprets(code: CodeType, locate: Callable[[FrameType], str]) -> None:
+    """Declares that a function of this package executes user code.
+
+    Args:
+        code: The function's code.
+        locate: Returns ``file.py:line`` of the user's code from a frame of the function.
+    """
+    _interpreters[code] = locate
+
+
 def user_source() -> str:
     """Returns ``file.py:line`` of the user's code being executed, or ``""``."""
-    frame = user_frame()
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE_DIR):
+        locate = _interpreters.get(frame.f_code)
+        if locate is not None:
+            return locate(frame)
+        frame = frame.f_back
     if frame is None:
         return ""
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"

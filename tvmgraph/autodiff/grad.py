@@ -9,6 +9,7 @@ from typing import Any
 from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
+from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 
@@ -31,7 +32,10 @@ class _Run:
         # an integer argument has an integer gradient; other integers (indices, labels) have none
         self.kinds = "fciu" if any(x.dtype.kind in "iu" for x in self.inputs) else "fc"
         with recording(self.tape):
-            self.value = fn(*args, **kwargs)
+            if state.interpreter is not None:
+                self.value = state.interpreter.call(fn, args, kwargs)
+            else:
+                self.value = fn(*args, **kwargs)
 
     def differentiate(
         self, outputs: Sequence[Tensor], sens: Sequence[Tensor] | None

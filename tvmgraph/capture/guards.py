@@ -232,6 +232,25 @@ class Guards:
             if name in space:
                 self._add_global(space, name, code)
 
+    def add_call(self, function: Any, values: dict[str, Any]) -> None:
+        """Guards what an interpreted function may read: globals, closure, objects passed to it."""
+        self.add_function(function)
+        for name, value in values.items():
+            if _is_plain_object(value):
+                self._add(("object", id(value)), f"object {name!r}", lambda v=value: v, value)
+        code, space = function.__code__, function.__globals__
+        if (code, id(space)) not in self._codes:
+            self._codes.add((code, id(space)))
+            for name in sorted(_names_of(code)):
+                if name in space:
+                    self._add_global(space, name, code)
+
+    def add_read(self, owner: Any, name: str) -> None:
+        """Guards an attribute of a plain object that interpreted code reads."""
+        if _is_plain_object(owner) and name in getattr(owner, "__dict__", ()):
+            key, label = ("read", id(owner), name), f"{type(owner).__name__}.{name}"
+            self._add(key, label, lambda: vars(owner).get(name), vars(owner)[name])
+
     def _add_global(self, space: dict[str, Any], name: str, code: types.CodeType) -> None:
         value = space[name]
         self._note_cells(value)
@@ -316,6 +335,15 @@ def _attribute_reader(owner: Any, name: str) -> Callable[[], Any]:
         return vars(ref()).get(name) if ref() is not None else None
 
     return read
+
+
+def _names_of(code: types.CodeType) -> set[str]:
+    """Returns the global names of a function and of those defined in it."""
+    names = set(code.co_names)
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            names |= _names_of(c)
+    return names
 
 
 class _CellState:

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.capture import tree
+from tvmgraph.capture.effects import Effect, Effects
 from tvmgraph.capture.guards import Guards, is_cell
+from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.state import state
@@ -48,6 +50,9 @@ class Captured:
         written: Tensors (or argument numbers) that receive the trailing outputs.
         attributes: Cell attributes to set after a call: ``(cell, name, structure)``.
         random_blocks: Random counter blocks that one call consumes.
+        random_output: Number of the output that holds the random state after the call, where a
+            tensor decides how much is drawn.
+        effects: What to do to things outside after every call, in order.
         guards: Conditions for using this capture again.
     """
 
@@ -58,6 +63,8 @@ class Captured:
     attributes: tuple[tuple[Any, str, tree.Structure], ...]
     random_blocks: int
     guards: Guards
+    random_output: int | None = None
+    effects: tuple[Effect, ...] = ()
 
 
 @contextmanager
@@ -98,13 +105,16 @@ def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         return {f"arg{i}": a for i, a in enumerate(args)} | kwargs
 
 
-def capture(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+def capture(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], mode: str = "ast"
+) -> Captured:
     """Captures one call of ``fn``.
 
     Args:
         fn: The function or Cell.
         args: Positional arguments; tensors inside nested tuples, lists and dicts become inputs.
         kwargs: Keyword arguments.
+        mode: ``"ast"`` interprets user code, ``"trace"`` runs it once.
 
     Raises:
         CaptureError: if the Python code needs the value of a tensor, or returns something that
@@ -118,9 +128,16 @@ def capture(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     traced = [recorder.argument(t.type, n) for t, n in zip(leaves, tree.unique(names))]
     traced_args, traced_kwargs = tree.replace((args, kwargs), iter(traced))
     before = [t.value for t in traced]
+    interpreter = Interpreter(recorder)
+    if mode != "trace":
+        interpreter.effects.add_arguments((traced_args, traced_kwargs))
+        recorder.call = interpreter.call
     with _active(recorder):
-        value = fn(*traced_args, **traced_kwargs)
-    return _finish(recorder, value, before)
+        try:
+            value = recorder.call(fn, traced_args, traced_kwargs)
+            return _finish(recorder, value, before, interpreter.effects)
+        finally:
+            interpreter.effects.undo()
 
 
 def record(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
@@ -138,27 +155,41 @@ def _graph_name(fn: Callable[..., Any]) -> str:
     return name if name[:1].isalpha() else f"fn{name}"
 
 
-def _finish(recorder: Recorder, value: Any, before: list[Value]) -> Captured:
+def _finish(recorder: Recorder, value: Any, before: list[Value], effects: Effects) -> Captured:
     outputs: list[Value] = []
 
     def leaf(x: Any) -> tree.Leaf:
         return _result_leaf(recorder, x, before, outputs)
 
+    def kept(x: Any) -> tree.Leaf:  # what is stored somewhere may be any object
+        return leaf(x) if isinstance(x, Tensor) else tree.Leaf("constant", x)
+
     result = tree.describe(value, leaf)
-    attributes = _attribute_effects(recorder, leaf)
+    attributes = _attribute_effects(recorder, kept)
+    done = effects.finish(kept)
+    position = _computed_position(recorder, outputs)
     changed = [(i, t.value) for i, t in enumerate(recorder.arguments) if t.value is not before[i]]
     writes: list[tuple[int | Tensor, Value]] = [*changed, *recorder.written()]
-    labels = {p.value: p.label for p in recorder.builder.params}
+    labels = {p.value: p.label for p in recorder.root.builder.params}
     originals = {id(t): labels[v] for t, v in recorder.captured}
     names = [
         labels[before[w]] if isinstance(w, int) else originals[id(w)] for w, _ in writes
     ]
-    graph = recorder.builder.build([*outputs, *(v for _, v in writes)], names)
+    graph = recorder.root.builder.build([*outputs, *(v for _, v in writes)], names)
     recorder.guards.settle()
     return Captured(
         graph, _holders(recorder, before, attributes), result, tuple(w for w, _ in writes),
-        tuple((c, n, s) for c, n, s, _ in attributes), recorder.random_blocks, recorder.guards,
+        tuple((c, n, s) for c, n, s, _ in attributes),
+        recorder.root.blocks if position is None else 0, recorder.guards, position, done,
     )  # fmt: skip
+
+
+def _computed_position(recorder: Recorder, outputs: list[Value]) -> int | None:
+    """Makes the random state an output where a branch or loop computed it."""
+    if recorder.root.random in (None, recorder.random_state):
+        return None
+    outputs.append(recorder.position())
+    return len(outputs) - 1
 
 
 def _holders(
@@ -167,7 +198,7 @@ def _holders(
     by_value: dict[Value, Holder] = {v: i for i, v in enumerate(before)}
     replaced = {id(old): AttributeRef(cell, name) for cell, name, _, old in attributes}
     by_value.update((v, replaced.get(id(t), t)) for t, v in recorder.captured)
-    return tuple(by_value.get(p.value) for p in recorder.builder.params)
+    return tuple(by_value.get(p.value) for p in recorder.root.builder.params)
 
 
 def _result_leaf(
@@ -183,6 +214,8 @@ def _result_leaf(
             if argument is x:
                 return tree.Leaf("argument", i)
         outputs.append(value)
+        if isinstance(x, TracedTensor) and x.number is not None:
+            return tree.Leaf("number", len(outputs) - 1)
         return tree.Leaf("output", len(outputs) - 1)
     if x is None or isinstance(x, (bool, int, float, complex, str, bytes, np.generic)):
         return tree.Leaf("constant", x)
@@ -200,14 +233,16 @@ _Effect = tuple[Any, str, tree.Structure, Any]
 
 
 def _attribute_effects(recorder: Recorder, leaf: Callable[[Any], tree.Leaf]) -> list[_Effect]:
-    """Describes Cell attributes that hold traced tensors now and must be set after every call.
+    """Describes attributes that were written and must be set after every call.
 
     Which tensor such an attribute held before is no guard: its elements are read at every call.
     """
     effects: list[_Effect] = []
     for cell, name, before in recorder.attributes():
-        value = cell.__dict__.get(name)
-        if any(isinstance(t, TracedTensor) for t in tree.tensors(value)):
+        if name not in cell.__dict__:  # it became a Parameter or a Cell, once and for all
+            continue
+        value = cell.__dict__[name]
+        if recorder.interprets or any(isinstance(t, TracedTensor) for t in tree.tensors(value)):
             effects.append((cell, name, tree.describe(value, leaf), before))
             recorder.restore(cell, name, before)  # the call itself will set it
             if isinstance(before, Tensor):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from tvmgraph.capture.guards import Guards
+from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
-from tvmgraph.core.op import Op
+from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import STATE_TYPE
 from tvmgraph.core.state import scope_text
@@ -24,22 +29,24 @@ class Recorder:
     the capture become constants (Parameters stay parameters).
 
     Attributes:
-        builder: The graph under construction.
+        region: The graph or region under construction.
+        root: The graph of the function.
         captured: Tensors read by reference, with the parameter's value.
         guards: What the Python code read besides tensors.
-        random_blocks: Random counter blocks drawn so far.
+        call: Calls a Python function; an engine that interprets user code replaces it.
     """
 
     def __init__(self, name: str) -> None:
-        self.builder = GraphBuilder(name)
+        self.root = self.region = Region(name)
         self.guards = Guards()
         self.captured: list[tuple[Tensor, Value]] = []
         self.arguments: list[TracedTensor] = []
+        self.call: Callable[..., Any] = _call
         self.random_state: Value | None = None
-        self.random_blocks = 0
         self._current: dict[int, Value] = {}  # value denoted by a concrete tensor, by id
         self._written: dict[int, Tensor] = {}
         self._created: dict[int, Tensor] = {}  # keeps them alive, so ids stay unique
+        self._homes: dict[int, Region] = {}  # where those were created
         self._labels: set[str] = set()
         self._journal: list[tuple[Any, str, Any]] = []
         self._cells: list[Any] = []
@@ -62,22 +69,28 @@ class Recorder:
                 op=f"ops.{op.name}", got=", ".join(str(a.type) for a in args), at=user_source(),
                 fix="call it outside the compiled function",
             )  # fmt: skip
-        outputs = self.builder.node(op, inputs, attrs, types, user_source(), scope_text())
+        region = self.region
+        outputs = region.builder.node(op, inputs, attrs, types, user_source(), scope_text())
+        region.adopt(*outputs)
         return tuple([TracedTensor(self, v) for v in outputs])
 
     def assign(self, target: Tensor, new: Tensor) -> None:
         """Makes ``target`` denote ``new`` for the rest of the capture."""
         value = self.value_of(new)
         if isinstance(target, TracedTensor):
+            self.region.assigned.setdefault(id(target), (target, target.value))
             target.value = value
             return
         self.value_of(target)
+        before = (target, self._current.get(id(target)))
+        self.region.assigned.setdefault(id(target), before)
         self._current[id(target)] = value
         self._written[id(target)] = target
 
     def created(self, tensor: Tensor) -> None:
         """Notes a tensor built from host data: a constant of the graph."""
         self._created[id(tensor)] = tensor
+        self._homes[id(tensor)] = self.region
 
     def read(self, tensor: Tensor) -> None:
         """Guards the elements of a tensor of the outside that Python code looks at."""
@@ -92,11 +105,38 @@ class Recorder:
 
     def draw(self, blocks: int) -> tuple[Tensor, int]:
         """Reserves random counter blocks after those drawn before."""
+        region = self.region
+        if region.random is None:
+            region.random = region.localise(self._position_before(region))
+        delta = region.blocks
+        region.blocks += blocks
+        return TracedTensor(self, region.random), delta
+
+    def _position_before(self, region: Region) -> Value:
+        """Returns the random position at which a region starts."""
+        if region.parent is not None:
+            with self.recording_into(region.parent):
+                return self.position()
         if self.random_state is None:
-            self.random_state = self.builder.param(STATE_TYPE, Role.STATE, "random_state")
-        delta = self.random_blocks
-        self.random_blocks += blocks
-        return TracedTensor(self, self.random_state), delta
+            self.random_state = self.root.builder.param(STATE_TYPE, Role.STATE, "random_state")
+            self.root.adopt(self.random_state)
+        return self.random_state
+
+    def position(self) -> Value:
+        """Returns the random position now, as a value of the current region."""
+        region = self.region
+        if region.random is None:
+            return region.localise(self._position_before(region))
+        if not region.blocks:
+            return region.random
+        moved = F.add(
+            TracedTensor(self, region.random), Tensor(np.array([0, region.blocks], np.int64))
+        )
+        return self.value_of(moved)
+
+    def set_position(self, value: Value) -> None:
+        """Continues the random stream of the current region at a computed position."""
+        self.region.random, self.region.blocks = value, 0
 
     def snapshot(self, tensor: Tensor) -> Tensor:
         """Returns a traced tensor that keeps denoting the current value."""
@@ -117,12 +157,16 @@ class Recorder:
     def argument(self, type: TensorType, label: str) -> TracedTensor:  # noqa: A002
         """Adds an INPUT parameter and returns its tensor."""
         self._labels.add(label)
-        t = TracedTensor(self, self.builder.param(type, Role.INPUT, label))
+        t = TracedTensor(self, self.root.builder.param(type, Role.INPUT, label))
+        self.root.adopt(t.value)
         self.arguments.append(t)
         return t
 
     def value_of(self, tensor: Tensor) -> Value:
-        """Returns the graph value a tensor denotes now."""
+        """Returns the value a tensor denotes now, under its name in the current region."""
+        return self.region.localise(self._denoted(tensor))
+
+    def _denoted(self, tensor: Tensor) -> Value:
         if isinstance(tensor, TracedTensor):
             if tensor.recorder is not self:
                 raise CaptureError(
@@ -132,16 +176,22 @@ class Recorder:
             return tensor.value
         found = self._current.get(id(tensor))
         if found is None:
+            if id(tensor) in self._created and not isinstance(tensor, Parameter):
+                return self.region.constant(tensor)
             found = self._current[id(tensor)] = self._admit(tensor)
         return found
 
     def _admit(self, tensor: Tensor) -> Value:
-        if id(tensor) in self._created and not isinstance(tensor, Parameter):
-            return self.builder.const(tensor.array)
         label = tensor.name if isinstance(tensor, Parameter) else "tensor"
-        value = self.builder.param(tensor.type, Role.PARAMETER, self._unique(label))
+        value = self.root.builder.param(tensor.type, Role.PARAMETER, self._unique(label))
+        self.root.adopt(value)
         self.captured.append((tensor, value))
         return value
+
+    def is_constant(self, tensor: Tensor) -> bool:
+        """Whether a tensor with elements was made during the capture and not changed since."""
+        made = id(tensor) in self._created and not isinstance(tensor, Parameter)
+        return made and id(tensor) not in self._current
 
     def _unique(self, label: str) -> str:
         unique, n = label, 1
@@ -149,6 +199,48 @@ class Recorder:
             unique, n = f"{label}_{n}", n + 1
         self._labels.add(unique)
         return unique
+
+    @property
+    def interprets(self) -> bool:
+        """Whether user code is interpreted, so that every attribute write is known."""
+        return self.call is not _call
+
+    # ---- regions ----------------------------------------------------------------------------
+
+    @property
+    def builder(self) -> GraphBuilder:
+        """The graph or region under construction."""
+        return self.region.builder
+
+    @contextmanager
+    def recording_into(self, region: Region) -> Iterator[Region]:
+        """Records into another region for a while."""
+        outer, self.region = self.region, region
+        try:
+            yield region
+        finally:
+            self.region = outer
+
+    def leave(self, region: Region) -> dict[int, tuple[Tensor, Value]]:
+        """Takes back the assignments made in a region.
+
+        Returns:
+            The tensors of further out that were assigned, with what they denoted at the end.
+        """
+        changed: dict[int, tuple[Tensor, Value]] = {}
+        for key, (tensor, before) in region.assigned.items():
+            if self._homes.get(key) is region or (before is not None and region.defines(before)):
+                continue  # made in the region: nobody else knows it
+            if isinstance(tensor, TracedTensor):
+                now, tensor.value = tensor.value, before or tensor.value
+            else:
+                now = self._current[key]
+                if before is None:
+                    del self._current[key]
+                else:
+                    self._current[key] = before
+            changed[key] = (tensor, now)
+        return changed
 
     # ---- effects ----------------------------------------------------------------------------
 
@@ -180,6 +272,10 @@ class Recorder:
             cell.__dict__.pop(name, None)
         else:
             cell.__dict__[name] = before
+
+
+def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(*args, **kwargs)
 
 
 _MISSING = object()

@@ -50,7 +50,7 @@ def replay(
 
 def _run_nodes(nodes: Sequence[Node], known: dict[Value, Tensor]) -> None:
     for node in nodes:
-        result = apply(node.op, tuple(known[v] for v in node.inputs), dict(node.attrs))
+        result = apply(node.op, tuple(known[v] for v in node.inputs), node.keywords)
         known.update(zip(node.outputs, result if node.op.multi else (result,)))
 
 

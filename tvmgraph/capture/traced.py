@@ -29,16 +29,19 @@ class TracedTensor(Tensor):
     Attributes:
         value: The graph value it denotes now.
         recorder: The capture it belongs to.
+        number: ``bool``, ``int`` or ``float`` where it stands for a Python number.
     """
 
-    __slots__ = ("recorder", "value")
+    __slots__ = ("number", "recorder", "value")
 
     value: Value
     recorder: Recorder
+    number: type | None
 
     def __init__(self, recorder: Recorder, value: Value) -> None:
         self.recorder = recorder
         self.value = value
+        self.number = None
         self.type: TensorType = value.type
         self._ffi = None
 

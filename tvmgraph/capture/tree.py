@@ -14,7 +14,7 @@ class Leaf:
     """One leaf of a result.
 
     Attributes:
-        kind: ``"output"`` (graph output number), ``"argument"`` (tensor argument number),
+        kind: ``"output"`` (graph output number), ``"number"`` (the same, as a Python number), ``"argument"`` (tensor argument number),
             ``"object"`` (a tensor that was read by reference) or ``"constant"``.
         value: The number, tensor or constant.
     """
@@ -90,6 +90,8 @@ def rebuild(structure: Structure, outputs: list[Tensor], arguments: list[Tensor]
         return structure.build([rebuild(c, outputs, arguments) for c in structure.children])
     if structure.kind == "output":
         return outputs[structure.value]
+    if structure.kind == "number":
+        return outputs[structure.value].item()
     return arguments[structure.value] if structure.kind == "argument" else structure.value
 
 

@@ -107,6 +107,8 @@ def _plan(op: Op, key: Any, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> 
     except TvmgraphError as e:
         raise e.locate(*_call_context(op, args, attrs)) from None
     plan = _Plan(casts, result if isinstance(result, tuple) else (result,))
+    if op.regions:  # sub-graphs are compared by identity: remembering them would only keep them
+        return plan
     if len(op.cache) >= _CACHE_LIMIT:
         op.cache.clear()
     op.cache[key] = plan

@@ -82,6 +82,7 @@ class Op:
         variadic: Whether the tensors arrive as ``*args``.
         tensors: Names of the tensor arguments.
         attrs: Names of the attributes, in order.
+        regions: Names of the sub-graphs of a control-flow row; every column gets them as keywords.
         multi: Whether the operator always returns a tuple.
         fn: The public function of the row.
         module: Module that defines it.
@@ -101,6 +102,7 @@ class Op:
     module: str
     doc: str
     multi: bool = False
+    regions: tuple[str, ...] = ()
     fn: Callable[..., Any] = field(init=False, repr=False)
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -154,18 +156,19 @@ F: Any = OpNamespace()
 
 def _split_signature(
     function: Callable[..., Any],
-) -> tuple[tuple[str, ...], tuple[str, ...], bool, inspect.Signature]:
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], bool, inspect.Signature]:
     signature = inspect.signature(function)
     tensors: list[str] = []
     attrs: list[str] = []
+    regions: list[str] = []
     variadic = False
     for p in signature.parameters.values():
         if "Tensor" in str(p.annotation):
             tensors.append(p.name)
             variadic = variadic or p.kind is p.VAR_POSITIONAL
         else:
-            attrs.append(p.name)
-    return tuple(tensors), tuple(attrs), variadic, signature
+            (regions if p.annotation == "Graph" else attrs).append(p.name)
+    return tuple(tensors), tuple(attrs), tuple(regions), variadic, signature
 
 
 def _call_source(name: str, op: Op, signature: inspect.Signature) -> str:
@@ -173,7 +176,8 @@ def _call_source(name: str, op: Op, signature: inspect.Signature) -> str:
     params = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     header = str(signature.replace(parameters=params, return_annotation=signature.empty))
     tensors = op.tensors[0] if op.variadic else "(" + "".join(t + ", " for t in op.tensors) + ")"
-    attrs = "{" + ", ".join(f"{a!r}: {a}" for a in op.attrs) + "}" if op.attrs else "_no_attrs"
+    names = op.attrs + op.regions
+    attrs = "{" + ", ".join(f"{a!r}: {a}" for a in names) + "}" if names else "_no_attrs"
     return f"def {name}{header}:\n    return _apply(_op, {tensors}, {attrs})\n"
 
 
@@ -190,8 +194,8 @@ def primitive(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds a row to the table; the decorated function gives its signature and documentation.
 
-    Parameters annotated ``Tensor`` are inputs, all others are attributes (hashable, keyword or
-    positional). The body of the decorated function is never executed.
+    Parameters annotated ``Tensor`` are inputs, ``Graph`` sub-graphs, all others are attributes
+    (hashable, keyword or positional). The body of the decorated function is never executed.
 
     Raises:
         GraphError: if the name is taken or a missing column carries no written reason.
@@ -206,12 +210,12 @@ def primitive(
         for column, value in (("lower", lower), ("vjp", vjp), ("onnx", onnx)):
             if value is None:
                 raise GraphError(f"operator {name!r}: column {column!r} needs a written reason")
-        tensors, attrs, variadic, signature = _split_signature(function)
+        tensors, attrs, regions, variadic, signature = _split_signature(function)
         # infinities and NaN are results like any other, as in compiled code: no NumPy warnings
         quiet = np.errstate(all="ignore")(eager)
         op = Op(
             name, infer, quiet, lower, vjp, onnx, samples, promote, tensors, attrs, variadic,
-            function.__module__, function.__doc__ or "", multi,
+            function.__module__, function.__doc__ or "", multi, regions,
         )  # fmt: skip
         scope: dict[str, Any] = {"_apply": apply, "_op": op, "_no_attrs": {}, "__name__": __name__}
         source = _call_source(name, op, signature)

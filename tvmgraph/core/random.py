@@ -66,6 +66,11 @@ class Generator:
         with self._lock:
             self.seed, self.offset = seed, offset
 
+    def seek(self, offset: int) -> None:
+        """Continues the stream at a counter block."""
+        with self._lock:
+            self.offset = offset
+
     def advance(self, blocks: int) -> Tensor:
         """Reserves counter blocks and returns the state that addresses the first of them."""
         array = aligned_empty((2,), np.int64)

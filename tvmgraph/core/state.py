@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Interpreter(Protocol):
     def enter_cell(self, cell: Any, scope: tuple[str, ...]) -> str:
         """Notes that a Cell is called inside ``scope`` and returns its name there."""
         ...
+
+    call: Callable[..., Any]  # (function, args, kwargs): calls a Python function
 
     def before_attribute(self, cell: Any, name: str) -> None:
         """Notes that an attribute of a Cell is about to be written."""

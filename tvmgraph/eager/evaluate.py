@@ -21,7 +21,7 @@ def evaluate(graph: Graph, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
     known: dict[Value, np.ndarray] = dict(graph.consts)
     known.update((p.value, np.asarray(a)) for p, a in zip(graph.params, arguments))
     for node in graph.nodes:
-        result = node.op.eager(*[known[v] for v in node.inputs], **node.attrs)
+        result = node.op.eager(*[known[v] for v in node.inputs], **node.keywords)
         results = result if node.op.multi else (result,)
         known.update((v, np.asarray(r)) for v, r in zip(node.outputs, results))
     return [known[v] for v in graph.outputs]

@@ -55,9 +55,14 @@ class GraphBuilder:
         scope: str = "",
         regions: tuple[Graph, ...] = (),
     ) -> tuple[Value, ...]:
-        """Adds a node whose output types are already known and returns its outputs."""
+        """Adds a node whose output types are already known and returns its outputs.
+
+        The sub-graphs of a control-flow row are in ``regions`` or among ``attrs``.
+        """
+        regions = regions or tuple([attrs[r] for r in op.regions])
+        own = {k: v for k, v in attrs.items() if k not in op.regions}
         outputs = tuple([self.value(t) for t in types])
-        self.nodes.append(Node(op, tuple(inputs), dict(attrs), outputs, source, scope, regions))
+        self.nodes.append(Node(op, tuple(inputs), own, outputs, source, scope, regions))
         return outputs
 
     def call(self, op: Op, inputs: Iterable[Value], **attrs: Any) -> tuple[Value, ...]:

@@ -62,9 +62,9 @@ def _check_node(graph: Graph, node: Node, defined: set[Value]) -> None:
             op=graph.name, at=node.source,
         )  # fmt: skip
     for region in node.regions:
-        _check(region, defined)
+        _check(region, set())
     try:
-        inferred = node.op.infer(*[v.type for v in node.inputs], **node.attrs)
+        inferred = node.op.infer(*[v.type for v in node.inputs], **node.keywords)
     except TvmgraphError as e:
         raise GraphError(f"{node.op.name}: {e.message}", op=graph.name, at=node.source) from e
     inferred = inferred if isinstance(inferred, tuple) else (inferred,)

@@ -69,7 +69,7 @@ class Node:
         outputs: Values it defines.
         source: The user's ``file.py:line``.
         scope: Dotted Cell names, such as ``net.dense1``.
-        regions: Sub-graphs of control-flow operators; they may read outer values.
+        regions: Sub-graphs of control-flow operators; what they read comes as their parameters.
     """
 
     op: Op
@@ -79,6 +79,11 @@ class Node:
     source: str = ""
     scope: str = ""
     regions: tuple[Graph, ...] = ()
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Attributes and regions by name, as the columns of the row take them."""
+        return {**self.attrs, **dict(zip(self.op.regions, self.regions))}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -29,18 +29,8 @@ def dce(graph: Graph) -> Graph:
         if any(v in live for v in node.outputs):
             kept.append(node)
             live.update(node.inputs)
-            for region in node.regions:
-                live.update(_outer_reads(region))
     consts = {v: a for v, a in graph.consts.items() if v in live}
     return _rebuild(graph, kept[::-1], graph.outputs, consts=consts)
-
-
-def _outer_reads(region: Graph) -> set[Value]:
-    reads = {v for n in region.nodes for v in n.inputs} | set(region.outputs)
-    for n in region.nodes:
-        for inner in n.regions:
-            reads |= _outer_reads(inner)
-    return reads
 
 
 def cse(graph: Graph) -> Graph:
@@ -50,7 +40,7 @@ def cse(graph: Graph) -> Graph:
     nodes: list[Node] = []
     for node in graph.nodes:
         inputs = tuple(renamed.get(v, v) for v in node.inputs)
-        node = _with_inputs(node, inputs, renamed)
+        node = _with_inputs(node, inputs)
         key = (node.op.name, inputs, tuple(map(format_attr, node.attrs.values())))
         twin = None if node.regions else seen.setdefault(key, node)
         if twin is None or twin is node:
@@ -60,11 +50,10 @@ def cse(graph: Graph) -> Graph:
     return _rebuild(graph, nodes, tuple(renamed.get(v, v) for v in graph.outputs))
 
 
-def _with_inputs(node: Node, inputs: tuple[Value, ...], renamed: dict[Value, Value]) -> Node:
-    if inputs == node.inputs and not node.regions:
+def _with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:
+    if inputs == node.inputs:
         return node
-    regions = tuple(substitute(r, renamed) for r in node.regions)
-    return Node(node.op, inputs, node.attrs, node.outputs, node.source, node.scope, regions)
+    return Node(node.op, inputs, node.attrs, node.outputs, node.source, node.scope, node.regions)
 
 
 def with_inputs(node: Node, renamed: dict[Value, Value]) -> Node:
@@ -74,9 +63,7 @@ def with_inputs(node: Node, renamed: dict[Value, Value]) -> Node:
 
 def substitute(graph: Graph, renamed: dict[Value, Value]) -> Graph:
     """Returns the graph with values replaced wherever they are read."""
-    nodes = [
-        _with_inputs(n, tuple(renamed.get(v, v) for v in n.inputs), renamed) for n in graph.nodes
-    ]
+    nodes = [_with_inputs(n, tuple(renamed.get(v, v) for v in n.inputs)) for n in graph.nodes]
     return _rebuild(graph, nodes, tuple(renamed.get(v, v) for v in graph.outputs))
 
 
@@ -131,5 +118,17 @@ def _absorb(node: Node, sources: dict[Value, Value]) -> Node:
 
 
 def simplify(graph: Graph) -> Graph:
-    """Runs the passes every compile starts with: fold, transposes into products, cse, dce."""
-    return dce(cse(absorb_transposes(fold(graph))))
+    """Runs the passes every compile starts with, in regions too: fold, transposes into products,
+    cse, dce.
+    """
+    return dce(cse(absorb_transposes(fold(_simplify_regions(graph)))))
+
+
+def _simplify_regions(graph: Graph) -> Graph:
+    if not any(n.regions for n in graph.nodes):
+        return graph
+    nodes = [
+        Node(n.op, n.inputs, n.attrs, n.outputs, n.source, n.scope, tuple(map(simplify, n.regions)))
+        for n in graph.nodes
+    ]
+    return _rebuild(graph, nodes, graph.outputs)

@@ -194,8 +194,10 @@ class _Parser:
         source, scope = (comment["source"], comment["scope"] or "") if comment else ("", "")
         self.at += 1
         regions: list[Graph] = []
+        outer = dict(self.values)
         while self.line().startswith("graph "):
             regions.append(self.graph())
+        self.values = outer  # a region has names of its own
         return Node(op, inputs, attrs, outputs, source, scope, tuple(regions))
 
     def result(self) -> tuple[tuple[Value, ...], tuple[str, ...]]:

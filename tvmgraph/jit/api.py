@@ -63,12 +63,13 @@ def jit(
     """
     _check_options(mode, capture_mode, dynamic, fullgraph, backend, options)
     config = as_jit_config(jit_config) if jit_config is not None else None
+    captured = "trace" if capture_mode == "trace" else "ast"
     if jit_level:
         base = JitConfig() if config is None else config
         config = base.replace(jit_level=jit_level)
     if function is None:
-        return functools.partial(_wrap, config=config)
-    return _wrap(function, config)
+        return functools.partial(_wrap, config=config, mode=captured)
+    return _wrap(function, config, captured)
 
 
 def _choice(name: str, value: Any, valid: tuple[Any, ...]) -> None:
@@ -96,13 +97,14 @@ def _check_options(
         warnings.warn(f"jit: {name} is deprecated and has no effect", stacklevel=4)
 
 
-def _wrap(function: Any, config: JitConfig | None = None) -> Any:
+def _wrap(function: Any, config: JitConfig | None = None, mode: str = "ast") -> Any:
     if isinstance(function, JitFunction):
-        return function if config is None else JitFunction(function.fn, config, function.owner)
+        same = config is None and mode == function.mode
+        return function if same else JitFunction(function.fn, config, function.owner, mode)
     if is_cell(function) and not isinstance(function, type):
-        return JitFunction(CellCall(function), config, function)
+        return JitFunction(CellCall(function), config, function, mode)
     if is_cell(function):
-        function.construct = JitFunction(function.construct, config)  # pyright: ignore
+        function.construct = JitFunction(function.construct, config, None, mode)  # pyright: ignore
         return function
     if not callable(function):
         raise DTypeError(
@@ -110,7 +112,7 @@ def _wrap(function: Any, config: JitConfig | None = None) -> Any:
             op="jit", at=user_source(),
         )  # fmt: skip
     owner = getattr(function, "__self__", None)
-    return JitFunction(function, config, owner if is_cell(owner) else None)
+    return JitFunction(function, config, owner if is_cell(owner) else None, mode)
 
 
 class CellCall:

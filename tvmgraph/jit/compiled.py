@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph.autodiff.tape import Cotangents, GradTape, backward, paused, recording, snapshot
-from tvmgraph.capture.recorder import Recorder
-from tvmgraph.capture.replay import replay
+from tvmgraph.autodiff.reverse import reverse
+from tvmgraph.autodiff.tape import Cotangents, paused, snapshot
 from tvmgraph.config import JitConfig
-from tvmgraph.core.op import F, Reason
+from tvmgraph.core.op import Reason
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
@@ -88,8 +87,8 @@ class CompiledGraph:
         def pull_back(cotangents: tuple[Tensor, ...]) -> Cotangents:
             if self._pull_back is None:
                 with paused():
-                    reverse = _reverse(self.graph, wanted, floats)
-                    self._pull_back = CompiledGraph(reverse, self.config)
+                    graph = reverse(self.graph, wanted, floats)
+                    self._pull_back = CompiledGraph(graph, self.config)
             found = self._pull_back([*kept, *[cotangents[i] for i in floats]])
             result: list[Tensor | None] = [None] * len(kept)
             for i, g in zip(wanted, found):
@@ -109,30 +108,6 @@ def _constant_outputs(graph: Graph) -> list[int]:
         if node.regions or any(v in varying for v in node.inputs):
             varying.update(node.outputs)
     return [i for i, v in enumerate(graph.outputs) if v not in varying]
-
-
-def _reverse(graph: Graph, wanted: list[int], floats: list[int]) -> Graph:
-    """Builds the graph that maps parameters and output cotangents to parameter cotangents.
-
-    It recomputes the forward values it needs; common subexpressions are shared.
-    """
-    recorder = Recorder(f"{graph.name}_vjp")
-    params = [recorder.argument(p.value.type, f"p{i}") for i, p in enumerate(graph.params)]
-    cotangents = [recorder.argument(graph.outputs[i].type, f"g{i}") for i in floats]
-    outer = (state.interpreter, state.tapes, state.scope)
-    state.interpreter, state.tapes, state.scope = recorder, (), ()
-    try:
-        tape = GradTape()
-        inputs = [p for p, q in zip(params, graph.params) if q.role.value == "input"]
-        others = [p for p, q in zip(params, graph.params) if q.role.value != "input"]
-        with recording(tape):
-            outputs = replay(graph, inputs, others)
-        found = backward(tape, [outputs[i] for i in floats], cotangents)
-        missing = {i: F.zeros_like(params[i]) for i in wanted if id(params[i].token) not in found}
-        grads = [missing[i] if i in missing else found[id(params[i].token)] for i in wanted]
-        return recorder.builder.build([recorder.value_of(g) for g in grads])
-    finally:
-        state.interpreter, state.tapes, state.scope = outer
 
 
 def compile_options(config: JitConfig, native: bool) -> CompileOptions:

@@ -64,7 +64,7 @@ class CompileRecord:
 class Entry:
     """A capture with its compiled graph, bound to the tensors it reads by reference."""
 
-    __slots__ = ("alive", "captured", "compiled", "config", "held", "order", "refs")
+    __slots__ = ("alive", "captured", "compiled", "config", "held", "order", "random", "refs")
 
     def __init__(self, captured: Captured, config: JitConfig, alive: Any) -> None:
         self.captured = captured
@@ -73,6 +73,7 @@ class Entry:
         empty = not captured.graph.outputs
         self.compiled = None if empty else CompiledGraph(captured.graph, config)
         self.order = captured.holders
+        self.random = self.order.index(None) if None in self.order else None
         pairs = list(zip(captured.holders, captured.graph.params))
         self.held = tuple((h, p.value.type) for h, p in pairs if isinstance(h, Tensor))
         self.refs = tuple((h, p.value.type) for h, p in pairs if isinstance(h, AttributeRef))
@@ -91,8 +92,8 @@ class Entry:
             return f"the JitConfig changed to {config.jit_config_dict}"
         return self.captured.guards.failure()
 
-    def run(self, leaves: Sequence[Tensor]) -> Any:
-        """Runs the graph and returns the function's result."""
+    def run(self, leaves: Sequence[Tensor], given: Any) -> Any:
+        """Runs the graph on the tensors of ``given = (args, kwargs)``; returns the result."""
         captured = self.captured
         outputs: list[Tensor] = []
         if self.compiled is not None:
@@ -100,16 +101,19 @@ class Entry:
             args: list[Any] = [leaves[h] if h.__class__ is int else h for h in order]
             if self.refs:
                 args = [a.read() if a.__class__ is AttributeRef else a for a in args]
-            if captured.random_blocks:
-                position = self.order.index(None)
-                args[position] = default_generator.advance(captured.random_blocks)
+            if self.random is not None:
+                args[self.random] = default_generator.advance(captured.random_blocks)
             outputs = self.compiled(args)
+            if captured.random_output is not None:
+                default_generator.seek(int(outputs[captured.random_output].array[1]))
         if captured.written:
             new = outputs[len(outputs) - len(captured.written) :]
             for target, value in zip(captured.written, new):
                 (leaves[target] if isinstance(target, int) else target).rebind(value)
         for cell, name, structure in captured.attributes:
             setattr(cell, name, tree.rebuild(structure, outputs, list(leaves)))
+        for effect in captured.effects:
+            effect.apply(given, outputs, list(leaves))
         if captured.result.__class__ is tree.Leaf and captured.result.kind == "output":  # pyright: ignore
             return outputs[captured.result.value]  # pyright: ignore
         return tree.rebuild(captured.result, outputs, list(leaves))
@@ -122,12 +126,18 @@ class JitFunction:
         fn: The Python function.
         config: Its own JitConfig, or ``None`` to follow the Cell's and the context's.
         owner: The Cell whose configuration counts, if any.
+        mode: ``"ast"`` interprets user code, ``"trace"`` runs it once.
     """
 
     def __init__(
-        self, fn: Callable[..., Any], config: JitConfig | None = None, owner: Any = None
+        self,
+        fn: Callable[..., Any],
+        config: JitConfig | None = None,
+        owner: Any = None,
+        mode: str = "ast",
     ) -> None:
         self.fn = fn
+        self.mode = mode
         self.config = config
         self.owner = owner
         self.entries: dict[Any, list[Entry]] = {}
@@ -140,23 +150,24 @@ class JitFunction:
         if instance is None:
             return self
         if isinstance(instance, type):  # a class method: the class has no attributes of its own
-            return JitFunction(self.fn.__get__(instance, owner), self.config)
+            return JitFunction(self.fn.__get__(instance, owner), self.config, None, self.mode)
         name = f"_jit_bound_{self.fn.__name__}"
         bound = instance.__dict__.get(name)
         if bound is None or bound.definition is not self:
             method = self.fn.__get__(instance, owner)
-            bound = JitFunction(method, self.config, instance)
+            bound = JitFunction(method, self.config, instance, self.mode)
             bound.definition = self
             instance.__dict__[name] = bound  # not through Cell.__setattr__: no attribute changed
         return bound
 
     definition: JitFunction | None = None
+    _is_jit = True  # lets the interpreter see through it
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction:
         """Copies the Cell it belongs to as well; compiled code is not copied."""
         twin = memo[id(self)] = JitFunction.__new__(JitFunction)
         fn, owner = copy.deepcopy(self.fn, memo), copy.deepcopy(self.owner, memo)
-        twin.__init__(fn, self.config, owner)
+        twin.__init__(fn, self.config, owner, self.mode)
         return twin
 
     def __reduce__(self) -> Any:
@@ -165,14 +176,14 @@ class JitFunction:
             found = getattr(found, part, None)
         if found is self:  # a decorated function of a module pickles by name, as functions do
             return self.__qualname__
-        return (JitFunction, (self.fn, self.config, self.owner))
+        return (JitFunction, (self.fn, self.config, self.owner, self.mode))
 
     # ---- calling ----------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the compiled function, compiling it first for a new kind of arguments."""
         if state.interpreter is not None:  # part of an outer capture
-            return self.fn(*args, **kwargs)
+            return state.interpreter.call(self.fn, args, kwargs)
         leaves: list[Tensor] = []
         key = _key_of(args, leaves)
         if kwargs:
@@ -184,10 +195,10 @@ class JitFunction:
             for entry in found:
                 failure = entry.failure(config)
                 if failure is None:
-                    return entry.run(leaves)
+                    return entry.run(leaves, (args, kwargs))
                 why = failure
         why = why or why_new(self.fn, self.newest, args, kwargs)
-        return self._compile(key, why, config, args, kwargs).run(leaves)
+        return self._compile(key, why, config, args, kwargs).run(leaves, (args, kwargs))
 
     def _config(self) -> JitConfig:
         return effective_jit_config(self.config, getattr(self.owner, "jit_config", None))
@@ -202,7 +213,7 @@ class JitFunction:
                     return entry
             self._check_arity(args, kwargs)
             start = time.perf_counter()
-            captured = capture(self.fn, args, kwargs)
+            captured = capture(self.fn, args, kwargs, self.mode)
             middle = time.perf_counter()
             if active.check:
                 check(captured.graph)
@@ -241,7 +252,7 @@ class JitFunction:
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """Returns the graph of a call with these arguments, or of the newest compiled call."""
         if args or kwargs:
-            return capture(self.fn, args, kwargs).graph
+            return capture(self.fn, args, kwargs, self.mode).graph
         for entries in reversed(self.entries.values()):
             return entries[0].captured.graph
         raise CompileError(

@@ -10,6 +10,8 @@ import tvm
 from tvm import relax, te, tirx, topi
 
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
+from tvmgraph.errors import GraphError
+from tvmgraph.graph.ir import Graph, Node
 
 
 class RelaxBuilder:
@@ -22,6 +24,8 @@ class RelaxBuilder:
         tir: TIR expressions and intrinsics.
         topi: TVM's operator inventory, to be called through :meth:`emit_te`.
         block: The underlying ``relax.BlockBuilder``.
+        outline: Lowers a region to a private function and returns it.
+        functions: What the nodes with regions defined before the function that holds them.
     """
 
     def __init__(self, block: relax.BlockBuilder) -> None:
@@ -32,7 +36,9 @@ class RelaxBuilder:
         self.tir = tirx
         self.topi = topi
         self._dims: dict[str, Any] = {}
-        self._names = {}
+        self._count = 0
+        self.outline: Callable[[Graph], Any] = _not_ready
+        self.functions: dict[Node, Any] = {}
 
     def emit(self, expr: Any) -> Any:
         """Binds an expression to a variable, so that its type is known."""
@@ -74,9 +80,46 @@ class RelaxBuilder:
         """Converts a tensor type."""
         return relax.TensorType(self.shape(t.shape), t.dtype.name)
 
+    # ---- functions and control flow ---------------------------------------------------------
+
+    def fresh(self, name: str) -> str:
+        """Returns a function name that is used once in the module."""
+        self._count += 1
+        return f"{name}{self._count}"
+
+    def define(self, name: str, types: Sequence[TensorType], body: Callable[..., Any]) -> Any:
+        """Defines a private function: ``body(*vars)`` returns its result."""
+        self.start_function()
+        params = [relax.Var(f"p{i}", self.relax_type(t)) for i, t in enumerate(types)]
+        with self.block.function(self.fresh(name), params, private=True):
+            function = self.block.emit_func_output(self.emit(body(*params)))
+        return function
+
+    def invoke(self, function: Any, args: Sequence[Any]) -> Any:
+        """Calls a function of the module."""
+        return relax.Call(function, list(args))
+
+    def branch(self, condition: Any, then: Any, orelse: Any) -> Any:
+        """Chooses between two expressions, of which only one is evaluated."""
+        return relax.If(condition, then, orelse)
+
+    def pack(self, values: Sequence[Any]) -> Any:
+        """Makes the result of a function: a bare value, or a tuple of several."""
+        return values[0] if len(values) == 1 else relax.Tuple(list(values))
+
+    def unpack(self, value: Any, count: int) -> list[Any]:
+        """Takes the result of a function apart."""
+        if count == 1:
+            return [value]
+        return [self.emit(relax.TupleGetItem(value, i)) for i in range(count)]
+
     def start_function(self) -> None:
         """Forgets the symbolic dims of the previous function."""
         self._dims = {}
+
+
+def _not_ready(graph: Graph) -> Any:
+    raise GraphError("outline is set by the lowering", op=graph.name)
 
 
 def _dim_of(d: Any) -> int | Dim:

@@ -27,12 +27,21 @@ def lower_many(graphs: dict[str, Graph]) -> tvm.IRModule:
     """Lowers several graphs into one module, so that they compile together."""
     block = relax.BlockBuilder()
     builder = RelaxBuilder(block)
+
+    def outline(region: Graph) -> Any:
+        return _lower_function(builder, builder.fresh(_identifier(region.name)), region, private=True)
+
+    builder.outline = outline
     for name, graph in graphs.items():
         _lower_function(builder, name, graph)
     return block.get()
 
 
-def _lower_function(R: RelaxBuilder, name: str, graph: Graph) -> None:
+def _lower_function(R: RelaxBuilder, name: str, graph: Graph, private: bool = False) -> Any:
+    for node in graph.nodes:  # one function at a time: those that are called come first
+        if node.regions and not isinstance(node.op.lower, Reason):
+            types = [v.type for v in node.inputs]
+            R.functions[node] = node.op.lower.define(R, types, **node.keywords)
     R.start_function()
     values: dict[Value, Any] = {}
     params: list[Any] = []
@@ -42,14 +51,47 @@ def _lower_function(R: RelaxBuilder, name: str, graph: Graph) -> None:
         params.append(var)
     for v, array in graph.consts.items():
         values[v] = constant(array, v.type.dtype.name)
-    with R.block.function(name, params, pure=True):
-        with R.block.dataflow():
-            values.update((v, R.emit(R.empty(v.type))) for v in graph.consts if is_empty(v.type))
-            for node in graph.nodes:
-                _lower_node(R, node, values)
-            outputs = [R.block.emit_output(values[v]) for v in graph.outputs]
+    with R.block.function(name, params, pure=True, private=private):
+        _lower_body(R, graph, values)
+        outputs = [values[v] for v in graph.outputs]
         # a single output comes bare: unpacking a tuple would cost more than a small kernel
-        R.block.emit_func_output(outputs[0] if len(outputs) == 1 else relax.Tuple(outputs))
+        result = outputs[0] if len(outputs) == 1 else relax.Tuple(outputs)
+        return R.block.emit_func_output(result)
+
+
+def _lower_body(R: RelaxBuilder, graph: Graph, values: dict[Value, Any]) -> None:
+    """Lowers all nodes; what stands between two nodes with regions is one dataflow block."""
+    runs: list[list[Node]] = [[]]
+    for node in graph.nodes:
+        if node.regions:
+            runs += [[node], []]
+        else:
+            runs[-1].append(node)
+    read = _last_reads(graph, runs)
+    for i, run in enumerate(runs):
+        if run and run[0].regions:
+            _lower_node(R, run[0], values)
+        elif run or i == len(runs) - 1 or i == 0:
+            with R.block.dataflow():
+                if i == 0:
+                    empty = [v for v in graph.consts if is_empty(v.type)]
+                    values.update((v, R.emit(R.empty(v.type))) for v in empty)
+                for node in run:
+                    _lower_node(R, node, values)
+                made = [v for n in run for v in n.outputs] if i < len(runs) - 1 else []
+                made = [v for v in made if read.get(v, -1) > i]
+                if i == 0:
+                    made += [v for v in empty if read.get(v, -1) > 0]
+                if i == len(runs) - 1:
+                    made = list(graph.outputs)
+                values.update((v, R.block.emit_output(values[v])) for v in made)
+
+
+def _last_reads(graph: Graph, runs: list[list[Node]]) -> dict[Value, int]:
+    """Returns the number of the last run that reads a value."""
+    read = {v: i for i, run in enumerate(runs) for n in run for v in n.inputs}
+    read.update((v, len(runs)) for v in graph.outputs)
+    return read
 
 
 def is_empty(t: TensorType) -> bool:
@@ -69,15 +111,17 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
             op=f"ops.{node.op.name}", at=node.source, fix="call it outside the compiled function",
         )  # fmt: skip
     empty = [is_empty(v.type) for v in node.outputs]
-    if all(empty):  # nothing to compute, and TVM rejects many operators on empty tensors
+    if all(empty) and not node.regions:  # nothing to compute, and TVM rejects many operators on empty tensors
         values.update((v, R.emit(R.empty(v.type))) for v in node.outputs)
         return
     args = [values[v] for v in node.inputs]
     try:
-        if isinstance(column, str):
-            result = _named(R, column)(*args, **node.attrs)
+        if node.regions:
+            result = column.emit(R, R.functions[node], args)
+        elif isinstance(column, str):
+            result = _named(R, column)(*args, **node.keywords)
         else:
-            result = column(R, *args, **node.attrs)
+            result = column(R, *args, **node.keywords)
         results = unpack(result, len(node.outputs))
         for v, expr, nothing in zip(node.outputs, results, empty, strict=True):
             values[v] = R.emit(R.empty(v.type) if nothing else expr)

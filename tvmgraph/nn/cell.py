@@ -176,10 +176,17 @@ class Cell:
         try:
             if self._bprop is not None or "recompute" in self._flags:
                 return self.__differently(args, kwargs)
+            if state.interpreter is not None:
+                return self.__construct(*args, **kwargs)
             return self.construct(*args, **kwargs)
         except TypeError as e:
             self.__explain_arity(e, args, kwargs)
             raise
+
+    def __construct(self, *args: Any, **kwargs: Any) -> Any:
+        if state.interpreter is not None:
+            return state.interpreter.call(self.construct, args, kwargs)
+        return self.construct(*args, **kwargs)
 
     def __differently(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls ``construct`` with the cell's own derivative, or recomputing when differentiated."""
@@ -187,8 +194,8 @@ class Cell:
         if bound.kwargs or (not state.tapes and state.interpreter is None):
             return self.construct(*args, **kwargs)
         if self._bprop is not None:
-            return call_with_bprop(self.cls_name, self.construct, bound.args, self._bprop)
-        return recompute(self.cls_name, self.construct, bound.args, self.trainable_params())
+            return call_with_bprop(self.cls_name, self.__construct, bound.args, self._bprop)
+        return recompute(self.cls_name, self.__construct, bound.args, self.trainable_params())
 
     @property
     def _bprop(self) -> Callable[..., Any] | None:

@@ -54,7 +54,8 @@ class Case:
 
         defaults = inspect.signature(self.op.fn).parameters
         given = self.sample.attrs
-        return {a: given[a] if a in given else defaults[a].default for a in self.op.attrs}
+        names = self.op.attrs + self.op.regions
+        return {a: given[a] if a in given else defaults[a].default for a in names}
 
     def call(self, tensors: list[Tensor]) -> tuple[Tensor, ...]:
         """Calls the public function of the row."""

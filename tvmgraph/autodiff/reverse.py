@@ -1,0 +1,83 @@
+"""Derivatives of graphs as graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from tvmgraph.autodiff.tape import GradTape, backward, recording
+from tvmgraph.capture.recorder import Recorder
+from tvmgraph.capture.replay import replay
+from tvmgraph.core.op import F
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.graph import Graph, Role
+
+
+@contextmanager
+def _only(recorder: Recorder) -> Iterator[None]:
+    outer = (state.interpreter, state.tapes, state.scope)
+    state.interpreter, state.tapes, state.scope = recorder, (), ()
+    try:
+        yield
+    finally:
+        state.interpreter, state.tapes, state.scope = outer
+
+
+def _pulled(
+    graph: Graph, wanted: Sequence[int], floats: Sequence[int], recorder: Recorder
+) -> tuple[list[Tensor], Callable[[Sequence[Tensor]], list[Tensor]]]:
+    """Replays a graph on a tape; returns its parameters and the pull-back."""
+    params = [recorder.argument(p.value.type, f"p{i}") for i, p in enumerate(graph.params)]
+    tape = GradTape()
+    inputs = [p for p, q in zip(params, graph.params) if q.role is Role.INPUT]
+    others = [p for p, q in zip(params, graph.params) if q.role is not Role.INPUT]
+    with _only(recorder), recording(tape):
+        outputs = replay(graph, inputs, others)
+
+    def pull_back(cotangents: Sequence[Tensor]) -> list[Tensor]:
+        with _only(recorder):
+            found = backward(tape, [outputs[i] for i in floats], cotangents)
+            tokens = [(params[i], id(params[i].token)) for i in wanted]
+            return [found[t] if t in found else F.zeros_like(p) for p, t in tokens]
+
+    return list(params), pull_back
+
+
+def reverse(graph: Graph, wanted: Sequence[int], floats: Sequence[int]) -> Graph:
+    """Builds the graph that maps parameters and output cotangents to parameter cotangents.
+
+    It recomputes the forward values it needs; common subexpressions are shared.
+
+    Args:
+        graph: The graph.
+        wanted: Numbers of the parameters to differentiate by.
+        floats: Numbers of the outputs that have a cotangent.
+    """
+    recorder = Recorder(f"{graph.name}_vjp")
+    _, pull_back = _pulled(graph, wanted, floats, recorder)
+    cotangents = [recorder.argument(graph.outputs[i].type, f"g{i}") for i in floats]
+    return recorder.builder.build([recorder.value_of(g) for g in pull_back(cotangents)])
+
+
+def reverse_step(body: Graph, moving: Sequence[int], fixed: Sequence[int]) -> Graph:
+    """Builds the reverse of one loop iteration.
+
+    Args:
+        body: The loop's body.
+        moving: Numbers of the float state values.
+        fixed: Numbers of the float operands that stay fixed.
+
+    Returns:
+        A graph of the body's parameters, the cotangents of the new state and the sums for the
+        fixed operands; it gives the cotangents of the old state and the new sums.
+    """
+    recorder = Recorder(f"{body.name}_vjp")
+    _, pull_back = _pulled(body, [*moving, *fixed], moving, recorder)
+    cotangents = [recorder.argument(body.outputs[i].type, f"g{i}") for i in moving]
+    sums = [recorder.argument(body.params[i].value.type, f"s{i}") for i in fixed]
+    found = pull_back(cotangents)
+    with _only(recorder):
+        totals = [F.add(s, g) for s, g in zip(sums, found[len(moving) :])]
+    results = [*found[: len(moving)], *totals]
+    return recorder.builder.build([recorder.value_of(g) for g in results])

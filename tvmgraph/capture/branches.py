@@ -1,0 +1,251 @@
+"""Branches that a tensor decides about: both sides become regions of one node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.capture.frame import Completion, Frame, Unset
+from tvmgraph.capture.merge import Merger, Mismatch, Plan, as_tensor
+from tvmgraph.capture.region import Region
+from tvmgraph.capture.snapshot import Snapshot, refill
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.op import F
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import CaptureError
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
+    from tvmgraph.capture.recorder import Recorder
+
+_MISSING = object()
+
+
+@dataclass
+class Side:
+    """What one branch did.
+
+    Attributes:
+        recorder: Who recorded it.
+        region: Its nodes.
+        result: What the callback returned.
+        names: The variables of every frame at its end.
+        changed: Contents of the containers it changed.
+        assigned: Tensors it assigned, with what they denoted at its end.
+    """
+
+    recorder: Recorder
+    region: Region
+    result: Any
+    names: list[dict[str, Any]]
+    changed: dict[int, Any]
+    assigned: dict[int, tuple[Tensor, Any]]
+
+    def final(self, value: Any) -> Any:
+        """Returns a tensor that denotes what ``value`` denoted at the end of the branch."""
+        if isinstance(value, Tensor) and id(value) in self.assigned:
+            tensor, now = self.assigned[id(value)]
+            return TracedTensor(self.recorder, now) if tensor is value else value
+        return value
+
+
+class Branches:
+    """The part of the interpreter that records branches."""
+
+    def trace(
+        self: Interpreter, region: Region, snapshot: Snapshot, run: Callable[[], Any]
+    ) -> Side:
+        """Records ``run`` into a region and takes its effects back."""
+        tapes, state.tapes = state.tapes, ()
+        self.depth += 1
+        try:
+            with self.recorder.recording_into(region):
+                result = run()
+        finally:
+            self.depth -= 1
+            state.tapes = tapes
+            names, changed = snapshot.now()
+            snapshot.restore()
+            assigned = self.recorder.leave(region)
+        return Side(self.recorder, region, result, names, changed, assigned)
+
+    def probe(self: Interpreter, run: Callable[[], Completion], frame: Frame) -> Completion | None:
+        """Runs something without any effect; returns how it ended, or ``None`` if it cannot."""
+        region = Region("probe", self.recorder.region)
+        mark = len(self.recorder.region.builder.nodes)
+        try:
+            return self.trace(region, Snapshot(frame), run).result
+        except CaptureError:
+            return None
+        finally:
+            del self.recorder.region.builder.nodes[mark:]
+
+    def choose(
+        self: Interpreter, condition: Tensor, then: Callable[[], Any], orelse: Callable[[], Any],
+        node: ast.AST, frame: Frame,
+    ) -> Any:  # fmt: skip
+        """Evaluates one of two expressions."""
+        done = self.fork(
+            condition, lambda: Completion(value=(then(),)), lambda: Completion(value=(orelse(),)),
+            node, frame,
+        )  # fmt: skip
+        return done.value[0]
+
+    def fork(
+        self: Interpreter, condition: Tensor, then: Callable[[], Completion],
+        orelse: Callable[[], Completion], node: ast.AST, frame: Frame,
+    ) -> Completion:  # fmt: skip
+        """Records both branches and merges everything they leave behind."""
+        snapshot = Snapshot(frame)
+        outer = self.recorder.region
+        a = self.trace(Region("then", outer), snapshot, then)
+        b = self.trace(Region("orelse", outer), snapshot, orelse)
+        frame.node = node
+        merger = Merger(self.recorder, a, b)
+        plans = _Plans(self, merger, (a, b), snapshot, node, frame)
+        finish = plans.everything()
+        outputs = self._emit_if(condition, a.region, b.region, merger)
+        return finish(outputs)
+
+    def _emit_if(
+        self: Interpreter, condition: Tensor, a: Region, b: Region, merger: Merger
+    ) -> list[Tensor]:
+        if not merger.outputs[0]:
+            return []
+        operands = list(dict.fromkeys([*a.imports, *b.imports]))
+        graphs = [r.close(o, operands) for r, o in zip((a, b), merger.outputs)]
+        given = [TracedTensor(self.recorder, v) for v in operands]
+        return list(F.if_(condition, *given, then=graphs[0], orelse=graphs[1]))
+
+
+class _Plans:
+    """How everything that two branches leave behind is merged."""
+
+    def __init__(
+        self, interpreter: Interpreter, merger: Merger, sides: tuple[Side, Side],
+        snapshot: Snapshot, node: ast.AST, frame: Frame,
+    ) -> None:  # fmt: skip
+        self.interpreter = interpreter
+        self.merger = merger
+        self.sides = sides
+        self.snapshot = snapshot
+        self.node = node
+        self.frame = frame
+        self.ends: tuple[Completion, Completion] = (sides[0].result, sides[1].result)
+        returned = [d.returned is True for d in self.ends]
+        # after a side that returned for sure, only the other side's variables matter
+        self.only = returned.index(False) if returned.count(True) == 1 else None
+
+    def everything(self) -> Callable[[list[Tensor]], Completion]:
+        """Plans all merges; the result is applied to the node's results."""
+        names = [self._names(i, f) for i, (f, _) in enumerate(self.snapshot.names)]
+        containers = self._containers()
+        assigned = self._assigned()
+        position = self._position()
+        completion = self._completion()
+
+        def finish(outputs: list[Tensor]) -> Completion:
+            for (f, _), plans in zip(self.snapshot.names, names):
+                f.names = {k: p(outputs) for k, p in plans.items()}
+            for container, plan in containers:
+                refill(container, plan(outputs))
+            recorder = self.interpreter.recorder
+            for tensor, plan in assigned:
+                recorder.assign(tensor, plan(outputs))
+            if position is not None:
+                recorder.set_position(recorder.value_of(position(outputs)))
+            return completion(outputs)
+
+        return finish
+
+    def _names(self, i: int, frame: Frame) -> dict[str, Plan]:
+        a, b = (s.names[i] for s in self.sides)
+        plans: dict[str, Plan] = {}
+        for name in dict.fromkeys([*a, *b]):
+            line = getattr(self.node, "lineno", 0)
+            if self.only is not None:
+                value = (a, b)[self.only].get(name, _MISSING)
+                if value is not _MISSING:
+                    plans[name] = self.merger.keep(value, self.only)
+                continue
+            one_sided = Unset(f"{name!r} has a value on one side only of the branch at line {line}")
+            pair = [x.get(name, one_sided) for x in (a, b)]
+            try:
+                plans[name] = self.merger.merge(*pair)
+            except Mismatch as e:
+                why = str(e) if str(e) == one_sided.why else f"{name!r} is {e} of line {line}"
+                plans[name] = lambda outs, unset=Unset(why): unset
+        return plans
+
+    def _containers(self) -> list[tuple[Any, Plan]]:
+        plans = []
+        a, b = self.sides
+        for key in dict.fromkeys([*a.changed, *b.changed]):
+            container, before = self.snapshot.contents[key]
+            pair = [s.changed.get(key, before) for s in self.sides]
+            if self.only is not None:
+                plans.append((container, self.merger.keep(pair[self.only], self.only)))
+                continue
+            plans.append((container, self._merge(pair, f"a {type(container).__name__} becomes")))
+        return plans
+
+    def _merge(self, pair: list[Any], what: str) -> Plan:
+        try:
+            return self.merger.merge(*pair)
+        except Mismatch as e:
+            self.interpreter.refuse(
+                self.node, self.frame, f"{what} {e}",
+                "make both sides give the same shape and dtype", verb="",
+            )  # fmt: skip
+
+    def _assigned(self) -> list[tuple[Tensor, Plan]]:
+        plans = []
+        a, b = self.sides
+        for key in dict.fromkeys([*a.assigned, *b.assigned]):
+            tensor = (a.assigned.get(key) or b.assigned[key])[0]
+            values = []
+            for side in self.sides:
+                with self.interpreter.recorder.recording_into(side.region):
+                    own = side.assigned.get(key)
+                    region = side.region
+                    recorder = self.interpreter.recorder
+                    values.append(region.localise(own[1]) if own else recorder.value_of(tensor))
+            plans.append((tensor, self.merger.add_values(*values)))
+        return plans
+
+    def _position(self) -> Plan | None:
+        if all(s.region.random is None for s in self.sides):
+            return None
+        values = []
+        for side in self.sides:
+            with self.interpreter.recorder.recording_into(side.region):
+                values.append(self.interpreter.recorder.position())
+        return self.merger.add_values(*values)
+
+    def _completion(self) -> Callable[[list[Tensor]], Completion]:
+        flags = [self._flag(x, y) for x, y in zip(*(d.flags() for d in self.ends))]
+        gone = all(d.left for d in self.ends)
+        value = self._value()
+        return lambda outs: Completion(*[p(outs) for p in flags], value=value(outs), gone=gone)
+
+    def _flag(self, a: Any, b: Any) -> Plan:
+        if not isinstance(a, Tensor) and not isinstance(b, Tensor) and a is b:
+            return lambda outs: a
+        pair = []
+        for region, x in zip(self.merger.regions, (a, b)):
+            with self.interpreter.recorder.recording_into(region):
+                pair.append(as_tensor(x))
+        return self.merger.add(*pair)
+
+    def _value(self) -> Plan:
+        pair = [d.value for d in self.ends]
+        if pair[0] is None and pair[1] is None:
+            return lambda outs: None
+        if pair[0] is None or pair[1] is None:
+            side = 1 if pair[0] is None else 0
+            return self.merger.keep(pair[side], side)
+        what = "the result of the branch is" if not isinstance(self.node, ast.expr) else "this is"
+        return self._merge(pair, what)

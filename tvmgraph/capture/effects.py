@@ -1,0 +1,161 @@
+"""Side effects of captured code on things outside: noted in order and repeated at every call."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.capture import tree
+from tvmgraph.capture.frame import Frame
+from tvmgraph.capture.snapshot import Container, copy_of, refill
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
+
+MUTATING = frozenset({
+    "__delitem__", "__setitem__", "add", "append", "clear", "difference_update", "discard",
+    "extend", "insert", "intersection_update", "pop", "popitem", "remove", "reverse",
+    "setdefault", "sort", "symmetric_difference_update", "update",
+})  # fmt: skip
+Path = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One thing to do after every call.
+
+    Attributes:
+        target: What it happens to: a container, a closure cell, ``print``, or the path of a
+            container among the arguments.
+        method: The method to call.
+        arguments: Structure of ``(args, kwargs)``.
+    """
+
+    target: Any
+    method: str
+    arguments: tree.Structure
+
+    def apply(self, given: Any, outputs: list[Any], leaves: list[Any]) -> None:
+        """Does it again with the results of a call.
+
+        Args:
+            given: ``(args, kwargs)`` of the call.
+            outputs: The graph's results.
+            leaves: The tensors among the arguments.
+        """
+        args, kwargs = tree.rebuild(self.arguments, outputs, leaves)
+        target = self.target
+        if isinstance(target, tuple):
+            for key in target:
+                given = given[key]
+            target = given
+        if self.method == "print":
+            print(*args, **kwargs)
+        elif self.method == "write_cell":
+            target.cell_contents = args[0]
+        else:
+            getattr(target, self.method)(*args, **kwargs)
+
+
+class Effects:
+    """Notes side effects while a function is captured, and undoes them afterwards.
+
+    Args:
+        interpreter: Who executes the function.
+    """
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
+        self._outside: dict[int, Any] = {}
+        self._paths: dict[int, Path] = {}
+        self._log: list[tuple[Any, str, tuple[Any, ...], dict[str, Any]]] = []
+        self._undo: dict[int, Callable[[], None]] = {}
+
+    def add_arguments(self, given: Any, path: Path = ()) -> None:
+        """Notes the containers among the arguments, whose changes the caller sees."""
+        if isinstance(given, (list, dict)):
+            self._outside[id(given)] = given
+            self._paths[id(given)] = path
+        if isinstance(given, dict):
+            for k, v in given.items():
+                self.add_arguments(v, (*path, k))
+        elif isinstance(given, (list, tuple)):
+            for i, v in enumerate(given):
+                self.add_arguments(v, (*path, i))
+
+    def seen(self, value: Any) -> Any:
+        """Notes a value that existed before the call."""
+        if isinstance(value, (list, dict, set)):
+            self._outside[id(value)] = value
+        elif isinstance(value, tuple):
+            for v in value:
+                self.seen(v)
+        return value
+
+    def item(self, owner: Any, value: Any) -> Any:
+        """Notes an item of a container: it is outside if its container is."""
+        return self.seen(value) if id(owner) in self._outside else value
+
+    def call(
+        self, owner: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any],
+        node: ast.AST, frame: Frame,
+    ) -> Any:  # fmt: skip
+        """Calls a method that may change a container, and notes it if the container is outside."""
+        changes = method in MUTATING and isinstance(owner, (list, dict, set))
+        if changes and id(owner) in self._outside:
+            self._note(owner, method, args, kwargs, node, frame)
+        result = getattr(owner, method)(*args, **kwargs)
+        return self.item(owner, result)
+
+    def _note(
+        self, owner: Container, method: str, args: tuple[Any, ...], kwargs: dict[str, Any],
+        node: ast.AST, frame: Frame,
+    ) -> None:  # fmt: skip
+        self.unconditional(
+            f"{type(owner).__name__}.{method}() on a container from outside", node, frame
+        )
+        before = copy_of(owner)
+        self._undo.setdefault(id(owner), lambda: refill(owner, before))
+        self._log.append((owner, method, args, kwargs))
+
+    def unconditional(self, what: str, node: ast.AST, frame: Frame) -> None:
+        """Refuses a side effect that a tensor decides about."""
+        if self._interpreter.depth:
+            self._interpreter.refuse(
+                node, frame, f"{what} where a tensor decides whether it happens",
+                "do it outside of the branch or loop, with a value that both sides give",
+            )  # fmt: skip
+
+    def write_cell(self, cell: types.CellType, value: Any, frame: Frame) -> None:
+        """Writes a closure variable of a function from outside."""
+        node = frame.node or frame.source.node
+        self.unconditional("writing a nonlocal variable", node, frame)
+        before = cell.cell_contents
+        self._undo.setdefault(id(cell), lambda: setattr(cell, "cell_contents", before))
+        self._log.append((cell, "write_cell", (value,), {}))
+        cell.cell_contents = value
+
+    def print(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST, frame: Frame
+    ) -> None:
+        """Prints after every call."""
+        self.unconditional("print()", node, frame)
+        self._log.append((None, "print", args, kwargs))
+
+    # ---- the end of the capture -------------------------------------------------------------
+
+    def undo(self) -> None:
+        """Takes everything back: the call itself repeats it."""
+        for undo in self._undo.values():
+            undo()
+        self._undo.clear()
+
+    def finish(self, leaf: Callable[[Any], tree.Leaf]) -> tuple[Effect, ...]:
+        """Returns what every call must do."""
+        return tuple(
+            Effect(self._paths.get(id(owner), owner), method, tree.describe((args, kwargs), leaf))
+            for owner, method, args, kwargs in self._log
+        )

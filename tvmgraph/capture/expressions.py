@@ -1,0 +1,337 @@
+"""Evaluates expressions: Python values are real, tensors are traced."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.capture.frame import Frame, Unset
+from tvmgraph.capture.nested import NestedFunction
+from tvmgraph.capture.source import bound_names, describe
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
+
+BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+    ast.Pow: operator.pow, ast.MatMult: operator.matmul, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}  # fmt: skip
+_UNARY: dict[type, Callable[[Any], Any]] = {
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+}  # fmt: skip
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+}  # fmt: skip
+_SUBSTITUTES = {
+    "eval": "write the expression itself",
+    "exec": "write the statements themselves",
+    "locals": "name the variables you need",
+    "globals": "name the variables you need",
+    "vars": "name the attributes you need",
+    "input": "read the value before the call and pass it as an argument",
+    "open": "read the file before the call and pass its contents",
+    "breakpoint": "use jit_level='O0' with exec_mode='no_sink', or call the function without jit",
+}
+
+
+class Expressions:
+    """The part of the interpreter that evaluates expressions."""
+
+    def evaluate(self: Interpreter, node: ast.expr, frame: Frame) -> Any:
+        """Returns the value of an expression."""
+        method = getattr(self, "_" + type(node).__name__, None)
+        if method is None:
+            self.refuse(node, frame, f"`{type(node).__name__}` expressions")
+        frame.node = node
+        return method(node, frame)
+
+    # ---- names and attributes ---------------------------------------------------------------
+
+    def _Constant(self: Interpreter, node: ast.Constant, frame: Frame) -> Any:
+        return node.value
+
+    def _Name(self: Interpreter, node: ast.Name, frame: Frame) -> Any:
+        name = frame.source.mangle(node.id)
+        value = self.load(name, frame)
+        if isinstance(value, Unset):
+            self.refuse(node, frame, f"reading {name!r} here", value.why, verb="is not possible")
+        return value
+
+    def load(self: Interpreter, name: str, frame: Frame) -> Any:
+        """Returns what a name denotes.
+
+        Raises:
+            UnboundLocalError: if a local variable has no value.
+            NameError: if there is no such name.
+        """
+        owner = frame.owner(name)
+        if owner is not None:
+            if name not in owner.names:
+                raise UnboundLocalError(
+                    f"cannot access local variable {name!r} where it is not associated with a value"
+                )
+            return owner.names[name]
+        cell = frame.cell(name)
+        if cell is not None:
+            return self.effects.seen(cell.cell_contents)
+        return self.effects.seen(frame.outside(name, self.overlay))
+
+    def store(self: Interpreter, name: str, value: Any, frame: Frame) -> None:
+        """Binds a name."""
+        name = frame.source.mangle(name)
+        owner = frame.owner(name)
+        if owner is not None:
+            owner.names[name] = value
+            return
+        cell = frame.cell(name)
+        if cell is not None:
+            self.effects.write_cell(cell, value, frame)
+        else:
+            self.write_global(name, value, frame)
+
+    def _Attribute(self: Interpreter, node: ast.Attribute, frame: Frame) -> Any:
+        owner = self.evaluate(node.value, frame)
+        frame.node = node
+        return self.attribute(owner, frame.source.mangle(node.attr))
+
+    def _NamedExpr(self: Interpreter, node: ast.NamedExpr, frame: Frame) -> Any:
+        value = self.evaluate(node.value, frame)
+        self.store(node.target.id, value, frame)
+        return value
+
+    # ---- operators --------------------------------------------------------------------------
+
+    def _BinOp(self: Interpreter, node: ast.BinOp, frame: Frame) -> Any:
+        left, right = self.evaluate(node.left, frame), self.evaluate(node.right, frame)
+        frame.node = node
+        return self.operate(BINARY[type(node.op)], left, right)
+
+    def _UnaryOp(self: Interpreter, node: ast.UnaryOp, frame: Frame) -> Any:
+        value = self.evaluate(node.operand, frame)
+        frame.node = node
+        if isinstance(node.op, ast.Not):
+            truth = self.truth(value)
+            return self.number_of(F.logical_not(truth)) if isinstance(truth, Tensor) else not truth
+        return _UNARY[type(node.op)](value)
+
+    def _BoolOp(self: Interpreter, node: ast.BoolOp, frame: Frame) -> Any:
+        return self._bool_op(node, node.values, frame)
+
+    def _bool_op(self: Interpreter, node: ast.BoolOp, values: list[ast.expr], frame: Frame) -> Any:
+        first = self.evaluate(values[0], frame)
+        if len(values) == 1:
+            return first
+        frame.node = node
+        truth = self.truth(first)
+
+        def rest() -> Any:
+            return self._bool_op(node, values[1:], frame)
+
+        conjunction = isinstance(node.op, ast.And)
+        if isinstance(truth, Tensor):
+            then, orelse = (rest, lambda: first) if conjunction else (lambda: first, rest)
+            return self.choose(truth, then, orelse, node, frame)
+        return rest() if bool(truth) is conjunction else first
+
+    def _Compare(self: Interpreter, node: ast.Compare, frame: Frame) -> Any:
+        left = self.evaluate(node.left, frame)
+        return self._compare(node, left, list(zip(node.ops, node.comparators)), frame)
+
+    def _compare(self: Interpreter, node: ast.Compare, left: Any, rest: Any, frame: Frame) -> Any:
+        (op, comparator), *more = rest
+        right = self.evaluate(comparator, frame)
+        frame.node = node
+        result = _COMPARE[type(op)](left, right)
+        if not more:
+            return result
+        truth = self.truth(result)
+
+        def following() -> Any:
+            return self._compare(node, right, more, frame)
+
+        if isinstance(truth, Tensor):
+            return self.choose(truth, following, lambda: result, node, frame)
+        return following() if truth else result
+
+    def _IfExp(self: Interpreter, node: ast.IfExp, frame: Frame) -> Any:
+        truth = self.truth(self.evaluate(node.test, frame))
+        if isinstance(truth, Tensor):
+            return self.choose(
+                truth, lambda: self.evaluate(node.body, frame),
+                lambda: self.evaluate(node.orelse, frame), node, frame,
+            )  # fmt: skip
+        return self.evaluate(node.body if truth else node.orelse, frame)
+
+    # ---- subscripts -------------------------------------------------------------------------
+
+    def _Subscript(self: Interpreter, node: ast.Subscript, frame: Frame) -> Any:
+        owner = self.evaluate(node.value, frame)
+        index = self.evaluate(node.slice, frame)
+        frame.node = node
+        return self.effects.item(owner, owner[index])
+
+    def _Slice(self: Interpreter, node: ast.Slice, frame: Frame) -> Any:
+        parts = (node.lower, node.upper, node.step)
+        return slice(*[None if p is None else self.evaluate(p, frame) for p in parts])
+
+    # ---- containers -------------------------------------------------------------------------
+
+    def elements(self: Interpreter, nodes: list[ast.expr], frame: Frame) -> list[Any]:
+        """Evaluates a list of expressions in which ``*x`` is unpacked."""
+        result: list[Any] = []
+        for n in nodes:
+            if isinstance(n, ast.Starred):
+                result.extend(self.evaluate(n.value, frame))
+            else:
+                result.append(self.evaluate(n, frame))
+        return result
+
+    def _Tuple(self: Interpreter, node: ast.Tuple, frame: Frame) -> Any:
+        return tuple(self.elements(node.elts, frame))
+
+    def _List(self: Interpreter, node: ast.List, frame: Frame) -> Any:
+        return self.elements(node.elts, frame)
+
+    def _Set(self: Interpreter, node: ast.Set, frame: Frame) -> Any:
+        return set(self.elements(node.elts, frame))
+
+    def _Dict(self: Interpreter, node: ast.Dict, frame: Frame) -> Any:
+        result: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values):
+            if key is None:
+                result.update(self.evaluate(value, frame))
+            else:
+                name = self.evaluate(key, frame)
+                result[name] = self.evaluate(value, frame)
+        return result
+
+    def _JoinedStr(self: Interpreter, node: ast.JoinedStr, frame: Frame) -> Any:
+        return "".join([self.evaluate(v, frame) for v in node.values])
+
+    def _FormattedValue(self: Interpreter, node: ast.FormattedValue, frame: Frame) -> Any:
+        value = self.evaluate(node.value, frame)
+        if node.conversion != -1:
+            value = {"s": str, "r": repr, "a": ascii}[chr(node.conversion)](value)
+        spec = self.evaluate(node.format_spec, frame) if node.format_spec is not None else ""
+        frame.node = node
+        if self.is_symbolic(value):
+            self.refuse(
+                node, frame, "the text of a tensor's elements",
+                "pass the tensor itself to print(), or format it outside",
+            )  # fmt: skip
+        return format(value, spec)
+
+    def _Lambda(self: Interpreter, node: ast.Lambda, frame: Frame) -> Any:
+        return self.nested(node, "<lambda>", frame)
+
+    def nested(
+        self: Interpreter, node: ast.Lambda | ast.FunctionDef, name: str, frame: Frame
+    ) -> Any:
+        """Makes a function that is defined inside interpreted code."""
+        outer = frame.source
+        source = describe(node, outer.file, name, outer.class_name)
+        a = node.args
+        defaults = [self.evaluate(d, frame) for d in a.defaults]
+        keyword = [None if d is None else (self.evaluate(d, frame),) for d in a.kw_defaults]
+        return NestedFunction(self, source, frame, defaults, keyword)
+
+    # ---- comprehensions ---------------------------------------------------------------------
+
+    def _comprehend(
+        self: Interpreter, node: Any, frame: Frame, emit: Callable[[Frame], None]
+    ) -> None:
+        targets = [n for g in node.generators for n in ast.walk(g.target)]
+        own = frozenset(bound_names(targets))
+        scope = type(frame.source)(
+            frame.source.node, frame.source.file, frame.source.name, frame.source.class_name, own
+        )
+        inner = Frame(scope, frame.globals, parent=frame)
+
+        def run(i: int) -> None:
+            if i == len(node.generators):
+                emit(inner)
+                return
+            g = node.generators[i]
+            if g.is_async:
+                self.refuse(node, frame, "an asynchronous comprehension")
+            for item in self.iterate(
+                self.evaluate(g.iter, frame if i == 0 else inner), g.iter, frame
+            ):
+                self.assign(g.target, item, inner)
+                if all(self._passes(test, inner, frame) for test in g.ifs):
+                    run(i + 1)
+
+        run(0)
+
+    def _passes(self: Interpreter, test: ast.expr, inner: Frame, frame: Frame) -> bool:
+        truth = self.truth(self.evaluate(test, inner))
+        if isinstance(truth, Tensor):
+            self.refuse(
+                test, frame, "a comprehension that keeps items by a tensor's value",
+                "use ops.where or ops.masked_fill; the number of items must be known",
+            )  # fmt: skip
+        return bool(truth)
+
+    def _ListComp(self: Interpreter, node: ast.ListComp, frame: Frame) -> Any:
+        result: list[Any] = []
+        self._comprehend(node, frame, lambda f: result.append(self.evaluate(node.elt, f)))
+        return result
+
+    def _GeneratorExp(self: Interpreter, node: ast.GeneratorExp, frame: Frame) -> Any:
+        result: list[Any] = []
+        self._comprehend(node, frame, lambda f: result.append(self.evaluate(node.elt, f)))
+        return iter(result)
+
+    def _SetComp(self: Interpreter, node: ast.SetComp, frame: Frame) -> Any:
+        result: set[Any] = set()
+        self._comprehend(node, frame, lambda f: result.add(self.evaluate(node.elt, f)))
+        return result
+
+    def _DictComp(self: Interpreter, node: ast.DictComp, frame: Frame) -> Any:
+        result: dict[Any, Any] = {}
+
+        def emit(f: Frame) -> None:
+            key = self.evaluate(node.key, f)
+            result[key] = self.evaluate(node.value, f)
+
+        self._comprehend(node, frame, emit)
+        return result
+
+    # ---- calls ------------------------------------------------------------------------------
+
+    def _Call(self: Interpreter, node: ast.Call, frame: Frame) -> Any:
+        function = self._callee(node, frame)
+        args = self.elements(node.args, frame)
+        kwargs: dict[str, Any] = {}
+        for k in node.keywords:
+            value = self.evaluate(k.value, frame)
+            kwargs.update(value if k.arg is None else {k.arg: value})
+        frame.node = node
+        name = getattr(function, "__name__", "")
+        if name in _SUBSTITUTES and getattr(function, "__module__", "") in (
+            "builtins",
+            "io",
+            "_io",
+        ):
+            self.refuse(node, frame, f"{name}()", _SUBSTITUTES[name])
+        return self.invoke(function, tuple(args), kwargs, node, frame)
+
+    def _callee(self: Interpreter, node: ast.Call, frame: Frame) -> Any:
+        f = node.func
+        if (
+            isinstance(f, ast.Name)
+            and f.id == "super"
+            and not node.args
+            and frame.owner("super") is None
+        ):
+            return lambda: self.parent_class(frame)
+        return self.evaluate(f, frame)

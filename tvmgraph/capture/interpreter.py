@@ -1,0 +1,289 @@
+"""The interpreter of user code: an abstract one over the syntax tree.
+
+Python values are real; only tensors are symbolic. Code of this package and of libraries runs
+natively on traced tensors, user functions and the ``construct`` of user Cells are interpreted, and
+what has no source (or suspends itself) is run natively too.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from tvmgraph import dtypes
+from tvmgraph.capture.branches import Branches
+from tvmgraph.capture.effects import MUTATING, Effects
+from tvmgraph.capture.expressions import Expressions
+from tvmgraph.capture.frame import Completion, Frame
+from tvmgraph.capture.guards import _LIBRARIES, is_cell
+from tvmgraph.capture.loops import Loops
+from tvmgraph.capture.merge import as_tensor, common_dtype, marked, number_type
+from tvmgraph.capture.nested import NestedFunction
+from tvmgraph.capture.recorder import Recorder
+from tvmgraph.capture.source import FunctionSource, source_of
+from tvmgraph.capture.statements import Statements
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import CaptureError, TvmgraphError
+
+_MAX_DEPTH = 60  # interpreted calls inside each other
+_warned: set[str] = set()
+
+
+class Interpreter(Expressions, Statements, Branches, Loops):
+    """Executes user code for one capture.
+
+    Args:
+        recorder: Receives the operators.
+
+    Attributes:
+        depth: How many branches and loops of the graph enclose what is being executed.
+        effects: Side effects on things outside.
+        overlay: Globals written by the captured code.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.depth = 0
+        self.effects = Effects(self)
+        self.overlay: dict[tuple[int, str], Any] = {}
+        self._calls = 0
+        self._frames: list[Frame] = []
+
+    # ---- calls ------------------------------------------------------------------------------
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls a Python function: interprets user code, runs everything else natively."""
+        if isinstance(function, functools.partial):
+            return self.call(
+                function.func, (*function.args, *args), {**function.keywords, **kwargs}
+            )
+        jitted = getattr(type(function), "_is_jit", False)
+        if jitted:
+            return self.call(function.fn, args, kwargs)
+        if isinstance(function, types.MethodType):
+            inner = function.__func__
+            if isinstance(inner, types.FunctionType):
+                return self.call(inner, (function.__self__, *args), kwargs)
+        source = self._interpretable(function)
+        if source is None:
+            own = None if isinstance(function, type) else vars(type(function)).get("__call__")
+            if isinstance(own, types.FunctionType) and self._interpretable(own) is not None:
+                return self.call(own, (function, *args), kwargs)
+            return function(*args, **kwargs)
+        return self._run(function, source, args, kwargs)
+
+    def invoke(
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        node: ast.AST,
+        frame: Frame,
+    ) -> Any:
+        """Calls something that interpreted code names."""
+        if function is print:
+            return self.effects.print(args, kwargs, node, frame)
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, (list, dict, set)) and isinstance(function, types.BuiltinMethodType):
+            name = function.__name__
+            return self.effects.call(owner, name, args, kwargs, node, frame)
+        if function is bool and len(args) == 1:
+            return self.number_of(self.truth(args[0]))
+        if function is getattr and len(args) >= 2 and isinstance(args[1], str):
+            return self.attribute(args[0], args[1], *args[2:])
+        if function is setattr and len(args) == 3:
+            return self.set_attribute(*args, node, frame)
+        if function in (int, float) and len(args) == 1 and number_type(args[0]) is function:
+            return args[0]
+        return self.call(function, args, kwargs)
+
+    def _interpretable(self, function: Any) -> FunctionSource | None:
+        if not isinstance(function, types.FunctionType):
+            return None
+        # the module of its code: functools.wraps copies `__module__` from the wrapped function
+        module = str(function.__globals__.get("__name__")).partition(".")[0]
+        path = function.__code__.co_filename
+        if module in _LIBRARIES or "site-packages" in path or "dist-packages" in path:
+            return None
+        return source_of(function)
+
+    def _run(
+        self, function: Any, source: FunctionSource, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        frame = Frame(source, function.__globals__, cells=cells)
+        frame.names.update(_bind(inspect.signature(function, follow_wrapped=False), args, kwargs))
+        self.recorder.guards.add_call(function, frame.names)
+        return self._body(frame)
+
+    def run_nested(self, function: NestedFunction, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """Calls a function that is defined inside interpreted code."""
+        outer = function.frame
+        frame = Frame(function.source, outer.globals, parent=outer)
+        frame.names.update(_bind(function.__signature__, args, kwargs))
+        return self._body(frame)
+
+    def _body(self, frame: Frame) -> Any:
+        if self._calls >= _MAX_DEPTH:
+            self.refuse(
+                frame.source.node, frame, f"recursion deeper than {_MAX_DEPTH} calls",
+                "make the recursion end by a Python value, or write a loop",
+            )  # fmt: skip
+        self._calls += 1
+        try:
+            done = self.block(frame.source.body, frame)
+        except TvmgraphError:
+            raise
+        except Exception as e:
+            at = frame.source.describe(frame.node or frame.source.node)[0]
+            e.add_note(f"  while compiling {frame.source.name}, at {at}")
+            raise
+        finally:
+            self._calls -= 1
+        return self._result(done, frame)
+
+    def _result(self, done: Completion, frame: Frame) -> Any:
+        if done.returned is False:
+            return None
+        if done.returned is True or done.gone:
+            return done.value[0]
+        self.refuse(
+            frame.source.node, frame,
+            "a function that returns a value on some paths and reaches its end on others",
+            "return tensors of the same shape and dtype on every path",
+        )  # fmt: skip
+
+    def parent_class(self, frame: Frame) -> Any:
+        """Returns what ``super()`` means."""
+        for f in frame.chain():
+            cell = f.cells.get("__class__")
+            if cell is not None:
+                first = next(iter(f.names.values()))
+                return super(cell.cell_contents, first)
+        raise RuntimeError("super(): no arguments")
+
+    # ---- values -----------------------------------------------------------------------------
+
+    def truth(self, value: Any) -> Any:
+        """Returns a Python bool, or a ``bool[]`` tensor for a traced tensor."""
+        return self._scalar(value) if self.is_symbolic(value) else bool(value)
+
+    def number_of(self, truth: Any) -> Any:
+        """Marks a ``bool[]`` tensor as standing for a Python bool."""
+        return marked(self.recorder.snapshot(truth), bool) if isinstance(truth, Tensor) else truth
+
+    def _scalar(self, value: Tensor) -> Tensor:
+        if value.size != 1:
+            Tensor.__bool__(value)  # raises eager's error
+        flat = F.reshape(value, ()) if value.shape else value
+        return F.cast(flat, dtypes.bool_)
+
+    def is_symbolic(self, value: Any) -> bool:
+        """Whether a value is a tensor whose elements differ from call to call."""
+        if isinstance(value, TracedTensor):
+            return True
+        return isinstance(value, Tensor) and not self.recorder.is_constant(value)
+
+    def operate(self, operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+        """Applies a binary operator; a tensor that stands for a number behaves like one."""
+        kinds = number_type(left), number_type(right)
+        symbolic = self.is_symbolic(left), self.is_symbolic(right)
+        if not any(k is not None and s for k, s in zip(kinds, symbolic)):
+            return operation(left, right)
+        if all(kinds):
+            result = operation(left, right)
+            kind = {"b": bool, "i": int, "f": float}.get(getattr(result.dtype, "kind", ""))
+            return marked(result, kind)
+        dtype = common_dtype_or_none(left, right)
+        if dtype is not None:
+            left, right = (as_tensor(x, dtype) for x in (left, right))
+        return operation(left, right)
+
+    def attribute(self, owner: Any, name: str, *default: Any) -> Any:
+        """Reads an attribute, interpreting properties of user classes."""
+        if not isinstance(owner, (Tensor, type, types.ModuleType)):
+            found = inspect.getattr_static(type(owner), name, None)
+            if isinstance(found, property) and self._interpretable(found.fget) is not None:
+                return self.call(found.fget, (owner,), {})
+            self.recorder.guards.add_read(owner, name)
+        value = getattr(owner, name, *default)
+        if isinstance(owner, types.ModuleType) or not isinstance(value, types.BuiltinMethodType):
+            self.effects.seen(value)
+        return value
+
+    def set_attribute(self, owner: Any, name: str, value: Any, node: ast.AST, frame: Frame) -> None:
+        """Writes an attribute; every call repeats it."""
+        frame.node = node
+        if is_cell(owner) and name in owner._params and isinstance(value, Tensor):
+            setattr(owner, name, value)  # the value of a parameter: a result of the graph
+            return
+        self.effects.unconditional(f"writing the attribute {name!r}", node, frame)
+        if isinstance(value, NestedFunction):
+            self.refuse(node, frame, "storing a function in an attribute", "define it outside")
+        if not is_cell(owner):
+            self.recorder.before_attribute(owner, name)
+        setattr(owner, name, value)
+
+    def write_global(self, name: str, value: Any, frame: Frame) -> None:
+        """Writes a global variable: only the rest of the captured call sees it."""
+        self.overlay[id(frame.globals), name] = value
+        at = frame.source.describe(frame.node or frame.source.node)[0]
+        if at + name not in _warned:
+            _warned.add(at + name)
+            warnings.warn(
+                f"{at}: the compiled function {frame.source.name} writes the global {name!r}; the "
+                "write is not visible outside of the call. Return the value instead.",
+                stacklevel=2,
+            )
+
+    def iterate(self, value: Any, node: ast.AST, frame: Frame) -> Iterator[Any]:
+        """Iterates over the items of something."""
+        frame.node = node
+        for item in iter(value):
+            yield self.effects.item(value, item)
+
+    # ---- errors -----------------------------------------------------------------------------
+
+    def refuse(
+        self, node: ast.AST, frame: Frame, what: str, fix: str = "", verb: str = "is not supported"
+    ) -> NoReturn:
+        """Raises the error for something that cannot be part of a graph.
+
+        Raises:
+            CaptureError: always.
+        """
+        at, text = frame.source.describe(node)
+        shown = "".join(f"\n         {line}" for line in text.splitlines())
+        where = "" if not verb else f" {verb} in a static graph"
+        raise CaptureError(
+            f"{what}{where}", op=frame.source.name, at=at + shown,
+            fix=fix or "do it outside of the compiled function",
+        )  # fmt: skip
+
+
+def common_dtype_or_none(left: Any, right: Any) -> Any:
+    """Returns the dtype of the tensor that meets a number, if it can hold the number."""
+    from tvmgraph.capture.merge import Mismatch
+
+    try:
+        return common_dtype(left, right)
+    except (Mismatch, AttributeError):
+        return None
+
+
+def _bind(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+__all__ = ["MUTATING", "Interpreter"]

@@ -1,0 +1,438 @@
+"""Loops that a tensor decides about: test and body become regions of one node.
+
+What the loop carries is found by recording the body until nothing new turns up: a variable whose
+value the body changes, a tensor it assigns, the random position, and whether it broke or returned.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.capture import tree
+from tvmgraph.capture.branches import Side
+from tvmgraph.capture.frame import Completion, Frame, Unset
+from tvmgraph.capture.merge import _DTYPES as NUMBERS
+from tvmgraph.capture.merge import as_tensor, describe, marked, number_type, zeros
+from tvmgraph.capture.region import Region
+from tvmgraph.capture.snapshot import Snapshot
+from tvmgraph.capture.source import bound_names, within
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.op import F
+from tvmgraph.core.random import STATE_TYPE
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
+
+_MAX_ROUNDS = 12  # every round finds at least one more carried value
+
+
+@dataclass
+class Plan:
+    """What a loop carries.
+
+    Attributes:
+        names: Carried variables with their initial values, numbers as 0-d tensors.
+        tensors: Tensors that the body assigns.
+        random: Whether the body draws random numbers.
+        flags: Which of "broke" and "returned" a tensor decides about.
+        value: An example of what the body returns.
+    """
+
+    names: dict[str, Any] = field(default_factory=dict)
+    tensors: dict[int, Tensor] = field(default_factory=dict)
+    random: bool = False
+    flags: set[str] = field(default_factory=set)
+    value: Any = None
+
+
+def carried(value: Any, kind: type | None = None) -> Any:
+    """Returns a value with its numbers as 0-d tensors that remember that they are numbers."""
+    if isinstance(value, Tensor):
+        return value
+    if type(value) in NUMBERS:
+        return _Number(value, kind or type(value))
+    if isinstance(value, dict):
+        return type(value)((k, carried(v)) for k, v in value.items())
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        return type(value)(carried(v) for v in value)
+    return value
+
+
+class _Number(Tensor):
+    """The initial value of a carried number."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, value: Any, kind: type) -> None:
+        super().__init__(as_tensor(value, NUMBERS[kind]))
+        self.kind = kind
+
+
+class Loops:
+    """The part of the interpreter that records loops."""
+
+    def count(
+        self: Interpreter, bounds: tuple[Any, Any, Any], node: ast.For, frame: Frame
+    ) -> Completion:
+        """Records ``for i in range(start, stop, step)`` whose trip count is not known."""
+        start, stop, step = bounds
+        if isinstance(step, Tensor):
+            self.refuse(
+                node, frame, "a `range` whose step is a tensor", "make the step a Python number"
+            )
+        if not isinstance(node.target, ast.Name):
+            self.refuse(node, frame, "this loop variable", "use a single name")
+        counter, name = (
+            f"range:{node.lineno}:{node.col_offset}",
+            frame.source.mangle(node.target.id),
+        )
+        owner = frame.owner(name) or frame
+        frame.names[counter] = (
+            start if not isinstance(start, Tensor) else F.cast(start, NUMBERS[int])
+        )
+        if name not in owner.names:
+            owner.names[name] = start
+
+        def test() -> Any:
+            now = frame.names[counter]
+            return now < stop if step > 0 else now > stop
+
+        def first() -> None:
+            now = frame.names[counter]
+            owner.names[name] = now
+            frame.names[counter] = self.operate(lambda a, b: a + b, now, step)
+
+        try:
+            return self.loop(lambda: self.truth(test()), first, node, frame, [counter])
+        finally:
+            frame.names.pop(counter, None)
+
+    def loop(
+        self: Interpreter, test: Callable[[], Any], first: Callable[[], None] | None,
+        node: ast.For | ast.While, frame: Frame, hidden: list[str],
+    ) -> Completion:  # fmt: skip
+        """Records a loop; ``first`` runs at the start of every iteration."""
+        if isinstance(node, ast.While) and any(
+            isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)
+        ):
+            self.refuse(node.test, frame, "`:=` in the test of a loop", "assign it in the body")
+        nodes = list(within([node]))
+        names = [frame.source.mangle(n) for n in sorted(bound_names(nodes))]
+        recording = _Recording(self, test, first, node, frame, [*hidden, *names])
+        for _ in range(_MAX_ROUNDS):
+            attempt = recording.attempt()
+            if recording.learn(attempt):
+                continue
+            done = recording.emit(attempt)
+            return self._after_loop(done, node, frame)
+        self.refuse(
+            node, frame, "a loop whose variables never settle on one shape and dtype",
+            "give every variable its final shape and dtype before the loop",
+        )  # fmt: skip
+
+    def _after_loop(self: Interpreter, done: Completion, node: Any, frame: Frame) -> Completion:
+        rest = Completion(done.returned, value=done.value)
+        if not node.orelse:
+            return rest
+        flags = [f for f in (done.returned, done.broke) if isinstance(f, Tensor)]
+        if not flags:
+            return self.block(node.orelse, frame)
+        leaving = Completion(done.returned, done.broke, value=done.value)
+        after = self.skip(leaving, lambda: self.block(node.orelse, frame), node, frame)
+        return Completion(after.returned, value=after.value)
+
+
+@dataclass
+class _Attempt:
+    """One recording of test and body."""
+
+    test: Side
+    body: Side
+    bound: dict[str, Any]
+    regions: tuple[Region, Region]
+    before: Snapshot
+
+
+class _Recording:
+    """Records a loop again and again until what it carries is known."""
+
+    def __init__(
+        self, interpreter: Interpreter, test: Callable[[], Any], first: Callable[[], None] | None,
+        node: ast.For | ast.While, frame: Frame, names: list[str],
+    ) -> None:  # fmt: skip
+        self.i = interpreter
+        self.test, self.first, self.node, self.frame = test, first, node, frame
+        self.names = list(dict.fromkeys(names))
+        self.plan = Plan()
+        for n in self.names:
+            value = self._owner(n).names.get(n)
+            if value is not None and tree.tensors(value):
+                self.plan.names[n] = carried(value)
+
+    def _owner(self, name: str) -> Frame:
+        return self.frame.owner(name) or self.frame
+
+    # ---- recording --------------------------------------------------------------------------
+
+    def attempt(self) -> _Attempt:
+        """Records test and body once with the present plan."""
+        outer = self.i.recorder.region
+        regions = (Region("cond", outer), Region("body", outer))
+        snapshot = Snapshot(self.frame)
+        bound: dict[str, Any] = {}
+
+        def begin(region: Region) -> tuple[Any, Any]:
+            flags = self._bind(region, bound)
+            return flags
+
+        def condition() -> Any:
+            flags = begin(regions[0])
+            going_on = as_tensor(self.test())
+            for f in flags:
+                going_on = F.logical_and(going_on, F.logical_not(f))
+            return going_on
+
+        def body() -> Completion:
+            begin(regions[1])
+            if self.first is not None:
+                self.first()
+            return self.i.block(self.node.body, self.frame)
+
+        test = self.i.trace(regions[0], snapshot, condition)
+        return _Attempt(test, self.i.trace(regions[1], snapshot, body), bound, regions, snapshot)
+
+    def _bind(self, region: Region, bound: dict[str, Any]) -> Any:
+        """Makes parameters of everything carried and binds the variables to them."""
+        recorder, plan = self.i.recorder, self.plan
+
+        def parameter(t: Tensor, label: str) -> TracedTensor:
+            new = TracedTensor(recorder, region.state(t.type, label))
+            return marked(new, t.kind if isinstance(t, _Number) else number_type(t))
+
+        for name, value in plan.names.items():
+            leaves = iter([parameter(t, name.partition(":")[0]) for t in tree.tensors(value)])
+            bound[name] = self._owner(name).names[name] = tree.replace(value, leaves)
+        for t in plan.tensors.values():
+            recorder.assign(t, TracedTensor(recorder, region.state(t.type, "state")))
+        if plan.random:
+            region.random, region.blocks = region.state(STATE_TYPE, "random_state"), 0
+        flag = tensor_flag()
+        flags = [parameter(flag, n) for n in sorted(plan.flags)]
+        for t in tree.tensors(plan.value):
+            parameter(t, "result")
+        return flags
+
+    # ---- learning ---------------------------------------------------------------------------
+
+    def learn(self, attempt: _Attempt) -> bool:
+        """Adds to the plan what the attempt revealed; returns whether there was anything."""
+        plan, side = self.plan, attempt.body
+        size = self._size()
+        if side.changed or attempt.test.changed:
+            self.i.refuse(
+                self.node, self.frame, "changing a list, dict or set in a loop that a tensor ends",
+                "write rows of a preallocated tensor: out[i] = value",
+            )  # fmt: skip
+        again = False
+        for name in self.names:
+            again |= self._learn_name(name, attempt)
+        for s in (attempt.test, side):
+            plan.tensors.update({k: t for k, (t, _) in s.assigned.items()})
+            plan.random = plan.random or s.region.random is not None
+        done: Completion = side.result
+        for label, flag in (("broke", done.broke), ("returned", done.returned)):
+            if flag is not False:
+                plan.flags.add(label)
+        if done.value is not None and plan.value is None:
+            plan.value = self._example(done.value)
+        return again or self._size() != size
+
+    def _size(self) -> tuple[Any, ...]:
+        plan = self.plan
+        return (
+            len(plan.names),
+            len(plan.tensors),
+            plan.random,
+            len(plan.flags),
+            plan.value is None,
+        )
+
+    def _example(self, value: Any) -> Any:
+        """Returns zeros in the structure of what the body returns."""
+        value = carried(value)
+        return tree.replace(value, iter([zeros_like_outside(t) for t in tree.tensors(value)]))
+
+    def _learn_name(self, name: str, attempt: _Attempt) -> bool:
+        owner = self._owner(name)
+        index = next(i for i, (f, _) in enumerate(attempt.before.names) if f is owner)
+        after = attempt.body.names[index].get(name, _UNSET)
+        before = attempt.before.names[index][1].get(name, _UNSET)
+        if name in self.plan.names:
+            return self._settle(name, attempt.bound[name], after)
+        if after is before or before is _UNSET or isinstance(before, Unset):
+            return False
+        if type(after) is type(before) and repr(after) == repr(before) and type(after) in NUMBERS:
+            return False
+        start = carried(before)
+        if not tree.tensors(start) and not tree.tensors(after):
+            self._changes(name, before, after)
+        self.plan.names[name] = start
+        return True
+
+    def _settle(self, name: str, bound: Any, after: Any) -> bool:
+        """Checks that a carried variable keeps its types; a number may widen once."""
+        old = tree.tensors(self.plan.names[name])
+        new = tree.tensors(carried(after)) if not isinstance(after, Unset) else []
+        if len(old) != len(new) or _shape(bound) != _shape(carried(after)):
+            self._changes(name, bound, after)
+        changed = False
+        leaves = []
+        for o, n in zip(old, new):
+            if o.type is n.type:
+                leaves.append(o)
+            elif isinstance(o, _Number) and n.shape == () and n.dtype.kind in _WIDER[o.kind]:
+                leaves.append(_typed(o, n))
+                changed = True
+            elif not (isinstance(n, _Number) and _fits(n, o)):
+                self._changes(name, bound, after)
+            else:
+                leaves.append(o)
+        if changed:
+            self.plan.names[name] = tree.replace(self.plan.names[name], iter(leaves))
+        return changed
+
+    def _changes(self, name: str, before: Any, after: Any) -> None:
+        self.i.refuse(
+            self.node, self.frame,
+            f"{name!r} changes from {describe(before)} to {describe(after)} in a loop that a "
+            "tensor ends", "keep shape and dtype of what a loop carries", verb="",
+        )  # fmt: skip
+
+    # ---- emitting ---------------------------------------------------------------------------
+
+    def emit(self, attempt: _Attempt) -> Completion:
+        """Adds the loop node and binds its results."""
+        recorder, plan = self.i.recorder, self.plan
+        test, body = attempt.regions
+        start, final = self._state(attempt)
+        recorder_values = []
+        with recorder.recording_into(test):
+            condition = [recorder.value_of(attempt.test.result)]
+        for make in final:
+            with recorder.recording_into(body):
+                recorder_values.append(recorder.value_of(make()))
+        operands = list(dict.fromkeys([*test.imports, *body.imports]))
+        graphs = (
+            test.close(condition, operands, len(start)),
+            body.close(recorder_values, operands, len(start)),
+        )
+        if not start:
+            self.i.refuse(self.node, self.frame, "a loop that changes nothing", "remove it")
+        given = [TracedTensor(recorder, v) for v in operands]
+        outputs = iter(F.while_(*start, *given, cond=graphs[0], body=graphs[1]))
+        self._rebind(attempt, outputs)
+        for t in plan.tensors.values():
+            recorder.assign(t, next(outputs))
+        if plan.random:
+            recorder.set_position(recorder.value_of(next(outputs)))
+        flags = {n: next(outputs) for n in sorted(plan.flags)}
+        value = None
+        if plan.value is not None:
+            leaves = [marked_like(next(outputs), t) for t in tree.tensors(plan.value)]
+            value = tree.replace(plan.value, iter(leaves))
+        return Completion(flags.get("returned", False), flags.get("broke", False), value=value)
+
+    def _rebind(self, attempt: _Attempt, outputs: Any) -> None:
+        line = self.node.lineno
+        for name, value in self.plan.names.items():
+            leaves = [marked_like(next(outputs), t) for t in tree.tensors(value)]
+            self._owner(name).names[name] = tree.replace(value, iter(leaves))
+        for name in self.names:
+            owner = self._owner(name)
+            if name not in owner.names:
+                owner.names[name] = Unset(f"{name!r} is first set inside the loop of line {line}")
+
+    def _state(self, attempt: _Attempt) -> tuple[list[Tensor], list[Callable[[], Tensor]]]:
+        """Returns initial values, and functions that give the next ones inside the body."""
+        plan, side = self.plan, attempt.body
+        recorder = self.i.recorder
+        start: list[Tensor] = []
+        final: list[Callable[[], Tensor]] = []
+        for name in plan.names:
+            index = next(
+                i for i, (f, _) in enumerate(attempt.before.names) if f is self._owner(name)
+            )
+            new = tree.tensors(carried(side.names[index][name]))
+            for o, n in zip(tree.tensors(plan.names[name]), map(side.final, new)):
+                start.append(o)
+                final.append(lambda o=o, n=n: as_tensor(n, o.dtype))
+        for key, t in plan.tensors.items():
+            start.append(t)
+            now = side.assigned[key][1] if key in side.assigned else None
+            final.append(lambda t=t, now=now: t if now is None else TracedTensor(recorder, now))
+        if plan.random:
+            start.append(TracedTensor(recorder, recorder.position()))
+            final.append(lambda: TracedTensor(recorder, recorder.position()))
+        done: Completion = side.result
+        for n in sorted(plan.flags):
+            start.append(tensor_flag())
+            flag = getattr(done, n)
+            final.append(lambda flag=flag: as_tensor(flag))
+        if plan.value is not None:
+            values = tree.tensors(carried(done.value)) if done.value is not None else []
+            for o, n in zip(tree.tensors(plan.value), values or tree.tensors(plan.value)):
+                start.append(o)
+                final.append(lambda o=o, n=n: as_tensor(n, o.dtype))
+        return start, final
+
+
+_UNSET = object()
+_WIDER = {bool: "biuf", int: "iuf", float: "f"}
+
+
+def tensor_flag() -> Tensor:
+    """Returns a false flag."""
+    return as_tensor(False)
+
+
+def marked_like(new: Tensor, old: Tensor) -> Tensor:
+    """Copies the mark of a number from an initial value to a result."""
+    return marked(new, old.kind if isinstance(old, _Number) else number_type(old))
+
+
+def zeros_like_outside(t: Tensor) -> Tensor:
+    """Returns zeros of a type, still marked where they stand for a number."""
+    if isinstance(t, _Number):
+        return _Number(t.kind(0), t.kind)
+    new = zeros(t.type)
+    return marked(new, number_type(t))
+
+
+def _typed(o: _Number, n: Tensor) -> Tensor:
+    kind = n.kind if isinstance(n, _Number) else number_type(n)
+    if kind is not None:
+        return _Number(o.item(), kind)
+    return F.cast(Tensor(o), n.dtype)
+
+
+def _fits(n: _Number, o: Tensor) -> bool:
+    return o.shape == () and o.dtype.kind in {bool: "b", int: "iuf", float: "f"}[n.kind]
+
+
+def _shape(value: Any) -> Any:
+    """Returns the structure of nested containers."""
+    if isinstance(value, Tensor):
+        return Tensor
+    if isinstance(value, dict):
+        return (dict, [(k, _shape(v)) for k, v in value.items()])
+    if isinstance(value, (tuple, list)):
+        return (type(value), [_shape(v) for v in value])
+    return repr(value)
+
+
+__all__ = ["Loops", "TensorType"]

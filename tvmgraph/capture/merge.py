@@ -1,0 +1,193 @@
+"""Merges what two branches computed into the results of one node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.capture.frame import Unset
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.branches import Side
+    from tvmgraph.capture.recorder import Recorder
+    from tvmgraph.graph import Value
+
+Plan = Callable[[list[Tensor]], Any]
+_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32}
+_ATOMS = (int, float, bool, str, bytes, complex, type(None), slice, range, dtypes.DType)
+
+
+class Mismatch(Exception):
+    """Two values that cannot be merged; the text says why."""
+
+
+def number_type(value: Any) -> type | None:
+    """Returns ``int``, ``float`` or ``bool`` for a Python number or a tensor that stands for one."""
+    if isinstance(value, TracedTensor):
+        return value.number
+    return type(value) if type(value) in _DTYPES else None
+
+
+def as_tensor(value: Any, dtype: dtypes.DType | None = None) -> Tensor:
+    """Makes a 0-d tensor of a Python number."""
+    if isinstance(value, Tensor):
+        return value if dtype is None or value.dtype is dtype else F.cast(value, dtype)
+    wanted = dtype or _DTYPES[type(value)]
+    return Tensor(np.asarray(value, wanted.numpy))
+
+
+def common_dtype(a: Any, b: Any) -> dtypes.DType | None:
+    """Returns the dtype in which a number and a number or tensor meet.
+
+    Raises:
+        Mismatch: if one is a number that the other one's dtype cannot hold.
+    """
+    kinds = [number_type(a), number_type(b)]
+    if all(kinds):
+        order = (bool, int, float)
+        return _DTYPES[order[max(order.index(k) for k in kinds if k is not None)]]
+    for kind, other in zip(kinds, (b, a)):
+        if kind is None:
+            continue
+        holds = {bool: "b", int: "iuf", float: "f"}[kind]
+        if other.dtype.kind not in holds:
+            raise Mismatch(f"a Python {kind.__name__} on one side and {other.type} on the other")
+        return other.dtype
+    return None
+
+
+def describe(value: Any) -> str:
+    """Returns a short text for a mismatch."""
+    if isinstance(value, Tensor):
+        return str(value.type)
+    if isinstance(value, Unset):
+        return "nothing"
+    return f"{type(value).__name__} {value!r:.40}"
+
+
+class Merger:
+    """Collects the pairs of values that differ between two regions.
+
+    Args:
+        recorder: The recorder.
+        first: One branch, finished but for its results.
+        second: The other.
+    """
+
+    def __init__(self, recorder: Recorder, first: Side, second: Side) -> None:
+        self.recorder = recorder
+        self.sides = (first, second)
+        self.regions = (first.region, second.region)
+        self.outputs: tuple[list[Value], list[Value]] = ([], [])
+
+    def merge(self, a: Any, b: Any) -> Plan:
+        """Returns how to build the merged value from the node's results.
+
+        Raises:
+            Mismatch: if no one value can stand for both.
+        """
+        if a is b:
+            return lambda outs: a
+        if isinstance(a, Unset) or isinstance(b, Unset):
+            raise Mismatch(next(x.why for x in (a, b) if isinstance(x, Unset)))
+        tensors = isinstance(a, Tensor) or isinstance(b, Tensor)
+        if not tensors and _equal(a, b):
+            return lambda outs: a
+        if not tensors and isinstance(a, (list, tuple, dict)):
+            return self._merge_containers(a, b)
+        if all(isinstance(x, Tensor) or type(x) in _DTYPES for x in (a, b)):
+            return self._merge_tensors(a, b)
+        raise Mismatch(f"{describe(a)} on one side and {describe(b)} on the other")
+
+    def _merge_containers(self, a: Any, b: Any) -> Plan:
+        if type(a) is not type(b) or len(a) != len(b):
+            raise Mismatch(
+                f"a {type(a).__name__} of {len(a)} on one side and {describe(b)} on the other"
+            )
+        kind = type(a)
+        if isinstance(a, dict):
+            if list(a) != list(b):
+                raise Mismatch(
+                    f"a dict with the keys {list(a)} on one side and {list(b)} on the other"
+                )
+            plans = {k: self.merge(a[k], b[k]) for k in a}
+            return lambda outs: kind((k, p(outs)) for k, p in plans.items())
+        items = [self.merge(x, y) for x, y in zip(a, b)]
+        if hasattr(a, "_fields"):
+            return lambda outs: kind(*[p(outs) for p in items])
+        return lambda outs: kind([p(outs) for p in items])
+
+    def _merge_tensors(self, a: Any, b: Any) -> Plan:
+        a, b = (side.final(x) for side, x in zip(self.sides, (a, b)))
+        dtype = common_dtype(a, b)
+        numbers = number_type(a), number_type(b)
+        pair: list[Tensor] = []
+        for region, x in zip(self.regions, (a, b)):
+            with self.recorder.recording_into(region):
+                pair.append(as_tensor(x, dtype))
+        if pair[0].type is not pair[1].type:
+            raise Mismatch(f"{pair[0].type} on one side and {pair[1].type} on the other")
+        return self.add(pair[0], pair[1], _wider(*numbers) if all(numbers) else None)
+
+    def add(self, a: Tensor, b: Tensor, number: type | None = None) -> Plan:
+        """Adds a pair of tensors of one type."""
+        index = len(self.outputs[0])
+        for region, outputs, x in zip(self.regions, self.outputs, (a, b)):
+            with self.recorder.recording_into(region):
+                outputs.append(self.recorder.value_of(x))
+        return lambda outs: marked(outs[index], number)
+
+    def add_values(self, a: Value, b: Value) -> Plan:
+        """Adds a pair of graph values of one type."""
+        return self.add(TracedTensor(self.recorder, a), TracedTensor(self.recorder, b))
+
+    def keep(self, value: Any, side: int) -> Plan:
+        """Merges a value that only one branch has with whatever costs least on the other."""
+        value = self.sides[side].final(value)
+        if isinstance(value, TracedTensor):
+            if not self.regions[side].defines(value.value):
+                return lambda outs: value
+            zeros = self._zeros(value.type, 1 - side)
+            pair = (value, zeros) if side == 0 else (zeros, value)
+            return self.add(*pair, number=value.number)
+        if isinstance(value, dict):
+            plans = {k: self.keep(v, side) for k, v in value.items()}
+            kind: Any = type(value)
+            return lambda outs: kind((k, p(outs)) for k, p in plans.items())
+        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+            items = [self.keep(v, side) for v in value]
+            kind = type(value)
+            return lambda outs: kind([p(outs) for p in items])
+        return lambda outs: value
+
+    def _zeros(self, type: TensorType, side: int) -> Tensor:  # noqa: A002
+        with self.recorder.recording_into(self.regions[side]):
+            return zeros(type)
+
+
+def zeros(type: TensorType) -> Tensor:  # noqa: A002
+    """Returns zeros, for a value that nobody will look at."""
+    return F.zeros(type.static_shape, type.dtype)
+
+
+def marked(tensor: Any, number: type | None) -> Any:
+    """Notes that a 0-d tensor stands for a Python number."""
+    if number is not None:
+        tensor.number = number
+    return tensor
+
+
+def _wider(a: type | None, b: type | None) -> type | None:
+    order = (bool, int, float)
+    return order[max(order.index(k) for k in (a, b) if k is not None)]
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and isinstance(a, _ATOMS) and repr(a) == repr(b)

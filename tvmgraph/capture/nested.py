@@ -1,0 +1,62 @@
+"""Functions that are defined inside interpreted code."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.capture.frame import Frame
+from tvmgraph.capture.source import FunctionSource
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
+
+_P = inspect.Parameter
+
+
+class NestedFunction:
+    """A ``def`` or ``lambda`` met while interpreting; framework code may call it too.
+
+    Args:
+        interpreter: Who interprets it.
+        source: Its definition.
+        frame: The frame it is defined in.
+        defaults: Values of the last positional parameters.
+        keyword_defaults: One-tuples with the values of keyword-only parameters, or ``None``.
+    """
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        source: FunctionSource,
+        frame: Frame,
+        defaults: list[Any],
+        keyword_defaults: list[tuple[Any] | None],
+    ) -> None:
+        self.interpreter = interpreter
+        self.source = source
+        self.frame = frame
+        self.__name__ = self.__qualname__ = source.name
+        self.__signature__ = _signature(source.node.args, defaults, keyword_defaults)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Interprets the body."""
+        return self.interpreter.run_nested(self, args, kwargs)
+
+
+def _signature(
+    a: ast.arguments, defaults: list[Any], keyword_defaults: list[tuple[Any] | None]
+) -> inspect.Signature:
+    positional = [*a.posonlyargs, *a.args]
+    missing = len(positional) - len(defaults)
+    values = [*[_P.empty] * missing, *defaults]
+    kinds = [_P.POSITIONAL_ONLY] * len(a.posonlyargs) + [_P.POSITIONAL_OR_KEYWORD] * len(a.args)
+    params = [_P(x.arg, k, default=v) for x, k, v in zip(positional, kinds, values)]
+    if a.vararg is not None:
+        params.append(_P(a.vararg.arg, _P.VAR_POSITIONAL))
+    for x, d in zip(a.kwonlyargs, keyword_defaults):
+        params.append(_P(x.arg, _P.KEYWORD_ONLY, default=_P.empty if d is None else d[0]))
+    if a.kwarg is not None:
+        params.append(_P(a.kwarg.arg, _P.VAR_KEYWORD))
+    return inspect.Signature(params)

@@ -1,0 +1,198 @@
+"""The syntax tree of a Python function, found by file and line."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import threading
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+Function = ast.FunctionDef | ast.Lambda
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SUSPENDING = (ast.Yield, ast.YieldFrom, ast.Await)
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionSource:
+    """What the interpreter needs to know about one function definition.
+
+    Attributes:
+        node: Its definition.
+        file: File that holds it.
+        name: Its name.
+        class_name: The class it is defined in, which mangles ``__private`` names.
+        assigned: Names that are local because the body binds them.
+        outer: Names declared ``nonlocal``.
+        globals: Names declared ``global``.
+    """
+
+    node: Function
+    file: str
+    name: str
+    class_name: str = ""
+    assigned: frozenset[str] = frozenset()
+    outer: frozenset[str] = frozenset()
+    globals: frozenset[str] = frozenset()
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The statements; a lambda is one ``return``."""
+        if isinstance(self.node, ast.FunctionDef):
+            return self.node.body
+        result = ast.Return(self.node.body)
+        return [ast.copy_location(result, self.node.body)]
+
+    def mangle(self, name: str) -> str:
+        """Applies Python's rule for ``__private`` names inside a class."""
+        if self.class_name and name.startswith("__") and not name.endswith("__"):
+            return f"_{self.class_name.lstrip('_')}{name}"
+        return name
+
+    def describe(self, node: ast.AST) -> tuple[str, str]:
+        """Returns ``file:line`` of a node, and its source line with carets below."""
+        line = getattr(node, "lineno", getattr(self.node, "lineno", 0))
+        text = linecache.getline(self.file, line).rstrip()
+        at = f"{os.path.basename(self.file)}:{line}"
+        if not text:
+            return at, ""
+        start = getattr(node, "col_offset", 0)
+        same = getattr(node, "end_lineno", line) == line
+        end = getattr(node, "end_col_offset", len(text)) if same else len(text)
+        shift = len(text) - len(text.lstrip())
+        carets = " " * (start - shift) + "^" * max(1, min(end, len(text)) - start)
+        return at, f"{text.strip()}\n{carets}"
+
+
+@dataclass
+class _File:
+    """All function definitions of one file by first line."""
+
+    lines: list[str]
+    functions: dict[int, list[Function]] = field(default_factory=dict)
+
+
+_files: dict[str, _File] = {}
+_known: dict[types.CodeType, FunctionSource | None] = {}
+_lock = threading.Lock()
+
+
+def source_of(function: types.FunctionType) -> FunctionSource | None:
+    """Returns the source of a function, or ``None`` when there is none that can be interpreted.
+
+    Code made by ``exec``, generators, coroutines and definitions that cannot be found again in
+    their file have none.
+    """
+    code = function.__code__
+    if code in _known:
+        return _known[code]
+    with _lock:
+        found = _known[code] = _find(function)
+    return found
+
+
+def _find(function: types.FunctionType) -> FunctionSource | None:
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        return None
+    file = _files.get(code.co_filename)
+    if file is None or file.lines != lines:
+        file = _files[code.co_filename] = _index(lines)
+    fitting = [n for n in file.functions.get(code.co_firstlineno, ()) if _fits(n, code)]
+    if len(fitting) != 1 or suspends(fitting[0]):
+        return None
+    parts = function.__qualname__.split(".")
+    owner = parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else ""
+    return describe(fitting[0], code.co_filename, code.co_name, owner)
+
+
+def describe(node: Function, file: str, name: str, class_name: str) -> FunctionSource:
+    """Collects the names that a definition binds and declares."""
+    inner = list(_own(node))
+    outer = {n for s in inner if isinstance(s, ast.Nonlocal) for n in s.names}
+    shared = {n for s in inner if isinstance(s, ast.Global) for n in s.names}
+    bound = {p.arg for p in parameters(node)} | bound_names(inner)
+    local = bound - outer - shared
+    return FunctionSource(
+        node, file, name, class_name, frozenset(local), frozenset(outer), frozenset(shared)
+    )
+
+
+def parameters(node: Function) -> list[ast.arg]:
+    """Returns all parameters of a definition."""
+    a = node.args
+    extra = [x for x in (a.vararg, a.kwarg) if x is not None]
+    return [*a.posonlyargs, *a.args, *a.kwonlyargs, *extra]
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """Yields the nodes of a body, not those of functions and classes defined in it."""
+    body = node.body if isinstance(node, (ast.FunctionDef, ast.Lambda)) else [node]
+    todo: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+    while todo:
+        n = todo.pop()
+        yield n
+        if not isinstance(n, _SCOPES):
+            todo.extend(ast.iter_child_nodes(n))
+
+
+def within(statements: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Yields the nodes of statements, not those of functions and classes defined in them."""
+    for s in statements:
+        yield from _own(s)
+
+
+def bound_names(nodes: list[ast.AST]) -> set[str]:
+    """Returns the names that these nodes bind (targets of comprehensions are their own)."""
+    inner: set[int] = set()
+    for n in nodes:
+        if isinstance(n, _COMPREHENSIONS):
+            for g in n.generators:
+                inner.update(id(x) for x in ast.walk(g.target))
+    names: set[str] = set()
+    for n in nodes:
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and id(n) not in inner:
+            names.add(n.id)
+        elif isinstance(n, (ast.FunctionDef, ast.ClassDef)):
+            names.add(n.name)
+        elif isinstance(n, ast.alias):
+            names.add((n.asname or n.name).partition(".")[0])
+        elif isinstance(n, ast.ExceptHandler) and n.name:
+            names.add(n.name)
+    return names
+
+
+def suspends(node: Function) -> bool:
+    """Whether a definition is a generator or a coroutine."""
+    return any(isinstance(n, _SUSPENDING) for n in _own(node))
+
+
+def _index(lines: list[str]) -> _File:
+    file = _File(lines)
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError:  # IPython magics and the like
+        return file
+    for n in ast.walk(tree):
+        if isinstance(n, (ast.FunctionDef, ast.Lambda)):
+            decorators = getattr(n, "decorator_list", [])
+            first = min([n.lineno, *(d.lineno for d in decorators)])
+            file.functions.setdefault(first, []).append(n)
+    return file
+
+
+def _fits(node: Function, code: types.CodeType) -> bool:
+    """Whether a definition is the one that a code object was compiled from."""
+    if isinstance(node, ast.FunctionDef):
+        return node.name == code.co_name
+    if code.co_name != "<lambda>":
+        return False
+    body = node.body
+    extent = (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset)
+    names = tuple(p.arg for p in parameters(node))
+    count = len(names)
+    return extent in set(code.co_positions()) and set(code.co_varnames[:count]) == set(names)
