@@ -1,0 +1,166 @@
+"""Checkpoints: round trips, damage, mismatches, other programs' files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import tvmgraph as ms
+from tvmgraph import Parameter, Tensor, nn
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.train.interchange import load_torch
+from tvmgraph.train.serialization import (
+    CheckpointError,
+    load_checkpoint,
+    load_param_into_net,
+    save_checkpoint,
+)
+
+
+def make_net() -> nn.SequentialCell:
+    return nn.SequentialCell(nn.Dense(3, 4), nn.BatchNorm1d(4), nn.Dense(4, 2))
+
+
+def values(cell: nn.Cell) -> dict[str, np.ndarray]:
+    return {p.name: p.asnumpy().copy() for p in cell.get_parameters()}
+
+
+def test_round_trip_with_optimizer_state_and_appendix(tmp_path: Path) -> None:
+    net = make_net()
+    optimizer = nn.Adam(net.trainable_params(), 0.1)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer)
+    step.set_train()
+    x, y = ms.ops.ones((5, 3)), ms.ops.ones((5, 2))
+    for _ in range(3):
+        step(x, y)
+    file = tmp_path / "deep" / "all"
+    save_checkpoint(step, file, append_dict={"epoch": 7, "lr": 0.1, "note": "hallo", "ok": True})
+    before = values(step)
+    for _ in range(2):
+        step(x, y)
+    expected = values(step)
+    loaded = load_checkpoint(f"{file}.ckpt")
+    assert int(loaded["epoch"]) == 7 and loaded["note"] == "hallo" and bool(loaded["ok"])
+    assert float(loaded["lr"]) == 0.1
+    missing, unused = load_param_into_net(step, loaded)
+    assert missing == [] and set(unused) == {"epoch", "lr", "ok"}
+    for name, value in values(step).items():
+        np.testing.assert_array_equal(value, before[name])
+    assert int(optimizer.global_step.asnumpy()[0]) == 3
+    for _ in range(2):  # continues as if nothing had happened
+        step(x, y)
+    for name, value in values(step).items():
+        np.testing.assert_array_equal(value, expected[name])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
+              "float32", "float64"],
+)  # fmt: skip
+@pytest.mark.parametrize("shape", [(), (0, 2), (2, 3)])
+def test_every_dtype_and_shape(tmp_path: Path, dtype: str, shape: tuple[int, ...]) -> None:
+    kind = ms.dtypes.dtype_of(dtype)
+    array = np.random.default_rng(0).normal(size=shape).astype(kind.numpy)
+    save_checkpoint({"x": Tensor(array)}, tmp_path / "x.safetensors", format="safetensors")
+    found = load_checkpoint(tmp_path / "x.safetensors")["x"]
+    assert found.dtype is kind and found.shape == shape
+    np.testing.assert_array_equal(found.asnumpy(), array)
+
+
+def test_every_truncation_is_an_error_and_names_the_parameter(tmp_path: Path) -> None:
+    file = tmp_path / "net.ckpt"
+    net = make_net()
+    save_checkpoint(net, file)
+    content = file.read_bytes()
+    before = values(net)
+    for length in range(0, len(content), 7):
+        file.write_bytes(content[:length])
+        with pytest.raises(CheckpointError, match="damaged"):
+            load_checkpoint(file, net)
+    file.write_bytes(content[:-1])
+    with pytest.raises(CheckpointError, match="inside parameter '"):
+        load_checkpoint(file, net)
+    for name, value in values(net).items():
+        np.testing.assert_array_equal(value, before[name])
+    with pytest.raises(CheckpointError, match="no file"):
+        load_checkpoint(tmp_path / "nothing.ckpt")
+
+
+def test_a_mismatch_changes_nothing() -> None:
+    net = make_net()
+    before = values(net)
+    good = {name: Tensor(v + 1) for name, v in before.items()}
+    with pytest.raises(ShapeError, match=r"'2\.bias' has another shape"):
+        load_param_into_net(net, {**good, "2.bias": Tensor(np.zeros(5, np.float32))})
+    with pytest.raises(DTypeError, match="dtype"):
+        load_param_into_net(net, {**good, "2.bias": Tensor(np.zeros(2, np.int32))})
+    with pytest.raises(DTypeError, match="dtype"):
+        load_param_into_net(net, {**good, "2.bias": Tensor(np.zeros(2))}, strict_load=True)
+    for name, value in values(net).items():
+        np.testing.assert_array_equal(value, before[name])
+    load_param_into_net(net, {**good, "2.bias": Tensor(np.full(2, 0.5))})  # float64 to float32
+    np.testing.assert_array_equal(values(net)["2.bias"], [0.5, 0.5])
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.ckpt"
+    save_checkpoint({"a": Tensor([1.0])}, file)
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_checkpoint({"a": Tensor([2.0])}, file)
+    monkeypatch.undo()
+    assert [p.name for p in tmp_path.iterdir()] == ["a.ckpt"]
+    assert load_checkpoint(file)["a"].item() == 1.0
+
+
+def test_what_can_be_saved(tmp_path: Path) -> None:
+    p = Parameter(Tensor([1.0]), name="p")
+    for thing in ({"p": p}, [p], [{"name": "p", "data": p}]):
+        save_checkpoint(thing, tmp_path / "p.ckpt")
+        assert list(load_checkpoint(tmp_path / "p.ckpt")) == ["p"]
+    with pytest.raises(ArgumentError, match="two parameters"):
+        save_checkpoint([p, Parameter(Tensor([2.0]), name="p")], tmp_path / "p")
+    with pytest.raises(DTypeError):
+        save_checkpoint(3, tmp_path / "p")
+    save_checkpoint(make_net(), tmp_path / "n", choice_func=lambda n: n.startswith("0."))
+    assert set(load_checkpoint(tmp_path / "n.ckpt")) == {"0.weight", "0.bias"}
+    assert load_checkpoint(tmp_path / "n.ckpt", filter_prefix="0.w").keys() == {"0.bias"}
+    assert set(load_file(tmp_path / "n.ckpt")) == {"0.weight", "0.bias"}  # plain safetensors
+
+
+def test_files_of_pytorch(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    file = tmp_path / "torch.safetensors"
+    theirs = {
+        "0.weight": rng.normal(size=(4, 3)), "0.bias": rng.normal(size=4),
+        "1.weight": rng.normal(size=4), "1.bias": rng.normal(size=4),
+        "1.running_mean": rng.normal(size=4), "1.running_var": rng.uniform(1, 2, 4),
+        "out.weight": rng.normal(size=(2, 4)), "out.bias": rng.normal(size=2),
+        "extra": np.zeros(1),
+    }  # fmt: skip
+    theirs = {k: v.astype(np.float32) for k, v in theirs.items()}
+    save_file(theirs, file)
+    net = make_net()
+    with pytest.raises(CheckpointError, match=r"'2\.weight'"):
+        load_torch(net, file)
+    renamed = {"2.weight": "out.weight", "2.bias": "out.bias"}
+    assert load_torch(net, file, renamed) == ([], ["extra"])
+    np.testing.assert_array_equal(values(net)["1.moving_variance"], theirs["1.running_var"])
+    np.testing.assert_array_equal(values(net)["2.weight"], theirs["out.weight"])
+    x = rng.normal(size=(6, 3)).astype(np.float32)
+    hidden = x @ theirs["0.weight"].T + theirs["0.bias"]
+    scale = theirs["1.weight"] / np.sqrt(theirs["1.running_var"] + 1e-5)
+    hidden = (hidden - theirs["1.running_mean"]) * scale + theirs["1.bias"]
+    expected = hidden @ theirs["out.weight"].T + theirs["out.bias"]
+    np.testing.assert_allclose(net(Tensor(x)).asnumpy(), expected, rtol=1e-4, atol=1e-5)
+    conv = nn.Conv1d(2, 3, 5, has_bias=True)
+    save_file({"weight": np.ones((3, 2, 5), np.float32), "bias": np.ones(3, np.float32)}, file)
+    assert load_torch(conv, file) == ([], [])

@@ -1,0 +1,336 @@
+"""Checkpoints: parameters in a safetensors file, written all at once or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from tvmgraph import dtypes
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
+from tvmgraph.nn.cell import Cell
+
+# names of dtypes in a safetensors header
+_NAMES = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32",
+    "I32": "int32", "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16",
+    "F32": "float32", "F64": "float64", "C64": "complex64",
+}  # fmt: skip
+_WRITTEN = {v: v for v in _NAMES.values()}
+_TEXT = "text:"  # prefix of metadata entries that append_dict put there
+
+
+class CheckpointError(TvmgraphError, ValueError):
+    """A checkpoint file is damaged, or does not fit the network."""
+
+
+def _reject(kind: type[TvmgraphError], op: str, rule: str, got: str = "", fix: str = "") -> Any:
+    raise kind(rule, op=op, got=got or None, at=user_source(), fix=fix or None)
+
+
+def _path(file: Any, format: str) -> Path:  # noqa: A002
+    if format not in ("ckpt", "safetensors"):
+        _reject(ArgumentError, "save_checkpoint", f"format cannot be {format!r}",
+                fix='use "ckpt" or "safetensors"; both hold a safetensors file')  # fmt: skip
+    path = Path(os.fspath(file))
+    return path if path.suffix == f".{format}" else path.with_name(f"{path.name}.{format}")
+
+
+def _entries(save_obj: Any, choice: Callable[[str], bool] | None) -> dict[str, Tensor]:
+    """Returns what is saved by name.
+
+    Raises:
+        DTypeError: if it is no Cell, dict or list.
+        ArgumentError: if two parameters have one name.
+    """
+    if isinstance(save_obj, Cell):
+        pairs = [(p.name, p) for p in save_obj.get_parameters()]
+    elif isinstance(save_obj, Mapping):
+        pairs = list(save_obj.items())
+    elif isinstance(save_obj, (list, tuple)):
+        pairs = [
+            (e["name"], e["data"]) if isinstance(e, Mapping) else (getattr(e, "name", None), e)
+            for e in save_obj
+        ]
+    else:
+        _reject(DTypeError, "save_checkpoint", f"a {type(save_obj).__name__} cannot be saved",
+                fix="give a Cell, a dict of tensors by name, or a list of Parameters")  # fmt: skip
+    found: dict[str, Tensor] = {}
+    for name, value in pairs:
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            _reject(DTypeError, "save_checkpoint", "every entry needs a name and a Tensor",
+                    f"{name!r}: {type(value).__name__}")  # fmt: skip
+        if name in found and found[name] is not value:
+            _reject(ArgumentError, "save_checkpoint", f"two parameters are named {name!r}",
+                    fix="give them different names")  # fmt: skip
+        if choice is None or choice(name):
+            found[name] = value
+    return found
+
+
+def _appended(
+    extra: Mapping[str, Any] | None, taken: Iterable[str]
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Splits ``append_dict`` into tensors and texts."""
+    tensors: dict[str, Tensor] = {}
+    texts: dict[str, str] = {}
+    for name, value in (extra or {}).items():
+        if name in taken:
+            _reject(ArgumentError, "save_checkpoint", f"append_dict repeats the name {name!r}")
+        if isinstance(value, str):
+            texts[_TEXT + name] = value
+        elif isinstance(value, Tensor):
+            tensors[name] = value
+        elif isinstance(value, (bool, int, float, np.generic)):
+            exact = np.float64 if isinstance(value, float) else None
+            tensors[name] = Tensor(np.asarray(value, exact))
+        else:
+            _reject(DTypeError, "save_checkpoint",
+                    f"append_dict[{name!r}] is a {type(value).__name__}",
+                    fix="use numbers, strings, Tensors or Parameters")  # fmt: skip
+    return tensors, texts
+
+
+def save_checkpoint(
+    save_obj: Any,
+    ckpt_file_name: Any,
+    integrated_save: bool = True,
+    async_save: bool = False,
+    append_dict: Mapping[str, Any] | None = None,
+    choice_func: Callable[[str], bool] | None = None,
+    format: str = "ckpt",  # noqa: A002
+    **options: Any,
+) -> None:
+    """Writes parameters to a file.
+
+    The file appears under its name only when it is complete; an older one stays until then. It is
+    a safetensors file, which other programs can read.
+
+    Args:
+        save_obj: A Cell (a network, an optimizer with its state, or a training cell with both), a
+            dict of tensors by name, or a list of Parameters or of ``{"name":, "data":}``.
+        ckpt_file_name: Where to; the suffix is added if it is missing.
+        integrated_save: Kept for MindSpore programs; there is one device.
+        async_save: Kept for MindSpore programs; the file is complete when the call returns.
+        append_dict: Numbers, strings and tensors to save as well, such as the epoch.
+        choice_func: Tells by name whether a parameter is saved.
+        format: The suffix, ``"ckpt"`` or ``"safetensors"``.
+
+    Raises:
+        DTypeError: if something cannot be saved.
+        ArgumentError: if two entries have one name, or an option is unknown.
+
+    Example:
+        >>> ms.save_checkpoint(nn.Dense(2, 3), "/tmp/dense.ckpt", append_dict={"epoch": 1})
+        >>> int(ms.load_checkpoint("/tmp/dense.ckpt")["epoch"])
+        1
+    """
+    for name, value in options.items():
+        if name not in ("enc_key", "enc_mode", "crc_check", "remove_redundancy") or (
+            value and name != "enc_mode"
+        ):
+            _reject(ArgumentError, "save_checkpoint", f"the option {name}={value!r} does not exist")
+    path = _path(ckpt_file_name, format)
+    entries = _entries(save_obj, choice_func)
+    tensors, texts = _appended(append_dict, entries)
+    raw = {}
+    for name, tensor in (entries | tensors).items():
+        kind = tensor.dtype.numpy.name
+        if kind not in _WRITTEN:
+            _reject(DTypeError, "save_checkpoint", f"{name!r} is {kind}, which the format lacks")
+        raw[name] = np.asarray(tensor.asnumpy(), order="C")
+    _write(raw, {"format": "pt", "producer": "tvmgraph", **texts}, path)
+
+
+def _write(raw: dict[str, Any], metadata: dict[str, str], path: Path) -> None:
+    """Writes beside the target and renames, so that no reader sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        save_file(raw, temporary, metadata)
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _read(path: Path, op: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Reads a file completely, or says what is wrong with it.
+
+    Raises:
+        CheckpointError: if it is missing or damaged.
+    """
+    if not path.is_file():
+        _reject(CheckpointError, op, f"there is no file {path}", fix="check the name and suffix")
+    content = path.read_bytes()
+    damaged = _damage(content)
+    if damaged:
+        _reject(CheckpointError, op, f"{path.name} is damaged: {damaged}",
+                fix="nothing was loaded; write the checkpoint again")  # fmt: skip
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    metadata = header.pop("__metadata__", {})
+    found = {}
+    for name, entry in header.items():
+        kind = _dtype(entry["dtype"])
+        if kind is None:
+            _reject(CheckpointError, op, f"{name!r} has the unknown dtype {entry['dtype']}")
+        start, end = (8 + size + o for o in entry["data_offsets"])
+        found[name] = np.frombuffer(content[start:end], kind).reshape(entry["shape"])
+    return found, metadata
+
+
+def _dtype(name: str) -> np.dtype[Any] | None:
+    return dtypes.dtype_of(_NAMES[name]).numpy if name in _NAMES else None
+
+
+def _damage(content: bytes) -> str | None:
+    """Returns what is wrong with a file: which parameter it breaks off in."""
+    if len(content) < 8:
+        return f"it has {len(content)} bytes, less than a header"
+    size = int.from_bytes(content[:8], "little")
+    if size > len(content) - 8:
+        return "it ends inside the header, or is no safetensors file"
+    try:
+        header = json.loads(content[8 : 8 + size])
+        return next(filter(None, (_damaged_entry(n, e, len(content) - 8 - size)
+                                  for n, e in header.items())), None)  # fmt: skip
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "its header is not that of a safetensors file"
+
+
+def _damaged_entry(name: str, entry: dict[str, Any], there: int) -> str | None:
+    if name == "__metadata__":
+        return None
+    start, end = entry["data_offsets"]
+    kind = _dtype(entry["dtype"])
+    if end > there:
+        return f"it ends inside parameter {name!r}, {end - there} bytes before that ends"
+    if kind is not None and end - start != math.prod(entry["shape"]) * kind.itemsize:
+        return f"parameter {name!r} has {end - start} bytes for shape {entry['shape']}"
+    return None
+
+
+def load_checkpoint(
+    ckpt_file_name: Any,
+    net: Cell | None = None,
+    strict_load: bool = False,
+    filter_prefix: Any = None,
+    specify_prefix: Any = None,
+    choice_func: Callable[[str], bool] | None = None,
+    format: str = "ckpt",  # noqa: A002
+    **_: Any,
+) -> dict[str, Any]:
+    """Reads a checkpoint (or any safetensors file).
+
+    Args:
+        ckpt_file_name: The file.
+        net: A network to load into as well.
+        strict_load: See :func:`load_param_into_net`.
+        filter_prefix: Names that start with it (a string or a list) are left out.
+        specify_prefix: Only names that start with it are taken.
+        choice_func: Tells by name whether a parameter is taken.
+        format: Kept for MindSpore programs; every file is safetensors.
+
+    Returns:
+        Parameters by name; texts of ``append_dict`` as strings.
+
+    Raises:
+        CheckpointError: if the file is missing or damaged; the message names the parameter.
+
+    Example:
+        >>> ms.save_checkpoint({"a": Tensor([1.0])}, "/tmp/a.ckpt")
+        >>> ms.load_checkpoint("/tmp/a.ckpt")["a"].asnumpy()
+        array([1.], dtype=float32)
+    """
+    entries, metadata = _read(Path(os.fspath(ckpt_file_name)), "load_checkpoint")
+    leave = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
+    only = (specify_prefix,) if isinstance(specify_prefix, str) else tuple(specify_prefix or ())
+    found: dict[str, Any] = {}
+    for name, array in entries.items():
+        wanted = not name.startswith(leave) if leave else True
+        wanted = wanted and (name.startswith(only) if only else True)
+        if wanted and (choice_func is None or choice_func(name)):
+            found[name] = Parameter(Tensor(array), name)
+    texts = {k[len(_TEXT) :]: v for k, v in metadata.items() if k.startswith(_TEXT)}
+    if net is not None:
+        load_param_into_net(net, found, strict_load)
+    return found | texts
+
+
+def load_param_into_net(
+    net: Cell, parameter_dict: Mapping[str, Any], strict_load: bool = False, **_: Any
+) -> tuple[list[str], list[str]]:
+    """Copies parameters into a network (or optimizer), all of them or none.
+
+    Args:
+        net: The Cell.
+        parameter_dict: Tensors by name; entries that are strings are passed over.
+        strict_load: Whether dtypes must be equal; otherwise floats are converted to floats and
+            integers to integers.
+
+    Returns:
+        Names of the network without a value, and names of the dict without a parameter.
+
+    Raises:
+        DTypeError: if an argument has the wrong class, or dtypes do not fit.
+        ShapeError: if a shape differs; nothing is changed then.
+
+    Example:
+        >>> net = nn.Dense(2, 3)
+        >>> ms.load_param_into_net(net, {"weight": ops.ones((3, 2))})
+        (['bias'], [])
+    """
+    op = "load_param_into_net"
+    if not isinstance(net, Cell):
+        _reject(DTypeError, op, f"net must be a Cell, not {type(net).__name__}")
+    if not isinstance(parameter_dict, Mapping):
+        _reject(DTypeError, op, f"parameter_dict is a {type(parameter_dict).__name__}, no dict",
+                fix="pass what load_checkpoint returned")  # fmt: skip
+    targets = {p.name: p for p in net.get_parameters()}
+    values = {k: v for k, v in parameter_dict.items() if not isinstance(v, str)}
+    ready = [
+        (targets[name], _fitting(op, targets[name], value, strict_load))
+        for name, value in values.items() if name in targets
+    ]  # fmt: skip
+    for target, value in ready:
+        target.set_data(value)
+    return [n for n in targets if n not in values], [n for n in values if n not in targets]
+
+
+def _fitting(op: str, target: Parameter, value: Any, strict: bool) -> Tensor:
+    """Returns the value in the target's dtype.
+
+    Raises:
+        DTypeError: if it is no Tensor or its dtype does not fit.
+        ShapeError: if its shape differs.
+    """
+    if not isinstance(value, Tensor):
+        _reject(DTypeError, op, f"the value of {target.name!r} is a {type(value).__name__}")
+    got = f"checkpoint={value.type}, network={target.type}"
+    nothing = "nothing was loaded; check that the file belongs to this network"
+    if value.shape != target.shape:
+        _reject(ShapeError, op, f"parameter {target.name!r} has another shape", got, nothing)
+    both_floats = value.dtype.is_float and target.dtype.is_float
+    both_integers = value.dtype.is_integer and target.dtype.is_integer
+    if value.dtype is not target.dtype and (strict or not (both_floats or both_integers)):
+        _reject(DTypeError, op, f"parameter {target.name!r} has another dtype", got, nothing)
+    return Tensor(value.asnumpy(), target.dtype)  # storage of its own
+
+
+__all__ = [
+    "CheckpointError", "load_checkpoint", "load_param_into_net", "save_checkpoint",
+]  # fmt: skip
