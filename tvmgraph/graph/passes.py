@@ -57,8 +57,8 @@ def _with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:
 
 
 def with_inputs(node: Node, renamed: dict[Value, Value]) -> Node:
-    """Returns a node, regions included, with values replaced wherever they are read."""
-    return _with_inputs(node, tuple(renamed.get(v, v) for v in node.inputs), renamed)
+    """Returns a node with values replaced where it reads them (its regions are closed)."""
+    return _with_inputs(node, tuple(renamed.get(v, v) for v in node.inputs))
 
 
 def substitute(graph: Graph, renamed: dict[Value, Value]) -> Graph:
