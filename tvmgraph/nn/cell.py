@@ -55,6 +55,7 @@ class Cell:
         set_(self, "jit_config", None)
         set_(self, "_graph_mode", None)
         set_(self, "_to_float", None)
+        set_(self, "_output_float", None)
         set_(self, "param_prefix", "")
 
     # ---- attributes -------------------------------------------------------------------------
@@ -386,6 +387,12 @@ class Cell:
             )  # fmt: skip
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "_to_float", dtype)
+        bump_epoch()
+        return self
+
+    def set_output_float(self, dst_type: Any) -> Self:
+        """Casts float results to another float type."""
+        object.__setattr__(self, "_output_float", dtypes.dtype_of(dst_type))
         bump_epoch()
         return self
 
