@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 
@@ -115,6 +116,8 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
         values.update((v, R.emit(R.empty(v.type))) for v in node.outputs)
         return
     args = [values[v] for v in node.inputs]
+    if node.op.name in _FOLDED_BY_ZERO:
+        args = _hide_zeros(node, args)
     try:
         if node.regions:
             result = column.emit(R, R.functions[node], args)
@@ -129,6 +132,23 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
         raise
     except Exception as e:
         raise lowering_error(node, e) from e
+
+
+# TVM folds a product with the literal 0 to 0, which loses NaN and infinities
+_FOLDED_BY_ZERO = ("mul", "real_div")
+
+
+def _hide_zeros(node: Node, args: list[Any]) -> list[Any]:
+    """Passes a zero as a tensor of one element instead of a literal."""
+    if all(v.type.ndim == 0 or not v.type.dtype.is_float for v in node.inputs):
+        return args
+    hidden: list[Any] = []
+    for v, arg in zip(node.inputs, args):
+        if isinstance(arg, tvm.ir.GenericConst) and v.type.ndim == 0:
+            array = np.asarray(arg.value.numpy())
+            arg = arg if array.item() else constant(array.reshape(1), v.type.dtype.name)
+        hidden.append(arg)
+    return hidden
 
 
 def _named(R: RelaxBuilder, name: str) -> Any:
