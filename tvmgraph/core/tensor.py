@@ -379,12 +379,12 @@ class Tensor(TensorMethods):
         return self
 
     def __eq__(self, other: object) -> Any:
-        if other is None or isinstance(other, str):
+        if other is None or isinstance(other, (str, list, tuple)):
             return False
         return F.equal(self, other)
 
     def __ne__(self, other: object) -> Any:
-        if other is None or isinstance(other, str):
+        if other is None or isinstance(other, (str, list, tuple)):
             return True
         return F.not_equal(self, other)
 
