@@ -48,7 +48,7 @@ def _real_dtype(d: dtypes.DType) -> dtypes.DType:
         sample(_EXAMPLE, part="real"),
         sample(_EXAMPLE.astype(np.complex128), part="imag"),
         sample(_EXAMPLE.reshape(2, 2).T, part="conj"),
-        sample(np.complex64(3 + 4j).reshape(()), part="abs"),
+        sample(np.array(3 + 4j, np.complex64), part="abs"),
         sample(_EXAMPLE[:0], part="angle"),
         sample((2,), part="real", raises=DTypeError),
         sample(_EXAMPLE, part="whole", raises=ArgumentError),
