@@ -12,6 +12,7 @@ from tvmgraph.core.types import TensorType
 
 if TYPE_CHECKING:
     from tvmgraph.compiler.freeze import Frozen
+    from tvmgraph.graph import Graph
     from tvmgraph.runtime import Executable
 
 #: Preparing costs more than it saves when parameters change more often than once in this many
@@ -51,6 +52,11 @@ class FrozenExecutable:
         return (self._plain or self._executable).kernels
 
     @property
+    def graph(self) -> Graph | None:
+        """The frozen graph, or ``None`` while the original one runs."""
+        return None if self._plain is not None else self._frozen.main
+
+    @property
     def versions(self) -> int:
         """How often the prepared values were computed."""
         return self._versions
@@ -63,15 +69,15 @@ class FrozenExecutable:
         self, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
     ) -> list[Tensor]:
         """Calls the function with the arguments of the original graph."""
-        executable, args = self._resolve(args)
+        executable, args = self.resolve(args)
         return executable.run(args, types, name)
 
     def profile(self, args: Sequence[Tensor], name: str = "main") -> list[tuple[str, float, int]]:
         """Runs with instruments, see :meth:`Executable.profile`."""
-        executable, args = self._resolve(args)
+        executable, args = self.resolve(args)
         return executable.profile(args, name)
 
-    def _resolve(self, args: Sequence[Tensor]) -> tuple[Executable, Sequence[Tensor]]:
+    def resolve(self, args: Sequence[Tensor]) -> tuple[Executable, Sequence[Tensor]]:
         """Returns what to run, and its arguments."""
         if self._plain is not None:
             return self._plain, args

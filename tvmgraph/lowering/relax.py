@@ -85,7 +85,12 @@ def _lower_body(R: RelaxBuilder, graph: Graph, values: dict[Value, Any]) -> None
                     made += [v for v in empty if read.get(v, -1) > 0]
                 if i == len(runs) - 1:
                     made = list(graph.outputs)
-                values.update((v, R.block.emit_output(values[v])) for v in made)
+                values.update((v, R.block.emit_output(values[v], f"out_{v.name}_")) for v in made)
+
+
+def variable_name(node: Node, value: Value) -> str:
+    """Returns what a node's result is called in Relax: ``v12_relu`` for ``%12`` of the graph."""
+    return f"v{value.name}_{node.op.name}_"
 
 
 def _last_reads(graph: Graph, runs: list[list[Node]]) -> dict[Value, int]:
@@ -118,6 +123,7 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
     args = [values[v] for v in node.inputs]
     if node.op.name in _FOLDED_BY_ZERO:
         args = _hide_zeros(node, args)
+    R.hint = "part"
     try:
         if node.regions:
             result = column.emit(R, R.functions[node], args)
@@ -127,6 +133,7 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
             result = column(R, *args, **node.keywords)
         results = unpack(result, len(node.outputs))
         for v, expr, nothing in zip(node.outputs, results, empty, strict=True):
+            R.hint = variable_name(node, v)
             values[v] = R.emit(R.empty(v.type) if nothing else expr)
     except TvmgraphError:
         raise
