@@ -1,7 +1,8 @@
 """Which layers compute in a short float type.
 
 Weights are stored in float32 at every level: they are cast where they are used, gradients arrive
-in float32, and the optimizer updates float32 values. Products of short floats accumulate in float32.
+in float32, and the optimizer updates float32 values. Products of short floats
+accumulate in float32.
 """
 
 from __future__ import annotations
@@ -56,9 +57,7 @@ def _set(cell: Cell, dtype: dtypes.DType) -> None:
     cell.to_float(dtype)
 
 
-def auto_mixed_precision(
-    network: Cell, amp_level: str = "O0", dtype: Any = dtypes.float16
-) -> Cell:
+def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = dtypes.float16) -> Cell:
     """Lets a network compute in a short float type; changes and returns it.
 
     Args:

@@ -326,8 +326,14 @@ class ProgressBar(Callback):
 
     def on_train_begin(self, run_context: RunContext) -> None:
         """Shows the bar."""
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
         p = run_context.original_args()
         self._bar = Progress(

@@ -249,7 +249,9 @@ class Perplexity(Metric):
         rows = y.reshape(-1, y.shape[-1])
         if len(rows) != label.size:
             reject(ShapeError, "Perplexity", f"{y.shape} and {label.size} labels do not fit")
-        keep = np.ones(label.size, bool) if self.ignore_label is None else label != self.ignore_label
+        keep = (
+            np.ones(label.size, bool) if self.ignore_label is None else label != self.ignore_label
+        )
         chosen = rows[keep, label[keep]]
         self._sum -= float(np.log(np.maximum(chosen, 1e-10)).sum())
         self._count += int(keep.sum())

@@ -179,14 +179,19 @@ class Model:
 
     def _parameters(self, mode: str, data: Any, hooks: Callbacks, epochs: int) -> SimpleNamespace:
         if not isinstance(data, Dataset):
-            reject(DTypeError, f"Model.{mode}", f"the dataset is a {type(data).__name__}",
-                   "use ms.dataset.NumpySlicesDataset or GeneratorDataset, with .batch(n)")  # fmt: skip
+            reject(
+                DTypeError,
+                f"Model.{mode}",
+                f"the dataset is a {type(data).__name__}",
+                "use ms.dataset.NumpySlicesDataset or GeneratorDataset, with .batch(n)",
+            )
         return SimpleNamespace(
             mode=mode, network=self.network, train_network=self.train_network,
             eval_network=self.eval_network, optimizer=self.optimizer, loss_fn=self.loss_fn,
             metrics=self.metrics, train_dataset=data, valid_dataset=None,
             batch_num=data.get_dataset_size(), epoch_num=epochs, cur_epoch_num=0, cur_step_num=0,
-            net_outputs=None, eval_results={}, list_callback=hooks.items, parallel_mode="stand_alone",
+            net_outputs=None, eval_results={}, list_callback=hooks.items,
+            parallel_mode="stand_alone",
         )  # fmt: skip
 
     # ---- evaluation -------------------------------------------------------------------------
