@@ -651,3 +651,41 @@ def test_parameter_tuple_is_registered() -> None:
     assert first(f(ones(1))) == 2
     net.pair[0].set_data(Tensor([5.0]))
     assert first(f(ones(1))) == 10
+
+
+def test_compiled_floats_are_not_real_numbers() -> None:
+    """Rounding, NaN and infinities survive compilation: no algebra on floats."""
+    values = np.array([1.0, np.nan, np.inf, -3.0], np.float32)
+    x = Tensor(values)
+    cases = [
+        lambda x: x * 0.0, lambda x: ops.exp(x) * 0.0, lambda x: (x + 1e8) - 1e8,
+        lambda x: (x + x * 3) - x * 3, lambda x: (x + 1.0) - x, lambda x: x / (x * 0.0),
+        lambda x: x * x - x * x, lambda x: ops.logical_not(x < 1.0),
+        lambda x: (x * 0.0).sum(),
+    ]  # fmt: skip
+    for level in ("O0", "O2"):
+        for i, f in enumerate(cases):
+            actual = jit(f, jit_level=level)(x).asnumpy()
+            np.testing.assert_array_equal(actual, f(x).asnumpy(), err_msg=f"case {i} at {level}")
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x @ x.T, lambda x: ops.matmul(x * 2, (x * 2).T),
+        lambda x: ops.softmax(x @ x.T) @ x, lambda x: ops.relu(x @ x.T) @ x,
+    ],
+)  # fmt: skip
+def test_products_with_the_own_transpose(f: object) -> None:
+    x = Tensor(np.random.default_rng(0).random((3, 4)).astype(np.float32))
+    np.testing.assert_allclose(jit(f)(x).asnumpy(), f(x).asnumpy(), rtol=1e-5)
+    g = ms.grad(lambda x: f(x).sum())
+    np.testing.assert_allclose(jit(g)(x).asnumpy(), g(x).asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_padding_after_a_product() -> None:
+    rng = np.random.default_rng(0)
+    w, x = (Tensor(rng.random((3, 3)).astype(np.float32)) for _ in range(2))
+    f = lambda x: ((w @ x[:, :2]) ** 2).sum()  # noqa: E731
+    for g in (ms.grad(f), lambda x: ops.pad(w @ x, (0, 1)), lambda x: ops.pad(w @ x, (2, 1, 1, 3))):
+        np.testing.assert_allclose(jit(g)(x).asnumpy(), g(x).asnumpy(), rtol=1e-5)

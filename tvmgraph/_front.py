@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from tvmgraph.autodiff import GradOperation, grad, value_and_grad
+from tvmgraph.autodiff import (
+    GradOperation,
+    custom_vjp,
+    grad,
+    jacfwd,
+    jacrev,
+    jvp,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 from tvmgraph.capture import record
 from tvmgraph.common import dtype
 from tvmgraph.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
@@ -80,13 +90,27 @@ def load_hf(folder: Any) -> Any:
     return load(folder)
 
 
+_TRAINING = (
+    "Model", "load_checkpoint", "load_param_into_net", "save_checkpoint",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _TRAINING:  # found when used: the training loop brings the data pipeline along
+        import tvmgraph.train
+
+        return getattr(tvmgraph.train, name)
+    raise AttributeError(f"module 'tvmgraph' has no attribute {name!r}")
+
+
 __all__ = [
     "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "Generator", "GradOperation",
     "Graph", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "assert_max_compiles",
-    "bfloat16", "bool_", "complex64", "complex128", "default_generator", "dtype",
+    "bfloat16", "bool_", "complex64", "complex128", "custom_vjp", "default_generator", "dtype",
     "dtype_to_nptype", "dtype_to_pytype", "export", "flags", "float16", "float32", "float64", "from_dlpack",
     "from_numpy", "get_context", "get_rng_state", "get_seed", "grad", "int8", "int16", "int32", "int64",
-    "is_tensor", "jit", "jit_class", "load_hf", "manual_seed", "ms_function", "pytype_to_dtype",
+    "is_tensor", "jacfwd", "jacrev", "jit", "jit_class", "jvp", "load_hf", "manual_seed", "ms_function", "pytype_to_dtype",
     "record", "reset_context", "set_context", "set_device", "set_rng_state", "set_seed", "tensor",
-    "uint8", "uint16", "uint32", "uint64", "value_and_grad",
+    "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
+    "vmap",
 ]  # fmt: skip

@@ -138,6 +138,16 @@ def interprets(code: CodeType, locate: Callable[[FrameType], str]) -> None:
     _interpreters[code] = locate
 
 
+def _file_name(path: str) -> str:
+    """Returns the name of a source file; of a notebook cell what the notebook calls it."""
+    if "ipykernel" in path and "IPython" in sys.modules:
+        shell = sys.modules["IPython"].get_ipython()
+        cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
+        if path in cells:
+            return f"In[{cells[path]}]"
+    return os.path.basename(path)
+
+
 def user_source() -> str:
     """Returns ``file.py:line`` of the user's code being executed, or ``""``."""
     frame: FrameType | None = sys._getframe(1)
@@ -148,7 +158,7 @@ def user_source() -> str:
         frame = frame.f_back
     if frame is None:
         return ""
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return f"{_file_name(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def called_operator(default: str) -> str:

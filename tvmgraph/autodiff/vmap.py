@@ -155,6 +155,15 @@ class Batcher:
         with self.around():
             target.rebind(new)
 
+    def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Calls a Python function."""
+        return function(*args, **kwargs)
+
+    def read(self, tensor: Tensor) -> None:
+        """Notes that Python code looks at the elements of a tensor."""
+        if self.interpreter is not None:
+            self.interpreter.read(tensor)
+
     def created(self, tensor: Tensor) -> None:
         """Notes a tensor that was built from host data."""
         if self.interpreter is not None:

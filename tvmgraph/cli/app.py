@@ -93,5 +93,25 @@ def flags() -> None:
     print_flags()
 
 
+@app.command()
+def show(
+    target: Annotated[str, typer.Argument(help="file.py:name of a function, a Cell or a Graph.")],
+    input: Annotated[
+        list[str] | None, typer.Option(help="Type of an argument, such as 'float32[8,3]'.")
+    ] = None,
+    output: Annotated[str, typer.Option(help="File to write; name.html by default.")] = "",
+    kernels: Annotated[bool, typer.Option(help="Compile and time it, to show its kernels.")] = True,
+) -> None:
+    """Write a viewer of a function's graph: one HTML file that needs no network."""
+    from tvmgraph.cli.show import show as write
+    from tvmgraph.errors import TvmgraphError
+
+    try:
+        print(write(target, input or [], output, kernels))
+    except TvmgraphError as e:
+        print(e)
+        raise typer.Exit(1) from None
+
+
 if __name__ == "__main__":
     app()

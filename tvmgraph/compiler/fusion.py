@@ -53,12 +53,25 @@ def fuse_kernels(mod: tvm.IRModule, settings: GraphKernel, model: CpuModel) -> t
         settings: ``rows`` and ``parallel`` say what is joined.
         model: The processor the kernels are for.
     """
-    if not (settings.has("rows") or settings.has("parallel")):
-        return mod
+    return join_kernels(mod, settings, model)[0]
+
+
+def join_kernels(
+    mod: tvm.IRModule, settings: GraphKernel, model: CpuModel
+) -> tuple[tvm.IRModule, list[list[int]]]:
+    """Joins kernels and says what became of the calls in ``main``.
+
+    Returns:
+        The module, and for every call of a kernel that is left in ``main`` the positions of the
+        bindings it replaces.
+    """
+    order: list[list[int]] = []
     for gv, function in list(mod.functions.items()):
         if isinstance(function, relax.Function):
-            mod = _Fuser(mod, function, settings, model).run(gv)
-    return _T.DeadCodeElimination()(mod)
+            fuser = _Fuser(mod, function, settings, model)
+            mod = fuser.run(gv)
+            order = fuser.order if str(gv.name_hint) == "main" else order
+    return _T.DeadCodeElimination()(mod), order
 
 
 class _Fuser:
@@ -74,15 +87,17 @@ class _Fuser:
         self.users: dict[Any, set[int]] = {}
         self.defined: dict[Any, int] = {}
         self.group_of: dict[int, _Group] = {}
+        self.order: list[list[int]] = []
 
     def run(self, gv: Any) -> tvm.IRModule:
         """Returns the module with the kernels of this function joined."""
         blocks = self.function.body.blocks
-        if len(blocks) != 1 or not isinstance(blocks[0], relax.DataflowBlock):
-            return self.mod
-        self._read(blocks[0])
+        if len(blocks) == 1 and isinstance(blocks[0], relax.DataflowBlock):
+            self._read(blocks[0])
         groups = self._join()
         if all(len(g.units) == 1 for g in groups):
+            bindings = [b for block in blocks for b in block.bindings]
+            self.order = [[i] for i, b in enumerate(bindings) if _calls_kernel(b.value)]
             return self.mod
         body = relax.SeqExpr([relax.DataflowBlock(self._rewrite(groups))], self.function.body.body)
         old = self.function
@@ -93,13 +108,12 @@ class _Fuser:
 
     def _read(self, block: Any) -> None:
         self.bindings = list(block.bindings)
-        call_tir = tvm.ir.Op.get("relax.call_tir")
         for i, binding in enumerate(self.bindings):
             self.defined[binding.var] = i
             value = binding.value
             for var in _reads(value):
                 self.users.setdefault(var, set()).add(i)
-            plain = isinstance(value, relax.Call) and value.op == call_tir and len(value.args) == 2
+            plain = _calls_kernel(value) and len(value.args) == 2
             if plain and isinstance(binding.var.ty, relax.TensorType):
                 shape = shape_of(self.mod[value.args[0]], self.model)
                 if shape is not None:
@@ -240,8 +254,11 @@ class _Fuser:
             group = member.get(i)
             indices = {i} if group is None else {u.index for u in group.units}
             done.update(indices)
+            kernel = group is not None or _calls_kernel(self.bindings[i].value)
             for read in sorted(self._inputs(indices) - indices):
                 emit(read)
+            if kernel:
+                self.order.append(sorted(indices))
             bindings.extend([self.bindings[i]] if group is None else self._call(group))
 
         for i in range(len(self.bindings)):
@@ -263,6 +280,10 @@ class _Fuser:
             relax.VarBinding(u.var, relax.TupleGetItem(whole, i)) for i, u in enumerate(results)
         ]
         return [relax.VarBinding(whole, call), *parts]
+
+
+def _calls_kernel(value: Any) -> bool:
+    return isinstance(value, relax.Call) and value.op == tvm.ir.Op.get("relax.call_tir")
 
 
 def _reads(value: Any) -> list[Any]:

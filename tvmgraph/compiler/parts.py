@@ -97,8 +97,13 @@ def write_objects(program: Program, target: Any, workers: int, folder: Path) -> 
     return executable
 
 
+# TVM's simplifier treats floats as reals: (x + c) - c becomes x, NaN and rounding are lost. Index
+# arithmetic needs it little, since kernels are written with simple indices and LLVM cleans up.
+_INEXACT = ("tirx.StmtSimplify", "s_tir.StmtSimplify")
+
+
 def _build(part: tvm.IRModule, target: Any) -> Any:
-    with target:
+    with target, tvm.transform.PassContext(opt_level=3, disabled_pass=_INEXACT):
         return tirx.build(part, target=target, pipeline="default")
 
 

@@ -63,12 +63,17 @@ def count_kernels(mod: tvm.IRModule) -> tuple[str, ...]:
 
 def fusion_passes(level: Level) -> list[Any]:
     """Returns the passes from Relax operators to (fused) loop nests."""
-    passes: list[Any] = [_T.CanonicalizeBindings()]
-    passes += [relax.backend.DispatchSortScan()]  # sorts and scans have no legalization
-    passes += [_T.LegalizeOps(), _T.AnnotateTIROpPattern(), _T.FoldConstant()]
-    if level.fuse:
-        passes += [_T.FuseOps(), _T.FuseTIR()]
-    return [*passes, _T.DeadCodeElimination()]
+    fusion = [_T.FuseOps(), _T.FuseTIR()] if level.fuse else []
+    return [*operator_passes(), *fusion, _T.DeadCodeElimination()]
+
+
+def operator_passes() -> list[Any]:
+    """Returns the passes from Relax operators to one loop nest each."""
+    return [
+        _T.CanonicalizeBindings(),
+        relax.backend.DispatchSortScan(),  # sorts and scans have no legalization
+        _T.LegalizeOps(), _T.AnnotateTIROpPattern(), _T.FoldConstant(),
+    ]  # fmt: skip
 
 
 def build(

@@ -13,7 +13,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import promotion
-from tvmgraph.core.op import OPS, Op
+from tvmgraph.core.op import OPS, F, Op
 from tvmgraph.core.state import scope_text, state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
@@ -128,12 +128,17 @@ def _run_numpy(
 
 
 def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
-    """Turns Python numbers and NumPy arrays among the arguments into tensors."""
+    """Turns Python numbers, lists and NumPy arrays among the arguments into tensors."""
     try:
         key = (op.promote, *[_kind(a) for a in args])
         wanted = _wanted.get(key)
     except TypeError:
         wanted = key = None
+        if op.promote is not None:
+            like = next((a.type.dtype for a in args if isinstance(a, Tensor)), None)
+            args = tuple(
+                [_of_sequence(a, like) if isinstance(a, (list, tuple)) else a for a in args]
+            )
     if wanted is None:
         wanted = promotion.targets(op.promote, _operands(op, args, attrs))
         if key is not None:
@@ -144,6 +149,19 @@ def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tup
         raise ArgumentError(
             f"a number does not fit {wanted[0].name}", fix="cast the tensor to a wider dtype"
         ).locate(*_call_context(op, args, attrs)) from None
+
+
+_EXAMPLES = {"b": True, "i": 1, "u": 1, "f": 1.0, "c": 1j}
+
+
+def _of_sequence(values: Any, like: dtypes.DType | None) -> Tensor:
+    """Converts a list or tuple among the operands; its numbers are as weak as single ones."""
+    if any(isinstance(v, Tensor) for v in values):
+        return F.stack([v if isinstance(v, Tensor) else Tensor(v) for v in values])
+    t = Tensor(values)
+    if like is None or not values:
+        return t
+    return cast(t, dtypes.promote_scalar(like, _EXAMPLES[t.type.dtype.kind]))
 
 
 _wanted: dict[Any, list[dtypes.DType]] = {}  # by policy and kinds of the operands; few exist

@@ -11,7 +11,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
-from tvmgraph.core.storage import aligned_copy
+from tvmgraph.core.storage import aligned_copy, lend
 from tvmgraph.core.tensor_methods import TensorMethods
 from tvmgraph.core.tensor_text import tensor_text
 from tvmgraph.core.types import Dim, TensorType, tensor_type
@@ -200,6 +200,8 @@ class Tensor(TensorMethods):
         if not (array.flags.c_contiguous and array.flags.writeable):
             self.array = array = aligned_copy(array)
             self._ffi = None
+        if self.__class__ is not Tensor:  # compiled code keeps values derived from Parameters
+            lend(array)
         return array
 
     numpy = asnumpy
@@ -220,12 +222,14 @@ class Tensor(TensorMethods):
     @staticmethod
     def from_numpy(array: np.ndarray) -> Tensor:
         """Builds a tensor from a NumPy array, sharing memory when it is aligned."""
-        return tensor_from_numpy(array)
+        tensor = tensor_from_numpy(array)
+        lend(tensor.array)
+        return tensor
 
     @staticmethod
     def from_dlpack(capsule: Any) -> Tensor:
         """Builds a tensor from any object with ``__dlpack__``."""
-        return tensor_from_numpy(np.from_dlpack(capsule))
+        return Tensor.from_numpy(np.from_dlpack(capsule))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.asnumpy()
@@ -375,12 +379,12 @@ class Tensor(TensorMethods):
         return self
 
     def __eq__(self, other: object) -> Any:
-        if other is None or isinstance(other, str):
+        if other is None or isinstance(other, (str, list, tuple)):
             return False
         return F.equal(self, other)
 
     def __ne__(self, other: object) -> Any:
-        if other is None or isinstance(other, str):
+        if other is None or isinstance(other, (str, list, tuple)):
             return True
         return F.not_equal(self, other)
 

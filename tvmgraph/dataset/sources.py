@@ -124,9 +124,12 @@ class GeneratorDataset(_Source):
         self.types = None if types is None else [dtypes.dtype_of(t).numpy for t in types]
         self.random_access = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         if not self.random_access and not callable(source) and not hasattr(source, "__iter__"):
-            reject(DTypeError, "GeneratorDataset",
-                   f"source cannot be a {type(source).__name__}",
-                   "give an iterable, a function that returns an iterator, or __getitem__")  # fmt: skip
+            reject(
+                DTypeError,
+                "GeneratorDataset",
+                f"source cannot be a {type(source).__name__}",
+                "give an iterable, a function that returns an iterator, or __getitem__",
+            )
         if not self.random_access and shuffle:
             reject(ArgumentError, "GeneratorDataset", "an iterator cannot be shuffled",
                    "give the source __getitem__ and __len__, or call .shuffle(buffer)")  # fmt: skip

@@ -361,7 +361,7 @@ def split(dataset: Dataset, sizes: Sequence[Any], randomize: bool) -> tuple[Data
     rows = dataset.get_dataset_size()
     counts = list(sizes)
     if all(isinstance(s, float) for s in counts):
-        counts = [int(round(s * rows)) for s in counts]
+        counts = [round(s * rows) for s in counts]
         counts[-1] += rows - sum(counts) if abs(sum(sizes) - 1) < 1e-6 else 0
     if any(c <= 0 for c in counts) or sum(counts) != rows:
         reject(ArgumentError, "split", f"sizes {list(sizes)} do not sum to {rows} rows",

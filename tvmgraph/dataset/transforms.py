@@ -54,8 +54,11 @@ class OneHot:
 
     def __init__(self, num_classes: int, smoothing_rate: float = 0.0) -> None:
         if num_classes < 1 or not 0 <= smoothing_rate <= 1:
-            reject(ArgumentError, "OneHot",
-                   f"num_classes={num_classes}, smoothing_rate={smoothing_rate} is out of range")  # fmt: skip
+            reject(
+                ArgumentError,
+                "OneHot",
+                f"num_classes={num_classes}, smoothing_rate={smoothing_rate} is out of range",
+            )
         self.num_classes = num_classes
         self.smoothing_rate = smoothing_rate
 

@@ -90,8 +90,11 @@ class Normalize:
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True) -> None:
         if len(mean) != len(std) or any(s <= 0 for s in std):
-            reject(ArgumentError, "vision.Normalize",
-                   f"mean and std need one entry per channel, std above 0: {mean}, {std}")  # fmt: skip
+            reject(
+                ArgumentError,
+                "vision.Normalize",
+                f"mean and std need one entry per channel, std above 0: {mean}, {std}",
+            )
         shape = (1, 1, -1) if is_hwc else (-1, 1, 1)
         self.is_hwc = is_hwc
         self.mean = np.asarray(mean, np.float32).reshape(shape)

@@ -154,6 +154,16 @@ class Graph:
 
         return format_graph(self, full=full)
 
+    def draw(self) -> Any:
+        """Draws the graph, nested by Cell scope, for a notebook or to be saved as SVG.
+
+        Returns:
+            A :class:`tvmgraph.view.Drawing`.
+        """
+        from tvmgraph.view import draw
+
+        return draw(self)
+
     def __str__(self) -> str:
         return self.text()
 

@@ -18,6 +18,7 @@ from tvmgraph.graph import Graph, Node, Value
 from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.jit import observe
 from tvmgraph.jit.execution import choose_path
+from tvmgraph.jit.frozen import FrozenExecutable
 
 if TYPE_CHECKING:
     from tvmgraph.compiler.compile import CompileOptions, CompileStats
@@ -39,6 +40,7 @@ class CompiledGraph:
 
     def __init__(self, graph: Graph, config: JitConfig) -> None:
         from tvmgraph.compiler import compile_graph
+        from tvmgraph.compiler.freeze import freeze
 
         self.graph = graph
         self.config = config
@@ -48,7 +50,14 @@ class CompiledGraph:
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
         if self.steps is None:
             options = compile_options(config, self.path.native)
-            self.executable, self.stats = compile_graph(graph, options=options)
+            frozen = None if state.tapes or options.level in ("O0", "O1") else freeze(graph)
+            if frozen is None:
+                self.executable, self.stats = compile_graph(graph, options=options)
+            else:
+                inner, self.stats = compile_graph(frozen.main, options=options)
+                self.executable = FrozenExecutable(
+                    frozen, inner, lambda: compile_graph(graph, options=options)[0]
+                )
             self._constants = _constant_outputs(graph)
         else:
             self.stats = self.steps.compile()

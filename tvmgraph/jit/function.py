@@ -24,9 +24,9 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CompileError, DTypeError, user_source
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
-from tvmgraph.jit import observe, watch
+from tvmgraph.jit import watch
 from tvmgraph.jit.compiled import CompiledGraph
-from tvmgraph.jit.observe import Profile
+from tvmgraph.jit.look import Inspectable
 from tvmgraph.jit.watch import describe_call, explain_record, why_new
 
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
@@ -119,7 +119,7 @@ class Entry:
         return tree.rebuild(captured.result, outputs, list(leaves))
 
 
-class JitFunction:
+class JitFunction(Inspectable):
     """What :func:`jit` returns for a function.
 
     Args:
@@ -161,6 +161,11 @@ class JitFunction:
         return bound
 
     definition: JitFunction | None = None
+
+    def __repr__(self) -> str:
+        name = getattr(self.fn, "__qualname__", "function")
+        return f"<jit {name}: compiled {len(self.history)} time(s)>"
+
     _is_jit = True  # lets the interpreter see through it
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction:
@@ -300,20 +305,6 @@ class JitFunction:
         for i, record in enumerate(self.history, 1):
             lines += explain_record(i, record)
         return "\n".join(lines)
-
-    def profile(self, *args: Any, repeat: int = 10, **kwargs: Any) -> Profile:
-        """Times every kernel of a call with these arguments.
-
-        Args:
-            *args: Arguments of the function.
-            repeat: How often the call is repeated; the shortest time counts.
-            **kwargs: Keyword arguments of the function.
-        """
-        self.compile(*args, **kwargs)
-        entry = next(iter(reversed(self.entries.values())))[0]
-        with observe.collecting(repeat) as found:
-            entry.run(list(tree.tensors((args, kwargs))))
-        return found[-1]
 
     def _note(self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float) -> None:
         signature = ", ".join(str(t.type) for t in tree.tensors((args, kwargs)))

@@ -21,6 +21,8 @@ from tvmgraph.eager import evaluate
 from tvmgraph.errors import CompileError
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, Node, Value
+from tvmgraph.jit.frozen import FrozenExecutable
+from tvmgraph.view import Kernel
 
 if TYPE_CHECKING:
     from tvmgraph.jit.compiled import CompiledGraph
@@ -156,18 +158,26 @@ def _total(kernels: Sequence[KernelTime]) -> float:
 def _kernels(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[KernelTime]:
     if compiled.steps is not None:
         return _step_times(compiled, args)
-    executable = compiled.executable
+    executable: Any = compiled.executable
+    if isinstance(executable, FrozenExecutable):
+        executable, args = executable.resolve(args)
     if compiled.stats.native:  # machine code has no place to measure at; bytecode runs the same
-        executable = _bytecode_twin(compiled)
+        executable = _bytecode(compiled, _compiled_graph(compiled))
     return [KernelTime(*row) for row in executable.profile(args)]
 
 
-def _bytecode_twin(compiled: CompiledGraph) -> Any:
+def _compiled_graph(compiled: CompiledGraph) -> Graph:
+    """The graph that the executable was made of: with weights prepared, if they are."""
+    executable = compiled.executable
+    frozen = executable.graph if isinstance(executable, FrozenExecutable) else None
+    return frozen or compiled.graph
+
+
+def _bytecode(compiled: CompiledGraph, graph: Graph) -> Any:
     from tvmgraph.compiler import compile_graph
     from tvmgraph.jit.compiled import compile_options
 
-    executable, _ = compile_graph(compiled.graph, options=compile_options(compiled.config, False))
-    return executable
+    return compile_graph(graph, options=compile_options(compiled.config, False))[0]
 
 
 def _step_times(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[KernelTime]:
@@ -184,6 +194,26 @@ def _step_times(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[KernelT
     assert compiled.steps is not None
     compiled.steps.run(args, watch)
     return rows
+
+
+def kernels_of(
+    compiled: CompiledGraph, profile: Profile | None = None
+) -> tuple[Graph, list[Kernel]]:
+    """Returns the graph that was lowered, and which of its nodes each kernel computes."""
+    graph = compiled.graph
+    if compiled.steps is not None:
+        found = [Kernel(node.op.name, (i,)) for i, node in enumerate(graph.nodes)]
+    else:
+        from tvmgraph.compiler.origins import trace_kernels
+        from tvmgraph.jit.compiled import compile_options
+
+        graph = _compiled_graph(compiled)
+        graph, traced = trace_kernels(graph, compile_options(compiled.config, False))
+        found = [Kernel(name, nodes) for name, nodes in traced]
+    times = [k.seconds for k in profile.kernels] if profile is not None else []
+    if len(times) == len(found):
+        found = [Kernel(k.name, k.nodes, t) for k, t in zip(found, times)]
+    return graph, found
 
 
 # ---- comparison with NumPy ----------------------------------------------------------------------

@@ -26,6 +26,7 @@ class RelaxBuilder:
         block: The underlying ``relax.BlockBuilder``.
         outline: Lowers a region to a private function and returns it.
         functions: What the nodes with regions defined before the function that holds them.
+        hint: Names what is emitted; that of a node's result is its name in the graph.
     """
 
     def __init__(self, block: relax.BlockBuilder) -> None:
@@ -39,14 +40,15 @@ class RelaxBuilder:
         self._count = 0
         self.outline: Callable[[Graph], Any] = _not_ready
         self.functions: dict[Node, Any] = {}
+        self.hint = "value"
 
     def emit(self, expr: Any) -> Any:
         """Binds an expression to a variable, so that its type is known."""
-        return self.block.emit(expr)
+        return self.block.emit(expr, name_hint=self.hint)
 
     def emit_te(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Emits a kernel written as a tensor expression: ``function(*te_tensors, **kwargs)``."""
-        return self.block.emit_te(function, *args, **kwargs)
+        return self.emit(self.block.call_te(function, *args, **kwargs))
 
     def const(self, value: Any, dtype: str) -> Any:
         """Returns a constant of a number or array."""

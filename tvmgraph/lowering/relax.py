@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 
@@ -84,7 +85,12 @@ def _lower_body(R: RelaxBuilder, graph: Graph, values: dict[Value, Any]) -> None
                     made += [v for v in empty if read.get(v, -1) > 0]
                 if i == len(runs) - 1:
                     made = list(graph.outputs)
-                values.update((v, R.block.emit_output(values[v])) for v in made)
+                values.update((v, R.block.emit_output(values[v], f"out_{v.name}_")) for v in made)
+
+
+def variable_name(node: Node, value: Value) -> str:
+    """Returns what a node's result is called in Relax: ``v12_relu`` for ``%12`` of the graph."""
+    return f"v{value.name}_{node.op.name}_"
 
 
 def _last_reads(graph: Graph, runs: list[list[Node]]) -> dict[Value, int]:
@@ -115,6 +121,9 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
         values.update((v, R.emit(R.empty(v.type))) for v in node.outputs)
         return
     args = [values[v] for v in node.inputs]
+    if node.op.name in _FOLDED_BY_ZERO:
+        args = _hide_zeros(node, args)
+    R.hint = "part"
     try:
         if node.regions:
             result = column.emit(R, R.functions[node], args)
@@ -124,11 +133,29 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
             result = column(R, *args, **node.keywords)
         results = unpack(result, len(node.outputs))
         for v, expr, nothing in zip(node.outputs, results, empty, strict=True):
+            R.hint = variable_name(node, v)
             values[v] = R.emit(R.empty(v.type) if nothing else expr)
     except TvmgraphError:
         raise
     except Exception as e:
         raise lowering_error(node, e) from e
+
+
+# TVM folds a product with the literal 0 to 0, which loses NaN and infinities
+_FOLDED_BY_ZERO = ("mul", "real_div")
+
+
+def _hide_zeros(node: Node, args: list[Any]) -> list[Any]:
+    """Passes a zero as a tensor of one element instead of a literal."""
+    if all(v.type.ndim == 0 or not v.type.dtype.is_float for v in node.inputs):
+        return args
+    hidden: list[Any] = []
+    for v, arg in zip(node.inputs, args):
+        if isinstance(arg, tvm.ir.GenericConst) and v.type.ndim == 0:
+            array = np.asarray(arg.value.numpy())
+            arg = arg if array.item() else constant(array.reshape(1), v.type.dtype.name)
+        hidden.append(arg)
+    return hidden
 
 
 def _named(R: RelaxBuilder, name: str) -> Any:

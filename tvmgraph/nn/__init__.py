@@ -47,13 +47,14 @@ from tvmgraph.nn.arithmetic import (
     Triu,
 )
 from tvmgraph.nn.basic import BiDense, Dense, Flatten, Identity, Linear, Unflatten
-from tvmgraph.nn.cell import Cell, GraphCell
+from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.combined import Conv2dBnAct, DenseBnAct
 from tvmgraph.nn.container import CellDict, CellList, SequentialCell
 from tvmgraph.nn.conv import Conv1d, Conv2d, Conv3d
 from tvmgraph.nn.conv_transpose import Conv1dTranspose, Conv2dTranspose, Conv3dTranspose
 from tvmgraph.nn.dropout import Dropout, Dropout1d, Dropout2d, Dropout3d
 from tvmgraph.nn.embedding import Embedding, EmbeddingLookup, OneHot
+from tvmgraph.nn.graph_cell import GraphCell
 from tvmgraph.nn.image import (
     PSNR,
     CentralCrop,

@@ -20,7 +20,7 @@ HIGHER = {
         "polynomial_decay_lr", "warmup_lr",
     ),
     "tvmgraph.train": (
-        "F1", "MAE", "MSE", "ROC", "Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "Fbeta",
+        "F1", "MAE", "MSE", "ROC", "Accuracy", "ConfusionMatrix", "Fbeta",
         "Loss", "Metric", "Perplexity", "Precision", "Recall", "Top1CategoricalAccuracy",
         "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn",
     ),

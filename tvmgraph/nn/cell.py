@@ -55,6 +55,7 @@ class Cell:
         set_(self, "jit_config", None)
         set_(self, "_graph_mode", None)
         set_(self, "_to_float", None)
+        set_(self, "_output_float", None)
         set_(self, "param_prefix", "")
 
     # ---- attributes -------------------------------------------------------------------------
@@ -175,10 +176,12 @@ class Cell:
             args = tuple(_cast_floats(a, self._to_float) for a in args)
         try:
             if self._bprop is not None or "recompute" in self._flags:
-                return self.__differently(args, kwargs)
-            if state.interpreter is not None:
-                return self.__construct(*args, **kwargs)
-            return self.construct(*args, **kwargs)
+                value = self.__differently(args, kwargs)
+            elif state.interpreter is not None:
+                value = self.__construct(*args, **kwargs)
+            else:
+                value = self.construct(*args, **kwargs)
+            return value if self._output_float is None else _cast_floats(value, self._output_float)
         except TypeError as e:
             self.__explain_arity(e, args, kwargs)
             raise
@@ -389,6 +392,12 @@ class Cell:
         bump_epoch()
         return self
 
+    def set_output_float(self, dst_type: Any) -> Self:
+        """Casts float results to another float type."""
+        object.__setattr__(self, "_output_float", dtypes.dtype_of(dst_type))
+        bump_epoch()
+        return self
+
     def compute(self, weight: Tensor) -> Tensor:
         """Returns a weight in the type chosen by :meth:`to_float`."""
         return weight if self._to_float is None else F.cast(weight, self._to_float)
@@ -464,29 +473,3 @@ def _cast_floats(value: Any, dtype: dtypes.DType) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(_cast_floats(v, dtype) for v in value)
     return value
-
-
-class GraphCell(Cell):
-    """A cell that runs a :class:`tvmgraph.graph.Graph`, with parameters by label.
-
-    Args:
-        graph: The graph; its PARAMETER parameters take their values from ``params_init``.
-        params_init: Values by label.
-    """
-
-    def __init__(self, graph: Any, params_init: dict[str, Any] | None = None) -> None:
-        super().__init__()
-        self.graph = graph
-        values = params_init or {}
-        self.weights = ParameterTuple(
-            Parameter(values[p.label], name=p.label) for p in graph.parameters
-        )
-        for i, p in enumerate(self.weights):
-            self.insert_param_to_cell(f"weight{i}", p)
-
-    def construct(self, *inputs: Tensor) -> Any:
-        """Applies every node of the graph."""
-        from tvmgraph.capture.replay import replay
-
-        outputs = replay(self.graph, inputs, self.weights)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)

@@ -39,15 +39,22 @@ from tvmgraph.ops.linalg_decompose import *  # noqa: F403
 from tvmgraph.ops.linalg_einsum import *  # noqa: F403
 from tvmgraph.ops.linalg_functions import *  # noqa: F403
 from tvmgraph.ops.linalg_matrices import *  # noqa: F403
+from tvmgraph.ops.linalg_panels import *  # noqa: F403
 from tvmgraph.ops.linalg_products import *  # noqa: F403
+from tvmgraph.ops.linalg_reflections import *  # noqa: F403
 from tvmgraph.ops.linalg_solve import *  # noqa: F403
 from tvmgraph.ops.loss import *  # noqa: F403
 from tvmgraph.ops.loss_class import *  # noqa: F403
 from tvmgraph.ops.loss_ctc import *  # noqa: F403
 from tvmgraph.ops.loss_metric import *  # noqa: F403
 from tvmgraph.ops.math import *  # noqa: F403
+from tvmgraph.ops.math_bessel import *  # noqa: F403
 from tvmgraph.ops.math_combined import *  # noqa: F403
+from tvmgraph.ops.math_complex import *  # noqa: F403
+from tvmgraph.ops.math_gamma import *  # noqa: F403
+from tvmgraph.ops.math_integer import *  # noqa: F403
 from tvmgraph.ops.math_power import *  # noqa: F403
+from tvmgraph.ops.math_series import *  # noqa: F403
 from tvmgraph.ops.math_special import *  # noqa: F403
 from tvmgraph.ops.math_trigonometric import *  # noqa: F403
 from tvmgraph.ops.normalization import *  # noqa: F403
@@ -61,6 +68,7 @@ from tvmgraph.ops.primitive import *  # noqa: F403
 from tvmgraph.ops.python_values import *  # noqa: F403
 from tvmgraph.ops.random import *  # noqa: F403
 from tvmgraph.ops.random_dropout import *  # noqa: F403
+from tvmgraph.ops.random_gamma import *  # noqa: F403
 from tvmgraph.ops.random_sampling import *  # noqa: F403
 from tvmgraph.ops.reduction import *  # noqa: F403
 from tvmgraph.ops.reduction_basic import *  # noqa: F403
@@ -80,3 +88,4 @@ from tvmgraph.ops.shape_split import *  # noqa: F403
 from tvmgraph.ops.shape_triangle import *  # noqa: F403
 from tvmgraph.ops.sort import *  # noqa: F403
 from tvmgraph.ops.sort_unique import *  # noqa: F403
+from tvmgraph.ops.spectral import *  # noqa: F403

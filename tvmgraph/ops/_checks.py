@@ -31,11 +31,19 @@ def require_tensor(name: str, x: Any, argument: str = "input") -> Tensor:
     return x
 
 
+_ALL = tuple(tuple(range(n)) for n in range(8))  # by number of axes
+
+
 def resolve_axes(name: str, x: Any, axis: Any, argument: str = "axis") -> tuple[int, ...]:
     """Returns ``axis`` (None and ``()`` mean all) as sorted non-negative axes of ``x``."""
     require_tensor(name, x)
+    ndim = len(x.type.shape)
+    if axis is None:
+        return _ALL[ndim] if ndim < len(_ALL) else tuple(range(ndim))
+    if axis.__class__ is int and 0 <= axis < ndim:
+        return (axis,)
     try:
-        return rules.normalize_axes(axis, x.ndim)
+        return rules.normalize_axes(axis, ndim)
     except TvmgraphError as e:
         got = f"input={x.type}, {argument}={axis!r}"
         raise e.locate(f"ops.{name}", got, user_source()) from None

@@ -28,8 +28,7 @@ ALIASES = {
 # functions that higher rooms provide, found by name when they are used
 HIGHER = {
     "tvmgraph.autodiff": (
-        "GradOperation", "derivative", "get_grad", "grad", "jacfwd", "jacrev", "jet", "jvp",
-        "linearize", "value_and_grad", "vjp", "vmap",
+        "GradOperation", "grad", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp", "vmap",
     ),
 }  # fmt: skip
 

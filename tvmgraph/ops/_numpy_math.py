@@ -6,6 +6,7 @@ The float64 error functions are the rational approximations of S. Moshier's Ceph
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -54,6 +55,11 @@ _S = (
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     """Horner's scheme, highest power first; works on arrays and on TIR expressions."""
     result = x * coefficients[0] + coefficients[1]
+    if result.__class__ is np.ndarray:
+        for c in coefficients[2:]:
+            result *= x
+            result += c
+        return result
     for c in coefficients[2:]:
         result = result * x + c
     return result
@@ -75,23 +81,52 @@ def _erfc_far(a: np.ndarray) -> np.ndarray:
     b = np.minimum(a, 40.0)  # exp(-b^2) is 0 there; larger arguments would give inf * 0
     near = polynomial(b, _P) / polynomial(b, _Q)
     far = polynomial(b, _R) / polynomial(b, _S)
-    return np.exp(-b * b) * np.where(b < 8, near, far)
+    return np.exp(-b * b) * select(b < 8, near, far)
+
+
+_FEW = 48  # elements up to which Python's own function beats the NumPy calls of a formula
 
 
 def erf(x: np.ndarray) -> np.ndarray:
     """The error function of a float32 or float64 array."""
+    if x.size <= _FEW:
+        return np.array([math.erf(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape)
     if x.dtype == np.float32:
         return _erf32(x)
     a = np.abs(x)
     far = np.copysign(1 - _erfc_far(np.maximum(a, 1)), x)
-    return np.where(a <= 1, _erf_near(np.clip(x, -1, 1)), far)
+    return select(a <= 1, _erf_near(np.clip(x, -1, 1)), far)
 
 
 def erfc(x: np.ndarray) -> np.ndarray:
     """The complementary error function of a float64 array."""
     a = np.abs(x)
     far = _erfc_far(np.maximum(a, 1))
-    return np.where(a <= 1, 1 - _erf_near(np.clip(x, -1, 1)), np.where(x < 0, 2 - far, far))
+    far = select(x < 0, 2 - far, far)
+    return select(a <= 1, 1 - _erf_near(np.clip(x, -1, 1)), far)
+
+
+_BITS = {4: np.int32, 8: np.int64}
+_SELECT_FROM = 2048  # elements from which mispredicted branches cost more than extra passes
+
+
+def select(condition: np.ndarray, a: Any, b: Any) -> np.ndarray:
+    """``np.where`` without a branch per element, which random conditions make slow."""
+    like = a if isinstance(a, np.ndarray) else b
+    if not isinstance(like, np.ndarray) or like.size < _SELECT_FROM:
+        return np.where(condition, a, b)
+    other = b if like is a else a
+    bits = _BITS.get(like.dtype.itemsize)
+    if isinstance(other, np.ndarray):
+        alike = other.dtype == like.dtype
+    else:
+        alike = other.__class__ is int or (other.__class__ is float and like.dtype.kind == "f")
+    if bits is None or condition.dtype != np.bool_ or not alike:
+        return np.where(condition, a, b)
+    first, second = (np.asarray(v, like.dtype).view(bits) for v in (a, b))
+    mask = np.negative(condition.view(np.int8)).astype(bits)  # all bits, or none
+    mask = mask & (first ^ second)
+    return np.bitwise_xor(mask, second, out=mask).view(like.dtype)
 
 
 class NumpyMath:
@@ -99,6 +134,7 @@ class NumpyMath:
 
     erf = staticmethod(erf)
     erfc = staticmethod(erfc)
+    where = staticmethod(select)
     coarse = False
 
     def __init__(self, dtype: str) -> None:

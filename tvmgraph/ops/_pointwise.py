@@ -170,14 +170,46 @@ def numpy_formula(formula: Formula, wide: Any = None) -> Callable[..., Any]:
         wide: dtype to compute in; by default float16 and bfloat16 are computed in float32.
     """
 
+    spaces: dict[np.dtype, tuple[Any, NumpyMath]] = {}
+
     def eager(*xs: np.ndarray, **attrs: Any) -> np.ndarray:
         dtype = xs[0].dtype
-        inner = wide or (np.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype)
-        m = NumpyMath(np.dtype(inner).name)
-        result = formula(m, *[x.astype(inner, copy=False) for x in xs], **attrs)
+        found = spaces.get(dtype)
+        if found is None:
+            inner = wide or (np.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype)
+            found = spaces[dtype] = (np.dtype(inner), NumpyMath(np.dtype(inner).name))
+        inner, m = found
+        if xs[0].size > _BLOCKS_FROM and _alike(xs):
+            return _in_blocks(formula, m, inner, xs, attrs)
+        if inner is not dtype:
+            xs = tuple([x.astype(inner, copy=False) for x in xs])
+        result = formula(m, *xs, **attrs)
+        if result.__class__ is np.ndarray and result.dtype == dtype:
+            return result
         return np.asarray(result, dtype)
 
     return eager
+
+
+_BLOCKS_FROM = 65536  # elements from which temporaries no longer fit the second-level cache
+_BLOCK = 16384
+
+
+def _alike(xs: Sequence[np.ndarray]) -> bool:
+    return all([x.flags.c_contiguous and x.shape == xs[0].shape for x in xs])
+
+
+def _in_blocks(
+    formula: Formula, m: NumpyMath, inner: Any, xs: Sequence[np.ndarray], attrs: dict[str, Any]
+) -> np.ndarray:
+    """Runs a formula piece by piece, so that its temporaries stay in the cache."""
+    out = np.empty(xs[0].shape, xs[0].dtype)
+    target, sources = out.reshape(-1), [x.reshape(-1) for x in xs]
+    for start in range(0, target.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        pieces = [s[part].astype(inner, copy=False) for s in sources]
+        target[part] = formula(m, *pieces, **attrs)
+    return out
 
 
 def widened(name: str) -> Callable[..., Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, primitive, sample
@@ -26,7 +28,7 @@ __all__ = [
 
 
 @unary(
-    numpy_formula(lambda m, x: m.maximum(x, x.dtype.type(0))),
+    lambda x: np.maximum(x, x.dtype.type(0)),
     pointwise("relu", lambda m, x: m.where(x < 0, 0, x)),  # NaN is not below 0
     lambda g, y, x: (F.where(y > 0, g, 0),),
     lambda O, x: O.Relu(x) if x.type.dtype.kind in "fi" else O.Identity(x),

@@ -111,7 +111,7 @@ def logical_xor(input: Tensor, other: Tensor) -> Tensor:
     infer=rules.elementwise((dtypes.bool_,)),
     promote="bool",
     eager=np.logical_not,
-    lower="logical_not",
+    lower=pointwise("logical_not", lambda m, x: x ^ 1),
     vjp=_NO_GRADIENT,
     onnx="Not",
     samples=[

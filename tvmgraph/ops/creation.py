@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tvmgraph import dtypes
@@ -15,9 +16,9 @@ from tvmgraph.errors import DTypeError, ExportError, ShapeError
 from tvmgraph.ops._arguments import as_int, bad, describe, int_tuple, named
 
 __all__ = [
-    "empty", "empty_like", "eye", "fill", "fills", "full", "full_like", "new_empty", "new_full",
-    "new_ones", "new_zeros", "ones", "ones_like", "scalar_to_tensor", "tuple_to_array", "zeros",
-    "zeros_like",
+    "empty", "empty_like", "eps", "eye", "fill", "fills", "full", "full_like", "new_empty",
+    "new_full", "new_ones", "new_zeros", "ones", "ones_like", "scalar_to_tensor", "tuple_to_array",
+    "zeros", "zeros_like",
 ]  # fmt: skip
 
 CONSTANT = Reason("a constant depends on no tensor")
@@ -156,6 +157,27 @@ def empty(*size: Any, dtype: Any = None, device: Any = None) -> Tensor:
         >>> ops.empty((2, 3)).shape
     """
     return zeros(size[0] if len(size) == 1 else size, dtype)
+
+
+def eps(x: Tensor) -> Tensor:
+    r"""Fills ``x``'s shape with the distance from 1 to the next number of its dtype.
+
+    Args:
+        x: float tensor of any shape.
+
+    Returns:
+        Tensor of ``x``'s type.
+
+    Raises:
+        DTypeError: if ``x`` holds no floats.
+
+    Example:
+        >>> ops.eps(Tensor([4.0, 1.0]))
+    """
+    _require_tensor(x, "eps")
+    if not x.dtype.is_float:
+        raise bad(DTypeError, "x must hold floats", "eps", describe(x=x))
+    return full_like(x, float(ml_dtypes.finfo(x.dtype.numpy).eps))
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None) -> Tensor:

@@ -14,6 +14,7 @@ from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.ops._arguments import named
 from tvmgraph.ops._pointwise import NUMBERS, TirMath, number_samples, pointwise, unary
 from tvmgraph.ops._shared import binary_samples, sum_to, unary_samples
 
@@ -47,7 +48,8 @@ def _infer_cast(x: TensorType, *, dtype: dtypes.DType) -> TensorType:
         sample((9,), dtype="int32", low=-300, high=300, attrs={"dtype": dtypes.uint8}),
     ],
 )
-def cast(input: Tensor, dtype: dtypes.DType) -> Tensor:
+@named("cast")
+def _cast(input: Tensor, dtype: dtypes.DType) -> Tensor:
     r"""Converts every element to ``dtype``.
 
     Args:
@@ -56,11 +58,32 @@ def cast(input: Tensor, dtype: dtypes.DType) -> Tensor:
 
     Returns:
         Tensor of ``input``'s shape.
+    """
+    ...
+
+
+def cast(input: Tensor, dtype: Any) -> Tensor:
+    r"""Converts every element to ``dtype``.
+
+    Floats are truncated when they become integers, and what is too large for 8 or 16 bits wraps.
+
+    Args:
+        input: Tensor of any shape, or a number.
+        dtype: The new dtype, or its name.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Raises:
+        DTypeError: if ``dtype`` names no dtype.
 
     Example:
         >>> ops.cast(Tensor([1.7]), ms.int32)
     """
-    ...
+    dtype = dtypes.dtype_of(dtype)
+    if isinstance(input, Tensor) and input.type.dtype is dtype:
+        return input.snapshot()  # no copy and no node, but assigning to the result leaves input
+    return _cast(input, dtype)
 
 
 def _lower_arithmetic(name: str, of_bool: Any) -> Any:

@@ -13,6 +13,7 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops._checks import fail, require_tensor, resolve_axis
+from tvmgraph.ops._numpy_math import select as select_elements
 from tvmgraph.ops._shared import DATA_DEPENDENT, NOT_DIFFERENTIABLE, sum_to
 from tvmgraph.ops.reduction import lower_truth
 
@@ -44,7 +45,7 @@ def _vjp_where(g: Tensor, y: Tensor, c: Tensor, a: Tensor, b: Tensor) -> tuple[A
 @primitive(
     infer=_infer_where,
     promote="after_first",
-    eager=np.where,
+    eager=select_elements,
     lower=_lower_where,
     vjp=_vjp_where,
     onnx=_onnx_where,

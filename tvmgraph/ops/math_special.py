@@ -144,7 +144,7 @@ def erfinv(input: Tensor) -> Tensor:
     ...
 
 
-def _log_gamma_right(m: Any, x: Any) -> Any:
+def log_gamma_right(m: Any, x: Any) -> Any:
     """ln Gamma(x) for x >= 0.5."""
     z = x - 1
     series = _LANCZOS_0
@@ -162,7 +162,7 @@ def _lgamma(m: Any, x: Any) -> Any:
         log_sine = m.let(sine, lambda s: m.log(m.where(s < 0, -s, s)))
         return m.where(left, math.log(math.pi) - log_sine - y, y)
 
-    right = m.let(m.where(left, 1 - x, x), lambda z: _log_gamma_right(m, z))
+    right = m.let(m.where(left, 1 - x, x), lambda z: log_gamma_right(m, z))
     infinite = m.isinf(x) | (left & (m.floor(x) == x))
     return m.where(infinite, math.inf, m.let(right, reflected))
 

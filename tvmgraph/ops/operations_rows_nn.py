@@ -174,9 +174,7 @@ RandomCategorical | dtype=int64 | logits, num_samples, seed=0 | F.random_categor
 RandomChoiceWithMask | count: int = 256, seed=0, seed2=0 | input_x | F.choice_with_mask(input_x,
   count)
 RandomCauchy | size: ints, median=0.0, sigma=1.0 | | F.zeros(size, float32).cauchy(median, sigma)
-Gamma | seed=0, seed2=0 | shape, alpha | F.random_gamma(H.ints(shape), alpha)
-RandomPoisson | seed=0, seed2=0, dtype=int64 | shape, rate | F.random_poisson(shape, rate,
-  dtype=dtype)
+RandomGamma | seed=0, seed2=0 | shape, alpha | F.random_gamma(H.ints(shape), alpha)
 RandomShuffle | seed=0, seed2=0 | input_x | F.shuffle(input_x)
 RandpermV2 | seed=0, offset=0, dtype=int64 | n | F.randperm(n, seed, offset, dtype)
 StandardLaplace | seed=0, seed2=0 | shape | F.standard_laplace(H.ints(shape))

@@ -227,12 +227,13 @@ def _lower_index(
 ) -> Any:
     """The smallest place among those whose element equals the maximum of the window."""
     t = R.type(x)
-    y = infer_pool(t, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+    attrs = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+    y = infer_pool(t, **attrs)
     if 0 in y.shape:
         return R.op.zeros(R.shape(y.shape), "int64")
     spatial = tuple(int(v) for v in t.shape[2:])
     number = "int32" if prod(spatial) < 2**31 else "int64"
-    attrs = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+    none = R.tir.max_value(number)
     best = R.emit(_lower_max_pool(R, x, **attrs))
 
     def compute(data: Any, best: Any) -> Any:
@@ -252,13 +253,11 @@ def _lower_index(
             wins = value == best[point]
             if t.dtype.is_float:  # where the element is NaN, so is the maximum
                 wins = R.tir.any(wins, te_isnan(R, value, t.dtype.name))
-            none = R.tir.max_value(number)
             found = R.tir.Select(wins, place.astype(number), none)
             return R.tir.if_then_else(R.tir.all(*inside), found, none) if inside else found
 
         found = te_fold(R, tuple(data.shape[:2]), y.shape[2:], kernel, term, R.tir.min,
                         R.tir.max_value, "first_maximum")  # fmt: skip
-        none = R.tir.max_value(number)
         return R.te.compute(
             found.shape,
             lambda *i: R.tir.Select(found[i] == none, R.tir.const(0, "int64"),

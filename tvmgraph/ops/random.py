@@ -322,8 +322,8 @@ def _lower_permutation(R: Any, bits: Any, *, dtype: dtypes.DType) -> Any:
         sample((0,), dtype="uint32", low=0, high=3, attrs={"dtype": dtypes.int64}),
         sample((2, 2), dtype="uint32", low=0, high=3, attrs={"dtype": dtypes.int64},
                raises=ShapeError),
-    ],  # fmt: skip
-)
+    ],
+)  # fmt: skip
 def bits_to_permutation(bits: Tensor, dtype: dtypes.DType) -> Tensor:
     """Turns random words into a random permutation: the order that sorts them.
 

@@ -37,9 +37,10 @@ def in_float32(function: Any) -> Any:
     """Wraps a NumPy reduction so that half precision is accumulated in float32."""
 
     def reduce(x: np.ndarray, *, axis: Axes, keep_dims: bool) -> Any:
-        wide = x.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else x
-        result = function(wide, axis=axis, keepdims=keep_dims)
-        return np.asarray(result).astype(x.dtype, copy=False)
+        if x.dtype.itemsize != 2 or dtypes.dtype_of(x.dtype) not in LOW_PRECISION:
+            return function(x, axis=axis, keepdims=keep_dims)
+        result = function(x.astype(np.float32), axis=axis, keepdims=keep_dims)
+        return np.asarray(result).astype(x.dtype)
 
     return reduce
 
@@ -120,7 +121,7 @@ def reduction_samples(**kwargs: Any) -> list[Any]:
 @primitive(
     infer=rules.reduction(NUMBERS),
     eager=in_float32(
-        lambda x, axis, keepdims: np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+        lambda x, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
     ),
     lower=_lower("sum", 0),
     vjp=lambda g, y, x, *, axis, keep_dims: (expand_reduced(g, x, axis, keep_dims),),
@@ -153,9 +154,8 @@ def _count(shape: tuple[int, ...], axis: Axes) -> int:
 
 
 def _numpy_mean(x: np.ndarray, *, axis: Axes, keepdims: bool) -> Any:
-    total = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return total / np.asarray(_count(x.shape, axis), x.dtype)
+    total = np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+    return total / x.dtype.type(_count(x.shape, axis))
 
 
 def _vjp_mean(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -> tuple[Tensor]:
@@ -196,7 +196,9 @@ def _vjp_prod(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -
 @primitive(
     infer=rules.reduction(NUMBERS),
     eager=in_float32(
-        lambda x, axis, keepdims: np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+        lambda x, axis, keepdims: np.multiply.reduce(
+            x, axis=axis, keepdims=keepdims, dtype=x.dtype
+        )
     ),
     lower=_lower("prod", 1),
     vjp=_vjp_prod,
@@ -299,7 +301,7 @@ def _extreme_samples() -> list[Any]:
 
 @primitive(
     infer=_infer_extreme,
-    eager=lambda x, *, axis, keep_dims: np.max(x, axis=axis, keepdims=keep_dims),
+    eager=lambda x, *, axis, keep_dims: np.maximum.reduce(x, axis=axis, keepdims=keep_dims),
     lower=lambda R, x, *, axis, keep_dims: lower_extreme(R, x, "max", axis, keep_dims),
     vjp=_vjp_extreme,
     onnx=_onnx("ReduceMax"),
@@ -312,7 +314,7 @@ def reduce_max(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
 
 @primitive(
     infer=_infer_extreme,
-    eager=lambda x, *, axis, keep_dims: np.min(x, axis=axis, keepdims=keep_dims),
+    eager=lambda x, *, axis, keep_dims: np.minimum.reduce(x, axis=axis, keepdims=keep_dims),
     lower=lambda R, x, *, axis, keep_dims: lower_extreme(R, x, "min", axis, keep_dims),
     vjp=_vjp_extreme,
     onnx=_onnx("ReduceMin"),

@@ -43,6 +43,6 @@ def pair(op: str, name: str, value: Any) -> tuple[float, float]:
 is_number = is_real
 
 __all__ = [
-    "above_zero", "boolean", "fraction", "integer", "is_number", "non_negative", "pair", "positive", "real",
-    "reject",
+    "above_zero", "boolean", "fraction", "integer", "is_number", "non_negative", "pair", "positive",
+    "real", "reject",
 ]  # fmt: skip

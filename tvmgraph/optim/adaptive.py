@@ -29,7 +29,8 @@ class _Moments(Optimizer):
 class Adam(_Moments):
     r"""Adam: :math:`m \leftarrow \beta_1 m + (1-\beta_1) g`,
     :math:`v \leftarrow \beta_2 v + (1-\beta_2) g^2`,
-    :math:`w \leftarrow w - lr \frac{\sqrt{1-\beta_2^t}}{1-\beta_1^t} \frac{m}{\sqrt{v} + \epsilon}`.
+    :math:`w \leftarrow w - lr \frac{\sqrt{1-\beta_2^t}}{1-\beta_1^t}
+    \frac{m}{\sqrt{v} + \epsilon}`.
 
     Args:
         params: Parameters or groups, see :class:`Optimizer`.

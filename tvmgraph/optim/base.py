@@ -109,7 +109,7 @@ class Optimizer(Cell):
         return state
 
     def new_scalars(self, prefix: str, value: float) -> ParameterTuple:
-        """Returns (and registers) one 0-d Parameter per trained parameter, named ``prefix<name>``."""
+        """Returns (and registers) a 0-d Parameter per trained parameter, named ``prefix<name>``."""
         state = ParameterTuple(new_scalar(prefix + p.name, value) for p in self.parameters)
         self.__register(prefix, state)
         return state
@@ -159,16 +159,22 @@ class Optimizer(Cell):
         if isinstance(gradients, Tensor):
             gradients = (gradients,)
         if not isinstance(gradients, (tuple, list)):
-            reject(DTypeError, self.cls_name,
-                   f"gradients must be a tuple of Tensors, not {type(gradients).__name__}")  # fmt: skip
+            reject(
+                DTypeError,
+                self.cls_name,
+                f"gradients must be a tuple of Tensors, not {type(gradients).__name__}",
+            )
         if len(gradients) != len(self.parameters):
             reject(ShapeError, self.cls_name, "one gradient per parameter is needed",
                    f"{len(gradients)} gradients, {len(self.parameters)} parameters",
                    "differentiate by optimizer.parameters")  # fmt: skip
         for p, g in zip(self.parameters, gradients):
             if not isinstance(g, Tensor):
-                reject(DTypeError, self.cls_name,
-                       f"the gradient of {p.name!r} is a {type(g).__name__}, not a Tensor")  # fmt: skip
+                reject(
+                    DTypeError,
+                    self.cls_name,
+                    f"the gradient of {p.name!r} is a {type(g).__name__}, not a Tensor",
+                )
             if g.shape != p.shape:
                 reject(ShapeError, self.cls_name,
                        f"the gradient of {p.name!r} must have the parameter's shape",

@@ -83,7 +83,8 @@ class ExponentialDecayLR(_Decay):
 
 
 class NaturalExpDecayLR(_Decay):
-    r"""Natural exponential decay: :math:`lr \cdot e^{-rate \cdot p}`, :math:`p = step/decay\_steps`.
+    r"""Natural exponential decay: :math:`lr \cdot e^{-rate \cdot p}` with
+    :math:`p = step / decay\_steps`.
 
     Args:
         learning_rate: The rate at step 0, positive.
@@ -189,8 +190,12 @@ class PolynomialDecayLR(LearningRateSchedule):
         self.power = above_zero(name, "power", power)
         self.update_decay_steps = boolean(name, "update_decay_steps", update_decay_steps)
         if end_learning_rate >= learning_rate:
-            reject(ArgumentError, name, "end_learning_rate must be below learning_rate",
-                   f"learning_rate={learning_rate}, end_learning_rate={end_learning_rate}")  # fmt: skip
+            reject(
+                ArgumentError,
+                name,
+                "end_learning_rate must be below learning_rate",
+                f"learning_rate={learning_rate}, end_learning_rate={end_learning_rate}",
+            )
 
     def construct(self, global_step: Tensor) -> Tensor:
         step = as_float(global_step)

@@ -128,8 +128,11 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             reject(ArgumentError, self.cls_name, "scale_sense must have one element",
                    str(scale_sense.type))  # fmt: skip
         else:
-            reject(DTypeError, self.cls_name,
-                   f"scale_sense must be a Tensor or a Cell, not {type(scale_sense).__name__}")  # fmt: skip
+            reject(
+                DTypeError,
+                self.cls_name,
+                f"scale_sense must be a Tensor or a Cell, not {type(scale_sense).__name__}",
+            )
         self.scale_sense = new_scalar("scale_sense", first)
 
     def set_sense_scale(self, sens: Any) -> None:
@@ -216,7 +219,8 @@ class DynamicLossScaleUpdateCell(Cell):
         kept = F.where(overflow, lower, loss_scale)
         due = F.less_equal(Tensor(self.scale_window, dtypes.int32), now - last)
         F.assign(self.last_overflow_iter, F.where(F.logical_or(overflow, due), now, last))
-        F.assign(loss_scale, F.where(due, kept * float(self.scale_factor), kept))
+        grows = F.logical_and(due, F.logical_not(overflow))
+        F.assign(loss_scale, F.where(grows, kept * float(self.scale_factor), kept))
         F.assign(self.cur_iter, now + 1)
         return overflow
 

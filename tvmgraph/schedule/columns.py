@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import tvm_ffi
+from tvm import tirx
+
 from tvmgraph.schedule.access import access, dtype_bytes
 from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.gemm_plan import GemmShape
-from tvmgraph.schedule.program import Axis, product
+from tvmgraph.schedule.program import Axis, product, static_shape
 
 
 @dataclass(frozen=True)
@@ -55,3 +58,23 @@ def is_transposed(contraction: Contraction, columns: Columns) -> bool:
         return False
     along, across = contraction.reduce[-1].var, columns.inner[-1].var
     return strides[along] == 1 and strides[across] != 1
+
+
+def stored_panel(contraction: Contraction, columns: Columns) -> int | None:
+    """Columns per panel of an operand that is stored as ``[panel, depth, column in it]``."""
+    right, inner = contraction.right, columns.inner
+    extents = static_shape(right.load.source)
+    if not right.is_plain or contraction.batch or columns.outer or len(inner) > 2:
+        return None
+    if extents is None or len(extents) != 3 or len(contraction.reduce) != 1:
+        return None
+    width = extents[2]
+    if len(inner) == 2:  # whole panels
+        panel, member = inner[0].var, inner[1].var
+    else:
+        size = tirx.IntImm("int64", width)
+        panel, member = tirx.floordiv(inner[0].var, size), tirx.floormod(inner[0].var, size)
+    expected = (panel, contraction.reduce[0].var, member)
+    indices = right.load.indices
+    same = all(tvm_ffi.structural_equal(a, b) for a, b in zip(indices, expected))
+    return width if same and (len(inner) == 1 or inner[1].extent == width) else None

@@ -148,6 +148,12 @@ def _factors(anchor: Stage) -> tuple[Expr, Expr] | None:
     )
 
 
+def _same_extents(mapping: dict[Var, Expr], anchor: Stage, after: Stage) -> bool:
+    """Whether the stage after the sums visits exactly the elements that are summed."""
+    extents = {axis.var: axis.extent for axis in anchor.axes}
+    return all(extents.get(mapping.get(axis.var)) == axis.extent for axis in after.axes)
+
+
 def _sum_type(anchor: Stage) -> str | None:
     return _SUM_TYPES.get(str(anchor.buffer.dtype))
 
@@ -171,6 +177,8 @@ def _epilogue(program: Program, anchor: Stage, after: Stage | None) -> Stage | N
         if isinstance(mine, Var) and isinstance(theirs, Var):
             mapping[theirs] = mine
     if len(mapping) != len(after.axes) or len(mapping) != len(anchor.axes):
+        return None
+    if not _same_extents(mapping, anchor, after):  # padding after the sums, or a slice of them
         return None
     return Stage(
         after.name,

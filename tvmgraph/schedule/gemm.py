@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.columns import Columns, gemm_shape, is_transposed, split_columns
+from tvmgraph.schedule.columns import (
+    Columns,
+    gemm_shape,
+    is_transposed,
+    split_columns,
+    stored_panel,
+)
 from tvmgraph.schedule.contraction import Contraction, Operand
 from tvmgraph.schedule.dot import emit_dot_products
 from tvmgraph.schedule.epilogue import Epilogue
@@ -25,6 +31,7 @@ from tvmgraph.schedule.gemm_plan import (
     GemmShape,
     Packing,
     plan_gemm,
+    plan_panels,
     wants_dot_products,
 )
 from tvmgraph.schedule.microkernel import Tile, multiply_tile, transpose
@@ -39,6 +46,11 @@ def emit_gemm(contraction: Contraction, model: CpuModel) -> None:
     columns = split_columns(contraction)
     shape = gemm_shape(contraction, columns)
     strides = contraction.strides(contraction.right)
+    panel = stored_panel(contraction, columns)
+    plan = plan_panels(shape, model, panel) if panel else None
+    if plan is not None:
+        _Gemm(contraction, columns, shape, plan).write()
+        return
     if wants_dot_products(shape, model) and is_transposed(contraction, columns):
         emit_dot_products(contraction, columns, shape, model)
         return
@@ -88,7 +100,7 @@ class _Gemm:
     plan: GemmPlan
 
     def write(self) -> None:
-        if self.plan.packing is Packing.SHARED:
+        if self.plan.packing in (Packing.SHARED, Packing.DONE):
             self._write_shared()
             return
         with emit.parallel(self._items(), self.plan.parallel) as item:
@@ -150,19 +162,21 @@ class _Gemm:
         self._for_panel(item, lambda p: self._rows(p, last, right, sums))
 
     def _write_shared(self) -> None:
-        """Packs everything, then divides panels and blocks of rows."""
+        """Packs everything if it must, then divides panels and blocks of rows."""
         plan, depth = self.plan, self.shape.depth
         size = depth * plan.panel
-        packed = emit.workspace([self._items() * size], self.contraction.dtype)
         whole = _Span(emit.i64(0), depth)
-        self._pack_all(packed, size)
+        if plan.packing is Packing.SHARED:
+            packed = emit.workspace([self._items() * size], self.contraction.dtype)
+            self._pack_all(packed, size)
         blocks = -(-self.shape.rows // plan.row_block)
         rest = self.shape.rows % plan.row_block
         with emit.parallel(self._items() * blocks, plan.parallel) as piece:
             item, block = emit.unfuse(piece, [self._items(), blocks])
 
             def rows(panel: _Panel, first: Expr | int, count: int) -> None:
-                right = self._packed(packed, item * size)
+                stored = plan.packing is Packing.DONE
+                right = self._stored(panel) if stored else self._packed(packed, item * size)
                 self._rows(panel, whole, right, rows=(first, count))
 
             def body(panel: _Panel) -> None:
@@ -291,6 +305,16 @@ class _Gemm:
         indices = [substitute(index, bound) for index in load.indices]
         indices[-1] = emit.ramp(indices[-1], lanes)
         return load.source[tuple(indices)]
+
+    def _stored(self, panel: _Panel) -> Callable[[Expr, int], Expr]:
+        """Vectors of an operand that is stored as panels."""
+        load, lanes = self.contraction.right.load, self.plan.lanes
+        number = tirx.floordiv(panel.first, emit.i64(self.plan.panel))
+
+        def vector(k: Expr, position: int) -> Expr:
+            return load.source[(number, k, emit.ramp(emit.i64(position * lanes), lanes))]
+
+        return vector
 
     def _packed(self, packed: Buffer, base: Expr) -> Callable[[Expr, int], Expr]:
         plan = self.plan

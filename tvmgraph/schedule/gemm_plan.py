@@ -28,6 +28,7 @@ class Packing(enum.Enum):
     NONE = "in place: a single block of rows uses every element once"
     LOCAL = "every worker packs the panels it uses"
     SHARED = "all workers pack all panels first, then divide panels and rows"
+    DONE = "the operand is stored as panels; workers divide panels and rows"
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,35 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
     unroll = max(1, min(4, _MAX_STEP_FMAS // (tile_rows * vectors)))
     return GemmPlan(
         tile_rows, vectors, lanes, unroll, depth, row_block, packing, parallel, model.threads
+    )
+
+
+def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | None:
+    """The kernel for an operand that is stored as panels of ``panel`` columns.
+
+    Returns:
+        None when such panels are no whole number of vectors, or too wide for the registers.
+    """
+    lanes = model.lanes_of(shape.itemsize)
+    vectors = panel // lanes
+    if panel % lanes or not 1 <= vectors <= 8:
+        return None
+    limit = max(1, (model.registers - 2 - vectors) // vectors)
+    rows = min(
+        range(1, min(shape.rows, limit, 14) + 1),
+        key=lambda r: (
+            (shape.rows // r) * step_cycles(r, vectors, model)
+            + (step_cycles(shape.rows % r, vectors, model) if shape.rows % r else 0)
+        ),
+    )
+    items = shape.outer * -(-shape.columns // panel)
+    parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+    row_block = shape.rows
+    if parallel and imbalance(items, model.threads) > MAX_IMBALANCE:
+        row_block = _row_block(shape.rows, rows, items, model.threads)
+    unroll = max(1, min(4, _MAX_STEP_FMAS // (rows * vectors)))
+    return GemmPlan(
+        rows, vectors, lanes, unroll, shape.depth, row_block, Packing.DONE, parallel, model.threads
     )
 
 

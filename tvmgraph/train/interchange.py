@@ -7,9 +7,9 @@ from typing import Any
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import user_source
 from tvmgraph.nn.cell import Cell
 from tvmgraph.train.serialization import CheckpointError, load_checkpoint, load_param_into_net
-from tvmgraph.errors import user_source
 
 # how PyTorch calls what a layer of a given class holds
 _LAST_NAMES = {

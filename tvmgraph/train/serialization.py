@@ -37,7 +37,7 @@ def _reject(kind: type[TvmgraphError], op: str, rule: str, got: str = "", fix: s
     raise kind(rule, op=op, got=got or None, at=user_source(), fix=fix or None)
 
 
-def _path(file: Any, format: str) -> Path:  # noqa: A002
+def _path(file: Any, format: str) -> Path:
     if format not in ("ckpt", "safetensors"):
         _reject(ArgumentError, "save_checkpoint", f"format cannot be {format!r}",
                 fix='use "ckpt" or "safetensors"; both hold a safetensors file')  # fmt: skip
@@ -107,7 +107,7 @@ def save_checkpoint(
     async_save: bool = False,
     append_dict: Mapping[str, Any] | None = None,
     choice_func: Callable[[str], bool] | None = None,
-    format: str = "ckpt",  # noqa: A002
+    format: str = "ckpt",
     **options: Any,
 ) -> None:
     """Writes parameters to a file.
@@ -231,7 +231,7 @@ def load_checkpoint(
     filter_prefix: Any = None,
     specify_prefix: Any = None,
     choice_func: Callable[[str], bool] | None = None,
-    format: str = "ckpt",  # noqa: A002
+    format: str = "ckpt",
     **_: Any,
 ) -> dict[str, Any]:
     """Reads a checkpoint (or any safetensors file).

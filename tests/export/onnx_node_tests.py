@@ -1,0 +1,168 @@
+"""ONNX's own node tests, as the ``onnx`` package ships them, on imported models.
+
+``python -m tests.export.onnx_node_tests`` writes the table in ``docs/onnx.md``.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+import tvmgraph as ms
+from tvmgraph import Tensor
+from tvmgraph.errors import TvmgraphError
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "onnx.md"
+MARKS = ("<!-- node tests -->", "<!-- end of node tests -->")
+
+#: Cases that run and whose numbers differ, with the reason.
+DIFFERENT = {
+    "_bf16": "intermediate results are rounded to bfloat16 at other places",
+    "_fp16": "intermediate results are rounded to float16 at other places",
+}
+
+
+@functools.cache
+def cases() -> list[Any]:
+    """All node tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the tests' own divisions by zero
+        import onnx.backend.test.loader as loader
+
+        return loader.load_model_tests(kind="node")
+
+
+def tensor(value: Any) -> Any:
+    """Returns a test's input as a tensor, a list of them, or ``None``."""
+    if isinstance(value, onnx.TensorProto):
+        value = numpy_helper.to_array(value)
+    if isinstance(value, (list, tuple)):
+        return [tensor(v) for v in value]
+    return None if value is None else Tensor(np.asarray(value))
+
+
+def difference(found: Any, expected: Any, rtol: float, atol: float) -> str:
+    """Returns how an output differs from the expected one, or ``""``."""
+    if isinstance(expected, (list, tuple)):
+        if len(found) != len(expected):
+            return f"{len(found)} elements, not {len(expected)}"
+        parts = (difference(f, e, rtol, atol) for f, e in zip(found, expected))
+        return next(filter(None, parts), "")
+    if isinstance(expected, onnx.TensorProto):
+        expected = numpy_helper.to_array(expected)
+    a = found.asnumpy() if isinstance(found, Tensor) else np.asarray(found)
+    b = np.asarray(expected)
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return f"{a.dtype}{a.shape}, not {b.dtype}{b.shape}"
+    if a.dtype.kind not in "biuf":
+        a, b = a.astype(np.float32), b.astype(np.float32)
+    if a.dtype == np.bool_:
+        return "" if np.array_equal(a, b) else "other elements"
+    return "" if np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True) else "other numbers"
+
+
+def run(case: Any, mode: str = "eager") -> str:
+    """Runs one test; returns why it fails, or ``""``.
+
+    Args:
+        case: The test.
+        mode: ``"eager"``, ``"jit"``, or ``"again"`` (exported and imported once more).
+    """
+    try:
+        net: Any = ms.onnx.load(case.model)
+        for inputs, outputs in case.data_sets:
+            given = [tensor(v) for v in inputs]
+            call = net
+            if mode == "jit":
+                call = ms.jit(net, jit_level="O0")
+            elif mode == "again":
+                from tvmgraph.export.onnx_file import onnx_model
+
+                call = ms.onnx.load(onnx_model(net, tuple(given)))
+            found = call(*given)
+            found = found if isinstance(found, tuple) else (found,)
+            for f, e in zip(found, outputs, strict=True):
+                problem = difference(f, e, max(case.rtol, 1e-3), max(case.atol, 1e-5))
+                if problem:
+                    return problem
+    except TvmgraphError as e:
+        got = f": {e.got}" if e.got and e.op == "onnx.load" else ""
+        return f"{e.message}{got}"
+    return ""
+
+
+def reason(case: Any, problem: str) -> str:
+    """Returns the written reason for a failure; ``""`` if there is none."""
+    if problem == "other numbers":
+        return next((why for part, why in DIFFERENT.items() if part in case.name), "")
+    if "not a supported dtype" in problem or problem.startswith("element type"):
+        return "element types other than MindSpore's: float8, float4, 2 and 4 bit integers, strings"
+    if "operators that are not supported" in problem:
+        domain = problem.rsplit(": ", 1)[1]
+        if domain.startswith("ai.onnx"):
+            return "operators of other domains (classical machine learning, training)"
+        if any(w in domain for w in ("String", "Regex", "TfIdf")):
+            return "operators on strings"
+        if "Image" in domain:
+            return "decoding of image files"
+        return f"not implemented: {domain.split(' (')[0]}"
+    if "random numbers" in problem or "Bernoulli" in case.name or "bernoulli" in case.name:
+        return "random numbers: ONNX does not define the generator"
+    return problem if "not supported" in problem else ""
+
+
+def operator(case: Any) -> str:
+    """Returns the operator a test is about."""
+    expanded = "_expanded" in case.name
+    name = case.model.graph.node[0].op_type if not expanded else ""
+    return name or "(definitions of operators by others)"
+
+
+def table() -> str:
+    """Returns the report as Markdown."""
+    total: Counter[str] = Counter()
+    passed: Counter[str] = Counter()
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    for case in cases():
+        name = operator(case)
+        total[name] += 1
+        problem = run(case)
+        passed[name] += not problem
+        if problem:
+            reasons[reason(case, problem) or f"unexplained: {problem}"][name] += 1
+    lines = [
+        f"{sum(passed.values())} of {sum(total.values())} tests pass "
+        f"(onnx {onnx.__version__}); the others, by reason:",
+        "",
+        "| reason | tests | operators |",
+        "|---|---|---|",
+    ]
+    for why, names in sorted(reasons.items(), key=lambda item: -sum(item[1].values())):
+        listed = ", ".join(f"{n} {c}" for n, c in sorted(names.items()))
+        lines.append(f"| {why} | {sum(names.values())} | {listed} |")
+    lines += ["", "| operator | passed | of |", "|---|---|---|"]
+    lines += [f"| {n} | {passed[n]} | {total[n]} |" for n in sorted(total)]
+    return "\n".join(lines)
+
+
+def main(check: bool) -> int:
+    """Writes or checks the table in the document; returns the exit status."""
+    text = DOCUMENT.read_text()
+    before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
+    new = f"{before}{MARKS[0]}\n\n{table()}\n\n{MARKS[1]}{after}"
+    if check:
+        return int(new != text)
+    DOCUMENT.write_text(new)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv))

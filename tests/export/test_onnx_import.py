@@ -1,0 +1,165 @@
+"""Imported ONNX models: eager, compiled, differentiated, exported again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+import tvmgraph as ms
+from tests.export import onnx_node_tests as node_tests
+from tests.export.helpers import MAX_ERROR, eager, relative_error, run_onnxruntime
+from tests.models import MODELS, Model
+from tvmgraph import Parameter, Tensor, ops
+from tvmgraph.errors import ArgumentError, LoadError
+from tvmgraph.export.onnx_file import onnx_model
+
+
+def small_model(*nodes: onnx.NodeProto, inputs: Any = ("x",), outputs: Any = ("y",)) -> Any:
+    kind = TensorProto.FLOAT
+    graph = helper.make_graph(
+        list(nodes), "g",
+        [helper.make_tensor_value_info(n, kind, None) for n in inputs],
+        [helper.make_tensor_value_info(n, kind, None) for n in outputs],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+
+
+@pytest.mark.parametrize("case", node_tests.cases(), ids=lambda c: c.name)
+def test_node(case: Any) -> None:
+    """Every test passes, or fails for a written reason."""
+    problem = node_tests.run(case)
+    if problem:
+        why = node_tests.reason(case, problem)
+        assert why, problem
+
+
+@pytest.mark.slow
+def test_document_is_in_step() -> None:
+    assert node_tests.main(check=True) == 0
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
+def test_there_and_back(model: Model) -> None:
+    """A network that was exported, imported and exported again computes the same."""
+    net, args = model.build(), model.inputs(2)
+    expected = eager(net, args)
+    back = ms.onnx.load(onnx_model(net, args))
+    assert relative_error(eager(back, args), expected) <= MAX_ERROR
+    names = {p.name for p in back.get_parameters()}
+    assert {p.name for p in net.trainable_params()} <= names
+    again = onnx_model(back, args)
+    assert relative_error(run_onnxruntime(again, args), expected) <= MAX_ERROR
+
+
+@pytest.mark.parametrize("name", ["lenet", "bert"])
+def test_compiled(name: str) -> None:
+    model = next(m for m in MODELS if m.name == name)
+    net, args = model.build(), model.inputs(2)
+    expected = eager(net, args)
+    found = ms.jit(ms.onnx.load(onnx_model(net, args)))(*args)
+    found = found if isinstance(found, tuple) else (found,)
+    assert relative_error(found, expected) <= 5e-5
+
+
+def test_derivatives() -> None:
+    model = next(m for m in MODELS if m.name == "lenet")
+    net, (x,) = model.build(), model.inputs(2)
+    back = ms.onnx.load(onnx_model(net, (x,)))
+    weights = {p.name: p for p in back.get_parameters()}
+
+    def gradients(f: Any, params: list[Parameter]) -> Any:
+        return ms.grad(lambda x: ops.sum(f(x) * f(x)), None, params)(x)
+
+    own = net.trainable_params()
+    for a, b in zip(gradients(net, own), gradients(back, [weights[p.name] for p in own])):
+        np.testing.assert_allclose(b.asnumpy(), a.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_files(tmp_path: Path) -> None:
+    model = next(m for m in MODELS if m.name == "gpt2")
+    net, args = model.build(), model.inputs(1)
+    path = ms.export(net, *args, file_name=tmp_path / "net", external_data_bytes=1000)
+    assert relative_error([ms.onnx.load(path)(*args)], eager(net, args)) <= MAX_ERROR
+    (tmp_path / "net.onnx.data").unlink()
+    with pytest.raises(LoadError, match="damaged"):
+        ms.onnx.load(path)
+    with pytest.raises(LoadError, match="no such file"):
+        ms.onnx.load(tmp_path / "absent.onnx")
+    (tmp_path / "bad.onnx").write_bytes(b"\xff" * 100)
+    with pytest.raises(LoadError, match="no ONNX model"):
+        ms.onnx.load(tmp_path / "bad.onnx")
+
+
+def test_all_unsupported_operators_are_listed() -> None:
+    model = small_model(
+        helper.make_node("StringConcat", ["x", "x"], ["a"]),
+        helper.make_node("StringConcat", ["a", "x"], ["b"]),
+        helper.make_node("Frobnicate", ["b"], ["c"], domain="com.example"),
+        helper.make_node("Relu", ["c"], ["y"]),
+    )
+    with pytest.raises(LoadError) as caught:
+        ms.onnx.load(model)
+    assert "3 nodes use operators that are not supported" in str(caught.value)
+    assert "StringConcat (2), com.example.Frobnicate (1)" in str(caught.value)
+
+
+def test_functions_of_the_model() -> None:
+    body = helper.make_function(
+        "own", "Twice", ["a"], ["b"],
+        [
+            helper.make_node("Constant", [], ["two"], value_float=2.0),
+            helper.make_node("Mul", ["a", "two"], ["b"]),
+        ],
+        [helper.make_opsetid("", 20)],
+    )  # fmt: skip
+    model = small_model(helper.make_node("Twice", ["x"], ["y"], domain="own"))
+    model.functions.append(body)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    net = ms.onnx.load(model)
+    x = Tensor(np.array([1.0, -3.0], np.float32))
+    for run in (net, ms.jit(net)):
+        np.testing.assert_array_equal(run(x).asnumpy(), [2, -6])
+
+
+def test_shapes_from_values() -> None:
+    model = small_model(helper.make_node("NonZero", ["x"], ["y"], name="where"))
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    net = ms.onnx.load(model)
+    x = Tensor(np.array([0.0, 1.0, 2.0], np.float32))
+    np.testing.assert_array_equal(net(x).asnumpy(), [[1, 2]])
+    with pytest.raises(LoadError, match=r"not known before the model runs") as caught:
+        ms.jit(net)(x)
+    assert "onnx.NonZero 'where'" in str(caught.value)
+
+
+def test_number_of_inputs() -> None:
+    net = ms.onnx.load(small_model(helper.make_node("Add", ["a", "b"], ["y"]), inputs=("a", "b")))
+    x = Tensor(np.ones(2, np.float32))
+    with pytest.raises(ArgumentError, match="2 inputs are needed, not 1"):
+        net(x)
+    assert str(net) == "OnnxCell(a, b -> y)"
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_damaged_models_give_errors(data: st.DataObject, tmp_path_factory: Any) -> None:
+    """Changed bytes end in an error of this package, or in a model."""
+    x = Tensor(np.ones((2, 3), np.float32))
+    content = bytearray(onnx_model(ms.nn.Dense(3, 2), (x,)).SerializeToString())
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("damaged") / "net.onnx"
+    path.write_bytes(content)
+    try:
+        net = ms.onnx.load(path)
+    except ms.errors.TvmgraphError as e:
+        assert str(e)
+    else:
+        assert net.output_names is not None

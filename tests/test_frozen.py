@@ -1,0 +1,192 @@
+"""Frozen graphs: weights are prepared once per version, and every change of a weight is seen."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Parameter, Tensor, jit, nn, ops
+from tvmgraph.compiler.freeze import freeze
+from tvmgraph.core import storage
+from tvmgraph.jit.frozen import FrozenExecutable
+from tvmgraph.ops.linalg_panels import to_panels
+
+
+class Block(nn.Cell):
+    """A convolution with a batch norm, then a wide product."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, pad_mode="pad", padding=1)
+        self.norm = nn.BatchNorm2d(8)
+        self.flatten = nn.Flatten()
+        self.dense = nn.Dense(8 * 25, 70)
+
+    def construct(self, x):
+        return self.dense(self.flatten(ops.relu(self.norm(self.conv(x)))))
+
+
+def fill(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def block():
+    net = Block().set_train(False)
+    for i, p in enumerate(net.get_parameters()):
+        value = fill(*p.shape, seed=i) * 0.3
+        p.set_data(Tensor(np.abs(value) + 0.5 if "variance" in p.name else value))
+    return net
+
+
+def executable(function):
+    (entries,) = function.entries.values()
+    return entries[0].compiled.executable
+
+
+def check(function, net, x):
+    np.testing.assert_allclose(function(x).asnumpy(), net(x).asnumpy(), rtol=2e-4, atol=2e-4)
+
+
+X = Tensor(fill(6, 3, 5, 5, seed=99))
+
+
+def test_what_parameters_decide_leaves_the_graph():
+    net = block()
+    frozen = freeze(jit(net).graph(X))
+    names = [node.op.name for node in frozen.main.nodes]
+    assert "matmul_panels" in names
+    assert "rsqrt" not in names
+    assert "mul" not in names  # the scale went into the weights
+    arrays = [p.value.type for p in frozen.main.params]
+    assert len(arrays) == len(frozen.kept) + len(frozen.prepared)
+
+
+def test_frozen_agrees_with_eager_and_prepares_once():
+    net = block()
+    function = jit(net)
+    for _ in range(5):
+        check(function, net, X)
+    assert isinstance(executable(function), FrozenExecutable)
+    assert executable(function).versions == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["conv.weight", "norm.gamma", "norm.moving_variance", "dense.weight"]
+)
+@pytest.mark.parametrize("how", ["set_data", "assign", "item", "assign_value"])
+def test_every_write_is_seen(name, how):
+    net = block()
+    function = jit(net)
+    check(function, net, X)
+    before = function(X).asnumpy().copy()
+    parameter = next(p for p in net.get_parameters() if p.name == name)
+    if how == "set_data":
+        parameter.set_data(parameter * 1.5 + 0.25)
+    elif how == "assign":
+        ops.assign_add(parameter, ops.ones_like(parameter))
+    elif how == "item":
+        parameter[0] = 2.5
+    else:
+        parameter.assign_value(Tensor(fill(*parameter.shape, seed=7) ** 2 + 1))
+    assert np.abs(function(X).asnumpy() - before).max() > 1e-3
+    check(function, net, X)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_writes_through_numpy_are_seen(when):
+    net = block()
+    function = jit(net)
+    weight = net.dense.weight
+    if when == "before":
+        array = weight.asnumpy()
+    function(X)
+    if when == "after":
+        array = weight.asnumpy()
+    array[:] = 1.0
+    check(function, net, X)
+    array[:] = -2.0
+    check(function, net, X)
+    assert isinstance(executable(function), FrozenExecutable)
+
+
+def test_memory_shared_with_an_array_of_the_user():
+    array = storage.aligned_copy(fill(80, 64))
+    weight = Parameter(Tensor.from_numpy(array), name="w")
+    function = jit(lambda x: ops.matmul(x, weight))
+    x = Tensor(fill(8, 80, seed=3))
+    function(x)
+    array *= 2.0
+    np.testing.assert_allclose(
+        function(x).asnumpy(), ops.matmul(x, weight).asnumpy(), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_training_mode_and_back():
+    net = block()
+    function = jit(net)
+    check(function, net, X)
+    net.set_train()
+    trained = function(X)
+    assert trained.shape == (6, 70)
+    net.set_train(False)
+    check(function, net, X)
+
+
+def test_gradients_of_a_frozen_function():
+    net = block()
+    function = jit(net)
+    function(X)
+    weights = tuple(net.trainable_params())
+    got = ms.grad(lambda x: function(x).sum(), None, weights)(X)
+    want = ms.grad(lambda x: net(x).sum(), None, weights)(X)
+    for a, b in zip(got, want):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=2e-3, atol=2e-3)
+
+
+def test_weights_that_change_all_the_time_are_not_prepared():
+    net = block()
+    function = jit(net)
+    for step in range(12):
+        net.dense.weight.set_data(Tensor(fill(70, 200, seed=step)))
+        check(function, net, X)
+    assert executable(function).versions < 8
+
+
+def test_lower_levels_keep_the_graph_as_it_is():
+    net = block()
+    function = jit(net, jit_level="O1")
+    check(function, net, X)
+    assert not isinstance(executable(function), FrozenExecutable)
+
+
+@pytest.mark.parametrize(("k", "n", "width"), [(3, 5, 4), (1, 4, 4), (7, 64, 16), (2, 3, 16)])
+def test_panels_hold_every_column_once(k, n, width):
+    weight = fill(k, n)
+    panels = to_panels(weight, width)
+    assert panels.shape == (-(-n // width), k, width)
+    np.testing.assert_array_equal(panels.transpose(1, 0, 2).reshape(k, -1)[:, :n], weight)
+    assert not panels.transpose(1, 0, 2).reshape(k, -1)[:, n:].any()
+
+
+@pytest.mark.parametrize("m", [1, 5, 13, 64, 100])
+@pytest.mark.parametrize(("k", "n"), [(1, 64), (37, 65), (256, 190), (300, 129)])
+def test_odd_products(m, k, n):
+    x, w = fill(m, k), fill(k, n, seed=1)
+    weight = Parameter(Tensor(w), name="w")
+    got = jit(lambda x: ops.relu(ops.matmul(x, weight)))(Tensor(x)).asnumpy()
+    want = np.maximum(x.astype(np.float64) @ w, 0)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+
+
+def test_lent_arrays_are_forgotten_with_the_array():
+    array = np.zeros(3)
+    storage.lend(array)
+    assert storage.is_lent(array)
+    count = storage.lent_count()
+    storage.lend(array)
+    assert storage.lent_count() == count
+    key = id(array)
+    del array
+    gc.collect()
+    assert key not in storage._lent

@@ -1,0 +1,83 @@
+"""Metrics against direct computation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tvmgraph import Tensor, nn
+from tvmgraph.errors import ArgumentError, ShapeError
+
+RNG = np.random.default_rng(0)
+SCORES = RNG.random((40, 3)).astype(np.float32)
+LABELS = RNG.integers(0, 3, 40)
+FOUND = SCORES.argmax(1)
+
+
+def updated(metric: nn.Metric) -> nn.Metric:
+    for i in (0, 15):
+        metric.update(
+            Tensor(SCORES[i : i + 15 + 10 * (i > 0)]), Tensor(LABELS[i : i + 15 + 10 * (i > 0)])
+        )
+    return metric
+
+
+def test_classification() -> None:
+    assert updated(nn.Accuracy()).eval() == pytest.approx((FOUND == LABELS).mean())
+    tp = np.array([((c == FOUND) & (c == LABELS)).sum() for c in range(3)])
+    precision = tp / np.array([(c == FOUND).sum() for c in range(3)])
+    recall = tp / np.array([(c == LABELS).sum() for c in range(3)])
+    np.testing.assert_allclose(updated(nn.Precision()).eval(), precision)
+    np.testing.assert_allclose(updated(nn.Recall()).eval(), recall)
+    assert updated(nn.Recall()).eval(average=True) == pytest.approx(recall.mean())
+    f1 = 2 * precision * recall / (precision + recall)
+    np.testing.assert_allclose(updated(nn.F1()).eval(), f1)
+    f2 = 5 * precision * recall / (4 * precision + recall)
+    np.testing.assert_allclose(updated(nn.Fbeta(2.0)).eval(), f2)
+    top2 = np.mean([label in row.argsort()[-2:] for row, label in zip(SCORES, LABELS)])
+    assert updated(nn.TopKCategoricalAccuracy(2)).eval() == pytest.approx(top2)
+    assert updated(nn.Top1CategoricalAccuracy()).eval() == updated(nn.Accuracy()).eval()
+    matrix = updated(nn.ConfusionMatrix(3)).eval()
+    assert matrix[1, 2] == ((LABELS == 1) & (FOUND == 2)).sum() and matrix.sum() == 40
+    np.testing.assert_allclose(updated(nn.ConfusionMatrix(3, "target")).eval().sum(1), 1)
+
+
+def test_one_hot_and_multilabel() -> None:
+    one_hot = nn.Accuracy()
+    one_hot.update(Tensor(SCORES), Tensor(np.eye(3, dtype=np.float32)[LABELS]))
+    assert one_hot.eval() == pytest.approx((FOUND == LABELS).mean())
+    a, b = RNG.integers(0, 2, (9, 4)), RNG.integers(0, 2, (9, 4))
+    multi = nn.Accuracy("multilabel")
+    multi.update(Tensor(a), Tensor(b))
+    assert multi.eval() == pytest.approx((a == b).all(1).mean())
+
+
+def test_regression_and_loss() -> None:
+    a, b = RNG.normal(size=(6, 2)), RNG.normal(size=(6, 2))
+    for metric, expected in (
+        (nn.MAE(), np.abs(a - b).sum() / 6), (nn.MSE(), ((a - b) ** 2).sum() / 6)
+    ):  # fmt: skip
+        metric.update(Tensor(a[:4]), Tensor(b[:4]))
+        metric.update(Tensor(a[4:]), Tensor(b[4:]))
+        assert metric.eval() == pytest.approx(expected)
+        metric.clear()
+        with pytest.raises(ArgumentError, match="no batch"):
+            metric.eval()
+    with pytest.raises(ShapeError):
+        nn.MSE().update(Tensor(a), Tensor(b[:3]))
+
+
+def test_roc_and_perplexity() -> None:
+    scores = np.array([0.9, 0.8, 0.8, 0.3, 0.1])
+    labels = np.array([1, 1, 0, 1, 0])
+    roc = nn.ROC()
+    roc.update(Tensor(scores), Tensor(labels))
+    fpr, tpr, _ = roc.eval()
+    pairs = [(s > t) + 0.5 * (s == t) for s in scores[labels == 1] for t in scores[labels == 0]]
+    assert nn.auc(fpr, tpr) == pytest.approx(np.mean(pairs))  # the probability of the right order
+    p = np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])
+    perplexity = nn.Perplexity(ignore_label=0)
+    perplexity.update(Tensor(p), Tensor([1, 1, 0]))
+    assert perplexity.eval() == pytest.approx(np.exp(-np.log([0.8, 0.5]).mean()))
+    with pytest.raises(ArgumentError, match="no metric"):
+        nn.get_metric_fn("beauty")

@@ -1,0 +1,166 @@
+"""The training loop: a real task, callbacks, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import nn, train
+from tvmgraph.data import load_digits
+from tvmgraph.dataset import NumpySlicesDataset
+from tvmgraph.errors import ArgumentError, DTypeError
+
+
+@pytest.fixture
+def graph_mode() -> Iterator[None]:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def linear(rows: int = 32, batch: int = 8) -> tuple[train.Model, Any]:
+    ms.set_seed(0)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(rows, 3)).astype(np.float32)
+    y = x @ np.array([[1.0], [2.0], [-1.0]], np.float32)
+    net = nn.Dense(3, 1)
+    optimizer = nn.SGD(net.trainable_params(), 0.1)
+    model = train.Model(net, nn.MSELoss(), optimizer, {"mse", "loss", "mae"})
+    return model, NumpySlicesDataset({"x": x, "y": y}).batch(batch)
+
+
+@pytest.mark.slow
+def test_lenet_on_the_digits_reaches_98_percent(graph_mode: None) -> None:
+    images, labels = load_digits()
+    order = np.random.default_rng(1).permutation(len(images))
+    x = (images[order, None].astype(np.float32) - 8) / 8
+    y = labels[order].astype(np.int32)
+    ms.set_seed(1)
+    net = nn.SequentialCell(
+        nn.Conv2d(1, 16, 3, has_bias=True), nn.ReLU(), nn.MaxPool2d(2, 2),
+        nn.Conv2d(16, 32, 3, has_bias=True), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(),
+        nn.Dense(128, 64), nn.ReLU(), nn.Dense(64, 10),
+    )  # fmt: skip
+    training = NumpySlicesDataset({"x": x[360:], "y": y[360:]}).batch(32, drop_remainder=True)
+    test = NumpySlicesDataset({"x": x[:360], "y": y[:360]}, shuffle=False).batch(360)
+    steps = training.get_dataset_size()
+    rate = nn.cosine_decay_lr(1e-4, 0.08, 15 * steps, 1, 15 * steps)
+    optimizer = nn.Momentum(net.trainable_params(), rate, 0.9, weight_decay=1e-4)
+    model = train.Model(net, nn.CrossEntropyLoss(), optimizer, metrics={"accuracy"})
+    model.train(15, training)
+    assert model.eval(test)["accuracy"] >= 0.98
+    assert net.training is False
+    assert model.train_network._graph_mode.compile_count == 1
+
+
+def test_fit_keeps_history_and_improves(capsys: pytest.CaptureFixture[str]) -> None:
+    model, data = linear()
+    history = train.History()
+    model.fit(5, data, data, callbacks=[history, train.LossMonitor(2), train.TimeMonitor()])
+    assert history.epoch == [1, 2, 3, 4, 5]
+    assert history.history["mse"][-1] < 0.1 * history.history["mse"][0]
+    printed = capsys.readouterr().out
+    assert "epoch: 1 step: 2, loss is " in printed and "Train epoch time: " in printed
+    x = ms.ops.ones((1, 3))
+    assert model.predict(x).item() == pytest.approx(2.0, abs=0.5)
+    assert set(model.eval(data)) == {"mse", "loss", "mae"}
+
+
+def test_checkpoints_are_kept_and_continue(tmp_path: Path) -> None:
+    model, data = linear()
+    config = train.CheckpointConfig(4, keep_checkpoint_max=2, append_info=["epoch_num"])
+    saver = train.ModelCheckpoint("net", tmp_path, config)
+    model.train(3, data, callbacks=saver)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["net-2_4.ckpt", "net-3_4.ckpt"]
+    loaded = ms.load_checkpoint(saver.latest_ckpt_file_name)
+    assert int(loaded["epoch_num"]) == 3
+    other, _ = linear()
+    ms.load_param_into_net(other.train_network, loaded)
+    assert int(other.optimizer.global_step.asnumpy()[0]) == 12
+    np.testing.assert_array_equal(other.network.weight.asnumpy(), model.network.weight.asnumpy())
+
+
+def test_early_stopping_restores_the_best_weights() -> None:
+    model, data = linear()
+    values = iter([3.0, 1.0, 2.0, 2.0, 2.0, 2.0])
+    seen: list[np.ndarray] = []
+
+    class Fixed(nn.Metric):
+        def clear(self) -> None: ...
+        def update(self, *_: Any) -> None: ...
+        def eval(self) -> float:
+            seen.append(model.network.weight.asnumpy().copy())
+            return next(values)
+
+    model.metrics = {"fixed": Fixed()}
+    stop = train.EarlyStopping("eval_fixed", patience=1, restore_best_weights=True)
+    model.fit(6, data, data, callbacks=stop)
+    assert stop.stopped_epoch == 4 and len(seen) == 4
+    np.testing.assert_array_equal(model.network.weight.asnumpy(), seen[1])
+    with pytest.raises(ArgumentError, match="no metric"):
+        model.metrics = {"loss": nn.Loss()}
+        model.fit(1, data, data, callbacks=train.EarlyStopping("beauty"))
+
+
+def test_learning_rates_by_callback() -> None:
+    model, data = linear()
+    rates: list[float] = []
+    note = train.LambdaCallback(
+        on_train_step_end=lambda c: rates.append(float(c.original_args().optimizer.get_lr()))
+    )
+    halve = train.LearningRateScheduler(lambda lr, step: lr * 0.5 if step % 4 == 0 else lr)
+    model.train(1, data, callbacks=[halve, note])
+    np.testing.assert_allclose(rates, [0.1, 0.1, 0.1, 0.05], rtol=1e-6)
+    plateau = train.ReduceLROnPlateau("loss", factor=0.5, patience=1, min_delta=1e9)
+    model.train(3, data, callbacks=plateau)
+    assert float(model.optimizer.get_lr()) == pytest.approx(0.05 * 0.5**2)
+    with pytest.raises(ArgumentError, match="no event"):
+        train.LambdaCallback(on_lunch=print)
+
+
+def test_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    model, data = linear()
+    model.train(2, data, callbacks=train.ProgressBar(every=1))
+    assert "8/8" in capsys.readouterr().out
+
+
+def test_graph_mode_compiles_one_step(graph_mode: None) -> None:
+    model, data = linear()
+    model.train(3, data)
+    assert model.train_network._graph_mode.compile_count == 1
+    assert model.eval(data)["mse"] < 1.0
+
+
+@pytest.mark.parametrize("level", ["O1", "O2", "O3"])
+def test_amp_levels_train(level: str, graph_mode: None) -> None:
+    ms.set_seed(0)
+    _, data = linear()
+    net = nn.SequentialCell(nn.Dense(3, 16), nn.Tanh(), nn.Dense(16, 1))
+    scale = ms.amp.DynamicLossScaleManager(2.0**8, 2, 100)
+    model = train.Model(net, nn.MSELoss(), nn.Adam(net.trainable_params(), 0.05), {"mse"},
+                        amp_level=level, loss_scale_manager=scale)  # fmt: skip
+    before = model.eval(data)["mse"]
+    model.train(8, data)
+    assert model.eval(data)["mse"] < 0.2 * before
+    assert all(p.dtype == ms.float32 for p in net.get_parameters())
+
+
+def test_errors_say_what_to_do() -> None:
+    model, data = linear()
+    for call, kind, text in (
+        (lambda: model.train(0, data), ArgumentError, "epoch"),
+        (lambda: model.train(1, [1, 2]), DTypeError, "dataset"),
+        (lambda: model.train(1, data, callbacks=3), DTypeError, "Callback"),
+        (lambda: train.Model(nn.Dense(1, 1)).train(1, data), ArgumentError, "optimizer"),
+        (lambda: train.Model(nn.Dense(1, 1)).eval(data), ArgumentError, "metrics"),
+        (lambda: train.Model(3), DTypeError, "network"),
+        (lambda: train.Model(nn.Dense(1, 1), amp_level="O9"), ArgumentError, "amp_level"),
+        (lambda: train.Model(nn.Dense(1, 1), metrics={"beauty"}), ArgumentError, "beauty"),
+    ):
+        with pytest.raises(kind, match=text):
+            call()

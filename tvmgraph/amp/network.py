@@ -1,0 +1,63 @@
+"""Training cells in mixed precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.amp.levels import auto_mixed_precision
+from tvmgraph.amp.scaler import LossScaleManager
+from tvmgraph.errors import DTypeError, user_source
+from tvmgraph.nn.cell import Cell
+from tvmgraph.nn.wrap import WithLossCell
+from tvmgraph.optim import TrainOneStepCell, TrainOneStepWithLossScaleCell
+
+
+def build_train_network(
+    network: Cell,
+    optimizer: Any,
+    loss_fn: Any = None,
+    level: str = "O0",
+    boost_level: str = "O0",
+    loss_scale_manager: LossScaleManager | None = None,
+    **_: Any,
+) -> Cell:
+    """Puts network, loss and optimizer together into one training step.
+
+    Args:
+        network: The network; changed by :func:`auto_mixed_precision`.
+        optimizer: The optimizer.
+        loss_fn: The loss; None if the network returns it.
+        level: See :func:`auto_mixed_precision`.
+        boost_level: Kept for MindSpore programs.
+        loss_scale_manager: How the loss is scaled; not at all for None.
+
+    Returns:
+        A Cell that takes one step.
+
+    Raises:
+        DTypeError: if ``loss_scale_manager`` is something else.
+
+    Example:
+        >>> net = nn.Dense(3, 2)
+        >>> optimizer = nn.SGD(net.trainable_params(), 0.1)
+        >>> step = ms.amp.build_train_network(net, optimizer, nn.MSELoss(), level="O2")
+        >>> step(ops.ones((4, 3)), ops.ones((4, 2))).shape
+        ()
+    """
+    network = auto_mixed_precision(network, level)
+    whole = network if loss_fn is None else WithLossCell(network, loss_fn)
+    if loss_scale_manager is None:
+        return TrainOneStepCell(whole, optimizer)
+    if not isinstance(loss_scale_manager, LossScaleManager):
+        raise DTypeError(
+            f"loss_scale_manager is a {type(loss_scale_manager).__name__}",
+            op="build_train_network", at=user_source(),
+            fix="use FixedLossScaleManager or DynamicLossScaleManager",
+        )  # fmt: skip
+    cell = loss_scale_manager.get_update_cell()
+    if cell is None:  # the optimizer divides by its own loss_scale
+        return TrainOneStepCell(whole, optimizer, sens=loss_scale_manager.get_loss_scale())
+    return TrainOneStepWithLossScaleCell(whole, optimizer, cell)
+
+
+__all__ = ["build_train_network"]

@@ -1,0 +1,217 @@
+"""Splitting a graph into what depends on parameters alone, and the rest.
+
+What only parameters decide (the scale and shift of a batch norm, weights with that scale folded in,
+weights cut into the panels that matrix-product kernels read) is computed once per version of the
+parameters, in NumPy, and the compiled graph takes the results as arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.op import Op, Reason, get_op
+from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.dtypes import float32, float64
+from tvmgraph.graph import Graph, passes
+from tvmgraph.graph.ir import Node, Param, Role, Value
+from tvmgraph.ops.linalg_panels import to_panels
+
+#: Columns of a panel: four vectors of the widest registers, whole vectors on all others.
+_PANEL_BYTES = 256
+#: Products with fewer rows than this, or fewer columns, read their weights as they are.
+_MIN_ROWS, _MIN_COLUMNS = 5, 64
+#: A result this many times larger than what it is computed from is not kept.
+_MAX_GROWTH = 2
+
+
+@dataclass(frozen=True)
+class Step:
+    """One computation in NumPy: ``outputs = compute(*inputs)``."""
+
+    compute: Callable[..., Any]
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A graph in two halves.
+
+    Attributes:
+        main: What runs in every call; its last parameters are the prepared values.
+        kept: Positions of the original parameters that ``main`` takes, in order.
+        sources: Positions of the original parameters that the prepared values depend on.
+        params: Values of those parameters.
+        consts: Constants that the steps read.
+        steps: How the prepared values are computed.
+        prepared: The prepared values, in the order of ``main``'s last parameters.
+    """
+
+    main: Graph
+    kept: tuple[int, ...]
+    sources: tuple[int, ...]
+    params: tuple[Value, ...]
+    consts: dict[Value, np.ndarray]
+    steps: tuple[Step, ...]
+    prepared: tuple[Value, ...]
+
+    def prepare(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Computes the prepared values from the arrays of ``params``."""
+        known: dict[Value, Any] = dict(self.consts)
+        known.update(zip(self.params, arrays))
+        for step in self.steps:
+            result = step.compute(*[known[v] for v in step.inputs])
+            results = result if isinstance(result, tuple) else (result,)
+            known.update((v, np.asarray(r)) for v, r in zip(step.outputs, results))
+        return [known[v] for v in self.prepared]
+
+
+def freeze(graph: Graph) -> Frozen | None:
+    """Splits a graph, or returns None when there is nothing to prepare."""
+    if graph.writes or any(node.regions for node in graph.nodes):
+        return None
+    return _Splitter(passes.simplify(graph)).split()
+
+
+class _Splitter:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        parameters = [p.value for p in graph.params if p.role is Role.PARAMETER]
+        self.stable = set(parameters)
+        self.steps: list[Step] = []
+        self.nodes: list[Node] = []
+        self.renamed: dict[Value, Value] = {}
+        self.uses: dict[Value, int] = {}
+        for value in [*graph.outputs, *(v for node in graph.nodes for v in node.inputs)]:
+            self.uses[value] = self.uses.get(value, 0) + 1
+        self.count = 0
+
+    def split(self) -> Frozen | None:
+        for node in self.graph.nodes:
+            if self._is_hoistable(node):
+                compute = _quiet(node.op, dict(node.attrs))
+                self.steps.append(Step(compute, node.inputs, node.outputs))
+                self.stable.update(node.outputs)
+            else:
+                self._keep(node)
+        return self._halves() if self.steps else None
+
+    def _is_hoistable(self, node: Node) -> bool:
+        if isinstance(node.op.lower, Reason) or not any(v in self.stable for v in node.inputs):
+            return False
+        if not all(v in self.stable or v in self.graph.consts for v in node.inputs):
+            return False
+        if any(v in self.graph.outputs or not v.type.is_static for v in node.outputs):
+            return False
+        grown = sum(v.type.size for v in node.outputs)
+        return grown <= _MAX_GROWTH * sum(v.type.size for v in node.inputs)
+
+    def _keep(self, node: Node) -> None:
+        inputs = tuple(self.renamed.get(v, v) for v in node.inputs)
+        node = Node(node.op, inputs, node.attrs, node.outputs, node.source, node.scope)
+        if node.op.name == "mul" and self._fold_scale(node):
+            return
+        self.nodes.append(self._with_panels(node) if node.op.name == "matmul" else node)
+
+    def _fold_scale(self, node: Node) -> bool:
+        """Folds a scale per channel of a convolution into its weight."""
+        for value, scale in (node.inputs, node.inputs[::-1]):
+            position = next((i for i, n in enumerate(self.nodes) if n.outputs[0] is value), None)
+            if position is None or scale not in self.stable or self.uses[value] != 1:
+                continue
+            conv = self.nodes[position]
+            if conv.op.name != "convolution" or conv.inputs[1] not in self.stable:
+                continue
+            weight = conv.inputs[1]
+            if not _is_per_channel(scale.type.shape, value.type, node.outputs[0].type):
+                continue
+            scaled = self._derive(_scale_channels, (weight, scale), weight.type)
+            self.nodes[position] = Node(
+                conv.op, (conv.inputs[0], scaled), conv.attrs, node.outputs, conv.source, conv.scope
+            )
+            return True
+        return False
+
+    def _with_panels(self, node: Node) -> Node:
+        """Gives a product with a matrix of weights the panels of that matrix."""
+        value, weight = node.inputs
+        shape = value.type.shape
+        if weight not in self.stable or weight.type.ndim != 2 or not value.type.is_static:
+            return node
+        if (
+            len(shape) < 2
+            or node.attrs["transpose_a"]
+            or value.type.dtype not in (float32, float64)
+        ):
+            return node
+        turned = node.attrs["transpose_b"]
+        depth, columns = weight.type.shape[::-1] if turned else weight.type.shape
+        if value.type.size // max(1, shape[-1]) < _MIN_ROWS or columns < _MIN_COLUMNS or not depth:
+            return node
+        width = _PANEL_BYTES // weight.type.dtype.numpy.itemsize
+        kind = tensor_type((-(-columns // width), depth, width), weight.type.dtype)
+
+        def cut(array: np.ndarray) -> np.ndarray:
+            return to_panels(array.T if turned else array, width)
+
+        panels = self._derive(cut, (weight,), kind)
+        return Node(
+            get_op("matmul_panels"), (value, panels), {"columns": columns}, node.outputs,
+            node.source, node.scope,
+        )  # fmt: skip
+
+    def _derive(
+        self, compute: Callable[..., Any], inputs: tuple[Value, ...], kind: TensorType
+    ) -> Value:
+        self.count += 1
+        value = Value(f"prepared{self.count}", kind)
+        self.steps.append(Step(compute, inputs, (value,)))
+        self.stable.add(value)
+        return value
+
+    def _halves(self) -> Frozen:
+        graph = self.graph
+        read = {v for node in self.nodes for v in node.inputs} | set(graph.outputs)
+        made = [v for step in self.steps for v in step.outputs]
+        prepared = tuple(v for v in made if v in read)
+        needed = _needed(self.steps, prepared)
+        kept = tuple(
+            i for i, p in enumerate(graph.params) if p.role is not Role.PARAMETER or p.value in read
+        )
+        sources = tuple(i for i, p in enumerate(graph.params) if p.value in needed)
+        params = [graph.params[i] for i in kept]
+        params += [Param(v, Role.PARAMETER, f"prepared{i}") for i, v in enumerate(prepared)]
+        consts = {v: a for v, a in graph.consts.items() if v in read}
+        main = Graph(graph.name, tuple(params), consts, tuple(self.nodes), graph.outputs)
+        return Frozen(
+            main, kept, sources, tuple(graph.params[i].value for i in sources),
+            {v: a for v, a in graph.consts.items() if v in needed},
+            tuple(s for s in self.steps if any(v in needed for v in s.outputs)), prepared,
+        )  # fmt: skip
+
+
+def _needed(steps: Sequence[Step], wanted: Sequence[Value]) -> set[Value]:
+    needed = set(wanted)
+    for step in reversed(steps):
+        if any(v in needed for v in step.outputs):
+            needed.update(step.inputs)
+    return needed
+
+
+def _quiet(op: Op, attrs: dict[str, Any]) -> Callable[..., Any]:
+    return lambda *arrays: op.eager(*arrays, **attrs)
+
+
+def _is_per_channel(scale: Sequence[Any], value: TensorType, result: TensorType) -> bool:
+    """Whether a scale of this shape has one number per channel (axis 1) of ``value``."""
+    wide = (1,) * (value.ndim - len(scale)) + tuple(scale)
+    others = (extent == 1 for axis, extent in enumerate(wide) if axis != 1)
+    return value is result and len(wide) == value.ndim and wide[1] == value.shape[1] and all(others)
+
+
+def _scale_channels(weight: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    return weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))

@@ -1,0 +1,120 @@
+"""Running a frozen graph: prepared values are made again when a parameter has changed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.core import storage
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.types import TensorType
+
+if TYPE_CHECKING:
+    from tvmgraph.compiler.freeze import Frozen
+    from tvmgraph.graph import Graph
+    from tvmgraph.runtime import Executable
+
+#: Preparing costs more than it saves when parameters change more often than once in this many
+#: calls; after this many times the plain graph is compiled instead.
+_CALLS_PER_VERSION, _PATIENCE = 4, 4
+
+
+class FrozenExecutable:
+    """An executable of a frozen graph that takes the arguments of the original graph.
+
+    A write to a parameter gives it a new token, which is compared in every call. Arrays that were
+    lent to NumPy code (``asnumpy``) can change without that; graphs that read such parameters run
+    as they are.
+
+    Args:
+        frozen: The graph in two halves.
+        executable: That of ``frozen.main``.
+        compile_plain: Compiles the original graph.
+    """
+
+    def __init__(
+        self, frozen: Frozen, executable: Executable, compile_plain: Callable[[], Executable]
+    ) -> None:
+        self._frozen = frozen
+        self._executable = executable
+        self._compile_plain = compile_plain
+        self._plain: Executable | None = None
+        self._lock = threading.Lock()
+        self._tokens: tuple[tuple[int, object], ...] = ()
+        self._prepared: list[Tensor] | None = None
+        self._lent = -1
+        self._calls = self._versions = 0
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels."""
+        return (self._plain or self._executable).kernels
+
+    @property
+    def graph(self) -> Graph | None:
+        """The frozen graph, or ``None`` while the original one runs."""
+        return None if self._plain is not None else self._frozen.main
+
+    @property
+    def versions(self) -> int:
+        """How often the prepared values were computed."""
+        return self._versions
+
+    def function(self, name: str = "main") -> Callable[..., Any]:
+        """Returns this thread's entry point; it takes the arguments of the frozen graph."""
+        return (self._plain or self._executable).function(name)
+
+    def run(
+        self, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
+    ) -> list[Tensor]:
+        """Calls the function with the arguments of the original graph."""
+        executable, args = self.resolve(args)
+        return executable.run(args, types, name)
+
+    def profile(self, args: Sequence[Tensor], name: str = "main") -> list[tuple[str, float, int]]:
+        """Runs with instruments, see :meth:`Executable.profile`."""
+        executable, args = self.resolve(args)
+        return executable.profile(args, name)
+
+    def resolve(self, args: Sequence[Tensor]) -> tuple[Executable, Sequence[Tensor]]:
+        """Returns what to run, and its arguments."""
+        if self._plain is not None:
+            return self._plain, args
+        self._calls += 1
+        prepared = self._prepared
+        current = prepared is not None and self._lent == storage.lent_count()
+        if current:
+            for position, token in self._tokens:
+                if args[position]._token is not token:
+                    current = False
+                    break
+        if not current:
+            prepared = self._prepare(args)
+            if prepared is None:
+                assert self._plain is not None
+                return self._plain, args
+        return self._executable, [*[args[i] for i in self._frozen.kept], *prepared]
+
+    def _prepare(self, args: Sequence[Tensor]) -> list[Tensor] | None:
+        with self._lock:
+            frozen = self._frozen
+            sources = [args[i] for i in frozen.sources]
+            lent = storage.lent_count()
+            often = self._versions * _CALLS_PER_VERSION > self._calls
+            if (often and self._versions >= _PATIENCE) or any(map(_may_change, sources)):
+                self._plain = self._compile_plain()
+                self._prepared = None
+                return None
+            tokens = tuple((i, args[i].token) for i in frozen.sources)
+            if self._prepared is None or tokens != self._tokens:
+                arrays = frozen.prepare([t.array for t in sources])
+                self._versions += 1
+                self._prepared = [tensor_from_numpy(storage.aligned_copy(a)) for a in arrays]
+            self._tokens, self._lent = tokens, lent
+            return self._prepared
+
+
+def _may_change(tensor: Tensor) -> bool:
+    """Whether the elements may change without a new token."""
+    return tensor.__class__ is Tensor or storage.is_lent(tensor.array)

@@ -1,0 +1,284 @@
+"""Elementwise ONNX operators."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.onnx.table import CONVERTERS, NodeCall, converter, dtype_of
+
+_SAME_NAME = (
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp",
+    "Floor", "IsNaN", "Log", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign",
+    "Sin", "Sinh", "Softsign", "Sqrt", "Tan", "Tanh",
+)  # fmt: skip
+_TWO = {
+    "Add": "add", "Sub": "sub", "Mul": "mul", "Equal": "equal", "Less": "less",
+    "LessOrEqual": "less_equal", "Greater": "greater", "GreaterOrEqual": "greater_equal",
+    "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor", "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor",
+}  # fmt: skip
+_ONE = {"Not": "logical_not", "BitwiseNot": "bitwise_not", "Identity": "identity"}
+
+
+def _call(name: str, n: NodeCall, *xs: Tensor) -> Any:
+    return getattr(F, name)(*xs)
+
+
+for _name in _SAME_NAME:
+    CONVERTERS[_name] = functools.partial(_call, _name.lower())
+for _name, _target in (_TWO | _ONE).items():
+    CONVERTERS[_name] = functools.partial(_call, _target)
+
+
+@converter("Identity")
+def _identity(n: NodeCall, x: Any) -> Any:
+    return x
+
+
+@converter("Add", "Sub", "Mul")
+def _arithmetic(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    return getattr(F, n.node.op_type.lower())(a, _legacy(n, a, b))
+
+
+def _legacy(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    """Broadcasting as before opset 7: ``b`` is aligned at ``axis``."""
+    if n.opset < 7 and n.get("broadcast") and n.get("axis") is not None:
+        trailing = a.ndim - n.get("axis") - b.ndim
+        return F.reshape(b, (*b.shape, *(1,) * trailing))
+    return b
+
+
+@converter("Div")
+def _div(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    b = _legacy(n, a, b)
+    if a.dtype.is_float:
+        return F.div(a, b)
+    return F.cast(F.div(a, b, rounding_mode="trunc"), a.dtype)
+
+
+@converter("Mod")
+def _mod(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    return F.fmod(a, b) if n.get("fmod") else F.floor_mod(a, b)
+
+
+@converter("Pow")
+def _pow(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    if a.dtype is not b.dtype and not (a.dtype.is_float and b.dtype.is_float):
+        wide = dtypes.float64 if not a.dtype.is_float else a.dtype
+        return F.cast(F.pow(F.cast(a, wide), F.cast(b, wide)), a.dtype)
+    return F.cast(F.pow(a, F.cast(b, a.dtype)), a.dtype)
+
+
+@converter("BitShift")
+def _bit_shift(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    left = n.get("direction") == "LEFT"
+    return (F.bitwise_left_shift if left else F.bitwise_right_shift)(a, b)
+
+
+def _fold(function: Callable[..., Tensor], n: NodeCall, *xs: Tensor) -> Tensor:
+    return functools.reduce(function, xs)
+
+
+@converter("Max")
+def _max(n: NodeCall, *xs: Tensor) -> Tensor:
+    return _fold(F.maximum, n, *xs)
+
+
+@converter("Min")
+def _min(n: NodeCall, *xs: Tensor) -> Tensor:
+    return _fold(F.minimum, n, *xs)
+
+
+@converter("Sum")
+def _sum(n: NodeCall, *xs: Tensor) -> Tensor:
+    return _fold(F.add, n, *xs)
+
+
+@converter("Mean")
+def _mean(n: NodeCall, *xs: Tensor) -> Tensor:
+    return _fold(F.add, n, *xs) / len(xs)
+
+
+@converter("Where")
+def _where(n: NodeCall, c: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return F.where(c, a, b)
+
+
+@converter("Cast")
+def _cast(n: NodeCall, x: Tensor) -> Tensor:
+    return F.cast(x, dtype_of(n.get("to"), n.where))
+
+
+@converter("CastLike")
+def _cast_like(n: NodeCall, x: Tensor, like: Tensor) -> Tensor:
+    return F.cast(x, like.dtype)
+
+
+@converter("BitCast")
+def _bit_cast(n: NodeCall, x: Tensor) -> Any:
+    return n.known(0).view(dtype_of(n.get("to"), n.where).numpy)
+
+
+@converter("Clip")
+def _clip(n: NodeCall, x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    if n.opset < 11:
+        low, high = n.get("min"), n.get("max")  # pyright: ignore[reportAssignmentType]
+    if low is not None:
+        x = F.maximum(x, low)
+    return x if high is None else F.minimum(x, high)
+
+
+@converter("IsInf")
+def _is_inf(n: NodeCall, x: Tensor) -> Tensor:
+    up, down = n.get("detect_positive"), n.get("detect_negative")
+    if up and down:
+        return F.isinf(x)
+    if not up and not down:
+        return F.zeros(x.shape, dtypes.bool_)
+    return F.logical_and(F.isinf(x), x > 0 if up else x < 0)
+
+
+@converter("Elu")
+def _elu(n: NodeCall, x: Tensor) -> Tensor:
+    return F.where(x > 0, x, n.get("alpha") * F.expm1(F.minimum(x, 0.0)))
+
+
+@converter("Selu")
+def _selu(n: NodeCall, x: Tensor) -> Tensor:
+    negative = n.get("alpha") * F.expm1(F.minimum(x, 0.0))
+    return n.get("gamma") * F.where(x > 0, x, negative)
+
+
+@converter("Celu")
+def _celu(n: NodeCall, x: Tensor) -> Tensor:
+    alpha = n.get("alpha")
+    return F.maximum(x, 0.0) + F.minimum(alpha * F.expm1(F.minimum(x, 0.0) / alpha), 0.0)
+
+
+@converter("LeakyRelu")
+def _leaky_relu(n: NodeCall, x: Tensor) -> Tensor:
+    return F.where(x >= 0, x, x * n.get("alpha"))
+
+
+@converter("PRelu")
+def _prelu(n: NodeCall, x: Tensor, slope: Tensor) -> Tensor:
+    return F.where(x >= 0, x, x * slope)
+
+
+@converter("ThresholdedRelu")
+def _thresholded(n: NodeCall, x: Tensor) -> Tensor:
+    return F.where(x > n.get("alpha"), x, F.zeros_like(x))
+
+
+@converter("HardSigmoid")
+def _hard_sigmoid(n: NodeCall, x: Tensor) -> Tensor:
+    return F.minimum(F.maximum(x * n.get("alpha") + n.get("beta"), 0.0), 1.0)
+
+
+@converter("HardSwish")
+def _hard_swish(n: NodeCall, x: Tensor) -> Tensor:
+    return x * F.minimum(F.maximum(x / 6 + 0.5, 0.0), 1.0)
+
+
+@converter("Swish")
+def _swish(n: NodeCall, x: Tensor) -> Tensor:
+    return x * F.sigmoid(x * n.get("alpha"))
+
+
+@converter("Softplus")
+def _softplus(n: NodeCall, x: Tensor) -> Tensor:
+    return F.maximum(x, 0.0) + F.log1p(F.exp(-F.abs(x)))
+
+
+@converter("Gelu")
+def _gelu(n: NodeCall, x: Tensor) -> Tensor:
+    return F.gelu(x, n.get("approximate"))
+
+
+@converter("Shrink")
+def _shrink(n: NodeCall, x: Tensor) -> Tensor:
+    lambd, bias = n.get("lambd"), n.get("bias")
+    zero = F.zeros_like(x)
+    small = F.where(x > lambd, F.cast(x - bias, x.dtype), zero)
+    return F.where(x < -lambd, F.cast(x + bias, x.dtype), small)
+
+
+@converter("Dropout")
+def _dropout(n: NodeCall, x: Tensor, ratio: Any = None, training: Any = None) -> Any:
+    active = bool(n.number(2, False))
+    rate = n.number(1, 0.5) if n.opset >= 12 else n.get("ratio")
+    if active and rate:
+        raise n.fail("dropout in training draws random numbers", "export the model for inference")
+    return (x, F.ones(x.shape, dtypes.bool_)) if n.count > 1 else x
+
+
+@converter("QuantizeLinear")
+def _quantize(n: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
+    kind = zero.dtype if zero is not None else n.dtype("output_dtype", dtypes.uint8)
+    if kind.is_float:
+        raise n.fail(f"quantizing to {kind.name} is not supported")
+    y = F.round(F.cast(x, dtypes.float32) / F.cast(_along(n, scale, x), dtypes.float32))
+    if zero is not None:
+        y = y + F.cast(_along(n, zero, x), dtypes.float32)
+    info = np.iinfo(kind.numpy)
+    return F.cast(F.minimum(F.maximum(y, float(info.min)), float(info.max)), kind)
+
+
+@converter("DequantizeLinear")
+def _dequantize(n: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
+    y = F.cast(x, dtypes.int32 if not x.dtype.is_float else scale.dtype)
+    if zero is not None:
+        y = y - F.cast(_along(n, zero, x), y.dtype)
+    result = F.cast(y, scale.dtype) * _along(n, scale, x)
+    return F.cast(result, n.dtype("output_dtype", scale.dtype))
+
+
+def _along(n: NodeCall, scale: Tensor, x: Tensor) -> Tensor:
+    """Aligns a scale with its axis; a scale per block is repeated."""
+    block = n.get("block_size", 0)
+    if block:
+        axis = n.get("axis") % x.ndim
+        wide = F.repeat_elements(scale, block, axis)
+        return wide[(slice(None),) * axis + (slice(0, x.shape[axis]),)]
+    if scale.ndim == 1 and x.ndim > 1 and scale.shape[0] != 1:
+        return F.reshape(scale, (-1, *(1,) * (x.ndim - 1 - n.get("axis") % x.ndim)))
+    return scale
+
+
+@converter("DynamicQuantizeLinear")
+def _dynamic_quantize(n: NodeCall, x: Tensor) -> Any:
+    low = F.minimum(F.amin(x), 0.0)
+    scale = (F.maximum(F.amax(x), 0.0) - low) / 255.0
+    zero = F.round(F.minimum(F.maximum(-low / scale, 0.0), 255.0))
+    y = F.minimum(F.maximum(F.round(x / scale) + zero, 0.0), 255.0)
+    return F.cast(y, dtypes.uint8), scale, F.cast(zero, dtypes.uint8)
+
+
+def _window(n: NodeCall, terms: tuple[float, ...]) -> Any:
+    size = n.number(0)
+    kind = n.dtype("output_datatype", dtypes.float32)
+    steps = np.arange(size) * 2 * math.pi / (size if n.get("periodic") else size - 1)
+    return sum(t * np.cos(i * steps) for i, t in enumerate(terms)).astype(kind.numpy)  # pyright: ignore
+
+
+@converter("HannWindow")
+def _hann(n: NodeCall, size: Tensor) -> Any:
+    return _window(n, (0.5, -0.5))
+
+
+@converter("HammingWindow")
+def _hamming(n: NodeCall, size: Tensor) -> Any:
+    return _window(n, (25 / 46, -21 / 46))
+
+
+@converter("BlackmanWindow")
+def _blackman(n: NodeCall, size: Tensor) -> Any:
+    return _window(n, (0.42, -0.5, 0.08))

@@ -1,0 +1,249 @@
+"""OnnxCell: an ONNX model as a Cell, and ``load``."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, LoadError, TvmgraphError
+from tvmgraph.nn import Cell
+from tvmgraph.onnx import control, elementwise, network, reductions, shapes, signal  # noqa: F401
+from tvmgraph.onnx.functions import Functions
+from tvmgraph.onnx.table import CONVERTERS, NodeCall, dtype_of, to_tensor
+
+Env = dict[str, Any]
+STANDARD = ("", "ai.onnx")
+
+
+def load(path: str | os.PathLike[str] | onnx.ModelProto) -> OnnxCell:
+    """Loads an ONNX model as a Cell.
+
+    Args:
+        path: A file (weights in files beside it are read too), or a model.
+
+    Returns:
+        An :class:`OnnxCell`; called with one tensor per input of the model.
+
+    Raises:
+        LoadError: if the file is damaged, or uses operators that are not supported; the message
+            lists all of them.
+
+    Example:
+        >>> path = ms.export(nn.ReLU(), Tensor([1.0, -1.0]), file_name="relu")
+        >>> ms.onnx.load(path)(Tensor([-2.0, 3.0]))
+    """
+    if isinstance(path, onnx.ModelProto):
+        return _cell(path, path.graph.name)
+    if not Path(path).is_file():
+        raise LoadError(
+            "there is no such file", op="onnx.load", got=str(path), fix="check the path"
+        )
+    try:
+        model = onnx.load(str(path))
+    except Exception as e:  # protobuf and external data raise many kinds
+        raise LoadError(
+            f"it is no ONNX model, or it is damaged ({e})", op="onnx.load", got=str(path)
+        ) from None
+    return _cell(model, str(path))
+
+
+def _cell(model: onnx.ModelProto, got: str) -> OnnxCell:
+    try:
+        return OnnxCell(model)
+    except TvmgraphError:
+        raise
+    except Exception as e:  # whatever a model that breaks ONNX's rules may cause
+        why = f"the model breaks ONNX's rules ({type(e).__name__}: {e})"
+        raise LoadError(why, op="onnx.load", got=got, fix="onnx.checker names the rule") from e
+
+
+class OnnxCell(Cell):
+    """An ONNX model.
+
+    Floating-point initializers become Parameters of the same name; everything that depends on
+    constants only is computed when the model is loaded.
+
+    Args:
+        model: The model.
+
+    Attributes:
+        input_names: Names of the inputs, in the order of the call.
+        output_names: Names of the outputs.
+    """
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        super().__init__()
+        self.opsets = {o.domain or "": o.version for o in model.opset_import}
+        self.functions = Functions(model)
+        self._require_known(model)
+        self.model_graph = model.graph
+        self._fixed: Env = {}
+        self._weights: dict[str, str] = {}
+        for proto in model.graph.initializer:
+            self._add_initializer(proto)
+        if model.graph.sparse_initializer:
+            raise LoadError("sparse initializers are not supported", op="onnx.load")
+        given = self._fixed.keys() | self._weights.keys()
+        self.input_names = [v.name for v in model.graph.input if v.name not in given]
+        self.output_names = [v.name for v in model.graph.output]
+        self._kinds = {v.name: v.type for v in model.graph.input}
+        self._rest = self._fold(list(model.graph.node))
+
+    def _add_initializer(self, proto: onnx.TensorProto) -> None:
+        try:
+            array = numpy_helper.to_array(proto)
+            dtype_of(proto.data_type, f"initializer {proto.name!r}")
+        except LoadError:
+            raise
+        except Exception as e:
+            raise LoadError(
+                f"initializer {proto.name!r} is damaged ({e})", op="onnx.load"
+            ) from None
+        if array.dtype.kind == "f" and array.ndim:
+            name = f"weight{len(self._weights)}"
+            self.insert_param_to_cell(name, Parameter(Tensor(array), name=proto.name))
+            self._weights[proto.name] = name
+        else:
+            self._fixed[proto.name] = array
+
+    def _require_known(self, model: onnx.ModelProto) -> None:
+        unknown: Counter[str] = Counter()
+        for node in _all_nodes(model.graph):
+            domain = node.domain if node.domain not in STANDARD else ""
+            direct = not domain and node.op_type in CONVERTERS
+            if not direct and not self.functions.has(node, self.opsets.get(domain, 1)):
+                unknown[f"{domain}.{node.op_type}" if domain else node.op_type] += 1
+        if unknown:
+            listed = ", ".join(f"{name} ({count})" for name, count in sorted(unknown.items()))
+            raise LoadError(
+                f"{sum(unknown.values())} nodes use operators that are not supported",
+                op="onnx.load", got=listed,
+                fix="`tvmgraph.onnx.supported_operators()` lists those that are",
+            )  # fmt: skip
+
+    # ---- running ----------------------------------------------------------------------------
+
+    def _fold(self, nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
+        """Runs what depends on constants only; returns the other nodes."""
+        rest = []
+        for node in nodes:
+            inner = any(a.HasField("g") for a in node.attribute)
+            if inner or any(i and i not in self._fixed for i in node.input):
+                rest.append(node)
+                continue
+            self._run_node(node, self._fixed, self.opsets)
+            for name in node.output:  # a folded result is an array, as constants are
+                value = self._fixed.get(name)
+                self._fixed[name] = _as_constant(value)
+        return rest
+
+    def construct(self, *inputs: Tensor) -> Any:
+        """Runs the model."""
+        if len(inputs) != len(self.input_names):
+            raise ArgumentError(
+                f"{len(self.input_names)} inputs are needed, not {len(inputs)}",
+                op=f"onnx.{self.model_graph.name}", fix=f"give {', '.join(self.input_names)}",
+            )  # fmt: skip
+        env: Env = dict(self._fixed)
+        env.update((name, getattr(self, at)) for name, at in self._weights.items())
+        env.update(zip(self.input_names, map(_argument, inputs)))
+        for node in self._rest:
+            self._run_node(node, env, self.opsets)
+        outputs = [_result(env[name]) for name in self.output_names]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _run_node(self, node: onnx.NodeProto, env: Env, opsets: dict[str, int]) -> None:
+        values = [env[name] if name else None for name in node.input]
+        domain = node.domain if node.domain not in STANDARD else ""
+        opset = opsets.get(domain, self.opsets.get(domain, 1))
+        results = self._evaluate(node, values, env, domain, opset)
+        for name, value in zip(node.output, results):
+            if name:
+                env[name] = value
+
+    def _evaluate(
+        self, node: onnx.NodeProto, values: list[Any], env: Env, domain: str, opset: int
+    ) -> Sequence[Any]:
+        convert = CONVERTERS.get(node.op_type) if not domain else None
+        constant = all(v is None or isinstance(v, np.ndarray) for v in values)
+        constant = constant and state.interpreter is not None
+        if convert is None:
+            body = self.functions.body(node, opset, values)
+            return self._run_function(body, node, values)
+        call = NodeCall(
+            node, opset, values, self.functions.attributes(node, opset),
+            lambda graph, given: self._run_graph(graph, given, env),
+        )  # fmt: skip
+        if constant:  # known while a graph is captured: computed now
+            result = _outside_capture(convert, call, values)
+        else:
+            result = convert(call, *[to_tensor(v) for v in values])
+        return result if isinstance(result, tuple) else (result,)
+
+    def _run_graph(self, graph: onnx.GraphProto, inputs: Sequence[Any], outer: Env) -> list[Any]:
+        env = dict(outer)
+        for proto in graph.initializer:
+            env[proto.name] = numpy_helper.to_array(proto)
+        env.update(zip((v.name for v in graph.input), inputs))
+        for node in graph.node:
+            self._run_node(node, env, self.opsets)
+        return [env[v.name] for v in graph.output]
+
+    def _run_function(
+        self, body: onnx.FunctionProto, node: onnx.NodeProto, values: Sequence[Any]
+    ) -> list[Any]:
+        opsets = {o.domain or "": o.version for o in body.opset_import}
+        env: Env = dict.fromkeys(body.input)
+        env.update(zip(body.input, values))
+        for inner in body.node:
+            self._run_node(self.functions.bound(inner, node, body), env, opsets)
+        return [env.get(name) for name in body.output]  # some outputs are optional
+
+    def extend_repr(self) -> str:
+        """Returns the inputs and outputs for the printed tree."""
+        return f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
+
+
+def _outside_capture(convert: Any, call: NodeCall, values: Sequence[Any]) -> Any:
+    interpreter, state.interpreter = state.interpreter, None
+    tapes, state.tapes = state.tapes, ()
+    try:
+        result = convert(call, *[to_tensor(v) for v in values])
+    finally:
+        state.interpreter, state.tapes = interpreter, tapes
+    parts = result if isinstance(result, tuple) else (result,)
+    return tuple(_as_constant(p) for p in parts)
+
+
+def _as_constant(value: Any) -> Any:
+    return np.asarray(value.array) if isinstance(value, Tensor) else value
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_argument(v) for v in value]
+    return value if value is None or isinstance(value, Tensor) else Tensor(np.asarray(value))
+
+
+def _result(value: Any) -> Any:
+    if isinstance(value, list):
+        return [to_tensor(v) for v in value]
+    return to_tensor(value)
+
+
+def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for a in node.attribute:
+            for inner in [a.g, *a.graphs] if a.HasField("g") else a.graphs:
+                yield from _all_nodes(inner)

@@ -1,0 +1,178 @@
+"""ONNX operators of signals, boxes and quantized networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.onnx.table import NodeCall, converter, to_tensor
+
+
+@converter("DFT")
+def _dft(n: NodeCall, x: Tensor, length: Any = None, axis: Any = None) -> Tensor:
+    """The last axis holds real and imaginary parts (or real parts only)."""
+    along = n.number(2, -2) if n.opset >= 20 else n.get("axis", 1)
+    along %= x.ndim
+    inverse, one_sided = bool(n.get("inverse", 0)), bool(n.get("onesided", 0))
+    size = x.shape[along]
+    if inverse and one_sided:
+        wanted = n.number(1, 2 * (size - 1))
+        return _real_inverse(x, along, int(wanted))
+    count = int(n.number(1, size))
+    x = _resized(x, along, count)
+    return _transform(x, along, count, count // 2 + 1 if one_sided else count, inverse)
+
+
+def _resized(x: Tensor, axis: int, size: int) -> Tensor:
+    pairs = [(0, 0)] * x.ndim
+    pairs[axis] = (0, max(0, size - x.shape[axis]))
+    return F.pad_constant(x[(slice(None),) * axis + (slice(0, size),)], tuple(pairs), 0.0)
+
+
+def _waves(rows: int, count: int, sign: int, kind: Any) -> tuple[Tensor, Tensor]:
+    angles = 2 * np.pi * np.outer(np.arange(rows), np.arange(count)) / count
+    return to_tensor(np.cos(angles).astype(kind)), to_tensor((sign * np.sin(angles)).astype(kind))
+
+
+def _transform(x: Tensor, axis: int, count: int, rows: int, inverse: bool) -> Tensor:
+    cos, sin = _waves(rows, count, 1 if inverse else -1, x.dtype.numpy)
+    order = [a for a in range(x.ndim - 1) if a != axis]
+    back = tuple(int(b) for b in np.argsort([*order, axis]))
+    real = F.transpose(x[..., 0], (*order, axis))
+    parts = [F.matmul(real, F.transpose(m, (1, 0))) for m in (cos, sin)]
+    if x.shape[-1] == 2:
+        imaginary = F.transpose(x[..., 1], (*order, axis))
+        parts[0] = parts[0] - F.matmul(imaginary, F.transpose(sin, (1, 0)))
+        parts[1] = parts[1] + F.matmul(imaginary, F.transpose(cos, (1, 0)))
+    y = F.stack([F.transpose(p, back) for p in parts], -1)
+    return y / count if inverse else y
+
+
+def _real_inverse(x: Tensor, axis: int, count: int) -> Tensor:
+    """From the first half of a symmetric spectrum to real values."""
+    half = count // 2 + 1
+    x = _resized(x, axis, half)
+    twice = np.full(half, 2.0)
+    twice[0] = 1
+    if count % 2 == 0:
+        twice[-1] = 1
+    shape = [1] * x.ndim
+    shape[axis] = half
+    x = x * to_tensor(twice.reshape(shape).astype(x.dtype.numpy))
+    angles = 2 * np.pi * np.outer(np.arange(count), np.arange(half)) / count
+    order = [a for a in range(x.ndim - 1) if a != axis]
+    back = tuple(int(b) for b in np.argsort([*order, axis]))
+    cos, sin = (to_tensor(m.T.astype(x.dtype.numpy)) for m in (np.cos(angles), np.sin(angles)))
+    real, imaginary = (F.transpose(x[..., k], (*order, axis)) for k in (0, 1))
+    y = F.matmul(real, cos) - F.matmul(imaginary, sin)
+    return F.expand_dims(F.transpose(y, back), -1) / count
+
+
+@converter("STFT")
+def _stft(n: NodeCall, x: Tensor, step: Any, window: Any = None, length: Any = None) -> Tensor:
+    hop = int(n.number(1))
+    size = int(n.number(3)) if n.has(3) else window.shape[0]
+    frames = 1 + (x.shape[1] - size) // hop
+    parts = F.stack([x[:, i * hop : i * hop + size] for i in range(frames)], 1)
+    if window is not None:
+        parts = parts * F.reshape(window, (1, 1, -1, 1))
+    rows = size // 2 + 1 if n.get("onesided", 1) else size
+    return _transform(parts, 2, size, rows, False)
+
+
+@converter("MelWeightMatrix")
+def _mel_weights(n: NodeCall, *_: Any) -> Any:
+    bands, length, rate, low, high = (n.number(i) for i in range(5))
+    kind = n.dtype("output_datatype", dtypes.float32)
+    edges = np.linspace(2595 * np.log10(1 + low / 700), 2595 * np.log10(1 + high / 700), bands + 2)
+    # the standard's own definition steps by (high - low) / (bands + 2)
+    first, last = edges[0], edges[-1]
+    edges = first + np.arange(bands + 2) * (last - first) / (bands + 2)
+    bins = np.floor((length + 1) * (700 * (10 ** (edges / 2595) - 1)) / rate).astype(np.int64)
+    out = np.zeros((length // 2 + 1, bands))
+    for i in range(bands):
+        left, centre, right = bins[i : i + 3]
+        if centre == left:
+            out[centre, i] = 1
+        else:
+            rising = np.arange(left, centre + 1)
+            out[rising, i] = (rising - left) / (centre - left)
+        if right > centre:
+            falling = np.arange(centre, right)
+            out[falling, i] = (right - falling) / (right - centre)
+    return out.astype(kind.numpy)
+
+
+@converter("NonMaxSuppression")
+def _nms(n: NodeCall, boxes: Any, scores: Any, *_: Any) -> Any:
+    """How many boxes are left depends on values, so it runs on known boxes only."""
+    boxes, scores = n.known(0), n.known(1)
+    limit, overlap, least = (n.number(i, d) for i, d in ((2, 0), (3, 0.0), (4, None)))
+    kept = []
+    for batch, image in enumerate(boxes):
+        corners = _corners(image, n.get("center_point_box"))
+        for group, values in enumerate(scores[batch]):
+            chosen: list[int] = []
+            for i in np.argsort(-values, kind="stable"):
+                if len(chosen) >= limit or (least is not None and values[i] <= least):
+                    break
+                if all(_overlap(corners[i], corners[j]) <= overlap for j in chosen):
+                    chosen.append(int(i))
+            kept += [(batch, group, i) for i in chosen]
+    return np.asarray(kept, np.int64).reshape(-1, 3)
+
+
+def _corners(boxes: np.ndarray, centred: int) -> np.ndarray:
+    if centred:
+        x, y, w, h = boxes.T
+        return np.stack([y - h / 2, x - w / 2, y + h / 2, x + w / 2], 1)
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    return np.concatenate([low, high], 1)
+
+
+def _overlap(a: np.ndarray, b: np.ndarray) -> float:
+    sides = np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0)
+    joint = float(np.prod(sides))
+    total = float(np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2])) - joint
+    return joint / total if total > 0 else 0.0
+
+
+# ---- quantized ----------------------------------------------------------------------------------
+
+
+def _requantize(y: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
+    info = np.iinfo(zero.dtype.numpy)
+    rounded = F.round(y / F.cast(scale, y.dtype)) + F.cast(zero, y.dtype)
+    return F.cast(F.minimum(F.maximum(rounded, float(info.min)), float(info.max)), zero.dtype)
+
+
+def _real(x: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
+    wide = F.cast(x, dtypes.float64) - F.cast(zero, dtypes.float64)
+    return wide * F.cast(scale, dtypes.float64)
+
+
+@converter("QLinearMatMul")
+def _q_mat_mul(
+    n: NodeCall, a: Any, sa: Any, za: Any, b: Any, sb: Any, zb: Any, s: Any, z: Any
+) -> Tensor:
+    return _requantize(F.matmul(_real(a, sa, za), _real(b, sb, zb)), s, z)
+
+
+@converter("QLinearConv")
+def _q_conv(
+    n: NodeCall, x: Any, sx: Any, zx: Any, w: Any, sw: Any, zw: Any, s: Any, z: Any, b: Any = None
+) -> Tensor:
+    from tvmgraph.onnx.network import convolve
+
+    column = (-1, *(1,) * (w.ndim - 1))
+    sw_wide = F.reshape(sw, column) if sw.ndim else sw
+    zw_wide = F.reshape(zw, column) if zw.ndim else zw
+    y = convolve(n, _real(x, sx, zx), _real(w, sw_wide, zw_wide), None)
+    if b is not None:
+        real = F.cast(b, dtypes.float64) * F.cast(sx, dtypes.float64) * F.cast(sw, dtypes.float64)
+        y = y + F.reshape(real, (1, -1, *(1,) * (y.ndim - 2)))
+    return _requantize(y, s, z)

@@ -1,0 +1,156 @@
+"""The table from ONNX operators to functions of this package, and what these are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from tvmgraph import dtypes
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.errors import LoadError
+
+Converter = Callable[..., Any]
+CONVERTERS: dict[str, Converter] = {}
+
+
+def converter(*names: str) -> Callable[[Converter], Converter]:
+    """Adds a function to the table under the names of ONNX operators.
+
+    It is called with a :class:`NodeCall`, then the inputs as tensors (``None`` where omitted), and
+    returns a value or a tuple of them.
+    """
+
+    def add(function: Converter) -> Converter:
+        for name in names:
+            CONVERTERS[name] = function
+        return function
+
+    return add
+
+
+def supported_operators() -> list[str]:
+    """Returns the ONNX operators that are converted directly."""
+    from tvmgraph.onnx import control, elementwise, network, reductions, shapes, signal  # noqa: F401
+
+    return sorted(CONVERTERS)
+
+
+def known(value: Any) -> np.ndarray | None:
+    """Returns the elements of a value where they are known now, else ``None``."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, TracedTensor) or not isinstance(value, Tensor):
+        return None
+    return value.array if state.interpreter is None else None
+
+
+def to_tensor(value: Any) -> Any:
+    """Returns an array as a tensor, a constant of the graph while one is captured."""
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return value
+    tensor = tensor_from_numpy(np.asarray(value))
+    if state.interpreter is not None:
+        state.interpreter.created(tensor)
+    return tensor
+
+
+def dtype_of(number: int, where: str) -> dtypes.DType:
+    """Returns the dtype of an ONNX element type.
+
+    Raises:
+        LoadError: if this package has no such type.
+    """
+    name = onnx.TensorProto.DataType.Name(number).lower()
+    try:
+        return dtypes.dtype_of(np.dtype(helper.tensor_dtype_to_np_dtype(number)))
+    except Exception:
+        raise LoadError(f"element type {name} is not supported", op=where) from None
+
+
+class NodeCall:
+    """One execution of one ONNX node.
+
+    Attributes:
+        node: The node.
+        opset: Version of its operator set.
+        values: Inputs as they are: tensors, known arrays, lists (sequences) or ``None``.
+        attrs: Attributes, with the defaults of the operator's schema.
+        run_graph: Runs a subgraph attribute: ``(GraphProto, values) -> outputs``.
+    """
+
+    def __init__(
+        self, node: onnx.NodeProto, opset: int, values: Sequence[Any], attrs: dict[str, Any],
+        run_graph: Callable[..., list[Any]],
+    ) -> None:  # fmt: skip
+        self.node = node
+        self.opset = opset
+        self.values = values
+        self.attrs = attrs
+        self.run_graph = run_graph
+
+    @property
+    def where(self) -> str:
+        """The operator with the node's name, for messages."""
+        name = f" {self.node.name!r}" if self.node.name else ""
+        return f"onnx.{self.node.op_type}{name}"
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Returns an attribute, strings as text and lists as tuples."""
+        value = self.attrs.get(name, default)
+        if isinstance(value, bytes):
+            return value.decode()
+        return tuple(value) if isinstance(value, list) else value
+
+    def has(self, i: int) -> bool:
+        """Whether an optional input is given."""
+        return i < len(self.values) and self.values[i] is not None
+
+    def known(self, i: int, default: Any = None) -> Any:
+        """Returns the elements of an input that decides about shapes.
+
+        Raises:
+            LoadError: if they are computed from the model's inputs while it is compiled.
+        """
+        if not self.has(i):
+            return default
+        found = known(self.values[i])
+        if found is None:
+            raise self.fail(
+                f"input {i} decides about shapes and is not known before the model runs",
+                "run the model eagerly, or make that input a constant",
+            )
+        return found
+
+    def ints(self, i: int, default: Any = None) -> Any:
+        """Returns :meth:`known` as a tuple of integers."""
+        found = self.known(i)
+        return default if found is None else tuple(int(v) for v in found.reshape(-1))
+
+    def number(self, i: int, default: Any = None) -> Any:
+        """Returns :meth:`known` as one Python number."""
+        found = self.known(i)
+        return default if found is None else found.reshape(-1)[0].item()
+
+    def dtype(self, name: str, default: Any = None) -> Any:
+        """Returns an attribute that is an element type."""
+        number = self.get(name)
+        return default if not number else dtype_of(number, self.where)
+
+    def fail(self, why: str, fix: str = "") -> LoadError:
+        """Returns an error about this node."""
+        return LoadError(why, op=self.where, fix=fix or None)
+
+    @property
+    def count(self) -> int:
+        """How many outputs are asked for."""
+        return len(self.node.output)
+
+    def wants(self, i: int) -> bool:
+        """Whether an optional output is asked for."""
+        return i < len(self.node.output) and bool(self.node.output[i])

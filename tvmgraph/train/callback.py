@@ -1,0 +1,255 @@
+"""Callbacks: what happens besides training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.train.metrics import reject
+
+EVENTS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
+
+
+class RunContext:
+    """What a callback is given.
+
+    Attributes:
+        original: The parameters of the run as attributes (``cur_epoch_num``, ``net_outputs`` ...).
+    """
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+        self.stop_requested = False
+
+    def original_args(self) -> Any:
+        """Returns the parameters of the run."""
+        return self.original
+
+    def request_stop(self) -> None:
+        """Ends the run after this step or epoch."""
+        self.stop_requested = True
+
+    def get_stop_requested(self) -> bool:
+        """Whether the run ends after this step."""
+        return self.stop_requested
+
+
+class Callback:
+    """Base class: write any of ``on_train_begin``, ``on_train_epoch_begin``,
+    ``on_train_step_begin``, ``on_train_step_end``, ``on_train_epoch_end``, ``on_train_end``, the
+    same with ``eval``, or the older ``begin`` ... ``end``, which both modes call.
+
+    Example:
+        >>> class Print(ms.train.Callback):
+        ...     def on_train_epoch_end(self, run_context):
+        ...         print(run_context.original_args().cur_epoch_num)
+    """
+
+    def call(self, mode: str, event: str, run_context: RunContext) -> None:
+        """Calls the method of an event, if there is one.
+
+        Args:
+            mode: ``"train"`` or ``"eval"``.
+            event: One of :data:`EVENTS`.
+            run_context: What the method gets.
+        """
+        method = getattr(self, f"on_{mode}_{event}", None) or getattr(self, event, None)
+        if method is not None:
+            method(run_context)
+
+
+class Callbacks:
+    """Several callbacks as one."""
+
+    def __init__(self, callbacks: Any) -> None:
+        items = [] if callbacks is None else callbacks
+        items = list(items) if isinstance(items, (tuple, list)) else [items]
+        for c in items:
+            if not isinstance(c, Callback):
+                reject(DTypeError, "Model", f"a {type(c).__name__} is no Callback",
+                       "derive the class from ms.train.Callback")  # fmt: skip
+        self.items: list[Callback] = items
+
+    def call(self, mode: str, event: str, run_context: RunContext) -> None:
+        """Calls the method of an event of every callback."""
+        for c in self.items:
+            c.call(mode, event, run_context)
+
+    @contextmanager
+    def around(self, mode: str, event: str, run_context: RunContext) -> Iterator[None]:
+        """Calls ``<event>begin`` and ``<event>end`` around a block."""
+        self.call(mode, f"{event}begin", run_context)
+        yield
+        self.call(mode, f"{event}end", run_context)
+
+
+def loss_value(outputs: Any) -> float:
+    """Returns the loss among the outputs of a step: the first of them."""
+    first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+    return float(np.mean(first.asnumpy() if isinstance(first, Tensor) else first))
+
+
+class LossMonitor(Callback):
+    """Prints the loss.
+
+    Args:
+        per_print_times: Every how many steps; 0 for once per epoch.
+
+    Raises:
+        ArgumentError: if it is negative.
+
+    Example:
+        >>> ms.train.LossMonitor(100).per_print_times
+        100
+    """
+
+    def __init__(self, per_print_times: int = 1) -> None:
+        if isinstance(per_print_times, bool) or per_print_times < 0:
+            reject(ArgumentError, "LossMonitor", f"per_print_times is {per_print_times}, below 0")
+        self.per_print_times = per_print_times
+
+    def on_train_step_end(self, run_context: RunContext) -> None:
+        """Prints, and stops a run whose loss is not a number."""
+        p = run_context.original_args()
+        step = (p.cur_step_num - 1) % p.batch_num + 1
+        last = step == p.batch_num
+        if last if self.per_print_times == 0 else p.cur_step_num % self.per_print_times == 0:
+            loss = loss_value(p.net_outputs)
+            print(f"epoch: {p.cur_epoch_num} step: {step}, loss is {loss}", flush=True)
+            if not np.isfinite(loss):
+                reject(ArgumentError, "LossMonitor",
+                       f"the loss is {loss} in epoch {p.cur_epoch_num}, step {step}",
+                       "lower the learning rate, or clip the gradients")  # fmt: skip
+
+
+class TimeMonitor(Callback):
+    """Prints the time of every epoch.
+
+    Args:
+        data_size: Steps per epoch; by default those of the dataset.
+
+    Example:
+        >>> ms.train.TimeMonitor().data_size is None
+        True
+    """
+
+    def __init__(self, data_size: int | None = None, data_time: bool = False) -> None:
+        self.data_size = data_size
+        self._start = 0.0
+
+    def epoch_begin(self, run_context: RunContext) -> None:
+        """Starts the clock."""
+        self._start = time.perf_counter()
+
+    def epoch_end(self, run_context: RunContext) -> None:
+        """Prints."""
+        p = run_context.original_args()
+        spent = (time.perf_counter() - self._start) * 1e3
+        steps = self.data_size or p.batch_num
+        print(f"{p.mode.capitalize()} epoch time: {spent:.3f} ms, "
+              f"per step time: {spent / max(steps, 1):.3f} ms", flush=True)  # fmt: skip
+
+
+class LambdaCallback(Callback):
+    """Calls functions.
+
+    Args:
+        functions: By event: ``on_train_epoch_end=...`` and so on, each of a RunContext.
+
+    Raises:
+        ArgumentError: if there is no such event.
+
+    Example:
+        >>> ms.train.LambdaCallback(on_train_end=lambda run_context: print("done"))
+        <...LambdaCallback object at ...>
+    """
+
+    def __init__(self, **functions: Callable[[RunContext], Any]) -> None:
+        valid = [f"on_{m}_{e}" for m in ("train", "eval") for e in EVENTS]
+        for name, function in functions.items():
+            if name not in valid:
+                reject(ArgumentError, "LambdaCallback", f"there is no event {name!r}",
+                       f"use one of {', '.join(valid)}")  # fmt: skip
+            setattr(self, name, function)
+
+
+class History(Callback):
+    """Keeps losses and metrics of every epoch.
+
+    Attributes:
+        epoch: Numbers of the epochs.
+        history: Values by name: ``loss`` (the last of the epoch) and the metrics of ``fit``.
+
+    Example:
+        >>> ms.train.History().epoch
+        []
+    """
+
+    def __init__(self) -> None:
+        self.epoch: list[int] = []
+        self.history: dict[str, list[float]] = {}
+
+    def on_train_begin(self, run_context: RunContext) -> None:
+        """Forgets an earlier run."""
+        self.epoch, self.history = [], {}
+
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
+        """Notes the values."""
+        p = run_context.original_args()
+        self.epoch.append(p.cur_epoch_num)
+        values = {"loss": loss_value(p.net_outputs), **(p.eval_results or {})}
+        for name, value in values.items():
+            self.history.setdefault(name, []).append(value)
+
+
+class LearningRateScheduler(Callback):
+    """Sets the learning rate before every step.
+
+    Args:
+        learning_rate_function: ``(current rate, number of the step) -> rate``.
+
+    Raises:
+        DTypeError: if it cannot be called.
+
+    Example:
+        >>> halve = ms.train.LearningRateScheduler(lambda lr, step: lr * 0.5)
+    """
+
+    def __init__(self, learning_rate_function: Callable[[float, int], float]) -> None:
+        if not callable(learning_rate_function):
+            reject(DTypeError, "LearningRateScheduler", "learning_rate_function must be callable")
+        self.learning_rate_function = learning_rate_function
+
+    def on_train_step_begin(self, run_context: RunContext) -> None:
+        """Sets the rate."""
+        p = run_context.original_args()
+        now = current_rate("LearningRateScheduler", p.optimizer)
+        p.optimizer.set_lr(self.learning_rate_function(now, p.cur_step_num))
+
+
+def current_rate(op: str, optimizer: Any) -> float:
+    """Returns the constant learning rate of an optimizer.
+
+    Raises:
+        ArgumentError: if there is no optimizer or its rate follows a schedule.
+    """
+    rate = None if optimizer is None else optimizer.learning_rate
+    if isinstance(rate, Sequence):
+        rate = rate[0]
+    if not isinstance(rate, Parameter):
+        reject(ArgumentError, op, "the learning rate must be one number that can be changed",
+               "create the optimizer with learning_rate=<number>")  # fmt: skip
+    return float(rate)
+
+
+__all__ = [
+    "EVENTS", "Callback", "Callbacks", "History", "LambdaCallback", "LearningRateScheduler",
+    "LossMonitor", "RunContext", "TimeMonitor", "current_rate", "loss_value",
+]  # fmt: skip

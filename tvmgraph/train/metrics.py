@@ -1,0 +1,353 @@
+"""Metrics of classification and regression; each collects batches and evaluates them together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
+
+
+def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> Any:
+    """Raises ``kind`` with the user's line."""
+    raise kind(rule, op=op, at=user_source(), fix=fix)
+
+
+def as_array(value: Any) -> np.ndarray:
+    """Returns a Tensor, list or number as an array."""
+    return value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)
+
+
+class Metric:
+    """Base class: ``clear``, ``update`` with a batch, ``eval`` for the result so far.
+
+    Example:
+        >>> class Count(nn.Metric):
+        ...     def clear(self):
+        ...         self.n = 0
+        ...     def update(self, *inputs):
+        ...         self.n += len(inputs[0])
+        ...     def eval(self):
+        ...         return self.n
+    """
+
+    def __init__(self) -> None:
+        self._indexes: list[int] | None = None
+        self.clear()
+
+    @property
+    def indexes(self) -> list[int] | None:
+        """Which outputs of the evaluation network ``update`` gets; all but the loss for None."""
+        return self._indexes
+
+    def set_indexes(self, indexes: list[int]) -> Metric:
+        """Chooses which outputs of the evaluation network ``update`` gets."""
+        if not isinstance(indexes, list) or not all(isinstance(i, int) for i in indexes):
+            reject(DTypeError, type(self).__name__, f"indexes must be a list of ints: {indexes!r}")
+        self._indexes = indexes
+        return self
+
+    def clear(self) -> None:
+        """Forgets all batches."""
+        raise NotImplementedError
+
+    def update(self, *inputs: Any) -> None:
+        """Adds a batch."""
+        raise NotImplementedError
+
+    def eval(self) -> Any:
+        """Returns the metric of all batches."""
+        raise NotImplementedError
+
+    def _need(self, count: int | float) -> None:
+        if not count:
+            reject(ArgumentError, type(self).__name__, "there is no batch to evaluate",
+                   "call update first")  # fmt: skip
+
+    def _pair(self, inputs: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
+        if len(inputs) != 2:
+            reject(ArgumentError, type(self).__name__,
+                   f"update needs predictions and labels, not {len(inputs)} inputs")  # fmt: skip
+        return as_array(inputs[0]), as_array(inputs[1])
+
+
+class Loss(Metric):
+    """Mean of the losses of all batches.
+
+    Example:
+        >>> m = nn.Loss()
+        >>> m.update(Tensor(1.0)), m.update(Tensor(2.0))
+        (None, None)
+        >>> m.eval()
+        1.5
+    """
+
+    def clear(self) -> None:
+        """Forgets all batches."""
+        self._sum, self._count = 0.0, 0
+
+    def update(self, *inputs: Any) -> None:
+        """Adds a loss."""
+        if len(inputs) != 1:
+            reject(ArgumentError, "Loss", f"update needs one loss, not {len(inputs)} inputs")
+        self._sum += float(np.mean(as_array(inputs[0])))
+        self._count += 1
+
+    def eval(self) -> float:
+        """Returns the mean."""
+        self._need(self._count)
+        return self._sum / self._count
+
+
+class _Error(Metric):
+    """A sum of errors per sample."""
+
+    def clear(self) -> None:
+        """Forgets all batches."""
+        self._sum, self._samples = 0.0, 0
+
+    def _errors(self, difference: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def update(self, *inputs: Any) -> None:
+        """Adds a batch of predictions and labels of one shape."""
+        y, label = self._pair(inputs)
+        if y.size != label.size:
+            reject(ShapeError, type(self).__name__,
+                   f"predictions {y.shape} and labels {label.shape} differ")  # fmt: skip
+        difference = y.astype(np.float64) - label.reshape(y.shape)
+        self._sum += float(self._errors(difference).sum())
+        self._samples += label.shape[0] if label.ndim else 1
+
+    def eval(self) -> float:
+        """Returns the sum over the number of samples."""
+        self._need(self._samples)
+        return self._sum / self._samples
+
+
+class MAE(_Error):
+    r"""Mean absolute error: :math:`\frac{1}{n} \sum |y - label|` over n samples.
+
+    Example:
+        >>> m = nn.MAE()
+        >>> m.update(Tensor([1.0, 2.0]), Tensor([2.0, 4.0]))
+        >>> m.eval()
+        1.5
+    """
+
+    def _errors(self, difference: np.ndarray) -> np.ndarray:
+        return np.abs(difference)
+
+
+class MSE(_Error):
+    r"""Mean squared error: :math:`\frac{1}{n} \sum (y - label)^2` over n samples.
+
+    Example:
+        >>> m = nn.MSE()
+        >>> m.update(Tensor([1.0, 2.0]), Tensor([2.0, 4.0]))
+        >>> m.eval()
+        2.5
+    """
+
+    def _errors(self, difference: np.ndarray) -> np.ndarray:
+        return difference**2
+
+
+def class_numbers(op: str, y: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Returns predicted and true class numbers and the number of classes.
+
+    Args:
+        op: Name of the metric, for errors.
+        y: Scores (..., classes).
+        label: Class numbers, or one-hot rows of the shape of ``y``.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+    """
+    if y.ndim == label.ndim and y.shape == label.shape and y.ndim > 1:
+        label = label.argmax(-1)
+    if y.shape[:-1] != label.shape:
+        reject(ShapeError, op, f"scores {y.shape} and labels {label.shape} do not fit",
+               "give scores (N, C) with labels (N,) or one-hot labels (N, C)")  # fmt: skip
+    return y.argmax(-1).ravel(), label.astype(np.int64).ravel(), y.shape[-1]
+
+
+def binary(op: str, y: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Checks multilabel predictions: zeros and ones of one shape.
+
+    Raises:
+        ShapeError: if the shapes differ.
+        ArgumentError: if there is another value.
+    """
+    if y.shape != label.shape:
+        reject(ShapeError, op, f"predictions {y.shape} and labels {label.shape} differ")
+    if not np.isin(y, (0, 1)).all() or not np.isin(label, (0, 1)).all():
+        reject(ArgumentError, op, "multilabel predictions and labels must be 0 or 1")
+    return y.astype(bool), label.astype(bool)
+
+
+class Accuracy(Metric):
+    """Share of samples that are classified correctly.
+
+    Args:
+        eval_type: ``"classification"``, or ``"multilabel"`` where a sample is right when all its
+            labels are.
+
+    Example:
+        >>> m = nn.Accuracy()
+        >>> m.update(Tensor([[0.2, 0.8], [0.7, 0.3]]), Tensor([1, 1]))
+        >>> m.eval()
+        0.5
+    """
+
+    def __init__(self, eval_type: str = "classification") -> None:
+        if eval_type not in ("classification", "multilabel"):
+            reject(ArgumentError, type(self).__name__, f"eval_type cannot be {eval_type!r}",
+                   'use "classification" or "multilabel"')  # fmt: skip
+        self._type = eval_type
+        super().__init__()
+
+    def clear(self) -> None:
+        """Forgets all batches."""
+        self._right, self._total = 0, 0
+
+    def update(self, *inputs: Any) -> None:
+        """Adds a batch of scores (N, C) and labels."""
+        y, label = self._pair(inputs)
+        if self._type == "multilabel":
+            found, wanted = binary("Accuracy", y, label)
+            right = (found == wanted).reshape(len(y), -1).all(1)
+        else:
+            found, wanted, _ = class_numbers("Accuracy", y, label)
+            right = found == wanted
+        self._right += int(right.sum())
+        self._total += right.size
+
+    def eval(self) -> float:
+        """Returns the share."""
+        self._need(self._total)
+        return self._right / self._total
+
+
+class _Counts(Metric):
+    """True positives, predicted positives and actual positives of every class."""
+
+    def __init__(self, eval_type: str = "classification") -> None:
+        if eval_type not in ("classification", "multilabel"):
+            reject(ArgumentError, type(self).__name__, f"eval_type cannot be {eval_type!r}",
+                   'use "classification" or "multilabel"')  # fmt: skip
+        self._type = eval_type
+        super().__init__()
+
+    def clear(self) -> None:
+        """Forgets all batches."""
+        self._counts: np.ndarray | None = None
+
+    def update(self, *inputs: Any) -> None:
+        """Adds a batch of scores (N, C) and labels."""
+        y, label = self._pair(inputs)
+        if self._type == "multilabel":
+            found, wanted = binary(type(self).__name__, y, label)
+        else:
+            a, b, classes = class_numbers(type(self).__name__, y, label)
+            if b.size and b.max() >= classes:
+                reject(ArgumentError, type(self).__name__,
+                       f"label {b.max()} is outside the {classes} classes")  # fmt: skip
+            found, wanted = np.eye(classes, dtype=bool)[a], np.eye(classes, dtype=bool)[b]
+        new = np.stack([(found & wanted).sum(0), found.sum(0), wanted.sum(0)]).astype(np.float64)
+        self._counts = new if self._counts is None else self._counts + new
+
+    def _found(self) -> np.ndarray:
+        self._need(0 if self._counts is None else 1)
+        assert self._counts is not None
+        return self._counts
+
+
+class Precision(_Counts):
+    """Share of the predictions of a class that are right.
+
+    Args:
+        eval_type: ``"classification"`` or ``"multilabel"``.
+
+    Example:
+        >>> m = nn.Precision()
+        >>> m.update(Tensor([[0.2, 0.8], [0.7, 0.3]]), Tensor([1, 1]))
+        >>> m.eval()
+        array([0., 1.])
+    """
+
+    def eval(self, average: bool = False) -> Any:
+        """Returns one number per class, or their mean."""
+        true, predicted, _ = self._found()
+        result = true / np.maximum(predicted, 1e-12)
+        return float(result.mean()) if average else result
+
+
+class Recall(_Counts):
+    """Share of the samples of a class that are found.
+
+    Args:
+        eval_type: ``"classification"`` or ``"multilabel"``.
+
+    Example:
+        >>> m = nn.Recall()
+        >>> m.update(Tensor([[0.2, 0.8], [0.7, 0.3]]), Tensor([1, 1]))
+        >>> m.eval()
+        array([0. , 0.5])
+    """
+
+    def eval(self, average: bool = False) -> Any:
+        """Returns one number per class, or their mean."""
+        true, _, actual = self._found()
+        result = true / np.maximum(actual, 1e-12)
+        return float(result.mean()) if average else result
+
+
+class Fbeta(_Counts):
+    r"""Weighted harmonic mean of precision and recall:
+    :math:`\frac{(1 + \beta^2) TP}{\beta^2 P + \hat P}`.
+
+    Args:
+        beta: :math:`\beta`, positive.
+
+    Example:
+        >>> m = nn.Fbeta(2.0)
+        >>> m.update(Tensor([[0.2, 0.8], [0.7, 0.3]]), Tensor([1, 1]))
+        >>> round(float(m.eval()[1]), 4)
+        0.5556
+    """
+
+    def __init__(self, beta: float) -> None:
+        if not beta > 0:
+            reject(ArgumentError, "Fbeta", f"beta must be positive, not {beta}")
+        self.beta = float(beta)
+        super().__init__()
+
+    def eval(self, average: bool = False) -> Any:
+        """Returns one number per class, or their mean."""
+        true, predicted, actual = self._found()
+        square = self.beta**2
+        result = (1 + square) * true / np.maximum(square * actual + predicted, 1e-12)
+        return float(result.mean()) if average else result
+
+
+class F1(Fbeta):
+    """Harmonic mean of precision and recall.
+
+    Example:
+        >>> m = nn.F1()
+        >>> m.update(Tensor([[0.2, 0.8], [0.7, 0.3]]), Tensor([1, 1]))
+        >>> round(float(m.eval()[1]), 4)
+        0.6667
+    """
+
+    def __init__(self) -> None:
+        super().__init__(1.0)
+
+
+__all__ = [
+    "F1", "MAE", "MSE", "Accuracy", "Fbeta", "Loss", "Metric", "Precision", "Recall", "as_array",
+    "binary", "class_numbers", "reject",
+]  # fmt: skip

@@ -1,0 +1,264 @@
+"""Model: the training loop."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from tvmgraph.amp import build_train_network
+from tvmgraph.amp.levels import LEVELS
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.dataset.base import Dataset
+from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.nn.cell import Cell
+from tvmgraph.nn.wrap import WithEvalCell
+from tvmgraph.train.callback import Callbacks, RunContext
+from tvmgraph.train.metrics import Loss, reject
+from tvmgraph.train.metrics_more import metrics_of
+
+
+class Model:
+    """Trains, evaluates and applies a network.
+
+    In GRAPH_MODE a training step (forward, loss, backward, update, batch statistics) is one
+    compiled graph, and so is a step of evaluation; in PYNATIVE_MODE everything runs eagerly.
+
+    Args:
+        network: The network.
+        loss_fn: The loss, of output and label; None if the network returns it.
+        optimizer: Needed for training.
+        metrics: Names such as ``{"accuracy"}``, or a dict of metrics by name.
+        eval_network: Returns (loss, output, label) in place of the built one.
+        eval_indexes: Where loss, output and label are in what ``eval_network`` returns.
+        amp_level: See :func:`tvmgraph.amp.auto_mixed_precision`.
+        boost_level: Kept for MindSpore programs.
+        loss_scale_manager: How the loss is scaled, see :mod:`tvmgraph.amp`.
+
+    Raises:
+        DTypeError: if an argument has the wrong class.
+        ArgumentError: for an unknown level or metric.
+
+    Example:
+        >>> net = nn.Dense(2, 1)
+        >>> model = ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1), {"mse"})
+        >>> arrays = (np.ones((8, 2), np.float32), np.ones((8, 1), np.float32))
+        >>> rows = ms.dataset.NumpySlicesDataset(arrays, ["x", "y"]).batch(4)
+        >>> model.train(5, rows)
+        >>> sorted(model.eval(rows))
+        ['mse']
+    """
+
+    def __init__(
+        self,
+        network: Cell,
+        loss_fn: Any = None,
+        optimizer: Any = None,
+        metrics: Any = None,
+        eval_network: Any = None,
+        eval_indexes: list[int] | None = None,
+        amp_level: str = "O0",
+        boost_level: str = "O0",
+        loss_scale_manager: Any = None,
+        **_: Any,
+    ) -> None:
+        if not isinstance(network, Cell):
+            reject(DTypeError, "Model", f"network must be a Cell, not {type(network).__name__}")
+        if amp_level not in LEVELS:
+            reject(ArgumentError, "Model", f"amp_level cannot be {amp_level!r}",
+                   f"use {', '.join(LEVELS)}")  # fmt: skip
+        self.network, self.loss_fn, self.optimizer = network, loss_fn, optimizer
+        self.metrics = metrics_of(metrics)
+        self.eval_indexes = eval_indexes
+        self.train_network: Any = None
+        if optimizer is not None:
+            self.train_network = build_train_network(
+                network, optimizer, loss_fn, amp_level, loss_scale_manager=loss_scale_manager
+            )
+        self.eval_network: Any = eval_network
+        if eval_network is None and loss_fn is not None:
+            self.eval_network = WithEvalCell(network, loss_fn, add_cast_fp32=amp_level != "O0")
+
+    @property
+    def predict_network(self) -> Cell:
+        """The network that :meth:`predict` calls."""
+        return self.network
+
+    # ---- training ---------------------------------------------------------------------------
+
+    def train(
+        self,
+        epoch: int,
+        train_dataset: Any,
+        callbacks: Any = None,
+        dataset_sink_mode: bool = False,
+        sink_size: int = -1,
+        initial_epoch: int = 0,
+    ) -> None:
+        """Trains.
+
+        Args:
+            epoch: Number of the last epoch.
+            train_dataset: Batches; the columns are the inputs of network and loss.
+            callbacks: A Callback or a list of them.
+            dataset_sink_mode: Kept for MindSpore programs; batches are prepared by a thread.
+            sink_size: Kept for MindSpore programs.
+            initial_epoch: Epochs that are over already.
+
+        Raises:
+            ArgumentError: if there is no optimizer, or ``epoch`` is not positive.
+            DTypeError: if ``train_dataset`` is no dataset.
+        """
+        self._loop(epoch, train_dataset, None, 1, callbacks, initial_epoch)
+
+    def fit(
+        self,
+        epoch: int,
+        train_dataset: Any,
+        valid_dataset: Any = None,
+        valid_frequency: Any = 1,
+        callbacks: Any = None,
+        dataset_sink_mode: bool = False,
+        valid_dataset_sink_mode: bool = False,
+        sink_size: int = -1,
+        initial_epoch: int = 0,
+    ) -> None:
+        """Trains and evaluates in turn.
+
+        Args:
+            epoch: Number of the last epoch.
+            train_dataset: Batches to train with.
+            valid_dataset: Batches to evaluate with.
+            valid_frequency: Every how many epochs, or a list of epochs.
+            callbacks: A Callback or a list of them; they see the results as ``eval_results``.
+            dataset_sink_mode: Kept for MindSpore programs.
+            valid_dataset_sink_mode: Kept for MindSpore programs.
+            sink_size: Kept for MindSpore programs.
+            initial_epoch: Epochs that are over already.
+
+        Raises:
+            ArgumentError: as :meth:`train`.
+        """
+        self._loop(epoch, train_dataset, valid_dataset, valid_frequency, callbacks, initial_epoch)
+
+    def _loop(
+        self, epochs: int, data: Any, valid: Any, frequency: Any, callbacks: Any, done: int
+    ) -> None:
+        if self.train_network is None:
+            reject(ArgumentError, "Model.train", "training needs an optimizer",
+                   "Model(network, loss_fn, optimizer)")  # fmt: skip
+        if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
+            reject(ArgumentError, "Model.train", f"epoch must be a positive int, not {epochs!r}")
+        hooks = Callbacks(callbacks)
+        p = self._parameters("train", data, hooks, epochs)
+        p.cur_epoch_num, p.valid_dataset = done, valid
+        p.cur_step_num = done * p.batch_num
+        context = RunContext(p)
+        self.train_network.set_train(True)
+        batches = data.create_tuple_iterator(num_epochs=epochs - done) if epochs > done else None
+        with hooks.around("train", "", context):
+            while p.cur_epoch_num < epochs and not context.stop_requested:
+                p.cur_epoch_num += 1
+                hooks.call("train", "epoch_begin", context)
+                self._epoch(batches, p, context, hooks)
+                every = isinstance(frequency, int) and p.cur_epoch_num % frequency == 0
+                listed = not isinstance(frequency, int) and p.cur_epoch_num in frequency
+                if valid is not None and (every or listed):
+                    p.eval_results = self.eval(valid, callbacks)
+                    self.train_network.set_train(True)
+                hooks.call("train", "epoch_end", context)
+
+    def _epoch(self, batches: Any, p: Any, context: RunContext, hooks: Callbacks) -> None:
+        for batch in batches:
+            p.cur_step_num += 1
+            p.train_dataset_element = batch
+            hooks.call("train", "step_begin", context)
+            p.net_outputs = self.train_network(*batch)
+            hooks.call("train", "step_end", context)
+            if context.stop_requested:
+                return
+
+    def _parameters(self, mode: str, data: Any, hooks: Callbacks, epochs: int) -> SimpleNamespace:
+        if not isinstance(data, Dataset):
+            reject(
+                DTypeError,
+                f"Model.{mode}",
+                f"the dataset is a {type(data).__name__}",
+                "use ms.dataset.NumpySlicesDataset or GeneratorDataset, with .batch(n)",
+            )
+        return SimpleNamespace(
+            mode=mode, network=self.network, train_network=self.train_network,
+            eval_network=self.eval_network, optimizer=self.optimizer, loss_fn=self.loss_fn,
+            metrics=self.metrics, train_dataset=data, valid_dataset=None,
+            batch_num=data.get_dataset_size(), epoch_num=epochs, cur_epoch_num=0, cur_step_num=0,
+            net_outputs=None, eval_results={}, list_callback=hooks.items,
+            parallel_mode="stand_alone",
+        )  # fmt: skip
+
+    # ---- evaluation -------------------------------------------------------------------------
+
+    def eval(
+        self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False
+    ) -> dict[str, Any]:
+        """Evaluates the metrics.
+
+        Args:
+            valid_dataset: Batches; the columns are the inputs of network and loss.
+            callbacks: A Callback or a list of them.
+            dataset_sink_mode: Kept for MindSpore programs.
+
+        Returns:
+            The metrics by name.
+
+        Raises:
+            ArgumentError: if there are no metrics, or neither a loss nor an ``eval_network``.
+            DTypeError: if ``valid_dataset`` is no dataset.
+        """
+        if not self.metrics:
+            reject(ArgumentError, "Model.eval", "evaluation needs metrics",
+                   'Model(..., metrics={"accuracy"})')  # fmt: skip
+        if self.eval_network is None:
+            reject(ArgumentError, "Model.eval", "evaluation needs a loss_fn or an eval_network")
+        hooks = Callbacks(callbacks)
+        p = self._parameters("eval", valid_dataset, hooks, 1)
+        context = RunContext(p)
+        self.eval_network.set_train(False)
+        for metric in self.metrics.values():
+            metric.clear()
+        with hooks.around("eval", "", context), hooks.around("eval", "epoch_", context):
+            for batch in valid_dataset.create_tuple_iterator(num_epochs=1):
+                p.cur_step_num += 1
+                with hooks.around("eval", "step_", context):
+                    p.net_outputs = self.eval_network(*batch)
+                    self._update_metrics(p.net_outputs)
+            p.eval_results = {n: m.eval() for n, m in self.metrics.items()}
+        return p.eval_results
+
+    def _update_metrics(self, outputs: Any) -> None:
+        parts = outputs if isinstance(outputs, tuple) else (outputs,)
+        loss, *rest = self.eval_indexes or range(len(parts))
+        for metric in self.metrics.values():
+            if isinstance(metric, Loss):
+                metric.update(parts[loss])
+            elif metric.indexes is not None:
+                metric.update(*(parts[i] for i in metric.indexes))
+            else:
+                metric.update(*(parts[i] for i in rest))
+
+    def predict(self, *predict_data: Tensor, backend: Any = None) -> Any:
+        """Applies the network.
+
+        Args:
+            predict_data: Its inputs.
+            backend: Kept for MindSpore programs.
+
+        Returns:
+            What the network returns.
+        """
+        self.network.set_train(False)
+        return self.network(*predict_data)
+
+    def build(self, *_: Any, **__: Any) -> None:
+        """Kept for MindSpore programs: compiles at the first call instead."""
+
+
+__all__ = ["Model"]
