@@ -174,3 +174,49 @@ def test_command_line(folder):
     cleared = CliRunner().invoke(app, ["cache", "clear"])
     assert cleared.exit_code == 0
     assert f"deleted {int(disk.linker() is not None)} executables" in cleared.output
+
+
+@needs_linker
+def test_the_compiler_may_come_later(folder):
+    text = """
+        import numpy as np, sys
+        import tvmgraph as ms
+        from tvmgraph import Tensor, ops
+        x = Tensor(np.arange(12, dtype=np.float32).reshape(3, 4))
+        f = ms.jit(lambda x: ops.softmax(x * 0.5, -1))
+        first = f(x)
+        loaded = "tvm" not in sys.modules
+        g = ms.jit(lambda x, n=NUMBER: ops.exp(x) - n)
+        second = g(x)
+        assert np.allclose(second.asnumpy(), np.exp(x.asnumpy()) - NUMBER, rtol=1e-5)
+        low = ms.jit(lambda x: x + 1)(x.astype(ms.bfloat16))
+        assert np.array_equal(low.astype(ms.float32).asnumpy(), x.asnumpy() + 1)
+        assert np.array_equal(f(x).asnumpy(), first.asnumpy())
+        print(loaded, f.history[0].disk, g.history[0].disk)
+    """
+    outputs = []
+    for number in ("1.5", "2.5"):
+        command = [sys.executable, "-c", textwrap.dedent(text).replace("NUMBER", number)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout.split())
+    assert outputs == [["False", "kept", "kept"], ["True", "loaded", "kept"]]
+
+
+@needs_linker
+def test_low_precision_without_the_compiler(folder):
+    text = """
+        import numpy as np, sys
+        import tvmgraph as ms
+        from tvmgraph import Tensor
+        x = Tensor(np.arange(70, dtype=np.float32)).astype(ms.bfloat16)
+        y = ms.jit(lambda x: x * 2)(x)
+        assert np.array_equal(y.astype(ms.float32).asnumpy(), np.arange(70) * 2)
+        print("tvm" in sys.modules)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(text)]
+    seen = [
+        subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+        for _ in range(2)
+    ]
+    assert [s.strip() for s in seen] == ["True", "False"]
