@@ -171,12 +171,12 @@ class _Plans:
                 if value is not _MISSING:
                     plans[name] = self.merger.keep(value, self.only)
                 continue
-            one_sided = Unset(f"{name!r} has a value on one side only of the branch at line {line}")
+            one_sided = Unset(f"only one side of the branch at line {line} sets it")
             pair = [x.get(name, one_sided) for x in (a, b)]
             try:
                 plans[name] = self.merger.merge(*pair)
             except Mismatch as e:
-                why = str(e) if str(e) == one_sided.why else f"{name!r} is {e} of line {line}"
+                why = str(e) if str(e) == one_sided.why else f"it is {e} of the branch at line {line}"
                 plans[name] = lambda outs, unset=Unset(why): unset
         return plans
 
@@ -247,5 +247,5 @@ class _Plans:
         if pair[0] is None or pair[1] is None:
             side = 1 if pair[0] is None else 0
             return self.merger.keep(pair[side], side)
-        what = "the result of the branch is" if not isinstance(self.node, ast.expr) else "this is"
+        what = "the result of the branch is" if not isinstance(self.node, ast.expr) else "this expression is"
         return self._merge(pair, what)

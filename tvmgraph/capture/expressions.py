@@ -63,7 +63,10 @@ class Expressions:
         name = frame.source.mangle(node.id)
         value = self.load(name, frame)
         if isinstance(value, Unset):
-            self.refuse(node, frame, f"reading {name!r} here", value.why, verb="is not possible")
+            self.refuse(
+                node, frame, f"{name!r} cannot be read here: {value.why}",
+                "give it a value of one shape and dtype on every path", verb="",
+            )  # fmt: skip
         return value
 
     def load(self: Interpreter, name: str, frame: Frame) -> Any:

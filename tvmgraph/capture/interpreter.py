@@ -141,6 +141,11 @@ class Interpreter(Expressions, Statements, Branches, Loops):
             done = self.block(frame.source.body, frame)
         except TvmgraphError:
             raise
+        except RecursionError:
+            self.refuse(
+                frame.source.node, frame, "recursion this deep",
+                "make the recursion end by a Python value, or write a loop",
+            )  # fmt: skip
         except Exception as e:
             at = frame.source.describe(frame.node or frame.source.node)[0]
             e.add_note(f"  while compiling {frame.source.name}, at {at}")

@@ -69,7 +69,9 @@ def describe(value: Any) -> str:
         return str(value.type)
     if isinstance(value, Unset):
         return "nothing"
-    return f"{type(value).__name__} {value!r:.40}"
+    if isinstance(value, (list, tuple, dict, set)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return "None" if value is None else f"{type(value).__name__} {value!r:.40}"
 
 
 class Merger:

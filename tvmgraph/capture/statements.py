@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 _MAX_UNROLLED = 100_000  # iterations of a Python-valued `while`
 _WORTH_A_LOOP = 4  # iterations left from which a tensor-dependent exit makes a graph loop
-_HINTS = {
-    "Try": "check the values beforehand, or catch the exception around the compiled call",
-    "TryStar": "catch the exceptions around the compiled call",
-    "With": "enter the context around the compiled call",
-    "AsyncFor": "use a plain for loop",
-    "AsyncWith": "enter the context around the compiled call",
-    "AsyncFunctionDef": "define a plain function",
-    "ClassDef": "define the class at module level",
-    "Match": "write it as if/elif/else",
-    "TypeAlias": "declare the type at module level",
+_REFUSED = {
+    "Try": ("`try`", "check the values beforehand, or catch the exception around the compiled call"),
+    "TryStar": ("`try`", "catch the exceptions around the compiled call"),
+    "With": ("`with`", "enter the context around the compiled call"),
+    "AsyncFor": ("`async for`", "use a plain for loop"),
+    "AsyncWith": ("`async with`", "enter the context around the compiled call"),
+    "AsyncFunctionDef": ("`async def`", "define a plain function"),
+    "ClassDef": ("a class definition", "define the class at module level"),
+    "Match": ("`match`", "write it as if/elif/else"),
+    "TypeAlias": ("a type alias", "declare the type at module level"),
 }
 NEXT = Completion()
 
@@ -60,7 +60,8 @@ class Statements:
         method = getattr(self, "_" + type(statement).__name__, None)
         if method is None:
             kind = type(statement).__name__
-            self.refuse(statement, frame, f"a `{kind.lower()}` statement", _HINTS.get(kind, ""))
+            what, fix = _REFUSED.get(kind, (f"a {kind} statement", ""))
+            self.refuse(statement, frame, what, fix)
         return method(statement, frame) or NEXT
 
     def _Pass(self: Interpreter, node: ast.Pass, frame: Frame) -> None:

@@ -1,0 +1,69 @@
+"""Writes ``docs/static_graph_syntax.md`` from the cases of the tests."""
+
+from __future__ import annotations
+
+import linecache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.capture.syntax_cases import REFUSED, SUPPORTED
+from tvmgraph import Tensor, jit, ops
+from tvmgraph.errors import TvmgraphError
+
+HEAD = """# The language of compiled functions
+
+`@jit` interprets user functions and the `construct` of user Cells over their syntax tree. Python
+values are real: what they decide is settled while compiling, and guarded. What a tensor decides
+becomes an `if_` or `while_` node of the graph with both branches, or test and body, as regions.
+Code of tvmgraph and of libraries runs natively on symbolic tensors, and so does a function without
+source text (`exec`, some lambdas) and a generator; there, a decision by a tensor is an error.
+
+Rules:
+
+* Both sides of a branch give the same shapes and dtypes; a Python number on one side becomes a 0-d
+  tensor. A variable that only one side sets may not be read afterwards.
+* What a loop carries keeps its shape and dtype. A Python number that a loop changes comes back as
+  a Python number.
+* A write to an attribute, list or dict from outside, and `print`, happen after the compiled part of
+  every call, in order. Where a tensor would decide whether they happen they are refused.
+  Parameters may be assigned anywhere.
+* A write to a global variable is seen by the rest of the call only; it warns once.
+
+This page is written by `python -m tests.capture.syntax_page`; a test runs every example.
+"""
+
+
+def define(name: str, source: str) -> Any:
+    """Returns the function of a case, with a file name of its own."""
+    file = name.replace(" ", "_").replace("/", "-") + ".py"
+    text = source.lstrip("\n")
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {"ops": ops, "__name__": "example"}
+    exec(compile(text, file, "exec"), scope)
+    return scope["f"]
+
+
+def message(name: str, source: str) -> str:
+    """Returns the error text of a refused case."""
+    try:
+        jit(define(name, source))(Tensor(np.array([0.5, 0.25], np.float32)))
+    except TvmgraphError as e:
+        return str(e)
+    raise AssertionError(f"{name!r} was not refused")
+
+
+def page() -> str:
+    """Returns the page."""
+    parts = [HEAD, "## Supported\n"]
+    parts += [f"### {name}\n\n```python\n{s.strip()}\n```\n" for name, s in SUPPORTED.items()]
+    parts.append("## Not supported\n")
+    for name, s in REFUSED.items():
+        text = message(name, s)
+        parts.append(f"### {name}\n\n```python\n{s.strip()}\n```\n\n```\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parents[2] / "docs" / "static_graph_syntax.md").write_text(page())
