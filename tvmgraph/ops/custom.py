@@ -105,18 +105,21 @@ class Custom:
     # ---- the row ----------------------------------------------------------------------------
 
     def _row(self, kind: str, bprop: Any, reference: Any) -> Op:
+        module = getattr(self.func, "__module__", None) or "__main__"
         lower: Any = Reason("it is a NumPy function")
-        if kind == "te":
-            lower = self._lower_te
-        elif kind == "tvmscript":
-            lower = self._lower_script
+        if kind != "numpy":
+            emit = self._lower_te if kind == "te" else self._lower_script
+
+            def lower(R: Any, *inputs: Any) -> Any:
+                return emit(R, *inputs)
+
+            lower.__module__ = module  # tells the cache on disk that the kernel may change
         eager = reference or (self.func if kind == "numpy" else self._run_compiled)
         op = Op(
             _unique(self.name, self.func, kind), self.infer, lambda *xs: self._arrays(eager, xs),
             lower, _vjp(bprop) if bprop else Reason("it was made without bprop"),
             Reason("a custom kernel has no ONNX form"), (), None, ("inputs",), (), True,
-            getattr(self.func, "__module__", None) or "__main__",
-            f"The custom operator {self.name}.", True,
+            module, f"The custom operator {self.name}.", True,
         )  # fmt: skip
         op.fn = self
         return op
