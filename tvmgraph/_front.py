@@ -83,6 +83,13 @@ def export(
     return write(net, *inputs, file_name=file_name, file_format=file_format, **options)
 
 
+def load(path: Any) -> Any:
+    """Loads what :func:`export` wrote; see :func:`tvmgraph.export.api.load`."""
+    from tvmgraph.export.api import load as read
+
+    return read(path)
+
+
 def load_hf(folder: Any) -> Any:
     """Loads a local Hugging Face folder; see :func:`tvmgraph.models.hub.load_hf`."""
     from tvmgraph.models.hub import load_hf as load
@@ -109,7 +116,8 @@ __all__ = [
     "bfloat16", "bool_", "complex64", "complex128", "custom_vjp", "default_generator", "dtype",
     "dtype_to_nptype", "dtype_to_pytype", "export", "flags", "float16", "float32", "float64", "from_dlpack",
     "from_numpy", "get_context", "get_rng_state", "get_seed", "grad", "int8", "int16", "int32", "int64",
-    "is_tensor", "jacfwd", "jacrev", "jit", "jit_class", "jvp", "load_hf", "manual_seed", "ms_function", "pytype_to_dtype",
+    "is_tensor", "jacfwd", "jacrev", "jit", "jit_class", "jvp", "load", "load_hf",
+    "manual_seed", "ms_function", "pytype_to_dtype",
     "record", "reset_context", "set_context", "set_device", "set_rng_state", "set_seed", "tensor",
     "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
     "vmap",

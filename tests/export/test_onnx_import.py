@@ -55,6 +55,7 @@ def test_there_and_back(model: Model) -> None:
     names = {p.name for p in back.get_parameters()}
     assert {p.name for p in net.trainable_params()} <= names
     again = onnx_model(back, args)
+    assert [i.name for i in again.graph.input] == back.input_names
     assert relative_error(run_onnxruntime(again, args), expected) <= MAX_ERROR
 
 

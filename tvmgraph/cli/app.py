@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from tvmgraph.cli import ship
+
 app = typer.Typer(
     help="Write a neural network as a Cell, debug it eagerly, compile it with TVM.",
     no_args_is_help=True,
@@ -112,6 +114,8 @@ def show(
         print(e)
         raise typer.Exit(1) from None
 
+
+ship.register(app)
 
 if __name__ == "__main__":
     app()

@@ -110,7 +110,7 @@ def _build(part: tvm.IRModule, target: Any) -> Any:
 def _join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
     first = libraries[0] if libraries else None
     for other in libraries[1:]:
-        first.import_module(other)
+        libraries[0].import_module(other)
     linked = vm_build._ffi_api.VMLink(program.builder, target, first, [], program.constants)
     return vm_build.VMExecutable(linked)
 

@@ -114,6 +114,7 @@ class Op:
 
 
 OPS: dict[str, Op] = {}
+CUSTOM: dict[str, Op] = {}  # operators that users made: no rows of the table, but found by name
 
 
 def get_op(name: str) -> Op:
@@ -123,7 +124,7 @@ def get_op(name: str) -> Op:
         NotFoundError: if the table has no such row.
     """
     _load_table()
-    found = OPS.get(name)
+    found = OPS.get(name) or CUSTOM.get(name)
     if found is None:
         raise NotFoundError(f"there is no operator {name!r} in the table")
     return found

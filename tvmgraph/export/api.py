@@ -22,9 +22,16 @@ def _write_module(path: Path, net: Any, args: tuple[Any, ...], options: dict[str
     save_module(path, net, args, **options)
 
 
+def _write_graph(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    from tvmgraph.export.graph_file import save_graph
+
+    save_graph(path, net, args, **options)
+
+
 _WRITERS: dict[str, tuple[str, Callable[..., None]]] = {
     "ONNX": (".onnx", _write_onnx),
     "TVM": (".tvm", _write_module),
+    "GRAPH": (".graph", _write_graph),
 }
 
 
@@ -71,6 +78,7 @@ def export(
             ``external_data_bytes`` (weights above this total go into a second file). ``TVM``:
             ``target`` (a name from ``configs/targets.toml``), ``jit_level``, ``linker`` (for
             another architecture), ``frozen`` (weights become part of the code), ``training``.
+            ``GRAPH``: ``training``.
 
     Returns:
         The path that was written.
@@ -103,3 +111,31 @@ def export(
             got=", ".join(options), at=user_source(), fix="see help(tvmgraph.export)",
         ) from None  # fmt: skip
     return path
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Loads a file that :func:`export` wrote.
+
+    Args:
+        path: A ``.graph``, ``.onnx`` or ``.tvm`` file.
+
+    Returns:
+        A Cell that computes what the file holds, or (``.tvm``) a compiled
+        :class:`tvmgraph.runtime.Module`.
+
+    Raises:
+        ArgumentError: if the suffix is unknown.
+        LoadError: if the file is damaged.
+    """
+    kind = format_of(path)
+    if kind == "TVM":
+        from tvmgraph.runtime import load as load_module
+
+        return load_module(path)
+    if kind == "GRAPH":
+        from tvmgraph.export.graph_file import load_graph
+
+        return load_graph(path)
+    from tvmgraph.onnx.model import load as load_onnx
+
+    return load_onnx(path)

@@ -13,7 +13,7 @@ from tvmgraph.capture import tree
 from tvmgraph.capture.record import AttributeRef, capture
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ExportError, user_source
-from tvmgraph.graph import Graph, Role
+from tvmgraph.graph import Graph, Param, Role
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def capture_program(
     fn = getattr(net, "fn", net)  # what jit wrapped
     with _training_mode(getattr(net, "owner", None) or fn, training):
         captured = capture(fn, args, kwargs or {})
-    graph = captured.graph
+    graph = _named_inputs(captured.graph, fn)
     values: dict[str, np.ndarray] = {}
     for holder, p in zip(captured.holders, graph.params):
         if p.role is Role.STATE:
@@ -64,6 +64,21 @@ def capture_program(
             values[p.label] = tensor.array
     kept = _without_writes(graph, captured.result)
     return Program(kept, values, tuple(f"output{i}" for i in range(len(kept.outputs))))
+
+
+def _named_inputs(graph: Graph, net: Any) -> Graph:
+    """Gives the inputs of an imported network the names they have in its file."""
+    inner = getattr(net, "graph", None)
+    names = getattr(net, "input_names", None)
+    if names is None and isinstance(inner, Graph):
+        names = [p.label for p in inner.inputs]
+    if names is None or len(names) != len(graph.inputs):
+        return graph
+    given = iter(names)
+    params = tuple(
+        Param(p.value, p.role, next(given)) if p.role is Role.INPUT else p for p in graph.params
+    )
+    return Graph(graph.name, params, graph.consts, graph.nodes, graph.outputs, graph.writes)
 
 
 def _without_writes(graph: Graph, result: tree.Structure) -> Graph:

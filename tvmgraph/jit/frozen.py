@@ -89,11 +89,11 @@ class FrozenExecutable:
                 if args[position]._token is not token:
                     current = False
                     break
-        if not current:
+        if prepared is None or not current:
             prepared = self._prepare(args)
-            if prepared is None:
-                assert self._plain is not None
-                return self._plain, args
+        if prepared is None:
+            assert self._plain is not None
+            return self._plain, args
         return self._executable, [*[args[i] for i in self._frozen.kept], *prepared]
 
     def _prepare(self, args: Sequence[Tensor]) -> list[Tensor] | None:

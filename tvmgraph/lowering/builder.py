@@ -115,6 +115,19 @@ class RelaxBuilder:
             return [value]
         return [self.emit(relax.TupleGetItem(value, i)) for i in range(count)]
 
+    def call_kernel(
+        self, function: Any, inputs: Sequence[Any], types: Sequence[TensorType], name: str
+    ) -> Any:
+        """Emits a call of a finished TIR function whose last parameters are the outputs."""
+        found = self.block.add_func(function.with_attr("global_symbol", name), name)
+        out = [self.relax_type(t) for t in types]
+        return self.emit(relax.call_tir(found, list(inputs), out if len(out) > 1 else out[0]))
+
+    def parts(self, value: Any) -> list[Any]:
+        """Takes an emitted value apart, however many tensors it holds."""
+        kind = value.ty
+        return self.unpack(value, len(kind.fields) if isinstance(kind, relax.TupleType) else 1)
+
     def start_function(self) -> None:
         """Forgets the symbolic dims of the previous function."""
         self._dims = {}

@@ -63,7 +63,7 @@ class WithEvalCell(Cell):
     Args:
         network: The network.
         loss_fn: The loss, of the output and the label.
-        add_cast_fp32: Whether output and label are cast to float32 before the loss.
+        add_cast_fp32: Whether output and float labels are cast to float32 before the loss.
 
     Inputs:
         - **data** (Tensor) - Input of the network.
@@ -92,7 +92,8 @@ class WithEvalCell(Cell):
         output = self._network(data)
         if self.add_cast_fp32:
             output = F.cast(output, dtypes.float32)
-            label = F.cast(label, dtypes.float32)
+            if label.dtype.is_float:  # class numbers stay integers
+                label = F.cast(label, dtypes.float32)
         return self._loss_fn(output, label), output, label
 
 

@@ -209,6 +209,17 @@ class OnnxCell(Cell):
             self._run_node(self.functions.bound(inner, node, body), env, opsets)
         return [env.get(name) for name in body.output]  # some outputs are optional
 
+    def example_inputs(self) -> tuple[Tensor, ...]:
+        """Returns zeros for every input; empty when the model leaves a size open."""
+        examples = []
+        for name in self.input_names:
+            kind = self._kinds[name].tensor_type
+            if not kind.HasField("shape") or any(not d.dim_value for d in kind.shape.dim):
+                return ()
+            shape = [d.dim_value for d in kind.shape.dim]
+            examples.append(Tensor(np.zeros(shape, dtype_of(kind.elem_type, name).numpy)))
+        return tuple(examples)
+
     def extend_repr(self) -> str:
         """Returns the inputs and outputs for the printed tree."""
         return f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"

@@ -16,6 +16,7 @@ from tvmgraph.ops.conv_weight import *  # noqa: F403
 from tvmgraph.ops.creation import *  # noqa: F403
 from tvmgraph.ops.creation_ranges import *  # noqa: F403
 from tvmgraph.ops.creation_windows import *  # noqa: F403
+from tvmgraph.ops.custom import *  # noqa: F403
 from tvmgraph.ops.elementwise import *  # noqa: F403
 from tvmgraph.ops.elementwise_division import *  # noqa: F403
 from tvmgraph.ops.elementwise_extrema import *  # noqa: F403

@@ -35,7 +35,7 @@ def _infer(input: TensorType, panels: TensorType, *, columns: int) -> TensorType
     if input.ndim < 1 or panels.ndim != 3 or input.shape[-1] != panels.shape[1]:
         raise ShapeError("the depth of the panels must be the last extent of the input")
     count, width = panels.shape[0], panels.shape[2]
-    if -(-columns // width) != count:
+    if not isinstance(width, int) or -(-columns // width) != count:
         raise ShapeError(f"{columns} columns do not make {count} panels of {width}")
     return input.with_shape((*input.shape[:-1], columns))
 
