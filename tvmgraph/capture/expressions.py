@@ -145,6 +145,32 @@ class Expressions:
             return self.choose(truth, then, orelse, node, frame)
         return rest() if bool(truth) is conjunction else first
 
+    def condition(self: Interpreter, node: ast.expr, frame: Frame) -> Any:
+        """Evaluates a test, of which only the truth counts: a Python bool or a ``bool[]``."""
+        if isinstance(node, ast.BoolOp):
+            return self._conditions(node, node.values, frame)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            truth = self.condition(node.operand, frame)
+            return F.logical_not(truth) if isinstance(truth, Tensor) else not truth
+        return self.truth(self.evaluate(node, frame))
+
+    def _conditions(
+        self: Interpreter, node: ast.BoolOp, values: list[ast.expr], frame: Frame
+    ) -> Any:
+        first = self.condition(values[0], frame)
+        if len(values) == 1:
+            return first
+        frame.node = node
+
+        def rest() -> Any:
+            return self._conditions(node, values[1:], frame)
+
+        conjunction = isinstance(node.op, ast.And)
+        if isinstance(first, Tensor):
+            then, orelse = (rest, lambda: False) if conjunction else (lambda: True, rest)
+            return self.choose(first, then, orelse, node, frame)
+        return rest() if first is conjunction else first
+
     def _Compare(self: Interpreter, node: ast.Compare, frame: Frame) -> Any:
         left = self.evaluate(node.left, frame)
         return self._compare(node, left, list(zip(node.ops, node.comparators)), frame)
@@ -166,7 +192,7 @@ class Expressions:
         return following() if truth else result
 
     def _IfExp(self: Interpreter, node: ast.IfExp, frame: Frame) -> Any:
-        truth = self.truth(self.evaluate(node.test, frame))
+        truth = self.condition(node.test, frame)
         if isinstance(truth, Tensor):
             return self.choose(
                 truth, lambda: self.evaluate(node.body, frame),
@@ -276,7 +302,7 @@ class Expressions:
         run(0)
 
     def _passes(self: Interpreter, test: ast.expr, inner: Frame, frame: Frame) -> bool:
-        truth = self.truth(self.evaluate(test, inner))
+        truth = self.condition(test, inner)
         if isinstance(truth, Tensor):
             self.refuse(
                 test, frame, "a comprehension that keeps items by a tensor's value",

@@ -83,7 +83,7 @@ class Statements:
         return Completion(continued=True)
 
     def _Assert(self: Interpreter, node: ast.Assert, frame: Frame) -> None:
-        truth = self.truth(self.evaluate(node.test, frame))
+        truth = self.condition(node.test, frame)
         if isinstance(truth, Tensor):
             self.refuse(
                 node, frame, "an `assert` on a tensor's value",
@@ -227,7 +227,7 @@ class Statements:
     ) -> tuple[Completion, bool]:
         """Executes an ``if``; says whether the statements after it were executed as well."""
         frame.node = node
-        truth = self.truth(self.evaluate(node.test, frame))
+        truth = self.condition(node.test, frame)
         frame.node = node
         if not isinstance(truth, Tensor):
             return self.block(node.body if truth else node.orelse, frame), False
@@ -246,7 +246,7 @@ class Statements:
 
     def _While(self: Interpreter, node: ast.While, frame: Frame) -> Completion:
         def test() -> Any:
-            return self.truth(self.evaluate(node.test, frame))
+            return self.condition(node.test, frame)
 
         exits = may_leave(node.body)
         for _ in range(_MAX_UNROLLED):

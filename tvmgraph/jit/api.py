@@ -31,17 +31,18 @@ def jit(
 ) -> Any:
     """Compiles a function, a method or a Cell into one graph.
 
-    The Python code runs once per kind of arguments (shapes, dtypes and values of Python
-    arguments); tensors in it are symbolic then. Later calls of the same kind run compiled code.
+    User code is interpreted once per kind of arguments (shapes, dtypes and values of Python
+    arguments): tensors are symbolic, and an ``if`` or a loop that a tensor decides about becomes
+    part of the graph. Later calls of the same kind run compiled code.
     Whatever the code read besides its arguments (attributes, globals, closures) is guarded: when
     it changes, the function is captured again. Weights are read at every call.
 
     Args:
         function: Function, method, ``construct`` or Cell; without it a decorator is returned.
         mode: ``"PSJit"`` or ``"PIJit"``, MindSpore's older names of the capture modes.
-        capture_mode: ``"ast"``, ``"bytecode"`` or ``"trace"``. All of them capture by running the
-            code once with symbolic tensors; Python control flow on tensor values is an error that
-            names the line.
+        capture_mode: ``"ast"`` (and ``"bytecode"``) interpret the code, with control flow on
+            tensors; ``"trace"`` runs it once with symbolic tensors, where control flow on a
+            tensor is an error that names the line.
         jit_level: ``"O0"`` to ``"O3"``; empty follows ``jit_config``.
         dynamic: 0: shapes are part of the key. 1 is accepted and compiles per shape as well.
         fullgraph: The function is always captured as one graph, so both values mean the same.

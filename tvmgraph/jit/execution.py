@@ -53,6 +53,8 @@ def choose_path(graph: Graph, config: JitConfig) -> Path:
     if numpy_only and config.jit_syntax_level == "LAX":
         node = numpy_only[0]
         return Path("no_sink", False, f"auto: ops.{node.op.name} at {node.source} runs in NumPy")
+    if any(node.regions for node in graph.nodes):  # many small host functions compile slowly
+        return Path("sink", False, "auto: branches and loops")
     count = len(graph.nodes)
     if count < _FEW_NODES:
         return Path("sink", False, f"auto: only {count} operators")
