@@ -2,8 +2,8 @@
 
 A rule gets a :class:`Match` and returns the value that replaces the node's result, or ``None``.
 Rules of the pass ``simplify`` give the same bits (also for infinities, NaN and negative zero);
-those of ``reassociate`` may round otherwise and differ where a part overflows. Every rule has a name that ``--disable_pass`` of
-``graph_kernel_flags`` takes.
+those of ``reassociate`` may round otherwise and differ where a part overflows. Every rule has a
+name that ``--disable_pass`` of ``graph_kernel_flags`` takes.
 """
 
 from __future__ import annotations
