@@ -43,7 +43,8 @@ class Program:
         r = self.r
         a = r.choice(self.tensors)
         return r.choice([
-            f"{a}.sum() > {r.randint(-2, 2)}", f"n > {r.randint(0, 3)}", f"o.v == {r.randint(0, 2)}",
+            f"{a}.sum() > {r.randint(-2, 2)}", f"n > {r.randint(0, 3)}",
+            f"o.v == {r.randint(0, 2)}",
             f"{a}[0] < 0.3 and n < 3", f"not {a}.sum() > 1", f"-1 < {a}.mean() < 1",
             f"{a}.sum() > 0 or {r.choice(self.tensors)}.sum() < 0", "len(acc) > 1",
         ])  # fmt: skip

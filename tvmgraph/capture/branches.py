@@ -176,7 +176,8 @@ class _Plans:
             try:
                 plans[name] = self.merger.merge(*pair)
             except Mismatch as e:
-                why = str(e) if str(e) == one_sided.why else f"it is {e} of the branch at line {line}"
+                own = str(e) == one_sided.why
+                why = str(e) if own else f"it is {e} of the branch at line {line}"
                 plans[name] = lambda outs, unset=Unset(why): unset
         return plans
 
@@ -247,5 +248,6 @@ class _Plans:
         if pair[0] is None or pair[1] is None:
             side = 1 if pair[0] is None else 0
             return self.merger.keep(pair[side], side)
-        what = "the result of the branch is" if not isinstance(self.node, ast.expr) else "this expression is"
+        expression = isinstance(self.node, ast.expr)
+        what = "this expression is" if expression else "the result of the branch is"
         return self._merge(pair, what)

@@ -355,7 +355,9 @@ class _Recording:
         for name in self.names:
             owner = self._owner(name)
             if name not in owner.names:
-                owner.names[name] = Unset(f"only the loop at line {line} sets it, which may not run")
+                owner.names[name] = Unset(
+                    f"only the loop at line {line} sets it, which may not run"
+                )
 
     def _state(self, attempt: _Attempt) -> tuple[list[Tensor], list[Callable[[], Tensor]]]:
         """Returns initial values, and functions that give the next ones inside the body."""

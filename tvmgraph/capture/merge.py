@@ -29,7 +29,7 @@ class Mismatch(Exception):
 
 
 def number_type(value: Any) -> type | None:
-    """Returns ``int``, ``float`` or ``bool`` for a Python number or a tensor that stands for one."""
+    """Returns the type of a Python number, or of the one a tensor stands for."""
     if isinstance(value, TracedTensor):
         return value.number
     return type(value) if type(value) in _DTYPES else None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MAX_UNROLLED = 100_000  # iterations of a Python-valued `while`
 _WORTH_A_LOOP = 4  # iterations left from which a tensor-dependent exit makes a graph loop
 _REFUSED = {
-    "Try": ("`try`", "check the values beforehand, or catch the exception around the compiled call"),
+    "Try": ("`try`", "check the values before, or catch the exception around the compiled call"),
     "TryStar": ("`try`", "catch the exceptions around the compiled call"),
     "With": ("`with`", "enter the context around the compiled call"),
     "AsyncFor": ("`async for`", "use a plain for loop"),

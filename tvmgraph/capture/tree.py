@@ -14,7 +14,8 @@ class Leaf:
     """One leaf of a result.
 
     Attributes:
-        kind: ``"output"`` (graph output number), ``"number"`` (the same, as a Python number), ``"argument"`` (tensor argument number),
+        kind: ``"output"`` (graph output number), ``"number"`` (the same, as a Python number),
+            ``"argument"`` (tensor argument number),
             ``"object"`` (a tensor that was read by reference) or ``"constant"``.
         value: The number, tensor or constant.
     """

@@ -30,7 +30,8 @@ def lower_many(graphs: dict[str, Graph]) -> tvm.IRModule:
     builder = RelaxBuilder(block)
 
     def outline(region: Graph) -> Any:
-        return _lower_function(builder, builder.fresh(_identifier(region.name)), region, private=True)
+        name = builder.fresh(_identifier(region.name))
+        return _lower_function(builder, name, region, private=True)
 
     builder.outline = outline
     for name, graph in graphs.items():
@@ -117,7 +118,8 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
             op=f"ops.{node.op.name}", at=node.source, fix="call it outside the compiled function",
         )  # fmt: skip
     empty = [is_empty(v.type) for v in node.outputs]
-    if all(empty) and not node.regions:  # nothing to compute, and TVM rejects many operators on empty tensors
+    # nothing to compute, and TVM rejects many operators on empty tensors
+    if all(empty) and not node.regions:
         values.update((v, R.emit(R.empty(v.type))) for v in node.outputs)
         return
     args = [values[v] for v in node.inputs]
