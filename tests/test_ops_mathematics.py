@@ -321,3 +321,20 @@ def test_eps() -> None:
         assert bool(((one + e * 0.25) == one).all())
     with pytest.raises(DTypeError):
         ops.eps(Tensor([1]))
+
+
+# ---- kernels with several results ----------------------------------------------------------------
+
+
+def test_a_result_that_two_later_results_read_is_not_read_back() -> None:
+    """One kernel stores the mask, the index made of it and what the index chooses."""
+    x, weight = floats(2, 3), Tensor([0.5, 1.0, 2.0])
+
+    def loss(x: Tensor, target: Tensor, weight: Tensor) -> Tensor:
+        return ops.nll_loss(x, target, weight=weight)
+
+    compiled = ms.jit(loss)
+    for labels in ([-100, 2], [1, 2], [-100, -100], [2, 1]):  # no mask of an earlier call is used
+        target = Tensor(np.array(labels, np.int32))
+        expected, got = loss(x, target, weight), compiled(x, target, weight)
+        np.testing.assert_allclose(got.asnumpy(), expected.asnumpy(), rtol=1e-5)

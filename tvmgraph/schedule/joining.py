@@ -111,7 +111,8 @@ def join_points(program: Program) -> Stage | None:
         return None
     first, *others = program.stages
     for stage in others:
-        for done in program.stages:
+        # the last ones first: what they bring in may read results of earlier stages
+        for done in reversed(program.stages):
             if done is not stage and stage.reads(done.buffer):
                 stage = inline_into(stage, done)
         renamed: dict[Var, Expr] = {a.var: b.var for a, b in zip(stage.axes, first.axes)}
