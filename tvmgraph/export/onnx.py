@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from tvmgraph.graph.ir import Graph, Node, Role, Value
 
 OPSET = 20
 _OLDEST_IR_VERSION = 10
-_CHECKABLE_BYTES = 1 << 30  # larger models are checked as files: a message holds 2 GiB
+_PAGE = 4096
 
 
 class OnnxValue:
@@ -34,6 +35,41 @@ class OnnxValue:
     def __init__(self, name: str, type: TensorType | None = None) -> None:
         self.name = name
         self.type = type
+
+
+class ExternalData:
+    """Weights that stand in a file beside the model, because a message holds at most 2 GiB.
+
+    Args:
+        location: Name of that file.
+    """
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self.arrays: dict[str, tuple[int, np.ndarray]] = {}
+        self._end = 0
+
+    def reference(self, name: str, array: np.ndarray) -> onnx.TensorProto:
+        """Returns an initializer that points into the file."""
+        if name not in self.arrays:
+            start = -(-self._end // _PAGE) * _PAGE  # so that readers can map it into memory
+            self.arrays[name] = (start, array)
+            self._end = start + array.nbytes
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        proto = onnx.TensorProto(name=name, data_type=kind, dims=array.shape)
+        proto.data_location = onnx.TensorProto.EXTERNAL
+        offset = self.arrays[name][0]
+        facts = (("location", self.location), ("offset", offset), ("length", array.nbytes))
+        for key, value in facts:
+            proto.external_data.add(key=key, value=str(value))
+        return proto
+
+    def write(self, folder: Path) -> None:
+        """Writes the file into a folder."""
+        with open(folder / self.location, "wb") as stream:
+            for start, array in self.arrays.values():
+                stream.seek(start)
+                np.ascontiguousarray(array).tofile(stream)
 
 
 class OnnxBuilder:
@@ -124,7 +160,10 @@ class OnnxBuilder:
 
 
 def to_onnx(
-    graph: Graph, parameters: dict[str, np.ndarray] | None = None, opset: int = OPSET
+    graph: Graph,
+    parameters: dict[str, np.ndarray] | None = None,
+    opset: int = OPSET,
+    external: ExternalData | None = None,
 ) -> onnx.ModelProto:
     """Converts a graph.
 
@@ -132,6 +171,7 @@ def to_onnx(
         graph: The graph; INPUT parameters become model inputs.
         parameters: Elements of the other parameters by label; they become initializers.
         opset: ONNX operator-set version.
+        external: Where weights of more than a page go; the model is checked as a file then.
 
     Returns:
         A checked model.
@@ -148,7 +188,7 @@ def to_onnx(
         if p.role is Role.INPUT:
             inputs.append(_value_info(p.label, p.value.type, O))
         else:
-            O.initializers[p.label] = numpy_helper.from_array((parameters or {})[p.label], p.label)
+            O.initializers[p.label] = _initializer(p.label, (parameters or {})[p.label], external)
     for value, array in graph.consts.items():
         values[value] = O.const(array)
     for node in graph.nodes:
@@ -162,9 +202,15 @@ def to_onnx(
     model = helper.make_model(
         proto, opset_imports=imports, ir_version=ir_version, producer_name="tvmgraph"
     )
-    if sum(len(t.raw_data) for t in O.initializers.values()) < _CHECKABLE_BYTES:
+    if external is None:
         onnx.checker.check_model(model)
     return model
+
+
+def _initializer(name: str, array: np.ndarray, external: ExternalData | None) -> onnx.TensorProto:
+    if external is not None and array.nbytes > _PAGE:
+        return external.reference(name, array)
+    return numpy_helper.from_array(array, name)
 
 
 def _map_node(O: OnnxBuilder, node: Node, values: dict[Value, OnnxValue]) -> None:

@@ -21,7 +21,7 @@ from onnx import helper, numpy_helper
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ExportError, user_source
 from tvmgraph.export.capture import Program, capture_program
-from tvmgraph.export.onnx import to_onnx
+from tvmgraph.export.onnx import ExternalData, to_onnx
 from tvmgraph.graph import passes
 
 Dynamic = Mapping[str, Mapping[int, str]]
@@ -29,7 +29,12 @@ Sizes = dict[str, int]
 
 
 def dynamic_model(
-    net: Any, args: tuple[Any, ...], opset: int, dynamic: Dynamic, training: bool
+    net: Any,
+    args: tuple[Any, ...],
+    opset: int,
+    dynamic: Dynamic,
+    training: bool,
+    external: ExternalData | None = None,
 ) -> onnx.ModelProto:
     """Exports a network whose inputs have axes of variable size.
 
@@ -39,6 +44,7 @@ def dynamic_model(
         opset: Version of the standard operators.
         dynamic: Names of variable axes by argument name and axis; axes of one name are equal.
         training: Whether to capture in training mode.
+        external: Where large weights go.
 
     Raises:
         ArgumentError: if an argument or axis does not exist.
@@ -57,8 +63,11 @@ def dynamic_model(
     for sizes in probes:
         resized = _resize(labels, args, dynamic, sizes)
         program = capture_program(net, resized, training=training)
-        models.append(to_onnx(_plain(program), program.parameters, opset))
-    return _Merge(names, probes, models, labels, dynamic).model()
+        models.append(to_onnx(_plain(program), program.parameters, opset, external))
+    merged = _Merge(names, probes, models, labels, dynamic).model()
+    if external is None:
+        onnx.checker.check_model(merged)
+    return merged
 
 
 def _plain(program: Program) -> Any:
@@ -126,13 +135,10 @@ class _Merge:
             [*self.nodes, *first.node], first.name, [self._input(v) for v in first.input],
             outputs, [*weights, *self.consts],
         )  # fmt: skip
-        model = helper.make_model(
+        return helper.make_model(
             graph, opset_imports=self.models[0].opset_import, producer_name="tvmgraph",
             ir_version=self.models[0].ir_version,
         )  # fmt: skip
-        if sum(len(t.raw_data) for t in weights) < 1 << 30:
-            onnx.checker.check_model(model)
-        return model
 
     def _require_equal_nodes(self, a: onnx.GraphProto, b: onnx.GraphProto) -> None:
         if len(a.node) != len(b.node):

@@ -12,14 +12,11 @@ import onnx
 
 from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.export.capture import capture_program
-from tvmgraph.export.onnx import OPSET, to_onnx
+from tvmgraph.export.onnx import OPSET, ExternalData, to_onnx
 from tvmgraph.graph import passes
 
 OLDEST_OPSET = 17
 _EXTERNAL_BYTES = 1 << 30  # protobuf messages end at 2 GiB; half of it leaves room for all else
-
-
-_INLINE_BYTES = 1024  # shapes and axes must stay where shape inference reads them
 
 
 def save_onnx(
@@ -46,7 +43,16 @@ def save_onnx(
     Raises:
         ExportError: if an operator has no ONNX form in this opset.
     """
-    write_model(path, onnx_model(net, args, opset, dynamic, training), external_data_bytes)
+    external = None
+    if _weight_bytes(net) > external_data_bytes:
+        external = ExternalData(path.name + ".data")
+    _write(path, onnx_model(net, args, opset, dynamic, training, external), external)
+
+
+def _weight_bytes(net: Any) -> int:
+    cell = getattr(net, "owner", None) or getattr(net, "fn", net)
+    params = cell.get_parameters() if hasattr(cell, "get_parameters") else ()
+    return sum(p.array.nbytes for p in params)
 
 
 def onnx_model(
@@ -55,6 +61,7 @@ def onnx_model(
     opset: int = OPSET,
     dynamic: Mapping[str, Mapping[int, str]] | None = None,
     training: bool = False,
+    external: ExternalData | None = None,
 ) -> onnx.ModelProto:
     """Captures a network and returns it as an ONNX model."""
     newest = onnx.defs.onnx_opset_version()
@@ -66,25 +73,19 @@ def onnx_model(
     if dynamic:
         from tvmgraph.export.onnx_dynamic import dynamic_model
 
-        return dynamic_model(net, args, opset, dynamic, training)
+        return dynamic_model(net, args, opset, dynamic, training, external)
     program = capture_program(net, args, training=training)
-    return to_onnx(passes.simplify(program.graph), program.parameters, opset)
+    return to_onnx(passes.simplify(program.graph), program.parameters, opset, external)
 
 
-def write_model(path: Path, model: onnx.ModelProto, external_data_bytes: int) -> None:
+def _write(path: Path, model: onnx.ModelProto, external: ExternalData | None) -> None:
     """Writes and checks a model; an interrupted write leaves no half file behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    total = sum(len(t.raw_data) for t in model.graph.initializer)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".export") as folder:
-        part = Path(folder) / path.name
-        if total > external_data_bytes:
-            data = path.name + ".data"
-            onnx.save_model(
-                model, part, save_as_external_data=True, location=data, size_threshold=_INLINE_BYTES
-            )
-            onnx.checker.check_model(str(part), full_check=False)
-            os.chmod(Path(folder) / data, 0o644)
-            os.replace(Path(folder) / data, path.parent / data)
-        else:
-            onnx.save_model(model, part)
-        os.replace(part, path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".export") as name:
+        folder = Path(name)
+        onnx.save_model(model, folder / path.name)
+        if external is not None:
+            external.write(folder)
+            onnx.checker.check_model(str(folder / path.name))
+            os.replace(folder / external.location, path.parent / external.location)
+        os.replace(folder / path.name, path)
