@@ -49,6 +49,35 @@ def test_a_miss_names_the_argument_and_both_values() -> None:
         assert reason in f.explain()
 
 
+FACTOR = 2.0
+
+
+def test_a_changed_guard_names_both_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Scale(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.k, self.axes = 1.5, [0, 1]
+
+        def construct(self, x: Tensor) -> Tensor:
+            return x * self.k * FACTOR + len(self.axes)
+
+    net = Scale()
+    f = jit(net)
+    f(ones(3))
+    net.k = 2.5
+    f(ones(3))
+    net.axes.append(2)
+    f(ones(3))
+    monkeypatch.setitem(globals(), "FACTOR", 4.0)
+    f(ones(3))
+    why = [r.why for r in f.history[1:]]
+    assert why == [
+        "Scale.k changed: 1.5 -> 2.5",
+        "Scale.axes changed: [0, 1] -> [0, 1, 2]",
+        "global 'FACTOR' changed: 2.0 -> 4.0",
+    ]
+
+
 def test_time_is_split_by_phase() -> None:
     f = jit(lambda x: ops.tanh(x) * 3.25 + 0.125)
     f(ones(3, 7))

@@ -203,6 +203,16 @@ def test_levels_switch_passes_on() -> None:
     assert at_level(3).passes == set(PASSES)
 
 
+def test_o3_does_what_o2_must_not() -> None:
+    left = {}
+    for level in ("O0", "O1", "O2", "O3"):
+        f = jit(lambda x: (x * 3.0) * 5.0 / 7.0 + 0.0 * 1.0, jit_level=level)
+        f(Tensor(values(8)))
+        left[level] = len(f.fused_graph()[0].nodes)
+    assert left["O2"] > left["O3"]
+    assert left["O1"] == left["O2"] <= left["O0"]
+
+
 def test_flags_change_kernels() -> None:
     x = Tensor(values(32, 32))
     counts = {}

@@ -34,6 +34,7 @@ _OPAQUE = (
 # plain data holders of the standard library: their attributes count like a user's own object
 _HOLDERS = (types.SimpleNamespace, argparse.Namespace)
 _MAX_DEPTH = 5
+_BRIEF_ITEMS, _BRIEF_LENGTH = 8, 60  # how much of a value a message shows
 _MAX_ITEMS = 4096
 _SMALL = 64  # elements of a tensor that are compared one by one, should NumPy code write to them
 _CELL_INTERNAL = ("_params", "_cells", "_graph_mode", "_inputs", "_flags")
@@ -171,6 +172,7 @@ class Guards:
     def __init__(self) -> None:
         self._cells: dict[int, tuple[weakref.ref[Any], _CellState]] = {}
         self._always: dict[Any, tuple[str, Callable[[], Any], Check]] = {}
+        self._before: dict[Any, str] = {}  # what guarded values were, for messages
         self._codes: set[Any] = set()
         self._epoch = -1
 
@@ -274,6 +276,7 @@ class Guards:
     def _add(self, key: Any, label: str, read: Callable[[], Any], value: Any) -> None:
         if key not in self._always:
             self._always[key] = (label, read, expect(value))
+            self._before[key] = brief(value)
 
     def add_value(self, tensor: Tensor) -> None:
         """Guards the elements of a tensor that Python code looked at."""
@@ -302,9 +305,9 @@ class Guards:
 
     def failure(self) -> str | None:
         """Returns what changed, or ``None`` while everything holds."""
-        for label, read, same in self._always.values():
+        for key, (label, read, same) in self._always.items():
             if not same(read()):
-                return f"{label} changed"
+                return changed(label, self._before.get(key, ""), brief(read()))
         epoch = current_epoch()
         if epoch == self._epoch:  # no Cell was written to since the last look
             return None
@@ -314,9 +317,28 @@ class Guards:
                 continue
             name = before.difference(cell)
             if name is not None:
-                return f"{type(cell).__name__}.{name} changed"
+                now = brief(cell.__dict__[name]) if name in cell.__dict__ else ""
+                return changed(f"{type(cell).__name__}.{name}", before.texts.get(name, ""), now)
         self._epoch = epoch
         return None
+
+
+def brief(value: Any) -> str:
+    """Returns plain data as short text for a message; ``""`` for anything else."""
+    if isinstance(value, (*_ATOMS, float)):
+        text = repr(value)
+    elif isinstance(value, (list, tuple)) and len(value) <= _BRIEF_ITEMS:
+        parts = [brief(v) for v in value]
+        text = f"[{', '.join(parts)}]" if all(parts) else ""
+    else:
+        return ""
+    return text if len(text) <= _BRIEF_LENGTH else f"{text[:_BRIEF_LENGTH]}..."
+
+
+def changed(label: str, before: str, now: str) -> str:
+    """Returns ``label changed: before -> now``, as far as the values can be shown."""
+    values = f": {before or 'something else'} -> {now or 'something else'}"
+    return f"{label} changed" + (values if before != now else "")
 
 
 def _is_fixed(value: Any) -> bool:
@@ -358,6 +380,7 @@ class _CellState:
             for k, v in cell.__dict__.items()
             if k not in _CELL_INTERNAL and not k.startswith("_jit_bound_")
         }
+        self.texts = {k: brief(cell.__dict__[k]) for k in self.plain}
 
     def difference(self, cell: Any) -> str | None:
         """Returns the name of something that differs, or ``None``."""

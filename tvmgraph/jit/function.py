@@ -201,7 +201,7 @@ class JitFunction(Inspectable):
                 failure = entry.failure(config)
                 if failure is None:
                     return entry.run(leaves, (args, kwargs))
-                why = failure
+                why = why or failure  # the newest entry is the nearest one
         why = why or why_new(self.fn, self.newest, args, kwargs)
         return self._compile(key, why, config, args, kwargs).run(leaves, (args, kwargs))
 

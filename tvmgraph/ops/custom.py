@@ -110,10 +110,11 @@ class Custom:
         if kind != "numpy":
             emit = self._lower_te if kind == "te" else self._lower_script
 
-            def lower(R: Any, *inputs: Any) -> Any:
+            def lower_kernel(R: Any, *inputs: Any) -> Any:
                 return emit(R, *inputs)
 
-            lower.__module__ = module  # tells the cache on disk that the kernel may change
+            lower_kernel.__module__ = module  # tells the disk cache that the kernel may change
+            lower = lower_kernel
         eager = reference or (self.func if kind == "numpy" else self._run_compiled)
         op = Op(
             _unique(self.name, self.func, kind), self.infer, lambda *xs: self._arrays(eager, xs),
@@ -134,8 +135,8 @@ class Custom:
             found = self._infer(*types)
         else:
             shapes, kinds = [t.shape for t in types], [t.dtype for t in types]
-            shape = self._out_shape(*shapes) if callable(self._out_shape) else self._out_shape
-            dtype = self._out_dtype(*kinds) if _is_rule(self._out_dtype) else self._out_dtype
+            shape: Any = self._out_shape(*shapes) if callable(self._out_shape) else self._out_shape
+            dtype: Any = self._out_dtype(*kinds) if _is_rule(self._out_dtype) else self._out_dtype
             several = isinstance(shape, list) and all(isinstance(s, (list, tuple)) for s in shape)
             pairs = zip(shape, dtype) if several else [(shape, dtype)]
             found = tuple(tensor_type(s, dtypes.dtype_of(d)) for s, d in pairs)
