@@ -51,11 +51,11 @@ class BatchedTensor(TracedTensor):
         """Identity of the value it denotes now."""
         return self.whole.token
 
-    def snapshot(self) -> Tensor:
+    def snapshot(self) -> TracedTensor:
         """Returns a tensor that keeps denoting the current value."""
-        return self.recorder.snapshot(self)
+        return self.recorder.snapshot(self)  # pyright: ignore[reportReturnType]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, Any]) -> TracedTensor:
         return self.snapshot()
 
     def __str__(self) -> str:

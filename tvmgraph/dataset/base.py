@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_sourc
 Row = tuple[Any, ...]
 
 
-def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> Any:
+def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> NoReturn:
     """Raises ``kind`` with the user's line."""
     raise kind(rule, op=op, at=user_source(), fix=fix)
 
@@ -275,7 +275,7 @@ class Dataset:
     def _first(self) -> list[np.ndarray]:
         for row in self.rows(0):
             return [np.asarray(v) for v in row]
-        return reject(ArgumentError, "Dataset", "the dataset has no row")
+        reject(ArgumentError, "Dataset", "the dataset has no row")
 
     def output_shapes(self) -> list[list[int]]:
         """Returns the shape of every column, from the first row."""

@@ -118,7 +118,7 @@ class GeneratorDataset(_Source):
         if column_names is None:
             reject(ArgumentError, "GeneratorDataset", "column_names is missing",
                    'pass for example ["image", "label"]')  # fmt: skip
-        self.source = source
+        self.source: Any = source
         self.columns = names_of("GeneratorDataset", column_names)
         types = None if column_types is None else list(column_types)
         self.types = None if types is None else [dtypes.dtype_of(t).numpy for t in types]
@@ -134,14 +134,15 @@ class GeneratorDataset(_Source):
             reject(ArgumentError, "GeneratorDataset", "an iterator cannot be shuffled",
                    "give the source __getitem__ and __len__, or call .shuffle(buffer)")  # fmt: skip
         self.sampler = sampler
-        rows = len(source) if self.random_access else self._counted(num_samples)
+        rows = len(self.source) if self.random_access else self._counted(num_samples)
         super().__init__(rows, num_samples, shuffle, num_shards, shard_id)
 
     def _counted(self, num_samples: int | None) -> int:
         return sum(1 for _ in self._iterate()) if num_samples is None else num_samples
 
     def _iterate(self) -> Iterator[Any]:
-        return iter(self.source() if callable(self.source) else self.source)
+        source: Any = self.source() if callable(self.source) else self.source
+        return iter(source)
 
     def order(self, epoch: int) -> np.ndarray:
         """Returns the numbers of the rows of one pass."""

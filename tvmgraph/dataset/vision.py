@@ -49,7 +49,8 @@ def _border(op: str, padding: Any) -> tuple[int, int, int, int]:
         items = (items[0], items[1], items[0], items[1])
     if len(items) != 4 or any(v < 0 for v in items):
         reject(ArgumentError, f"vision.{op}", f"padding must be 1, 2 or 4 ints: {padding!r}")
-    return items
+    left, top, right, bottom = items
+    return left, top, right, bottom
 
 
 class Rescale:
@@ -401,7 +402,7 @@ class Decode:
         try:
             return np.asarray(Image.open(BytesIO(raw)).convert("RGB"))
         except (UnidentifiedImageError, OSError) as e:
-            return reject(ArgumentError, "vision.Decode", f"the bytes are no image: {e}")
+            reject(ArgumentError, "vision.Decode", f"the bytes are no image: {e}")
 
 
 __all__ = [

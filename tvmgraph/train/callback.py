@@ -240,7 +240,7 @@ def current_rate(op: str, optimizer: Any) -> float:
     Raises:
         ArgumentError: if there is no optimizer or its rate follows a schedule.
     """
-    rate = None if optimizer is None else optimizer.learning_rate
+    rate: Any = None if optimizer is None else optimizer.learning_rate
     if isinstance(rate, Sequence):
         rate = rate[0]
     if not isinstance(rate, Parameter):

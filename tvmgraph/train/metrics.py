@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
 
 
-def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> Any:
+def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> NoReturn:
     """Raises ``kind`` with the user's line."""
     raise kind(rule, op=op, at=user_source(), fix=fix)
 

@@ -304,7 +304,7 @@ def metrics_of(value: Any) -> dict[str, Metric]:
     elif isinstance(value, Iterable) and not isinstance(value, str):
         found = {n: get_metric_fn(n) for n in value}
     else:
-        found = reject(DTypeError, "Model", f"metrics cannot be a {type(value).__name__}",
+        reject(DTypeError, "Model", f"metrics cannot be a {type(value).__name__}",
                        'use {"accuracy"} or {"name": nn.Accuracy()}')  # fmt: skip
     for name, metric in found.items():
         if not all(hasattr(metric, a) for a in ("clear", "update", "eval")):

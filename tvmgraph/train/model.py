@@ -83,6 +83,12 @@ class Model:
         """The network that :meth:`predict` calls."""
         return self.network
 
+    def _training(self) -> Any:
+        return self.train_network
+
+    def _evaluating(self) -> Any:
+        return self.eval_network
+
     # ---- training ---------------------------------------------------------------------------
 
     def train(
@@ -153,7 +159,7 @@ class Model:
         p.cur_epoch_num, p.valid_dataset = done, valid
         p.cur_step_num = done * p.batch_num
         context = RunContext(p)
-        self.train_network.set_train(True)
+        self._training().set_train(True)
         batches = data.create_tuple_iterator(num_epochs=epochs - done) if epochs > done else None
         with hooks.around("train", "", context):
             while p.cur_epoch_num < epochs and not context.stop_requested:
@@ -164,7 +170,7 @@ class Model:
                 listed = not isinstance(frequency, int) and p.cur_epoch_num in frequency
                 if valid is not None and (every or listed):
                     p.eval_results = self.eval(valid, callbacks)
-                    self.train_network.set_train(True)
+                    self._training().set_train(True)
                 hooks.call("train", "epoch_end", context)
 
     def _epoch(self, batches: Any, p: Any, context: RunContext, hooks: Callbacks) -> None:
@@ -221,14 +227,14 @@ class Model:
         hooks = Callbacks(callbacks)
         p = self._parameters("eval", valid_dataset, hooks, 1)
         context = RunContext(p)
-        self.eval_network.set_train(False)
+        self._evaluating().set_train(False)
         for metric in self.metrics.values():
             metric.clear()
         with hooks.around("eval", "", context), hooks.around("eval", "epoch_", context):
             for batch in valid_dataset.create_tuple_iterator(num_epochs=1):
                 p.cur_step_num += 1
                 with hooks.around("eval", "step_", context):
-                    p.net_outputs = self.eval_network(*batch)
+                    p.net_outputs = self._evaluating()(*batch)
                     self._update_metrics(p.net_outputs)
             p.eval_results = {n: m.eval() for n, m in self.metrics.items()}
         return p.eval_results

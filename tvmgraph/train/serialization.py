@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -33,7 +33,9 @@ class CheckpointError(TvmgraphError, ValueError):
     """A checkpoint file is damaged, or does not fit the network."""
 
 
-def _reject(kind: type[TvmgraphError], op: str, rule: str, got: str = "", fix: str = "") -> Any:
+def _reject(
+    kind: type[TvmgraphError], op: str, rule: str, got: str = "", fix: str = ""
+) -> NoReturn:
     raise kind(rule, op=op, got=got or None, at=user_source(), fix=fix or None)
 
 
@@ -52,6 +54,7 @@ def _entries(save_obj: Any, choice: Callable[[str], bool] | None) -> dict[str, T
         DTypeError: if it is no Cell, dict or list.
         ArgumentError: if two parameters have one name.
     """
+    pairs: list[tuple[Any, Any]]
     if isinstance(save_obj, Cell):
         pairs = [(p.name, p) for p in save_obj.get_parameters()]
     elif isinstance(save_obj, Mapping):
