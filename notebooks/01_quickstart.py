@@ -87,6 +87,7 @@ compiled = jit(net)
 np.testing.assert_allclose(compiled(batch).asnumpy(), logits.asnumpy(), rtol=1e-4, atol=1e-5)
 print(compiled.explain())
 
+
 # %%
 def microseconds(function, repeats=200):
     function()

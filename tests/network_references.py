@@ -119,8 +119,10 @@ def ctc(log_probs: Array, target: Sequence[int], blank: int) -> float:
 
 
 def log_softmax(x: Array, axis: int) -> Array:
-    return x - x.max(axis, keepdims=True) - np.log(
-        np.exp(x - x.max(axis, keepdims=True)).sum(axis, keepdims=True)
+    return (
+        x
+        - x.max(axis, keepdims=True)
+        - np.log(np.exp(x - x.max(axis, keepdims=True)).sum(axis, keepdims=True))
     )
 
 

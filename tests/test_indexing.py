@@ -154,7 +154,9 @@ def test_recorded_set_and_its_derivative(case: tuple[np.ndarray, Any, Any]) -> N
         return t
 
     v = np.asarray(value, np.float32)
-    np.testing.assert_array_equal(evaluate(ms.record(store, Tensor(x), Tensor(v)), [x, v])[0], expected)
+    np.testing.assert_array_equal(
+        evaluate(ms.record(store, Tensor(x), Tensor(v)), [x, v])[0], expected
+    )
     dx, dv = ms.grad(store, (0, 1))(Tensor(x), Tensor(v))
     kept = np.ones_like(x)
     kept[index] = 0

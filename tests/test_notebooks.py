@@ -22,4 +22,6 @@ def test_notebook_is_in_step(source: Path) -> None:
 def test_notebook_runs(source: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
     resources = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources=resources
+    ).execute()

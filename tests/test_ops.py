@@ -84,7 +84,9 @@ def test_onnx_is_eager(case: Case) -> None:
         if "NOT_IMPLEMENTED" in str(e):
             pytest.xfail(f"ONNX Runtime has no kernel for this dtype: {str(e)[:120]}")
         raise
-    if dtypes.bfloat16 in {v.type.dtype for v in (*(p.value for p in graph.params), *graph.outputs)}:
+    if dtypes.bfloat16 in {
+        v.type.dtype for v in (*(p.value for p in graph.params), *graph.outputs)
+    }:
         pytest.xfail("ONNX Runtime exchanges no bfloat16 with NumPy")
     feeds = {p.label: a for p, a in zip(graph.params, case.cast_arrays())}
     feeds = {k: v for k, v in feeds.items() if k in {i.name for i in session.get_inputs()}}

@@ -29,7 +29,8 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
     "reshape by mix": (lambda: ops.reshape(X, (Tensor(4), -1)), N.reshape(4, 6)),
     "tensor_split": (lambda: ops.tensor_split(X, 3, 2), np.array_split(N, 3, 2)),
     "tensor_split unsorted": (
-        lambda: ops.tensor_split(X, (1, 5, 2), 2), np.array_split(N, (1, 5, 2), 2)
+        lambda: ops.tensor_split(X, (1, 5, 2), 2),
+        np.array_split(N, (1, 5, 2), 2),
     ),
     "chunk": (lambda: ops.chunk(X, 3, -1), np.split(N, [2], 2)),
     "split": (lambda: ops.split(X, [1, 0, 3], -1), np.split(N, [1, 1], 2)),
@@ -41,11 +42,10 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
     "unstack": (lambda: ops.unstack(X, 1), [N[:, i] for i in range(3)]),
     "repeat": (lambda: ops.repeat_interleave(X, 2, 1), np.repeat(N, 2, 1)),
     "repeat flat": (lambda: ops.repeat_interleave(X, 2), np.repeat(N, 2)),
-    "repeat each": (
-        lambda: ops.repeat_interleave(X, (1, 0, 2), 1), np.repeat(N, [1, 0, 2], 1)
-    ),
+    "repeat each": (lambda: ops.repeat_interleave(X, (1, 0, 2), 1), np.repeat(N, [1, 0, 2], 1)),
     "repeat by tensor": (
-        lambda: ops.repeat_interleave(X, Tensor([1, 0, 2]), 1), np.repeat(N, [1, 0, 2], 1)
+        lambda: ops.repeat_interleave(X, Tensor([1, 0, 2]), 1),
+        np.repeat(N, [1, 0, 2], 1),
     ),
     "roll flat": (lambda: ops.roll(X, 5), np.roll(N, 5)),
     "roll": (lambda: ops.roll(X, (1, 2), (0, -1)), np.roll(N, (1, 2), (0, -1))),
@@ -56,9 +56,7 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
         lambda: ops.block_diag(Tensor([[1, 2]]), Tensor([3]), Tensor(4)),
         np.array([[1, 2, 0, 0], [0, 0, 3, 0], [0, 0, 0, 4]]),
     ),
-    "diag": (
-        lambda: ops.diag(Tensor([[1, 2], [3, 4]])), np.diag([1, 2, 3, 4]).reshape(2, 2, 2, 2)
-    ),
+    "diag": (lambda: ops.diag(Tensor([[1, 2], [3, 4]])), np.diag([1, 2, 3, 4]).reshape(2, 2, 2, 2)),
     "diagflat": (lambda: ops.diagflat(Tensor([[1, 2]]), 1), np.diagflat([[1, 2]], 1)),
     "diagonal_scatter": (
         lambda: ops.diagonal_scatter(ops.zeros((2, 3)), ops.ones(2), 1),
@@ -70,29 +68,23 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "trace": (lambda: ops.trace(Tensor([[1.0, 2.0], [3.0, 4.0]])), np.array(5.0, np.float32)),
     "pad": (lambda: ops.pad(X, (1, 2, 0, 1)), np.pad(N, ((0, 0), (0, 1), (1, 2)))),
-    "pad and crop": (
-        lambda: ops.pad(X, (-1, 2)), np.pad(N[:, :, 1:], ((0, 0), (0, 0), (0, 2)))
-    ),
+    "pad and crop": (lambda: ops.pad(X, (-1, 2)), np.pad(N[:, :, 1:], ((0, 0), (0, 0), (0, 2)))),
     "pad reflect": (
-        lambda: ops.pad(X, [1, 2], "reflect"), np.pad(N, ((0, 0), (0, 0), (1, 2)), "reflect")
+        lambda: ops.pad(X, [1, 2], "reflect"),
+        np.pad(N, ((0, 0), (0, 0), (1, 2)), "reflect"),
     ),
     "mirror_pad": (
-        lambda: ops.mirror_pad(INTS[0], Tensor([[2, 1]]), "SYMMETRIC"), np.array([2, 1, 1, 2, 3, 3])
+        lambda: ops.mirror_pad(INTS[0], Tensor([[2, 1]]), "SYMMETRIC"),
+        np.array([2, 1, 1, 2, 3, 3]),
     ),
     "tril_indices": (lambda: ops.tril_indices(3, 4, 1), np.stack(np.tril_indices(3, 1, 4))),
     "linspace": (lambda: ops.linspace(0, 1, 5), np.linspace(0, 1, 5, dtype=np.float32)),
     "arange": (lambda: ops.arange(5, 1, -2), np.arange(5, 1, -2)),
-    "matrix_band_part": (
-        lambda: ops.matrix_band_part(X, 1, 0), np.tril(np.triu(N, -1), 0)
-    ),
+    "matrix_band_part": (lambda: ops.matrix_band_part(X, 1, 0), np.tril(np.triu(N, -1), 0)),
     "hann_window": (lambda: ops.hann_window(6, False), np.hanning(6)),
     "kaiser_window": (lambda: ops.kaiser_window(6, False), np.kaiser(6, 12.0)),
-    "blackman_window": (
-        lambda: ops.blackman_window(6, False), np.blackman(6).astype(np.float32)
-    ),
-    "bartlett_window": (
-        lambda: ops.bartlett_window(6, False), np.bartlett(6).astype(np.float32)
-    ),
+    "blackman_window": (lambda: ops.blackman_window(6, False), np.blackman(6).astype(np.float32)),
+    "bartlett_window": (lambda: ops.bartlett_window(6, False), np.bartlett(6).astype(np.float32)),
 }
 
 

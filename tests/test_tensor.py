@@ -143,9 +143,47 @@ def test_python_numbers() -> None:
 def test_comparison_with_other_things() -> None:
     assert (A == None) is False and (A != None) is True  # noqa: E711
     assert (A == "a") is False
+    assert (A == [1, 2]) is False and (A != (1, 2)) is True
     assert hash(A) == hash(A)
     with pytest.raises(TypeError):
         _ = A < None
+
+
+@pytest.mark.parametrize(
+    ("operate", "dtype", "values"),
+    [
+        (lambda t: t + [1, 2], "int64", [2, 4]),
+        (lambda t: [5, 5] - t, "int64", [4, 3]),
+        (lambda t: t * (0.5, 2), "float32", [0.5, 4.0]),
+        (lambda t: t.astype("float16") + [1.5, 2], "float16", [2.5, 4.0]),
+        (lambda t: t.astype("int8") // [1, 2], "int8", [1, 1]),
+        (lambda t: t + [t[1], 3], "int64", [3, 5]),
+        (lambda t: t < [1, 5], "bool", [False, True]),
+        (lambda t: t + [[1], [2]], "int64", [[2, 3], [3, 4]]),
+    ],
+)
+def test_lists_are_operands(operate: Any, dtype: str, values: Any) -> None:
+    for run in (operate, ms.jit(operate)):
+        y = run(Tensor([1, 2]))
+        assert (y.dtype.name, y.tolist()) == (dtype, values)
+
+
+def test_lists_that_are_no_operands() -> None:
+    with pytest.raises(ShapeError):
+        _ = A + [1, 2]
+    with pytest.raises(DTypeError):
+        _ = A + ["a"]
+    with pytest.raises(DTypeError, match="not list"):
+        ops.matmul(A, [1.0, 2.0, 3.0])  # pyright: ignore[reportArgumentType]
+
+
+def test_cast_to_the_same_dtype_adds_nothing() -> None:
+    same = ops.cast(A, "float32")
+    assert same.array is A.array and same is not A
+    with pytest.raises(DTypeError):
+        ops.cast(A, "float33")
+    graph = ms.capture(lambda x: ops.cast(x, ms.float32) + 1, A) if hasattr(ms, "capture") else None
+    assert graph is None or "cast" not in str(graph)
 
 
 def test_copies_and_pickles() -> None:

@@ -34,8 +34,7 @@ def conv(
     x = np.pad(x, [(0, 0), (0, 0), *pads])
     out_channels, per_group, kernel = w.shape[0], w.shape[1], w.shape[2:]
     sizes = [
-        (n - d * (k - 1) - 1) // s + 1
-        for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation)
+        (n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation)
     ]
     y = np.zeros((x.shape[0], out_channels, *sizes))
     for o in range(out_channels):

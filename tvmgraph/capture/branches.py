@@ -178,7 +178,8 @@ class _Plans:
             except Mismatch as e:
                 own = str(e) == one_sided.why
                 why = str(e) if own else f"it is {e} of the branch at line {line}"
-                plans[name] = lambda outs, unset=Unset(why): unset
+                unset = Unset(why)
+                plans[name] = lambda outs, unset=unset: unset
         return plans
 
     def _containers(self) -> list[tuple[Any, Plan]]:

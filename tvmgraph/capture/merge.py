@@ -169,12 +169,12 @@ class Merger:
             return lambda outs: kind([p(outs) for p in items])
         return lambda outs: value
 
-    def _zeros(self, type: TensorType, side: int) -> Tensor:  # noqa: A002
+    def _zeros(self, type: TensorType, side: int) -> Tensor:
         with self.recorder.recording_into(self.regions[side]):
             return zeros(type)
 
 
-def zeros(type: TensorType) -> Tensor:  # noqa: A002
+def zeros(type: TensorType) -> Tensor:
     """Returns zeros, for a value that nobody will look at."""
     return F.zeros(type.static_shape, type.dtype)
 

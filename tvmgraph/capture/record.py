@@ -172,9 +172,7 @@ def _finish(recorder: Recorder, value: Any, before: list[Value], effects: Effect
     writes: list[tuple[int | Tensor, Value]] = [*changed, *recorder.written()]
     labels = {p.value: p.label for p in recorder.root.builder.params}
     originals = {id(t): labels[v] for t, v in recorder.captured}
-    names = [
-        labels[before[w]] if isinstance(w, int) else originals[id(w)] for w, _ in writes
-    ]
+    names = [labels[before[w]] if isinstance(w, int) else originals[id(w)] for w, _ in writes]
     graph = recorder.root.builder.build([*outputs, *(v for _, v in writes)], names)
     recorder.guards.settle()
     return Captured(

@@ -154,7 +154,7 @@ class Recorder:
 
     # ---- values -----------------------------------------------------------------------------
 
-    def argument(self, type: TensorType, label: str) -> TracedTensor:  # noqa: A002
+    def argument(self, type: TensorType, label: str) -> TracedTensor:
         """Adds an INPUT parameter and returns its tensor."""
         self._labels.add(label)
         t = TracedTensor(self, self.root.builder.param(type, Role.INPUT, label))

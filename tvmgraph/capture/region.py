@@ -72,7 +72,7 @@ class Region:
             self.adopt(found)
         return found
 
-    def state(self, type: Any, label: str) -> Value:  # noqa: A002
+    def state(self, type: Any, label: str) -> Value:
         """Adds a parameter that is no value of the parent: the state of a loop."""
         value = self.builder.param(type, Role.INPUT, label)
         self.adopt(value)

@@ -11,9 +11,7 @@ from tvmgraph.errors import ArgumentError
 from tvmgraph.graph.ir import CustomCall, Graph, Node, Role, Value
 
 
-def replay(
-    graph: Graph, inputs: Sequence[Tensor], others: Sequence[Tensor] = ()
-) -> list[Tensor]:
+def replay(graph: Graph, inputs: Sequence[Tensor], others: Sequence[Tensor] = ()) -> list[Tensor]:
     """Runs a graph with the current interpreter.
 
     Args:

@@ -314,14 +314,14 @@ class Statements:
 
     def _range(self: Interpreter, node: ast.expr, frame: Frame) -> Any:
         """Evaluates what a loop iterates over; ``range`` of tensors gives its three numbers."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            if self.evaluate(node.func, frame) is range:
-                args = self.elements(node.args, frame)
-                if any(isinstance(a, Tensor) for a in args):
-                    start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
-                    return start, stop, step
-                return range(*args)
-        return self.evaluate(node, frame)
+        named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords
+        if not named or self.evaluate(node.func, frame) is not range:
+            return self.evaluate(node, frame)
+        args = self.elements(node.args, frame)
+        if any(isinstance(a, Tensor) for a in args):
+            start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+            return start, stop, step
+        return range(*args)
 
     def skip(
         self: Interpreter,

@@ -52,7 +52,7 @@ def write_library(
         CompileError: if TVM rejects the graph or the linker fails.
     """
     options = CompileOptions(level, target)
-    simplified = optimize(graph, options.settings, lambda *_: None)
+    simplified = optimize(graph, options.settings, lambda _, shown: shown)
     try:
         built = pipeline.build(
             lower(simplified), pipeline.LEVELS[level], target, kernels=options.settings,

@@ -22,9 +22,7 @@ def require_dtype(t: TensorType, allowed: Collection[DType], name: str = "input"
     """Raises :class:`DTypeError` unless the dtype of ``t`` is one of ``allowed``."""
     if t.dtype not in allowed:
         valid = ", ".join(d.name for d in dtypes.ALL if d in allowed)
-        raise DTypeError(
-            f"{name} cannot be {t.dtype.name}", fix=f"cast it to one of {valid}"
-        )
+        raise DTypeError(f"{name} cannot be {t.dtype.name}", fix=f"cast it to one of {valid}")
 
 
 def require_same_dtype(*types: TensorType) -> None:

@@ -67,7 +67,13 @@ class Tensor(TensorMethods):
         (1, 2)
     """
 
-    __slots__ = ("__weakref__", "_ffi", "_token", "array", "type")
+    __slots__ = {  # noqa: RUF023  (the texts are what help() and inspect.getdoc show)
+        "__weakref__": "Weak references.",
+        "_ffi": "What compiled code sees of the storage, once it was asked for.",
+        "_token": "Identity of the value denoted now.",
+        "array": "The elements as a NumPy array, not to be written to.",
+        "type": "The interned shape, dtype and device.",
+    }
     __array_priority__ = 1000.0  # so that ndarray + Tensor reaches Tensor.__radd__
 
     array: np.ndarray
@@ -211,7 +217,7 @@ class Tensor(TensorMethods):
         if not index and self.size != 1:
             raise ShapeError(
                 f"item() needs exactly one element, not {self.size}",
-                op="Tensor.item", got=str(self.type), at=user_source(), fix="index the tensor first",
+                op="Tensor.item", got=str(self.type), at=user_source(), fix="index it first",
             )  # fmt: skip
         return self.host().item(*index)
 

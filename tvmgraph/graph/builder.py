@@ -27,13 +27,13 @@ class GraphBuilder:
         self.customs: list[CustomCall] = []
         self._count = 0
 
-    def value(self, type: TensorType) -> Value:  # noqa: A002
+    def value(self, type: TensorType) -> Value:
         """Returns a fresh value that the caller will define."""
         v = Value(str(self._count), type)
         self._count += 1
         return v
 
-    def param(self, type: TensorType, role: Role = Role.INPUT, label: str = "") -> Value:  # noqa: A002
+    def param(self, type: TensorType, role: Role = Role.INPUT, label: str = "") -> Value:
         """Adds a parameter and returns its value."""
         v = self.value(type)
         self.params.append(Param(v, role, label or f"arg{len(self.params)}"))

@@ -112,9 +112,7 @@ def _absorb(node: Node, sources: dict[Value, Value]) -> Node:
         if inputs[i] in sources:
             inputs[i] = sources[inputs[i]]
             attrs[flag] = not attrs[flag]
-    return Node(
-        node.op, tuple(inputs), attrs, node.outputs, node.source, node.scope, node.regions
-    )
+    return Node(node.op, tuple(inputs), attrs, node.outputs, node.source, node.scope, node.regions)
 
 
 def simplify(graph: Graph) -> Graph:

@@ -217,9 +217,7 @@ def _parse_type(dtype: str, dims: str) -> TensorType:
     return tensor_type(shape, dtype)
 
 
-def _parse_const(
-    text: str, type: TensorType, fail: Callable[[str], GraphError]  # noqa: A002
-) -> np.ndarray:
+def _parse_const(text: str, type: TensorType, fail: Callable[[str], GraphError]) -> np.ndarray:
     if text.startswith("base64="):
         raw = base64.b64decode(text[len('base64="') : -1])
         return np.frombuffer(raw, type.dtype.numpy).reshape(type.static_shape).copy()

@@ -192,7 +192,7 @@ class Cell:
         return self.construct(*args, **kwargs)
 
     def __differently(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls ``construct`` with the cell's own derivative, or recomputing when differentiated."""
+        """Calls ``construct`` with the cell's own derivative, or recomputing it."""
         bound = inspect.signature(self.construct).bind(*args, **kwargs)
         if bound.kwargs or (not state.tapes and state.interpreter is None):
             return self.construct(*args, **kwargs)

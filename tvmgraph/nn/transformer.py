@@ -175,8 +175,10 @@ class MultiheadAttention(Cell):
         total = None
         n, length, size = q.shape[1], q.shape[0], k.shape[0]
         if attn is not None:
-            shapes = {(length, size): (1, 1, length, size),
-                      (n * self.num_heads, length, size): (n, self.num_heads, length, size)}
+            shapes = {
+                (length, size): (1, 1, length, size),
+                (n * self.num_heads, length, size): (n, self.num_heads, length, size),
+            }
             if attn.shape not in shapes:
                 reject(ShapeError, type(self).__name__,
                        f"attn_mask must have one of the shapes {list(shapes)}",

@@ -27,8 +27,11 @@ def _activation(op: str, activation: Any) -> Any:
                    fix="pass a Cell or function for any other")  # fmt: skip
         return getattr(F, activation)
     if not callable(activation):
-        reject(DTypeError, op,
-               f"activation must be a name, Cell or function, not {type(activation).__name__}")
+        reject(
+            DTypeError,
+            op,
+            f"activation must be a name, Cell or function, not {type(activation).__name__}",
+        )
     return activation
 
 

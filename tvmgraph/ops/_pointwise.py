@@ -141,9 +141,7 @@ def _broadcast_shape(tensors: Sequence[Any]) -> list[Any]:
     return shape
 
 
-def _load(
-    tir: Any, t: Any, index: Sequence[Any], shape: Sequence[Any], wide: str | None
-) -> Any:
+def _load(tir: Any, t: Any, index: Sequence[Any], shape: Sequence[Any], wide: str | None) -> Any:
     lead = len(index) - len(t.shape)
     own = zip(t.shape, index[lead:], shape[lead:])
     # where nothing is broadcast the index stays, so that TVM sees an elementwise access
@@ -330,13 +328,20 @@ def unary(
 
 
 def formula_row(
-    name: str, formula: Formula, vjp: Any, onnx: Any, *, samples: Sequence[Any] | None = None,
-    wide: str | None = None, **options: Any,
+    name: str,
+    formula: Formula,
+    vjp: Any,
+    onnx: Any,
+    *,
+    samples: Sequence[Any] | None = None,
+    wide: str | None = None,
+    **options: Any,
 ) -> Any:
     """Adds a row of one tensor whose eager and compiled columns are one formula."""
     eager = numpy_formula(formula, wide and np.dtype(wide))
     lower = pointwise(name, formula, wide=wide)
-    return unary(eager, lower, vjp, onnx, samples=samples, name=name, **options)  
+    return unary(eager, lower, vjp, onnx, samples=samples, name=name, **options)
+
 
 def bad_dtype(dtype: str = "bool") -> list[Any]:
     """The sample of a dtype that a row must refuse."""

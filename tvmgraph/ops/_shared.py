@@ -18,9 +18,7 @@ def sum_to(g: Tensor, x: Tensor) -> Tensor:
         return g
     lead = g.ndim - x.ndim
     axes = tuple(range(lead)) + tuple(
-        lead + i
-        for i, d in enumerate(x.type.shape)
-        if d == 1 and g.type.shape[lead + i] != 1
+        lead + i for i, d in enumerate(x.type.shape) if d == 1 and g.type.shape[lead + i] != 1
     )
     if axes:
         g = F.reduce_sum(g, axis=axes, keep_dims=False)

@@ -26,9 +26,7 @@ LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 _CHUNK = 1 << 23  # elements of a column buffer that are laid out at a time
 
 
-def out_sizes(
-    spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Ints:
+def out_sizes(spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints) -> Ints:
     """Returns the number of window positions per spatial axis.
 
     Raises:

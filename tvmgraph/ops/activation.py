@@ -190,9 +190,7 @@ def _vjp_silu(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     return (g * (s + y * (1 - s)),)
 
 
-@formula_row(
-    "silu", lambda m, x: x * m.sigmoid(x), _vjp_silu, lambda O, x: O.Mul(x, O.Sigmoid(x))
-)
+@formula_row("silu", lambda m, x: x * m.sigmoid(x), _vjp_silu, lambda O, x: O.Mul(x, O.Sigmoid(x)))
 def silu(input: Tensor) -> Tensor:
     r"""Sigmoid linear unit (swish), elementwise: :math:`y = x \sigma(x)`.
 

@@ -274,9 +274,7 @@ def isinf(input: Tensor) -> Tensor:
     ...
 
 
-@_test(
-    np.isfinite, "isfinite", lambda O, x: O.Not(O.Or(O.IsInf(x), O.IsNaN(x))), of_whole=True
-)
+@_test(np.isfinite, "isfinite", lambda O, x: O.Not(O.Or(O.IsInf(x), O.IsNaN(x))), of_whole=True)
 def isfinite(input: Tensor) -> Tensor:
     """Whether elements are neither infinite nor NaN.
 

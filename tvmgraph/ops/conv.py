@@ -28,6 +28,7 @@ from tvmgraph.ops._window import (
 
 __all__ = ["conv_transpose", "convolution"]
 
+
 def _require_groups(channels: Any, per_group: Any, outputs: Any, groups: int) -> None:
     if outputs % groups:
         raise ShapeError(f"{outputs} output channels are not divisible by groups {groups}")

@@ -55,9 +55,7 @@ def _onnx_full(O: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> An
         sample(attrs={"size": (0, 2), "fill_value": 3, "dtype": dtypes.int64}),
         sample(attrs={"size": (3,), "fill_value": float("-inf"), "dtype": dtypes.float16}),
         sample(attrs={"size": (17, 1), "fill_value": -7, "dtype": dtypes.int8}),
-        sample(
-            attrs={"size": (-1,), "fill_value": 0, "dtype": dtypes.int8}, raises=ShapeError
-        ),
+        sample(attrs={"size": (-1,), "fill_value": 0, "dtype": dtypes.int8}, raises=ShapeError),
     ],
 )
 @named("full")

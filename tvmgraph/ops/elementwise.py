@@ -232,9 +232,9 @@ def _lower_neg(R: Any, x: Any) -> Any:
     np.negative,
     _lower_neg,
     lambda g, y, x: (-g,),
-    lambda O, x: O.Sub(O.const(0, x.type.dtype), x)
-    if x.type.dtype in dtypes.UNSIGNED
-    else O.Neg(x),
+    lambda O, x: (
+        O.Sub(O.const(0, x.type.dtype), x) if x.type.dtype in dtypes.UNSIGNED else O.Neg(x)
+    ),
     allowed=NUMBERS,
     promote="no_bool",
     samples=number_samples(),

@@ -72,10 +72,7 @@ def _lower_columns(
 
         def element(n: Any, row: Any, point: Any) -> Any:
             taps = _unravel(row % prod(kernel), kernel)
-            at = [
-                p * s + k * d
-                for p, s, k, d in zip(_unravel(point, out), stride, taps, dilation)
-            ]
+            at = [p * s + k * d for p, s, k, d in zip(_unravel(point, out), stride, taps, dilation)]
             return padded[(n, row // prod(kernel), *at)]
 
         return R.te.compute((data.shape[0], *y.shape[1:]), element, name="image_to_columns")

@@ -197,9 +197,7 @@ def log1p(input: Tensor) -> Tensor:
     ...
 
 
-@unary(
-    np.sqrt, "sqrt", lambda g, y, x: (g * 0.5 / y,), "Sqrt", samples=float_samples(0.2, 4.0)
-)
+@unary(np.sqrt, "sqrt", lambda g, y, x: (g * 0.5 / y,), "Sqrt", samples=float_samples(0.2, 4.0))
 def sqrt(x: Tensor) -> Tensor:
     r"""Square root, elementwise: :math:`y = \sqrt{x}`.
 

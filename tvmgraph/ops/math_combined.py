@@ -209,8 +209,13 @@ _NO_SIGN_BIT = Reason("ONNX cannot tell -0.0 from 0.0")
     pointwise("copysign", lambda m, a, b: m.library("copysign", a, b)),
     lambda g, y, a, b: (sum_to(F.where(y == a, g, -g), a), None),
     _NO_SIGN_BIT,
-    [sample(np.array([1, 1, _INF, 0], np.float32), np.array([-0.0, 0, -1, -1], np.float32),
-            grad=False)],
+    [
+        sample(
+            np.array([1, 1, _INF, 0], np.float32),
+            np.array([-0.0, 0, -1, -1], np.float32),
+            grad=False,
+        )
+    ],
 )
 def copysign(x: Tensor, other: Tensor) -> Tensor:
     r"""Gives elements another sign: :math:`out_i = |x_i| \cdot sign(other_i)`.

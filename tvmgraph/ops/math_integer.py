@@ -16,6 +16,8 @@ from tvmgraph.ops._pointwise import pointwise
 __all__ = ["gcd", "lcm", "population_count"]
 
 _INTEGER = Reason("the result is an integer, which has no derivative")
+
+
 @primitive(
     infer=rules.elementwise(dtypes.INTEGERS),
     promote="common",

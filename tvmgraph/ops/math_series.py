@@ -151,9 +151,7 @@ def cov(
     return result if input.ndim == 2 and rows.shape[0] > 1 else F.reshape(result, ())
 
 
-def bidense(
-    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> Tensor:
+def bidense(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     r"""Bilinear form per output channel: :math:`out_o = x_1^T W_o x_2 + b_o`.
 
     Args:

@@ -18,15 +18,11 @@ __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 def _output_sizes(
     spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, output_size: Any, op: str
 ) -> Ints:
-    sizes = tuple(
-        (n - 1) * s - 2 * p + k for n, k, s, p in zip(spatial, kernel, stride, padding)
-    )
+    sizes = tuple((n - 1) * s - 2 * p + k for n, k, s, p in zip(spatial, kernel, stride, padding))
     if not output_size:
         return sizes
     wanted = tuple(int(v) for v in output_size)[-len(sizes) :]
-    if len(wanted) != len(sizes) or any(
-        abs(w - n) >= s for w, n, s in zip(wanted, sizes, stride)
-    ):
+    if len(wanted) != len(sizes) or any(abs(w - n) >= s for w, n, s in zip(wanted, sizes, stride)):
         raise fail(
             ArgumentError, f"output_size must be within one stride of {sizes}", op,
             f"output_size={output_size}",
@@ -51,9 +47,7 @@ def _unpool(op: str, x: Tensor, indices: Tensor, count: int, kernel_size: Any, s
     lead = x.type.shape[:2]
     at = F.cast(F.reshape(indices, (*lead, prod(spatial))), dtypes.int64)
     values = F.reshape(x, (*lead, prod(spatial)))
-    empty = F.broadcast_to(
-        F.full((1, 1, prod(out)), 0, dtype=x.dtype), (*lead, prod(out))
-    )
+    empty = F.broadcast_to(F.full((1, 1, prod(out)), 0, dtype=x.dtype), (*lead, prod(out)))
     y = F.tensor_scatter_elements(empty, at, values, 2)
     return unbatched(F.reshape(y, (*lead, *out)), added)
 

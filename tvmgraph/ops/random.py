@@ -34,7 +34,9 @@ _NO_ONNX = Reason("ONNX has no counter-based random generator; call eval() befor
 
 
 def _philox(
-    counter: tuple[Any, Any], key: tuple[Any, Any], mul: Callable[[Any, int], tuple[Any, Any]],
+    counter: tuple[Any, Any],
+    key: tuple[Any, Any],
+    mul: Callable[[Any, int], tuple[Any, Any]],
     word: Callable[[int], Any],
 ) -> list[Any]:
     """Runs the rounds on NumPy arrays or TIR expressions alike.
@@ -227,9 +229,7 @@ def bits_to_uniform(bits: Tensor, dtype: dtypes.DType) -> Tensor:
     ...
 
 
-def _infer_integers(
-    bits: TensorType, *, low: int, high: int, dtype: dtypes.DType
-) -> TensorType:
+def _infer_integers(bits: TensorType, *, low: int, high: int, dtype: dtypes.DType) -> TensorType:
     rules.require_dtype(bits, (dtypes.uint32,), "bits")
     if high <= low:
         raise ArgumentError(f"low ({low}) must be less than high ({high})")
@@ -238,9 +238,7 @@ def _infer_integers(
     return bits.with_dtype(dtype)
 
 
-def _eager_integers(
-    bits: np.ndarray, *, low: int, high: int, dtype: dtypes.DType
-) -> np.ndarray:
+def _eager_integers(bits: np.ndarray, *, low: int, high: int, dtype: dtypes.DType) -> np.ndarray:
     scaled = (bits.astype(np.uint64) * np.uint64(high - low)) >> np.uint64(32)
     return (scaled.astype(np.int64) + np.int64(low)).astype(dtype.numpy)
 
@@ -268,9 +266,7 @@ def _lower_integers(R: Any, bits: Any, *, low: int, high: int, dtype: dtypes.DTy
         sample(_WORDS, attrs={"low": -5, "high": 5, "dtype": dtypes.int32}),
         sample(_WORDS, attrs={"low": -(2**31), "high": 2**31, "dtype": dtypes.int64}),
         sample((0,), dtype="uint32", attrs={"low": 0, "high": 1, "dtype": dtypes.int8}),
-        sample(
-            _WORDS, attrs={"low": 3, "high": 3, "dtype": dtypes.int64}, raises=ArgumentError
-        ),
+        sample(_WORDS, attrs={"low": 3, "high": 3, "dtype": dtypes.int64}, raises=ArgumentError),
     ],
 )
 def bits_to_integers(bits: Tensor, low: int, high: int, dtype: dtypes.DType) -> Tensor:

@@ -209,9 +209,7 @@ def laplace(shape: Any, mean: Any, lambda_param: Any, seed: int | None = None) -
     return noise * lambda_param + mean
 
 
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1.0, hard: bool = False, dim: int = -1
-) -> Tensor:
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:
     r"""Draws a relaxed one-hot vector: :math:`softmax((logits + g) / \tau)` with Gumbel noise.
 
     Args:

@@ -196,9 +196,7 @@ def _vjp_prod(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -
 @primitive(
     infer=rules.reduction(NUMBERS),
     eager=in_float32(
-        lambda x, axis, keepdims: np.multiply.reduce(
-            x, axis=axis, keepdims=keepdims, dtype=x.dtype
-        )
+        lambda x, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
     ),
     lower=_lower("prod", 1),
     vjp=_vjp_prod,

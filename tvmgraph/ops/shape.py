@@ -156,9 +156,7 @@ def ravel(input: Tensor) -> Tensor:
     return _reshape(input, (-1,)) if input.type.shape.count(0) == 0 else _reshape(input, (0,))
 
 
-def flatten(
-    input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int = -1
-) -> Tensor:
+def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
     """Merges the axes ``start_dim`` to ``end_dim`` into one.
 
     Args:

@@ -181,9 +181,7 @@ def _eager_place(
     return np.moveaxis(out, (-2, -1), (first, second))
 
 
-def _lower_place(
-    R: Any, x: Any, *, offset: int, dim1: int, dim2: int, rows: int, cols: int
-) -> Any:
+def _lower_place(R: Any, x: Any, *, offset: int, dim1: int, dim2: int, rows: int, cols: int) -> Any:
     t = R.type(x)
     out = _infer_place(t, offset=offset, dim1=dim1, dim2=dim2, rows=rows, cols=cols)
     if 0 in t.shape:
@@ -203,9 +201,7 @@ def _lower_place(
     return R.emit_te(place, x)
 
 
-def _onnx_place(
-    O: Any, x: Any, *, offset: int, dim1: int, dim2: int, rows: int, cols: int
-) -> Any:
+def _onnx_place(O: Any, x: Any, *, offset: int, dim1: int, dim2: int, rows: int, cols: int) -> Any:
     *rest, n = x.type.static_shape
     amounts = np.array([0] * (2 * len(rest) + 1) + [1], np.int64)
     is_bool = x.type.dtype.kind == "b"

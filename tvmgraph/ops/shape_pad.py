@@ -52,9 +52,7 @@ def _lower_constant(R: Any, x: Any, *, pads: Pads, value: Any) -> Any:
                 inside += [v >= l] if l else []
                 inside += [v < a.shape[i] + l] if r else []
                 at.append(v - l)
-            return R.tir.if_then_else(
-                R.tir.all(*inside), a(*at), R.tir.const(value, t.dtype.name)
-            )
+            return R.tir.if_then_else(R.tir.all(*inside), a(*at), R.tir.const(value, t.dtype.name))
 
         shape = [d + l + r for d, (l, r) in zip(a.shape, pads)]
         return R.te.compute(shape, element, name="pad")
@@ -88,9 +86,9 @@ def _onnx_constant(O: Any, x: Any, *, pads: Pads, value: Any) -> Any:
 
 @primitive(
     infer=_infer_constant,
-    eager=lambda x, *, pads, value: np.pad(
-        x, pads, constant_values=np.asarray(value).astype(x.dtype)
-    ) if pads else x,
+    eager=lambda x, *, pads, value: (
+        np.pad(x, pads, constant_values=np.asarray(value).astype(x.dtype)) if pads else x
+    ),
     lower=_lower_constant,
     vjp=lambda g, y, x, *, pads, value: (_inner(g, pads, x.shape),),
     onnx=_onnx_constant,

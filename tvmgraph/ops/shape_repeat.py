@@ -189,9 +189,7 @@ def _infer_repeat_by(input: TensorType, repeats: TensorType, *, axis: int) -> Te
     rules.require_dtype(repeats, dtypes.INTEGERS, "repeats")
     if repeats.shape not in ((1,), (input.shape[axis],)):
         raise ShapeError(f"{repeats.shape[0]} counts do not fit axis {axis} of {input}")
-    return input.with_shape(
-        (*input.shape[:axis], Dim("repeated"), *input.shape[axis + 1 :])
-    )
+    return input.with_shape((*input.shape[:axis], Dim("repeated"), *input.shape[axis + 1 :]))
 
 
 def _eager_repeat_by(x: np.ndarray, repeats: np.ndarray, *, axis: int) -> np.ndarray:
@@ -384,9 +382,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return _flip(F.swapaxes(input, *axes), (axes[1],))
 
 
-def _infer_roll(
-    input: TensorType, *, shifts: tuple[int, ...], dims: tuple[int, ...]
-) -> TensorType:
+def _infer_roll(input: TensorType, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> TensorType:
     if len(shifts) != len(dims):
         raise ArgumentError(f"{len(shifts)} shifts do not fit {len(dims)} dims")
     for d in dims:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tvmgraph.config import JitConfig
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.jit.compiled import CompiledGraph
-from tvmgraph.config import JitConfig
 from tvmgraph.testing.samples import Case, assert_close, tolerance
 
 
