@@ -67,7 +67,7 @@ class Tensor(TensorMethods):
         (1, 2)
     """
 
-    __slots__ = {  # noqa: RUF023  (the texts are what help() and inspect.getdoc show)
+    __slots__ = {  # the texts are what help() shows
         "__weakref__": "Weak references.",
         "_ffi": "What compiled code sees of the storage, once it was asked for.",
         "_token": "Identity of the value denoted now.",
