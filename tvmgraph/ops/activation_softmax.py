@@ -32,23 +32,23 @@ def _wide(x: np.ndarray) -> np.ndarray:
 def _shifted(x: np.ndarray, axis: int) -> np.ndarray:
     """The largest element is moved to 0, so that no exponential overflows."""
     wide = _wide(x)
-    return wide - wide.max(axis=axis, keepdims=True)
+    return wide - np.maximum.reduce(wide, axis=axis, keepdims=True)
 
 
 def _numpy_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
     if not x.size:
         return x
     e = np.exp(_shifted(x, axis))
-    e /= e.sum(axis=axis, keepdims=True)
-    return e.astype(x.dtype, copy=False)
+    e /= np.add.reduce(e, axis=axis, keepdims=True)
+    return e if e.dtype == x.dtype else e.astype(x.dtype)
 
 
 def _numpy_log_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
     if not x.size:
         return x
     z = _shifted(x, axis)
-    z -= np.log(np.exp(z).sum(axis=axis, keepdims=True))
-    return z.astype(x.dtype, copy=False)
+    z -= np.log(np.add.reduce(np.exp(z), axis=axis, keepdims=True))
+    return z if z.dtype == x.dtype else z.astype(x.dtype)
 
 
 def _lower(name: str) -> Any:
