@@ -338,3 +338,36 @@ def test_a_result_that_two_later_results_read_is_not_read_back() -> None:
         target = Tensor(np.array(labels, np.int32))
         expected, got = loss(x, target, weight), compiled(x, target, weight)
         np.testing.assert_allclose(got.asnumpy(), expected.asnumpy(), rtol=1e-5)
+
+
+# ---- eager formulas on large arrays --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["gelu", "softplus", "mish", "erf", "lgamma", "leaky_relu", "elu"])
+@pytest.mark.parametrize("dtype", [ms.float16, ms.float32, ms.float64])
+def test_large_arrays_are_computed_like_small_ones(name: str, dtype: Any) -> None:
+    values = RNG.uniform(-6, 6, (3, 33001)).astype(np.float32)
+    values[1, 7::100] = np.nan
+    x = Tensor(values, dtype)
+    function = getattr(ops, name)
+    whole = function(x).asnumpy()
+    parts = [function(x[i, j : j + 1000]) for i in range(3) for j in range(0, 33001, 1000)]
+    expected = np.concatenate([p.asnumpy() for p in parts]).reshape(x.shape)
+    rtol = 1e-3 if dtype is ms.float16 else 1e-5  # a few elements take other functions than many
+    np.testing.assert_allclose(whole, expected, rtol=rtol, atol=1e-6)
+    turned = function(x.T).asnumpy()
+    np.testing.assert_allclose(turned.T, whole, rtol=rtol, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "int16", "bool"])
+def test_selections_of_many_elements(dtype: str) -> None:
+    condition = RNG.random((70, 60)) < 0.5
+    a, b = (RNG.integers(-9, 9, (70, 60)).astype(dtype) for _ in range(2))
+    if a.dtype.kind == "f":
+        a[:, 0], b[:, 1] = np.nan, -np.inf
+    for first, second in ((a, b), (a[:, ::-1], b), (a, b[:1]), (a[:, :1], b), (a, b[0, 0])):
+        args = [Tensor(np.asarray(v)) for v in (condition, first, second)]
+        got = ops.where(*args).asnumpy()
+        np.testing.assert_array_equal(got, np.where(condition, first, second))
+    got = ops.where(Tensor(condition), Tensor(a), 0.5).asnumpy()
+    np.testing.assert_array_equal(got, np.where(condition, a, np.float32(0.5)))

@@ -160,14 +160,16 @@ def _store(tir: Any, x: Any, dtype: str) -> Any:
     return tir.Cast(dtype, x)
 
 
-def numpy_formula(formula: Formula, wide: Any = None) -> Callable[..., Any]:
+def numpy_formula(formula: Formula, wide: Any = None, long: bool = False) -> Callable[..., Any]:
     """Builds an ``eager`` column from a formula.
 
     Args:
         formula: The formula; its namespace is NumPy.
         wide: dtype to compute in; by default float16 and bfloat16 are computed in float32.
+        long: Whether there are so many steps that large arrays are better computed in pieces whose
+            temporaries stay in the cache; with ``wide`` they always are.
     """
-
+    pieces = long or wide is not None
     spaces: dict[np.dtype, tuple[Any, NumpyMath]] = {}
 
     def eager(*xs: np.ndarray, **attrs: Any) -> np.ndarray:
@@ -177,7 +179,7 @@ def numpy_formula(formula: Formula, wide: Any = None) -> Callable[..., Any]:
             inner = wide or (np.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype)
             found = spaces[dtype] = (np.dtype(inner), NumpyMath(np.dtype(inner).name))
         inner, m = found
-        if xs[0].size > _BLOCKS_FROM and _alike(xs):
+        if pieces and xs[0].size > _BLOCKS_FROM and _alike(xs):
             return _in_blocks(formula, m, inner, xs, attrs)
         if inner is not dtype:
             xs = tuple([x.astype(inner, copy=False) for x in xs])
@@ -189,8 +191,8 @@ def numpy_formula(formula: Formula, wide: Any = None) -> Callable[..., Any]:
     return eager
 
 
-_BLOCKS_FROM = 65536  # elements from which temporaries no longer fit the second-level cache
-_BLOCK = 16384
+_BLOCK = 32768
+_BLOCKS_FROM = 2 * _BLOCK
 
 
 def _alike(xs: Sequence[np.ndarray]) -> bool:
@@ -335,10 +337,11 @@ def formula_row(
     *,
     samples: Sequence[Any] | None = None,
     wide: str | None = None,
+    long: bool = False,
     **options: Any,
 ) -> Any:
     """Adds a row of one tensor whose eager and compiled columns are one formula."""
-    eager = numpy_formula(formula, wide and np.dtype(wide))
+    eager = numpy_formula(formula, wide and np.dtype(wide), long)
     lower = pointwise(name, formula, wide=wide)
     return unary(eager, lower, vjp, onnx, samples=samples, name=name, **options)
 

@@ -64,7 +64,7 @@ def _onnx_gelu(O: Any, x: Any, *, approximate: str) -> Any:
 @primitive(
     infer=_infer_gelu,
     promote="float",
-    eager=numpy_formula(_gelu),
+    eager=numpy_formula(_gelu, long=True),
     lower=pointwise("gelu", _gelu),
     vjp=_vjp_gelu,
     onnx=onnx_float32(_onnx_gelu),
@@ -240,7 +240,7 @@ def _onnx_softplus(O: Any, x: Any, *, beta: float, threshold: float) -> Any:
 @primitive(
     infer=rules.elementwise(dtypes.FLOATS),
     promote="float",
-    eager=numpy_formula(_scaled_softplus),
+    eager=numpy_formula(_scaled_softplus, long=True),
     lower=pointwise("softplus", _scaled_softplus),
     vjp=_vjp_softplus,
     onnx=onnx_float32(_onnx_softplus),
@@ -272,6 +272,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     lambda m, x: -_softplus(m, -x),
     lambda g, y, x: (g * F.sigmoid(-x),),
     lambda O, x: O.Neg(O.Softplus(O.Neg(x))),
+    long=True,
 )
 def logsigmoid(x: Tensor) -> Tensor:
     r"""Logarithm of the sigmoid, elementwise and without overflow: :math:`y = \ln \sigma(x)`.
@@ -293,7 +294,7 @@ def _vjp_mish(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     return (g * (t + x * (1 - t * t) * F.sigmoid(x)),)
 
 
-@formula_row("mish", lambda m, x: x * m.tanh(_softplus(m, x)), _vjp_mish, "Mish")
+@formula_row("mish", lambda m, x: x * m.tanh(_softplus(m, x)), _vjp_mish, "Mish", long=True)
 def mish(x: Tensor) -> Tensor:
     r"""Mish, elementwise: :math:`y = x \tanh(\ln(1 + e^x))`.
 

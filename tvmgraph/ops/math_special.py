@@ -43,7 +43,7 @@ _SHIFT = 8  # the series are used from here on: 15 digits
 
 
 @unary(
-    numpy_formula(lambda m, x: m.erf(x)),
+    numpy_formula(lambda m, x: m.erf(x), long=True),
     "erf",
     lambda g, y, x: (g * (F.exp(-x * x) * _TWO_OVER_SQRT_PI),),
     "Erf",
