@@ -1,5 +1,7 @@
 """Branches that a tensor decides about: both sides become regions of one node."""
 
+# pyright: reportGeneralTypeIssues=false
+# (a part of Interpreter: `self` is the whole of it)
 from __future__ import annotations
 
 import ast

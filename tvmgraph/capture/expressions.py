@@ -1,5 +1,7 @@
 """Evaluates expressions: Python values are real, tensors are traced."""
 
+# pyright: reportGeneralTypeIssues=false
+# (a part of Interpreter: `self` is the whole of it)
 from __future__ import annotations
 
 import ast

@@ -118,7 +118,7 @@ class Interpreter(Expressions, Statements, Branches, Loops):
         self, function: Any, source: FunctionSource, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-        frame = Frame(source, function.__globals__, cells=cells)
+        frame = Frame(source, function.__globals__, cells=cells)  # pyright: ignore[reportArgumentType]
         frame.names.update(_bind(inspect.signature(function, follow_wrapped=False), args, kwargs))
         self.recorder.guards.add_call(function, frame.names)
         return self._body(frame)

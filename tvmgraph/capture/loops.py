@@ -4,6 +4,8 @@ What the loop carries is found by recording the body until nothing new turns up:
 value the body changes, a tensor it assigns, the random position, and whether it broke or returned.
 """
 
+# pyright: reportGeneralTypeIssues=false
+# (a part of Interpreter: `self` is the whole of it)
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,7 @@
 """Executes statements; Python-valued control flow runs, tensor-valued becomes regions."""
 
+# pyright: reportGeneralTypeIssues=false
+# (a part of Interpreter: `self` is the whole of it)
 from __future__ import annotations
 
 import ast
@@ -315,9 +317,9 @@ class Statements:
     def _range(self: Interpreter, node: ast.expr, frame: Frame) -> Any:
         """Evaluates what a loop iterates over; ``range`` of tensors gives its three numbers."""
         named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords
-        if not named or self.evaluate(node.func, frame) is not range:
+        if not named or self.evaluate(node.func, frame) is not range:  # pyright: ignore[reportAttributeAccessIssue]
             return self.evaluate(node, frame)
-        args = self.elements(node.args, frame)
+        args = self.elements(node.args, frame)  # pyright: ignore[reportAttributeAccessIssue]
         if any(isinstance(a, Tensor) for a in args):
             start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
             return start, stop, step
@@ -362,5 +364,5 @@ def _locate(frame: FrameType) -> str:
     return inner.source.describe(inner.node or inner.source.node)[0]
 
 
-interprets(Statements.execute.__code__, _locate)
-interprets(Statements._run_if.__code__, _locate)
+interprets(Statements.execute.__code__, _locate)  # pyright: ignore[reportAttributeAccessIssue]
+interprets(Statements._run_if.__code__, _locate)  # pyright: ignore[reportAttributeAccessIssue]

@@ -40,7 +40,7 @@ class TracedTensor(Tensor):
 
     def __init__(self, recorder: Recorder, value: Value) -> None:
         self.recorder = recorder
-        self.value = value
+        self.value = value  # pyright: ignore[reportIncompatibleMethodOverride]
         self.number = None
         self.type: TensorType = value.type
         self._ffi = None

@@ -150,10 +150,10 @@ class _Splitter:
             return node
         turned = node.attrs["transpose_b"]
         depth, columns = weight.type.shape[::-1] if turned else weight.type.shape
-        if value.type.size // max(1, shape[-1]) < _MIN_ROWS or columns < _MIN_COLUMNS or not depth:
+        if value.type.size // max(1, shape[-1]) < _MIN_ROWS or columns < _MIN_COLUMNS or not depth:  # pyright: ignore[reportOperatorIssue]
             return node
         width = _PANEL_BYTES // weight.type.dtype.numpy.itemsize
-        kind = tensor_type((-(-columns // width), depth, width), weight.type.dtype)
+        kind = tensor_type((-(-columns // width), depth, width), weight.type.dtype)  # pyright: ignore[reportOperatorIssue]
 
         def cut(array: np.ndarray) -> np.ndarray:
             return to_panels(array.T if turned else array, width)

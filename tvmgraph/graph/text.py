@@ -17,7 +17,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def format_attr(value: Any) -> str:
     if isinstance(value, Dim):
         return f"Dim({value.name!r})"
     if isinstance(value, tuple):
-        parts: tuple[Any, ...] = value
+        parts = cast("tuple[Any, ...]", value)
         items = ", ".join(map(format_attr, parts))
         return f"({items},)" if len(parts) == 1 else f"({items})"
     if isinstance(value, np.generic):

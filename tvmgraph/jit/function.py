@@ -177,10 +177,10 @@ class JitFunction(Inspectable):
 
     def __reduce__(self) -> Any:
         found: Any = sys.modules.get(self.__module__)
-        for part in self.__qualname__.split("."):
+        for part in self.__qualname__.split("."):  # pyright: ignore[reportAttributeAccessIssue]
             found = getattr(found, part, None)
         if found is self:  # a decorated function of a module pickles by name, as functions do
-            return self.__qualname__
+            return self.__qualname__  # pyright: ignore[reportAttributeAccessIssue]
         return (JitFunction, (self.fn, self.config, self.owner, self.mode))
 
     # ---- calling ----------------------------------------------------------------------------

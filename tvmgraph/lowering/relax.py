@@ -83,7 +83,7 @@ def _lower_body(R: RelaxBuilder, graph: Graph, values: dict[Value, Any]) -> None
                 made = [v for n in run for v in n.outputs] if i < len(runs) - 1 else []
                 made = [v for v in made if read.get(v, -1) > i]
                 if i == 0:
-                    made += [v for v in empty if read.get(v, -1) > 0]
+                    made += [v for v in empty if read.get(v, -1) > 0]  # pyright: ignore[reportPossiblyUnboundVariable]
                 if i == len(runs) - 1:
                     made = list(graph.outputs)
                 values.update((v, R.block.emit_output(values[v], f"out_{v.name}_")) for v in made)

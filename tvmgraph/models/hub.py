@@ -68,7 +68,7 @@ _KINDS = {
     "bert": _Kind(BertConfig, Bert, _BERT, _BERT_UNUSED, None, {
         "hidden_act": ("gelu",), "position_embedding_type": ("absolute",),
     }),
-    "gpt2": _Kind(Gpt2Config, Gpt2, _GPT2, _GPT2_UNUSED, _GPT2_TRANSPOSED, {
+    "gpt2": _Kind(Gpt2Config, Gpt2, _GPT2, _GPT2_UNUSED, _GPT2_TRANSPOSED, {  # pyright: ignore[reportArgumentType]
         "activation_function": ("gelu_new",), "scale_attn_by_inverse_layer_idx": (False,),
         "tie_word_embeddings": (True,),
     }),

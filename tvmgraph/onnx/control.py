@@ -180,7 +180,7 @@ def _sweep(cell: _Cell, x: Tensor, start: list[Tensor], backwards: bool, lengths
             outputs[t] = F.where(valid, new[0], F.zeros_like(new[0]))
             state = [F.where(valid, a, b) for a, b in zip(new, state)]
         else:
-            outputs[t], state = new[0], new
+            outputs[t], state = new[0], new  # pyright: ignore[reportArgumentType, reportCallIssue]
     return F.stack(outputs, 0), state
 
 

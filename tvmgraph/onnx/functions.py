@@ -58,10 +58,10 @@ class Functions:
         # the standard's builders crash on nodes that break the schema, and on sequences
         count = len(node.input)
         fits = schema is not None and schema.min_input <= count <= schema.max_input
-        if fits and schema.has_context_dependent_function and None not in kinds:
-            versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
+        if fits and schema.has_context_dependent_function and None not in kinds:  # pyright: ignore[reportOptionalMemberAccess]
+            versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]  # pyright: ignore[reportOptionalMemberAccess]
             if versions:
-                data = schema.get_context_dependent_function_with_opset_version(
+                data = schema.get_context_dependent_function_with_opset_version(  # pyright: ignore[reportOptionalMemberAccess]
                     max(versions), node.SerializeToString(), [k or b"" for k in kinds]
                 )
                 body = onnx.FunctionProto.FromString(data)

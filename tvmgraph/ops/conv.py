@@ -266,7 +266,7 @@ def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pair
     low = tx.dtype in LOW_PRECISION  # float32: TVM has no bfloat16 selects
     x, w = (R.emit(R.op.astype(v, "float32")) if low else v for v in (x, w))
     if any(s > 1 for s in stride) or min(*before, *after) < 0:
-        sizes = tuple(int(n) + r for n, r in zip(result.shape[2:], reach))
+        sizes = tuple(int(n) + r for n, r in zip(result.shape[2:], reach))  # pyright: ignore[reportArgumentType]
         x = R.emit_te(_spread(R, stride, before, sizes), x, primfunc_name_hint="spread")
         pads = ((0, 0),) * len(stride)
     w = R.emit_te(_turned(R, groups), w, primfunc_name_hint="turn_weight")

@@ -53,7 +53,7 @@ def square_samples(**kwargs: Any) -> list[Any]:
         sample(SYMMETRIC.astype(np.float32), **kwargs),
         sample((2, 3, 3), low=-1, high=1, dtype="float64", **kwargs),
         sample(np.stack([eye, 2 * eye, -eye]).astype(np.float32) + 0.1, **kwargs),
-        sample((0, 2, 2), **({"grad": False} | kwargs)),
+        sample((0, 2, 2), **({"grad": False} | kwargs)),  # pyright: ignore[reportArgumentType]
         sample((2, 3), raises=ShapeError),
         sample((3, 3), dtype="int32", raises=DTypeError),
     ]

@@ -100,7 +100,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
         shape = [1] * y.ndim
         shape[axis] = -1
         x = F.reshape(x, tuple(shape))
-    last, first = _neighbours(x, axis if x.ndim == y.ndim else axis - y.ndim + x.ndim)
+    last, first = _neighbours(x, axis if x.ndim == y.ndim else axis - y.ndim + x.ndim)  # pyright: ignore[reportArgumentType, reportOptionalMemberAccess]
     return F.sum(heights * (last - first), axis)
 
 

@@ -60,7 +60,7 @@ def _te_statistics(R: Any, x: Any, eps: float, center: bool, wide: str) -> tuple
 
     def square(i: Any, k: Any) -> Any:
         value = x[(*i, k)].astype(wide)
-        value = value - mean[i] if center else value
+        value = value - mean[i] if center else value  # pyright: ignore[reportOptionalSubscript]
         return value * value
 
     spread = mean_of(square, "squares")
@@ -205,7 +205,7 @@ def _lower_rows_grad(
         def element(*i: Any) -> Any:
             row = i[:-1]
             value = grad[i].astype(wide) - out[i].astype(wide) * (along[row] / number)
-            value = value - sums[row] / number if center else value
+            value = value - sums[row] / number if center else value  # pyright: ignore[reportOptionalSubscript]
             return (value * rstd[row]).astype(data.dtype)
 
         return R.te.compute(data.shape, element, name="row_normalize_grad")

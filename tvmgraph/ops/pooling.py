@@ -84,7 +84,7 @@ def _lower_max_pool(
             place = [p * s + v * d for p, s, v, d in zip(point[2:], stride, at, dilation)]
             return padded[(*point[:2], *place)]
 
-        return te_fold(R, tuple(data.shape[:2]), y.shape[2:], kernel, term, combine, identity,
+        return te_fold(R, tuple(data.shape[:2]), y.shape[2:], kernel, term, combine, identity,  # pyright: ignore[reportArgumentType]
                        "max_pool", fold)  # fmt: skip
 
     return R.emit_te(compute, x, primfunc_name_hint="max_pool")
@@ -256,7 +256,7 @@ def _lower_index(
             found = R.tir.Select(wins, place.astype(number), none)
             return R.tir.if_then_else(R.tir.all(*inside), found, none) if inside else found
 
-        found = te_fold(R, tuple(data.shape[:2]), y.shape[2:], kernel, term, R.tir.min,
+        found = te_fold(R, tuple(data.shape[:2]), y.shape[2:], kernel, term, R.tir.min,  # pyright: ignore[reportArgumentType]
                         R.tir.max_value, "first_maximum")  # fmt: skip
         return R.te.compute(
             found.shape,

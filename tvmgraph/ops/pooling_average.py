@@ -129,7 +129,7 @@ def _lower_avg_pool(
             return padded[(*point[:2], *place)].astype(wide)
 
         total = te_fold(
-            R, tuple(data.shape[:2]), y.shape[2:], kernel, term, lambda a, b: a + b,
+            R, tuple(data.shape[:2]), y.shape[2:], kernel, term, lambda a, b: a + b,  # pyright: ignore[reportArgumentType]
             lambda d: R.tir.const(0, d), "window_sum",
         )  # fmt: skip
         return R.te.compute(

@@ -68,7 +68,7 @@ def _eager_bits(state: np.ndarray, *, offset: int, count: int) -> np.ndarray:
         stop = min(start + _CHUNK, blocks)
         number = np.arange(start, stop, dtype=np.uint64) + np.uint64(first + offset)
         counter = _numpy_halves(number)[::-1]
-        words[:, start:stop] = _philox(counter, key, _numpy_mul, lambda v: np.array([v], np.uint32))
+        words[:, start:stop] = _philox(counter, key, _numpy_mul, lambda v: np.array([v], np.uint32))  # pyright: ignore[reportArgumentType]
     return words.reshape(-1)[:count]
 
 

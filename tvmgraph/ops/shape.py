@@ -365,7 +365,7 @@ def _onnx_broadcast(O: Any, x: Any, *, shape: Shape) -> Any:
 
 @primitive(
     infer=_infer_broadcast,
-    eager=lambda x, *, shape: np.broadcast_to(x, _filled(x.shape, shape)),
+    eager=lambda x, *, shape: np.broadcast_to(x, _filled(x.shape, shape)),  # pyright: ignore[reportArgumentType, reportCallIssue]
     lower=_lower_broadcast,
     vjp=lambda g, y, x, *, shape: (sum_to(g, x),),
     onnx=_onnx_broadcast,

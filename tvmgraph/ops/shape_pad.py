@@ -26,7 +26,7 @@ def _padded(input: TensorType, pads: Pads) -> TensorType:
             raise ArgumentError(f"padding ({l}, {r}) is negative")
         if isinstance(d, Dim) and l + r:
             raise ShapeError(f"axis of symbolic size {d} cannot be padded")
-        shape.append(d if l + r == 0 else d + l + r)
+        shape.append(d if l + r == 0 else d + l + r)  # pyright: ignore[reportOperatorIssue]
     return input.with_shape(shape)
 
 

@@ -73,8 +73,8 @@ def stored_panel(contraction: Contraction, columns: Columns) -> int | None:
         panel, member = inner[0].var, inner[1].var
     else:
         size = tirx.IntImm("int64", width)
-        panel, member = tirx.floordiv(inner[0].var, size), tirx.floormod(inner[0].var, size)
+        panel, member = tirx.floordiv(inner[0].var, size), tirx.floormod(inner[0].var, size)  # pyright: ignore[reportGeneralTypeIssues]
     expected = (panel, contraction.reduce[0].var, member)
     indices = right.load.indices
     same = all(tvm_ffi.structural_equal(a, b) for a, b in zip(indices, expected))
-    return width if same and (len(inner) == 1 or inner[1].extent == width) else None
+    return width if same and (len(inner) == 1 or inner[1].extent == width) else None  # pyright: ignore[reportGeneralTypeIssues]

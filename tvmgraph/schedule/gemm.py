@@ -176,7 +176,7 @@ class _Gemm:
 
             def rows(panel: _Panel, first: Expr | int, count: int) -> None:
                 stored = plan.packing is Packing.DONE
-                right = self._stored(panel) if stored else self._packed(packed, item * size)
+                right = self._stored(panel) if stored else self._packed(packed, item * size)  # pyright: ignore[reportPossiblyUnboundVariable]
                 self._rows(panel, whole, right, rows=(first, count))
 
             def body(panel: _Panel) -> None:
