@@ -40,7 +40,6 @@ _SMALL = 64  # elements of a tensor that are compared one by one, should NumPy c
 _CELL_INTERNAL = ("_params", "_cells", "_graph_mode", "_inputs", "_flags")
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {
     "tvmgraph", "numpy", "ml_dtypes", "tvm", "tvm_ffi", "pytest", "_pytest", "pluggy", "IPython",
-    "hypothesis",
 }  # fmt: skip
 
 

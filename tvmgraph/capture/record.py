@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
 from collections.abc import Callable, Iterator
@@ -77,6 +78,8 @@ def _active(recorder: Recorder) -> Iterator[None]:
             recorder.guards.add_frame(frame)
 
     state.interpreter, state.tapes, state.scope = recorder, (), ()
+    collecting = gc.isenabled()
+    gc.disable()  # its hooks and finalizers are no part of the function
     sys.setprofile(observe)
     try:
         yield
@@ -85,6 +88,8 @@ def _active(recorder: Recorder) -> Iterator[None]:
         raise
     finally:
         _restore_profiler(outer[3])
+        if collecting:
+            gc.enable()
         state.interpreter, state.tapes, state.scope = outer[:3]
 
 
