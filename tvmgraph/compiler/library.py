@@ -56,7 +56,7 @@ def write_library(
     try:
         built = pipeline.build(
             lower(simplified), pipeline.LEVELS[level], target, kernels=options.settings,
-            native=None,
+            native=None, checked=True,
         )  # fmt: skip
         extra: dict[str, Any] = {}
         if linker and path.suffix == ".so":

@@ -22,6 +22,7 @@ from tvm.relax.backend.cpu_generic import pipeline as vm_passes
 
 from tvmgraph.compiler import parts
 from tvmgraph.compiler.cleanup import drop_scope_pragmas
+from tvmgraph.compiler.entry import drop_entry_checks
 from tvmgraph.compiler.fusion import fuse_kernels
 from tvmgraph.compiler.sources import show_code
 from tvmgraph.config import context
@@ -84,6 +85,7 @@ def build(
     kernels: GraphKernel | None = None,
     native: bool | None = False,
     objects: Path | None = None,
+    checked: bool = False,
 ) -> tuple[Any, tuple[str, ...], bool]:
     """Compiles a module.
 
@@ -97,6 +99,8 @@ def build(
             bytecode for TVM's virtual machine; ``None`` decides by the number of kernels.
         objects: A folder for object files. They are written there instead of machine code in
             memory, unless the program is of no use in another process.
+        checked: Whether the compiled functions check their arguments at every call, for callers
+            that do not.
 
     Returns:
         The TVM executable, the names of its kernels, and whether its host code is native.
@@ -118,7 +122,7 @@ def build(
         phases.text(3, "TIR scheduled", "py", mod.script)
         native = len(names) > NATIVE_FROM if native is None else native
         with phases.time("codegen"):
-            program = parts.prepare(mod, target, phases_of(target), native)
+            program = parts.prepare(mod, target, phases_of(target, checked), native)
             if objects is not None and program.portable:
                 executable = parts.write_objects(program, target, threads, objects)
             else:
@@ -127,6 +131,8 @@ def build(
     return executable, names, native
 
 
-def phases_of(target: Any) -> list[Any]:
+def phases_of(target: Any, checked: bool = True) -> list[Any]:
     """Returns the passes from fused Relax to calls of the virtual machine."""
-    return [*vm_passes.dataflow_lower_passes(target), *vm_passes.finalize_passes(target)]
+    trusting = [] if checked else [drop_entry_checks]
+    passes = [*vm_passes.dataflow_lower_passes(target), *vm_passes.finalize_passes(target)]
+    return [*passes, *trusting]
