@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.measure import RowTimings, Timing, best_peer
 from benchmarks.peers import OURS, PEERS
-from benchmarks.workloads import ROWS
+from benchmarks.rows import ROWS
 
 CPU_FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")
 

@@ -9,11 +9,16 @@ import typer
 from benchmarks.measure import Coordinator, RowTimings
 from benchmarks.peers import PEERS
 from benchmarks.report import format_seconds, machine_description, render
-from benchmarks.workloads import ROWS
+from benchmarks.rows import GROUPS, ROWS
 
 app = typer.Typer(add_completion=False)
 
-Rows = Annotated[str, typer.Option(help=f"Comma-separated rows: {', '.join(ROWS)}.")]
+Rows = Annotated[
+    str,
+    typer.Option(
+        help=f"Comma-separated groups ({', '.join(GROUPS)}) or rows ({', '.join(ROWS)})."
+    ),
+]
 Peers = Annotated[str, typer.Option(help=f"Comma-separated frameworks: {', '.join(PEERS)}.")]
 Out = Annotated[Path | None, typer.Option(help="Markdown file to write; none prints only.")]
 Repeats = Annotated[int, typer.Option(min=1, help="Samples per framework and row.")]
@@ -83,7 +88,8 @@ def main(
     python: Pythons = None,
 ) -> None:
     """Measure tvmgraph and its peers, interleaved, and write the report."""
-    row_names = select(rows, dict(ROWS), "row")
+    named = select(rows, {**GROUPS, **ROWS}, "row") if rows else list(GROUPS)
+    row_names = list(dict.fromkeys(row for name in named for row in GROUPS.get(name, [name])))
     peer_names = select(peers, dict(PEERS), "peer")
     machine = machine_description(threads)
     pythons = interpreters(python or [], peer_names)

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from benchmarks.peers import PEERS, Peer, load
-from benchmarks.workloads import ROWS
+from benchmarks.rows import ROWS
 
 WARM_CALLS = 3
 

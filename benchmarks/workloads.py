@@ -7,6 +7,7 @@ builder per model, so a new size is one line here and a new model is one builder
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,11 @@ class Workload:
         reference: Computes the expected output with NumPy.
         rtol: Relative tolerance of the check made before timing.
         atol: Absolute tolerance of the check made before timing.
+        options: Settings of the model that are no arrays.
+        flops: Floating-point operations of a call where they bound its time, else 0.
+        bytes: Memory traffic of a call, everything read and written once, where it bounds its
+            time, else 0.
+        reads_only: Whether nearly all of that traffic is reading.
     """
 
     name: str
@@ -41,6 +47,10 @@ class Workload:
     params: dict[str, Array] = field(default_factory=dict)
     rtol: float = 1e-4
     atol: float = 1e-5
+    options: dict[str, Any] = field(default_factory=dict)
+    flops: int = 0
+    bytes: int = 0
+    reads_only: bool = False
 
     def expected(self) -> Array:
         """Return the output computed by NumPy."""
@@ -152,7 +162,7 @@ def lenet(batch: int = 64) -> Workload:
     return Workload(f"lenet-b{batch}", title, "lenet", args, _reference_lenet, params, atol=1e-4)
 
 
-ROWS: dict[str, Callable[[], Workload]] = {
+BASIC: dict[str, Callable[[], Workload]] = {
     "add-3x3": add_tiny,
     "mlp-b1": lambda: mlp(1),
     "mlp-b64": lambda: mlp(64),

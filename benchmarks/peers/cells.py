@@ -3,6 +3,7 @@
 from types import ModuleType
 from typing import Any
 
+from benchmarks.peers import cells_layers as layers
 from benchmarks.workloads import LENET_CONVS, LENET_DENSES, Array, Workload
 
 
@@ -57,7 +58,14 @@ def _lenet(api: ModuleType, work: Workload) -> Any:
     return api.nn.SequentialCell(*cells)
 
 
-BUILDERS = {"add": _add, "mynet": _mynet, "myop": _myop, "mlp": _mlp, "lenet": _lenet}
+BUILDERS = {
+    "add": _add,
+    "mynet": _mynet,
+    "myop": _myop,
+    "mlp": _mlp,
+    "lenet": _lenet,
+    **layers.BUILDERS,
+}
 
 
 def build_cell(api: ModuleType, work: Workload) -> Any:

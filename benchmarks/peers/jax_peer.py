@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from benchmarks.peers import Call
+from benchmarks.peers import jax_layers as layers
 from benchmarks.workloads import LENET_CONVS, LENET_DENSES, Workload
 
 Params = dict[str, Any]
@@ -54,6 +55,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "myop": _myop,
     "mlp": _mlp,
     "lenet": _lenet,
+    **layers.BUILDERS,
 }
 
 

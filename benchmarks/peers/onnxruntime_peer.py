@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import onnxruntime as ort
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from benchmarks.peers import Call
+from benchmarks.peers import onnx_layers as layers
 from benchmarks.workloads import LENET_CONVS, LENET_DENSES, Workload
 
 OPSET = 17
@@ -83,6 +84,7 @@ BUILDERS: dict[str, Builder] = {
     "myop": _myop,
     "mlp": _mlp,
     "lenet": _lenet,
+    **dict.fromkeys(layers.BUILDERS, layers.model_parts),
 }
 
 
@@ -90,10 +92,10 @@ def build_model(work: Workload) -> ModelProto:
     """Return the row as an ONNX model with inputs ``x0``, ``x1`` and output ``y``."""
     nodes, initializers = BUILDERS[work.model](work)
     inputs = [
-        helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, a.shape)
+        helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
         for i, a in enumerate(work.args)
     ]
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    output = ValueInfoProto(name="y")  # the type is inferred
     graph = helper.make_graph(nodes, work.name, inputs, [output], initializers)
     opset = helper.make_opsetid("", OPSET)
     return helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION)

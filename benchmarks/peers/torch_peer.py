@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from benchmarks.peers import Call
+from benchmarks.peers import torch_layers as layers
 from benchmarks.workloads import LENET_CONVS, LENET_DENSES, Array, Workload
 
 
@@ -53,7 +54,14 @@ def _lenet(work: Workload) -> Callable[..., Any]:
     return nn.Sequential(*modules).eval()
 
 
-BUILDERS = {"add": _add, "mynet": _mynet, "myop": _myop, "mlp": _mlp, "lenet": _lenet}
+BUILDERS = {
+    "add": _add,
+    "mynet": _mynet,
+    "myop": _myop,
+    "mlp": _mlp,
+    "lenet": _lenet,
+    **layers.BUILDERS,
+}
 
 
 class TorchPeer:

@@ -1,0 +1,17 @@
+"""All rows by name, and the groups that ``--rows`` takes too."""
+
+from collections.abc import Callable
+
+from benchmarks.kernel_rows import GEMM, PASSES
+from benchmarks.network_rows import NETWORKS
+from benchmarks.workloads import BASIC, Workload
+
+Factories = dict[str, Callable[[], Workload]]
+
+GROUPS: dict[str, Factories] = {
+    "basic": BASIC,
+    "gemm": GEMM,
+    "elementwise": PASSES,
+    "transformer": NETWORKS,
+}
+ROWS: Factories = {name: make for rows in GROUPS.values() for name, make in rows.items()}
