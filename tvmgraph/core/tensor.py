@@ -16,7 +16,7 @@ from tvmgraph.core.tensor_methods import TensorMethods
 from tvmgraph.core.tensor_text import tensor_text
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
 
 _new = object.__new__
 
@@ -361,6 +361,18 @@ class Tensor(TensorMethods):
         return self
 
     assign_value = set_data
+
+    def set_dtype(self, dtype: Any) -> Self:
+        """Converts this tensor to another dtype in place.
+
+        Raises:
+            CaptureError: inside a compiled function, whose tensors keep their types.
+        """
+        if state.interpreter is not None:
+            raise CaptureError("a tensor keeps its dtype in a compiled function",
+                               op="set_dtype", at=user_source(), fix="use astype")  # fmt: skip
+        self._bind(F.cast(self, dtypes.dtype_of(dtype)).array)
+        return self
 
     # ---- operators --------------------------------------------------------------------------
 

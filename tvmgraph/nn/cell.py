@@ -15,11 +15,13 @@ from tvmgraph.core.parameter import _DEFAULT_NAME, Parameter, ParameterTuple
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, NotFoundError, user_source
+from tvmgraph.nn.cell_hooks import HookedCall, HookMethods
+from tvmgraph.nn.cell_state import StateMethods
 
 _INTERNAL = ("_params", "_cells", "training", "_flags")
 
 
-class Cell:
+class Cell(HookMethods, StateMethods):
     """Base class of networks and layers: subclass it, register sub-cells and parameters as
     attributes in ``__init__`` and write the computation in ``construct``.
 
@@ -56,6 +58,8 @@ class Cell:
         set_(self, "_graph_mode", None)
         set_(self, "_to_float", None)
         set_(self, "_output_float", None)
+        set_(self, "_hooks", None)
+        set_(self, "_buffers", {})
         set_(self, "param_prefix", "")
 
     # ---- attributes -------------------------------------------------------------------------
@@ -175,7 +179,9 @@ class Cell:
         if self._to_float is not None:
             args = tuple(_cast_floats(a, self._to_float) for a in args)
         try:
-            if self._bprop is not None or "recompute" in self._flags:
+            if self._hooks:
+                value = HookedCall(self).run(self.__differently, args, kwargs)
+            elif self._bprop is not None or "recompute" in self._flags:
                 value = self.__differently(args, kwargs)
             elif state.interpreter is not None:
                 value = self.__construct(*args, **kwargs)
@@ -192,7 +198,9 @@ class Cell:
         return self.construct(*args, **kwargs)
 
     def __differently(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls ``construct`` with the cell's own derivative, or recomputing it."""
+        """Calls ``construct`` with the cell's own derivative, if any, or recomputing it."""
+        if self._bprop is None and "recompute" not in self._flags:
+            return self.__construct(*args, **kwargs)
         bound = inspect.signature(self.construct).bind(*args, **kwargs)
         if bound.kwargs or (not state.tapes and state.interpreter is None):
             return self.construct(*args, **kwargs)

@@ -1,0 +1,229 @@
+"""Hooks of a Cell: user functions called around ``construct`` and its derivative."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tvmgraph.autodiff.custom import call_with_bprop
+from tvmgraph.core.state import bump_epoch, state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
+
+Hook = Callable[..., Any]
+
+
+class Handle:
+    """What registering a hook returns: ``remove()`` takes the hook off again."""
+
+    def __init__(self, cell: Any, kind: str) -> None:
+        self._cell = cell
+        self._kind = kind
+
+    def remove(self) -> None:
+        """Removes the hook; a second call does nothing."""
+        kept = tuple(e for e in _entries(self._cell, self._kind) if e[0] is not self)
+        _store(self._cell, self._kind, kept)
+
+
+Entry = tuple[Handle, Hook, bool]  # the handle, the hook, whether it wants keyword arguments
+
+
+def _entries(cell: Any, kind: str) -> tuple[Entry, ...]:
+    return (cell._hooks or {}).get(kind, ())
+
+
+def _store(cell: Any, kind: str, entries: tuple[Entry, ...]) -> None:
+    """Replaces the hooks of one kind by a new tuple: what guards compare with the old one."""
+    hooks = {**(cell._hooks or {}), kind: entries}
+    object.__setattr__(cell, "_hooks", hooks if any(hooks.values()) else None)
+    bump_epoch()
+
+
+class HookedCall:
+    """One call of a cell with all hooks around it."""
+
+    def __init__(self, cell: Any) -> None:
+        self.cell = cell
+        self.grad_output: Any = None  # of this call, once the reverse pass reaches the cell
+
+    def run(self, construct: Hook, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls ``construct(args, kwargs)`` between the hooks."""
+        cell = self.cell
+        args, kwargs = self.__before(args, kwargs)
+        differentiates = _entries(cell, "backward") or _entries(cell, "backward_pre")
+        if differentiates:
+            args = self.__watch_inputs(args)
+        value = construct(args, kwargs)
+        if differentiates:
+            value = self.__watch_outputs(value)
+        for _, hook, with_kwargs in _entries(cell, "forward"):
+            given = (args, kwargs, value) if with_kwargs else (args, value)
+            changed = _call(hook, cell, *given)
+            value = value if changed is None else changed
+        return value
+
+    def __before(self, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        for _, hook, with_kwargs in _entries(self.cell, "forward_pre"):
+            if not with_kwargs:
+                changed = _call(hook, self.cell, args)
+                if changed is not None:
+                    args = _as_tuple(changed)
+                continue
+            changed = _call(hook, self.cell, args, kwargs)
+            if changed is None:
+                continue
+            if not (isinstance(changed, tuple) and len(changed) == 2):
+                raise ArgumentError(
+                    "a forward pre-hook with keywords returns None or (args, kwargs)",
+                    op="register_forward_pre_hook", got=type(changed).__name__, at=user_source(),
+                )  # fmt: skip
+            args, kwargs = changed
+        return args, kwargs
+
+    def __watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Hands the gradients of the inputs to the backward hooks, as they leave the cell."""
+        positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        if not positions:
+            return args
+        tensors = tuple(args[i] for i in positions)
+        wrapped = call_with_bprop(f"{self.cell.cls_name} backward hook", _same, tensors, self.leave)
+        result = list(args)
+        for i, t in zip(positions, wrapped):
+            result[i] = t
+        return tuple(result)
+
+    def leave(self, *values: Any) -> tuple[Any, ...]:
+        """Returns the gradients of the inputs; the last of ``values`` is what they are so far."""
+        gradients = _as_tuple(values[-1])
+        for _, hook, _ in _entries(self.cell, "backward"):
+            changed = hook(self.cell, gradients, self.grad_output)
+            if changed is None:
+                continue
+            new = _as_tuple(changed)
+            if len(new) != len(gradients):
+                raise ArgumentError(
+                    f"the hook returned {len(new)} gradients for {len(gradients)} inputs",
+                    op="register_backward_hook", at=user_source(),
+                    fix="return None, or one gradient per tensor argument",
+                )  # fmt: skip
+            gradients = new
+        return gradients
+
+    def __watch_outputs(self, value: Any) -> Any:
+        """Hands the gradients of the outputs to the pre-hooks, and notes them for the others."""
+        outputs = _as_tuple(value)
+        if not all(isinstance(v, Tensor) for v in outputs):
+            raise DTypeError(
+                "a cell with backward hooks returns a tensor or a tuple of tensors",
+                op=self.cell.cls_name, got=type(value).__name__, at=user_source(),
+                fix="put the hook on a cell inside this one",
+            )  # fmt: skip
+        name = f"{self.cell.cls_name} backward hook"
+        wrapped = call_with_bprop(name, _same, outputs, self.enter)
+        return wrapped if isinstance(value, tuple) else wrapped[0]
+
+    def enter(self, *values: Any) -> tuple[Any, ...]:
+        """Returns the gradients of the outputs; the last of ``values`` is what they are so far."""
+        gradients = _as_tuple(values[-1])
+        for _, hook, _ in _entries(self.cell, "backward_pre"):
+            changed = hook(self.cell, gradients)
+            if changed is not None:
+                gradients = _as_tuple(changed)
+        self.grad_output = gradients
+        return gradients
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _same(*values: Any) -> tuple[Any, ...]:
+    return values
+
+
+def _call(hook: Hook, *args: Any) -> Any:
+    """Calls a user's hook, interpreted while a graph is captured."""
+    if state.interpreter is not None and not inspect.isbuiltin(hook):
+        return state.interpreter.call(hook, args, {})
+    return hook(*args)
+
+
+class HookMethods:
+    """The part of Cell that registers hooks."""
+
+    _hooks: dict[str, tuple[Entry, ...]] | None
+
+    def __register(
+        self, kind: str, hook: Hook, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        if not callable(hook):
+            raise DTypeError(f"a hook is a function, not {type(hook).__name__}",
+                             op=f"register_{kind}_hook", at=user_source())  # fmt: skip
+        handle = Handle(self, kind)
+        entry, others = ((handle, hook, with_kwargs),), _entries(self, kind)
+        _store(self, kind, entry + others if prepend else others + entry)
+        return handle
+
+    def register_forward_pre_hook(
+        self, hook_fn: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        """Calls ``hook_fn(cell, args)`` before ``construct``.
+
+        Args:
+            hook_fn: Returns None, or the arguments to use instead (a tuple, or the only one).
+            prepend: Whether it comes before the hooks registered so far.
+            with_kwargs: Whether it is called as ``hook_fn(cell, args, kwargs)`` and returns None
+                or ``(args, kwargs)``.
+
+        Returns:
+            A handle; ``handle.remove()`` takes the hook off.
+
+        Raises:
+            DTypeError: if ``hook_fn`` is not callable.
+        """
+        return self.__register("forward_pre", hook_fn, prepend, with_kwargs)
+
+    def register_forward_hook(
+        self, hook_fn: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        """Calls ``hook_fn(cell, args, output)`` after ``construct``.
+
+        Args:
+            hook_fn: Returns None, or the output to use instead.
+            prepend: Whether it comes before the hooks registered so far.
+            with_kwargs: Whether it is called as ``hook_fn(cell, args, kwargs, output)``.
+
+        Returns:
+            A handle; ``handle.remove()`` takes the hook off.
+
+        Raises:
+            DTypeError: if ``hook_fn`` is not callable.
+        """
+        return self.__register("forward", hook_fn, prepend, with_kwargs)
+
+    def register_backward_pre_hook(self, hook_fn: Hook) -> Handle:
+        """Calls ``hook_fn(cell, grad_output)`` in the reverse pass, before the cell's derivative.
+
+        ``grad_output`` is a tuple with the gradient of every output; the hook returns None or the
+        gradients to use instead. Returns a handle.
+
+        Raises:
+            DTypeError: if ``hook_fn`` is not callable.
+        """
+        return self.__register("backward_pre", hook_fn)
+
+    def register_backward_hook(self, hook_fn: Hook) -> Handle:
+        """Calls ``hook_fn(cell, grad_input, grad_output)`` after the cell's derivative.
+
+        ``grad_input`` has the gradient of every tensor argument, ``grad_output`` of every output.
+        The hook returns None or the gradients of the arguments to use instead. Returns a handle.
+
+        Raises:
+            DTypeError: if ``hook_fn`` is not callable.
+        """
+        return self.__register("backward", hook_fn)
+
+
+__all__ = ["Handle", "HookMethods", "HookedCall"]

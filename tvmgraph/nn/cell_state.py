@@ -1,0 +1,156 @@
+"""Buffers of a Cell and its state as a dict."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.state import bump_epoch
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, LoadError, NotFoundError, user_source
+
+
+class IncompatibleKeys(NamedTuple):
+    """What :meth:`StateMethods.load_state_dict` did not find on one side."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class StateMethods:
+    """The part of Cell that holds buffers and hands its state out."""
+
+    _buffers: dict[str, bool]  # name of the attribute -> whether it belongs to the state
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Adds a tensor that is part of the cell but not trained.
+
+        Args:
+            name: The attribute that holds it.
+            tensor: The tensor, or None.
+            persistent: Whether :meth:`state_dict` contains it.
+
+        Raises:
+            DTypeError: if ``tensor`` is neither a Tensor nor None.
+            ArgumentError: if the name is empty, has a dot or is taken.
+        """
+        if tensor is not None and (not isinstance(tensor, Tensor) or isinstance(tensor, Parameter)):
+            raise DTypeError(f"a buffer is a Tensor or None, not {type(tensor).__name__}",
+                             op="register_buffer", at=user_source())  # fmt: skip
+        taken = hasattr(self, name) and name not in self._buffers
+        if not name or "." in name or taken:
+            why = "is taken" if taken else "must not be empty or contain a dot"
+            raise ArgumentError(f"the name {name!r} {why}", op="register_buffer", at=user_source())
+        setattr(self, name, tensor)
+        self._buffers[name] = bool(persistent)
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Yields ``(path, buffer)`` of this cell and, with ``recurse``, of all below."""
+        seen: set[int] = set()
+        for path, _, buffer in self.__buffers(prefix, recurse):
+            if not (remove_duplicate and id(buffer) in seen):
+                seen.add(id(buffer))
+                yield path, buffer
+
+    def __buffers(self, prefix: str, recurse: bool) -> Iterator[tuple[str, bool, Tensor]]:
+        tree: Any = self.cells_and_names(name_prefix=prefix) if recurse else [(prefix, self)]  # pyright: ignore
+        for place, cell in tree:
+            for name, persistent in cell._buffers.items():
+                value = getattr(cell, name, None)
+                if isinstance(value, Tensor):
+                    yield (f"{place}.{name}" if place else name), persistent, value
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Yields the buffers."""
+        return (b for _, b in self.named_buffers(recurse=recurse))
+
+    def get_buffer(self, target: str) -> Tensor:
+        """Returns the buffer at a path such as ``"layer.0.mask"``.
+
+        Raises:
+            NotFoundError: if there is none.
+        """
+        for path, buffer in self.named_buffers(remove_duplicate=False):
+            if path == target:
+                return buffer
+        raise NotFoundError(f"there is no buffer {target!r}", op="get_buffer", at=user_source())
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Any]:
+        """Returns all parameters and persistent buffers by path.
+
+        Args:
+            prefix: Text put before every path.
+            keep_vars: Whether the values are the Parameters themselves, not Tensors of their data.
+        """
+        found: OrderedDict[str, Any] = OrderedDict()
+        for path, p in self.parameters_and_names():  # pyright: ignore
+            found[prefix + path] = p if keep_vars else p.snapshot()
+        for path, persistent, buffer in self.__buffers("", recurse=True):
+            if persistent:
+                found[prefix + path] = buffer
+        return found
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True
+    ) -> IncompatibleKeys:
+        """Copies values into the parameters and buffers of the same paths.
+
+        Args:
+            state_dict: Tensors by path, as :meth:`state_dict` returns them.
+            strict: Whether missing and unexpected paths are errors.
+
+        Returns:
+            The missing and the unexpected paths.
+
+        Raises:
+            LoadError: if paths or shapes do not fit; nothing is loaded then.
+        """
+        own: dict[str, Tensor] = self.state_dict(keep_vars=True)
+        missing = [k for k in own if k not in state_dict]
+        unexpected = [k for k in state_dict if k not in own]
+        wrong = [
+            f"{k}: shape {list(state_dict[k].shape)} does not fit {list(t.shape)}"
+            for k, t in own.items()
+            if k in state_dict and tuple(state_dict[k].shape) != tuple(t.shape)
+        ]
+        if strict:
+            wrong += [f"missing: {k}" for k in missing] + [f"unexpected: {k}" for k in unexpected]
+        if wrong:
+            raise LoadError(
+                f"the state does not fit {type(self).__name__}: " + "; ".join(wrong),
+                op="load_state_dict", at=user_source(), fix="nothing was loaded",
+            )  # fmt: skip
+        for path, target in own.items():
+            if path in state_dict:
+                target.set_data(state_dict[path])
+        return IncompatibleKeys(missing, unexpected)
+
+    def to(self, dtype: Any) -> Self:
+        """Converts all float parameters and buffers to another float type, in place.
+
+        Raises:
+            DTypeError: if ``dtype`` is not a float type.
+        """
+        wanted = dtypes.dtype_of(dtype)
+        if not wanted.is_float:
+            raise DTypeError(f"a cell cannot be of type {wanted.name}", op="Cell.to",
+                             at=user_source(), fix="use a float type")  # fmt: skip
+        for p in self.get_parameters():  # pyright: ignore
+            if p.dtype.is_float:
+                p.set_dtype(wanted)
+        for _, cell in self.cells_and_names():  # pyright: ignore
+            for name in cell._buffers:
+                value = getattr(cell, name)
+                if isinstance(value, Tensor) and value.dtype.is_float:
+                    setattr(cell, name, F.cast(value, wanted))
+        bump_epoch()
+        return self
+
+
+__all__ = ["IncompatibleKeys", "StateMethods"]
