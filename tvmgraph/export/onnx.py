@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +140,49 @@ class OnnxBuilder:
         found = self.initializers.get(x.name)
         return None if found is None else numpy_helper.to_array(found)
 
+    def inline(self, graph: Graph, args: Sequence[OnnxValue]) -> list[OnnxValue]:
+        """Adds the nodes of a closed graph and returns its outputs.
+
+        Args:
+            graph: A graph without weights: a region of control flow.
+            args: What its parameters stand for.
+        """
+        values = {
+            p.value: OnnxValue(a.name, p.value.type)
+            for p, a in zip(graph.params, args, strict=True)
+        }
+        map_nodes(self, graph, values)
+        return [OnnxValue(values[v].name, v.type) for v in graph.outputs]
+
+    def subgraph(
+        self,
+        name: str,
+        inputs: Sequence[TensorType],
+        body: Callable[..., Sequence[OnnxValue]],
+    ) -> onnx.GraphProto:
+        """Builds the value of a graph attribute; it may read every value outside of it.
+
+        Args:
+            name: Its name.
+            inputs: Types of its inputs.
+            body: Adds its nodes; takes the inputs, returns the outputs with their types.
+        """
+        outer, self.nodes = self.nodes, []
+        try:
+            given = [OnnxValue(self._fresh(f"{name}_in"), t) for t in inputs]
+            results = [
+                OnnxValue(self.Identity(r).name, r.type)  # an output must be made inside
+                for r in body(*given)
+            ]
+            ins, outs = ([self._info(v) for v in vs] for vs in (given, results))
+            return helper.make_graph(self.nodes, self._fresh(name), ins, outs)
+        finally:
+            self.nodes = outer
+
+    def _info(self, v: OnnxValue) -> onnx.ValueInfoProto:
+        assert v.type is not None
+        return _value_info(v.name, v.type, self)
+
     def like(self, number: float, x: OnnxValue) -> OnnxValue:
         """Returns a number in the element type of ``x``."""
         if x.type is not None:
@@ -189,12 +232,9 @@ def to_onnx(
             inputs.append(_value_info(p.label, p.value.type, O))
         else:
             O.initializers[p.label] = _initializer(p.label, (parameters or {})[p.label], external)
-    for value, array in graph.consts.items():
-        values[value] = O.const(array)
-    for node in graph.nodes:
-        _map_node(O, node, values)
+    map_nodes(O, graph, values)
     outputs = _outputs(O, graph, values)
-    used = {name for node in O.nodes for name in node.input}
+    used = set(_names_read(O.nodes))
     weights = [t for name, t in O.initializers.items() if name in used]
     proto = helper.make_graph(O.nodes, graph.name, inputs, outputs, weights)
     imports = [helper.make_opsetid("", opset)]
@@ -213,6 +253,22 @@ def _initializer(name: str, array: np.ndarray, external: ExternalData | None) ->
     return numpy_helper.from_array(array, name)
 
 
+def _names_read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """Yields what nodes and the graphs inside them read."""
+    for node in nodes:
+        yield from node.input
+        for a in node.attribute:
+            yield from _names_read(a.g.node)
+
+
+def map_nodes(O: OnnxBuilder, graph: Graph, values: dict[Value, OnnxValue]) -> None:
+    """Adds constants and nodes of a graph whose parameters are in ``values``."""
+    for value, array in graph.consts.items():
+        values[value] = O.const(array)
+    for node in graph.nodes:
+        _map_node(O, node, values)
+
+
 def _map_node(O: OnnxBuilder, node: Node, values: dict[Value, OnnxValue]) -> None:
     column = node.op.onnx
     if isinstance(column, Reason):
@@ -224,7 +280,7 @@ def _map_node(O: OnnxBuilder, node: Node, values: dict[Value, OnnxValue]) -> Non
         if isinstance(column, str):
             result = O.add(column, args, len(node.outputs), dict(node.attrs))
         else:
-            result = column(O, *args, **node.attrs)
+            result = column(O, *args, **node.keywords)
     except ExportError as e:
         got = ", ".join(str(v.type) for v in node.inputs)
         raise e.locate(f"ops.{node.op.name}", got, node.source) from None

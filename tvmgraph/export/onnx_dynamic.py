@@ -144,6 +144,7 @@ class _Merge:
         if len(a.node) != len(b.node):
             raise self._fail("the operators themselves depend on the size (a loop over it?)")
         for m, n in zip(a.node, b.node):
+            _forget_sizes(m, n)
             if m != n:
                 raise self._fail(f"the attributes or inputs of a {m.op_type} depend on the size")
 
@@ -273,6 +274,18 @@ class _Merge:
             if all(p[n] == c for p, c in zip(self.probes, column)):
                 return n
         return fallback
+
+
+def _forget_sizes(m: onnx.NodeProto, n: onnx.NodeProto) -> None:
+    """Removes sizes in which the borders of two nodes' inner graphs differ."""
+    for a, b in zip(m.attribute, n.attribute):
+        for x, y in zip([*a.g.input, *a.g.output], [*b.g.input, *b.g.output]):
+            for d, e in zip(x.type.tensor_type.shape.dim, y.type.tensor_type.shape.dim):
+                if d != e:
+                    d.Clear()
+                    e.Clear()
+        for inner in zip(a.g.node, b.g.node):
+            _forget_sizes(*inner)
 
 
 def _is_range(a: np.ndarray, axis: int) -> bool:

@@ -1,102 +1,209 @@
-"""ONNX operators that run subgraphs, and the recurrent layers."""
+"""ONNX operators that run subgraphs.
+
+Eagerly a branch or loop is decided by values. While a graph is captured, what is known then is
+decided then; everything else, and long loops, become ``if_`` and ``while_`` of the graph.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.onnx.table import NodeCall, converter, known, to_tensor
+from tvmgraph.errors import DTypeError, LoadError, ShapeError
+from tvmgraph.onnx import regions
+from tvmgraph.onnx.table import NodeCall, converter, dtype_of, known, to_tensor
+
+_UNROLLED = 16  # iterations; longer loops are loops in the graph too
+# (i, state) -> (whether to go on, new state, one row for every stacked output)
+Step = Callable[[Any, Sequence[Any]], tuple[Any, list[Any], list[Any]]]
 
 
 @converter("If")
 def _if(n: NodeCall, condition: Any) -> Any:
-    """Runs one branch, or both when the condition is not known, and picks elements then."""
+    """Runs one branch; records both when the condition is not known."""
     value = known(n.values[0])
     if value is not None:
         branch = "then_branch" if value.reshape(-1)[0] else "else_branch"
         return tuple(n.run_graph(n.attrs[branch], []))
-    then = n.run_graph(n.attrs["then_branch"], [])
-    other = n.run_graph(n.attrs["else_branch"], [])
-    chosen = []
-    for a, b in zip(map(to_tensor, then), map(to_tensor, other)):
-        if not isinstance(a, Tensor) or not isinstance(b, Tensor) or a.shape != b.shape:
-            raise n.fail("the branches give different shapes and the condition is not known",
-                         "run the model eagerly")  # fmt: skip
-        chosen.append(F.where(condition, a, b))
-    return tuple(chosen)
+    sides = [lambda b=b: n.run_graph(n.attrs[b], []) for b in ("then_branch", "else_branch")]
+    if not regions.can_record():  # vmap: every example may go another way
+        pairs = zip(*(map(to_tensor, side()) for side in sides))
+        return tuple(F.where(F.reshape(condition, ()), a, b) for a, b in pairs)
+    try:
+        return regions.branch(condition, *sides)
+    except (ShapeError, DTypeError) as e:
+        raise n.fail(f"the branches differ and the condition is not known ({e.message})",
+                     "run the model eagerly") from e  # fmt: skip
+
+
+# ---- loops --------------------------------------------------------------------------------------
 
 
 @converter("Loop")
-def _loop(n: NodeCall, trips: Any, condition: Any, *state: Any) -> Any:
+def _loop(n: NodeCall, trips: Any, condition: Any, *_: Any) -> Any:
     body = n.attrs["body"]
-    limit = n.number(0) if n.has(0) else None
-    going = bool(n.number(1, True))
     carried = list(n.values[2:])
-    rows: list[list[Any]] = [[] for _ in range(len(body.output) - 1 - len(carried))]
-    i = 0
-    while going and (limit is None or i < limit):
-        results = n.run_graph(body, [np.asarray(i, np.int64), np.asarray(True), *carried])
-        again = known(results[0])
-        if again is None:
-            raise n.fail("the end of the loop depends on values that are not known",
-                         "run the model eagerly")  # fmt: skip
-        going = bool(again.reshape(-1)[0])
-        carried = results[1 : 1 + len(carried)]
-        for row, value in zip(rows, results[1 + len(carried) :]):
-            row.append(to_tensor(value))
-        i += 1
-    stacked = [F.stack(r, 0) if r else _no_rows(n, body, k) for k, r in enumerate(rows)]
-    return (*carried, *stacked)
+    count = len(carried)
+
+    def step(i: Any, state: Sequence[Any]) -> tuple[Any, list[Any], list[Any]]:
+        going, *rest = n.run_graph(body, [i, np.asarray(True), *state])
+        return going, rest[:count], rest[count:]
+
+    limit = n.number(0) if known(n.values[0]) is not None else trips
+    going = True if condition is None else condition
+    if known(n.values[1]) is not None:
+        going = bool(n.number(1))
+    state, rows = _run_loop(n, step, carried, limit, going)
+    stacked = [
+        r if isinstance(r, Tensor) else F.stack(r, 0) if r else _no_rows(n, body, count + 1 + k)
+        for k, r in enumerate(rows or [[]] * (len(body.output) - 1 - count))
+    ]
+    return (*state, *stacked)
 
 
-def _no_rows(n: NodeCall, body: Any, k: int) -> Any:
-    from tvmgraph.onnx.table import dtype_of
-
-    info = body.output[len(body.output) - (len(body.output) - 1 - len(n.values[2:])) + k]
-    kind = info.type.tensor_type
+def _no_rows(n: NodeCall, body: Any, output: int) -> Any:
+    kind = body.output[output].type.tensor_type
     dims = [d.dim_value for d in kind.shape.dim]
     return np.zeros((0, *dims), dtype_of(kind.elem_type, n.where).numpy)
 
 
+def _run_loop(
+    n: NodeCall, step: Step, state: list[Any], limit: Any, going: Any
+) -> tuple[list[Any], list[Any]]:
+    """Runs a loop at once where its end is known, else records it."""
+    decided = isinstance(going, bool) and (limit is None or isinstance(limit, int))
+    plain = all(isinstance(s, (Tensor, np.ndarray)) for s in state)
+    short = limit is not None and decided and limit <= _UNROLLED
+    if not regions.can_record() or short or not plain:
+        done = _unrolled(n, step, state, limit, going) if decided else None
+        if done is not None:
+            return done
+    if not regions.can_record() or not plain:
+        raise n.fail("the end of the loop depends on values that are not known",
+                     "run the model eagerly")  # fmt: skip
+    try:
+        return _rolled(n, step, [to_tensor(s) for s in state], limit, going)
+    except (ShapeError, DTypeError, LoadError) as e:  # such as a state that grows
+        done = _unrolled(n, step, state, limit, going) if decided and limit is not None else None
+        if done is None:
+            raise n.fail(f"the loop cannot be part of a graph ({e.message})",
+                         "run the model eagerly") from e  # fmt: skip
+        return done
+
+
+def _unrolled(
+    n: NodeCall, step: Step, state: Sequence[Any], limit: Any, going: bool
+) -> tuple[list[Any], list[list[Any]]] | None:
+    """Runs the iterations one by one; ``None`` if the end turns out to be unknown."""
+    state, rows, i = list(state), [], 0
+    while going and (limit is None or i < limit):
+        again, state, row = step(np.asarray(i, np.int64), state)
+        if known(again) is None:
+            return None
+        going = bool(known(again).reshape(-1)[0])  # pyright: ignore[reportOptionalMemberAccess]
+        rows.append([to_tensor(r) for r in row])
+        i += 1
+    return state, [list(column) for column in zip(*rows)]
+
+
+def _rolled(
+    n: NodeCall, step: Step, state: list[Tensor], limit: Any, going: Any
+) -> tuple[list[Any], list[Any]]:
+    """Records the loop; stacked outputs are filled row by row."""
+    count = len(state)
+    first = to_tensor(np.asarray(0, np.int64))
+    endless, row_types = _look(step, [first, *state])
+    if row_types and not (endless and going is True and isinstance(limit, int)):
+        raise n.fail("the number of rows it stacks is not known before the model runs")
+    buffers = [F.zeros((limit, *t.shape), t.dtype) for t in row_types]
+    flags = [] if endless and going is True else [F.reshape(to_tensor(np.asarray(going)), ())
+             if isinstance(going, bool) else F.reshape(going, ())]  # fmt: skip
+    bound = None if limit is None else F.reshape(_int64(limit), ())
+
+    def test(now: Sequence[Tensor]) -> list[Any]:
+        wanted = [*now[count + 1 : count + 1 + len(flags)]]
+        if bound is not None:
+            wanted.append(F.less(now[0], bound))
+        if not wanted:
+            raise n.fail("the loop never ends")
+        return [wanted[0] if len(wanted) == 1 else F.logical_and(*wanted)]
+
+    def body(now: Sequence[Tensor]) -> list[Any]:
+        again, new, rows = step(now[0], now[1 : count + 1])
+        filled = [_put(b, now[0], to_tensor(r)) for b, r in zip(now[count + 1 :], rows)]
+        more = [F.reshape(to_tensor(again), ())] if flags else []
+        return [F.add(now[0], _int64(1)), *new, *more, *filled]
+
+    found = regions.loop([first, *state, *flags, *buffers], test, body)
+    return list(found[1 : count + 1]), list(found[count + 1 + len(flags) :])
+
+
+def _look(step: Step, start: Sequence[Tensor]) -> tuple[bool, list[Any]]:
+    """Records one iteration for nothing: does the loop end itself, and what are its rows?"""
+    seen: list[Any] = []
+
+    def body(now: Sequence[Tensor]) -> list[Any]:
+        again, new, rows = step(now[0], now[1:])
+        value = known(again)
+        seen.append(value is not None and bool(value.reshape(-1)[0]))
+        seen.append([to_tensor(r).type for r in rows])
+        return new
+
+    regions.record("probe", [s.type for s in start], body)
+    return seen[0], seen[1]
+
+
+def _int64(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else to_tensor(np.asarray(value, np.int64))
+
+
+def _put(buffer: Tensor, i: Tensor, row: Tensor) -> Tensor:
+    """Returns ``buffer`` with row ``i`` replaced."""
+    return F.tensor_scatter_update(buffer, F.reshape(i, (1, 1)), F.expand_dims(row, 0))
+
+
+# ---- scans --------------------------------------------------------------------------------------
+
+
 @converter("Scan")
 def _scan(n: NodeCall, *_: Any) -> Any:
-    body = n.attrs["body"]
     count = n.get("num_scan_inputs")
     values = list(n.values[1:] if n.opset < 9 else n.values)
     if n.opset < 9:
-        return _scan_8(n, body, count, values)
-    return _scan_rows(n, body, count, values, n.get("scan_input_axes"), n.get("scan_output_axes"))
+        return _scan_8(n, count, values)
+    return _scan_rows(n, count, values, n.get("scan_input_axes"), n.get("scan_output_axes"))
 
 
-def _scan_8(n: NodeCall, body: Any, count: int, values: list[Any]) -> Any:
+def _scan_8(n: NodeCall, count: int, values: list[Any]) -> Any:
     """The first version had a batch axis in front of everything."""
     batch = to_tensor(values[0]).shape[0]
     results = [
-        _scan_rows(n, body, count, [to_tensor(v)[b] for v in values], None, None)
-        for b in range(batch)
+        _scan_rows(n, count, [to_tensor(v)[b] for v in values], None, None) for b in range(batch)
     ]
     return tuple(F.stack([to_tensor(r[k]) for r in results], 0) for k in range(len(results[0])))
 
 
-def _scan_rows(n: NodeCall, body: Any, count: int, values: list[Any], axes: Any, out: Any) -> Any:
+def _scan_rows(n: NodeCall, count: int, values: list[Any], axes: Any, out: Any) -> Any:
+    body = n.attrs["body"]
     state, inputs = values[: len(values) - count], [to_tensor(v) for v in values[-count:]]
     axes = [a % x.ndim for a, x in zip(axes or (0,) * count, inputs)]
     back = n.get("scan_input_directions" if n.opset >= 9 else "directions") or (0,) * count
-    steps = inputs[0].shape[axes[0]]
-    parts = [F.unstack(F.flip(x, (a,)) if b else x, a) for x, a, b in zip(inputs, axes, back)]
-    rows: list[list[Any]] = [[] for _ in range(len(body.output) - len(state))]
-    for i in range(steps):
-        results = n.run_graph(body, [*state, *(p[i] for p in parts)])
-        state = results[: len(state)]
-        for row, value in zip(rows, results[len(state) :]):
-            row.append(to_tensor(value))
-    out = out or (0,) * len(rows)
+    inputs = [F.flip(x, (a,)) if b else x for x, a, b in zip(inputs, axes, back)]
+
+    def step(i: Any, now: Sequence[Any]) -> tuple[Any, list[Any], list[Any]]:
+        at = to_tensor(i)
+        results = n.run_graph(body, [*now, *(F.gather(x, at, a) for x, a in zip(inputs, axes))])
+        return np.asarray(True), results[: len(state)], results[len(state) :]
+
+    state, rows = _run_loop(n, step, state, inputs[0].shape[axes[0]], True)
     reverse = n.get("scan_output_directions") or (0,) * len(rows)
-    rows = [r[::-1] if b else r for r, b in zip(rows, reverse)]
-    stacked = [F.stack(r, a % (r[0].ndim + 1)) for r, a in zip(rows, out)]
+    stacked = [r if isinstance(r, Tensor) else F.stack(r, 0) for r in rows]
+    stacked = [F.flip(r, (0,)) if b else r for r, b in zip(stacked, reverse)]
+    stacked = [F.moveaxis(r, 0, a) if a else r for r, a in zip(stacked, out or (0,) * len(rows))]
     return (*state, *stacked)
 
 
@@ -123,122 +230,3 @@ def _optional_has_element(n: NodeCall, x: Any = None) -> Any:
 @converter("OptionalGetElement")
 def _optional_get_element(n: NodeCall, x: Any) -> Any:
     return x
-
-
-# ---- recurrent layers ---------------------------------------------------------------------------
-
-_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
-_FUNCTIONS = {"Sigmoid": "sigmoid", "Tanh": "tanh", "Relu": "relu"}
-_DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
-
-
-@converter("RNN", "GRU", "LSTM")
-def _recurrent(
-    n: NodeCall, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Any = None,
-    h0: Tensor | None = None, c0: Tensor | None = None, peep: Tensor | None = None,
-) -> Any:  # fmt: skip
-    kind, hidden = n.node.op_type, r.shape[-1]
-    batch_first = n.get("layout", 0)
-    x = F.transpose(x, (1, 0, 2)) if batch_first else x
-    batch = x.shape[1]
-    ways = w.shape[0]
-    functions = n.get("activations") or _DEFAULTS[kind] * ways
-    functions = [f.decode() if isinstance(f, bytes) else f for f in functions]
-    if any(f not in _FUNCTIONS for f in functions):
-        raise n.fail(f"activations {', '.join(functions)} are not supported")
-    each = len(functions) // ways
-    outputs, finals = [], []
-    for way in range(ways):
-        start = [_start(s, way, batch, hidden, x, batch_first) for s in (h0, c0)]
-        bias = b[way] if b is not None else F.zeros((2 * _GATES[kind] * hidden,), x.dtype)
-        chosen = [getattr(F, _FUNCTIONS[f]) for f in functions[way * each : (way + 1) * each]]
-        cell = _Cell(n, w[way], r[way], bias, peep[way] if peep is not None else None, chosen)
-        backwards = way == 1 or n.get("direction") == "reverse"
-        y, state = _sweep(cell, x, start, backwards, lengths)
-        outputs.append(y)
-        finals.append(state)
-    y = F.stack(outputs, 1)  # (time, way, batch, hidden)
-    last = [F.stack([f[k] for f in finals], 0) for k in range(2 if kind == "LSTM" else 1)]
-    if batch_first:
-        y = F.transpose(y, (2, 0, 1, 3))
-        last = [F.transpose(s, (1, 0, 2)) for s in last]
-    return (y, *last)[: n.count]
-
-
-def _start(s: Any, way: int, batch: int, hidden: int, x: Tensor, batch_first: Any) -> Tensor:
-    if s is None:
-        return F.zeros((batch, hidden), x.dtype)
-    return (F.transpose(s, (1, 0, 2)) if batch_first else s)[way]
-
-
-def _sweep(cell: _Cell, x: Tensor, start: list[Tensor], backwards: bool, lengths: Any) -> Any:
-    state, outputs = start, [None] * x.shape[0]
-    for t in reversed(range(x.shape[0])) if backwards else range(x.shape[0]):
-        new = cell.step(x[t], *state)
-        if lengths is not None:
-            valid = F.reshape(lengths > t, (-1, 1))
-            outputs[t] = F.where(valid, new[0], F.zeros_like(new[0]))
-            state = [F.where(valid, a, b) for a, b in zip(new, state)]
-        else:
-            outputs[t], state = new[0], new  # pyright: ignore[reportArgumentType, reportCallIssue]
-    return F.stack(outputs, 0), state
-
-
-class _Cell:
-    """One direction of a recurrent layer."""
-
-    def __init__(
-        self, n: NodeCall, w: Tensor, r: Tensor, b: Tensor, peep: Any, functions: Any
-    ) -> None:
-        self.n, self.functions, self.peep = n, functions, peep
-        self.w, self.r = F.transpose(w, (1, 0)), F.transpose(r, (1, 0))
-        half = b.shape[0] // 2
-        self.wb, self.rb = b[:half], b[half:]
-        self.hidden = r.shape[-1]
-
-    def gate(self, y: Tensor, k: int) -> Tensor:
-        """Cuts one gate out of the joined ones."""
-        return y[:, k * self.hidden : (k + 1) * self.hidden]
-
-    def clipped(self, y: Tensor) -> Tensor:
-        """Limits what goes into an activation, where the node asks for it."""
-        limit = self.n.get("clip")
-        return y if limit is None else F.minimum(F.maximum(y, -limit), limit)
-
-    def step(self, x: Tensor, h: Tensor, c: Tensor) -> list[Tensor]:
-        """Returns the new state."""
-        return getattr(self, self.n.node.op_type.lower())(x, h, c)
-
-    def rnn(self, x: Tensor, h: Tensor, c: Tensor) -> list[Tensor]:
-        """A step of RNN."""
-        y = F.matmul(x, self.w) + F.matmul(h, self.r) + self.wb + self.rb
-        return [self.functions[0](self.clipped(y)), c]
-
-    def lstm(self, x: Tensor, h: Tensor, c: Tensor) -> list[Tensor]:
-        """A step of LSTM; gates i, o, f, c."""
-        y = F.matmul(x, self.w) + F.matmul(h, self.r) + self.wb + self.rb
-        i, o, f, g = (self.gate(y, k) for k in range(4))
-        pi, po, pf = F.split(self.peep, self.hidden, 0) if self.peep is not None else (0, 0, 0)
-        first, second, third = self.functions
-        if self.peep is not None:
-            i, f = i + pi * c, f + pf * c
-        i = first(self.clipped(i))
-        f = 1 - i if self.n.get("input_forget") else first(self.clipped(f))
-        new = f * c + i * second(self.clipped(g))
-        o = first(self.clipped(o + po * new if self.peep is not None else o))
-        return [o * third(new), new]
-
-    def gru(self, x: Tensor, h: Tensor, c: Tensor) -> list[Tensor]:
-        """A step of GRU; gates z, r, h."""
-        y = F.matmul(x, self.w) + self.wb
-        first, second = self.functions
-        a = F.matmul(h, self.r[:, : 2 * self.hidden]) + self.rb[: 2 * self.hidden]
-        z = first(self.clipped(self.gate(y, 0) + self.gate(a, 0)))
-        r = first(self.clipped(self.gate(y, 1) + self.gate(a, 1)))
-        weights, bias = self.r[:, 2 * self.hidden :], self.rb[2 * self.hidden :]
-        if self.n.get("linear_before_reset"):
-            inner = r * (F.matmul(h, weights) + bias)
-        else:
-            inner = F.matmul(r * h, weights) + bias
-        new = second(self.clipped(self.gate(y, 2) + inner))
-        return [(1 - z) * new + z * h, c]

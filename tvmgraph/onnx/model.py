@@ -17,7 +17,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, LoadError, TvmgraphError
 from tvmgraph.nn import Cell
-from tvmgraph.onnx import control, elementwise, network, reductions, shapes, signal  # noqa: F401
+from tvmgraph.onnx import converters  # noqa: F401  (fills the table)
 from tvmgraph.onnx.functions import Functions
 from tvmgraph.onnx.table import CONVERTERS, NodeCall, dtype_of, to_tensor
 

@@ -19,14 +19,19 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.graph import Graph, GraphBuilder
-from tvmgraph.ops import comparison, elementwise, math, math_trigonometric  # noqa: F401 (samples)
+from tvmgraph.ops import (
+    _control_onnx,
+    comparison,  # noqa: F401 (samples)
+    elementwise,  # noqa: F401
+    math,  # noqa: F401
+    math_trigonometric,  # noqa: F401
+)
 
 __all__: list[str] = []
 
 # A loop is lowered to functions that run at most 2**k iterations each, two calls of level k - 1;
 # no machine reaches the end of the highest level, and the recursion is as deep as the levels.
 _LEVELS = 44
-_NO_ONNX = Reason("the exporter does not write sub-graphs of control flow yet")
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,7 @@ def _if_samples() -> list[Any]:
 
 @primitive(
     infer=_infer_if, eager=_eager_if, lower=Outlined(_define_if, _emit_if), vjp=_vjp_if,
-    onnx=_NO_ONNX, samples=_if_samples(), multi=True,
+    onnx=_control_onnx.branch, samples=_if_samples(), multi=True,
 )  # fmt: skip
 def if_(*operands: Tensor, then: Graph, orelse: Graph) -> tuple[Tensor, ...]:
     """Runs one of two regions: ``then(*operands[1:]) if operands[0] else orelse(*operands[1:])``.
@@ -289,7 +294,7 @@ def _while_samples() -> list[Any]:
 
 @primitive(
     infer=_infer_while, eager=_eager_while, lower=Outlined(_define_while, _emit_call),
-    vjp=_vjp_while, onnx=_NO_ONNX, samples=_while_samples(), multi=True,
+    vjp=_vjp_while, onnx=_control_onnx.loop, samples=_while_samples(), multi=True,
 )  # fmt: skip
 def while_(*operands: Tensor, cond: Graph, body: Graph) -> tuple[Tensor, ...]:
     """Repeats ``state = body(*state, *fixed)`` while ``cond(*state, *fixed)`` holds.
@@ -414,7 +419,7 @@ def _while_grad_samples() -> list[Any]:
     infer=_infer_while_grad, eager=_eager_while_grad,
     lower=Outlined(_define_while_grad, _emit_call),
     vjp=Reason("second derivatives through a loop are not supported; unroll it with range(n)"),
-    onnx=_NO_ONNX, samples=_while_grad_samples(), multi=True,
+    onnx=_control_onnx.loop_grad, samples=_while_grad_samples(), multi=True,
 )  # fmt: skip
 def while_grad(*operands: Tensor, cond: Graph, body: Graph, pull_back: Graph) -> tuple[Tensor, ...]:
     """Reverses a loop: repeats ``found = pull_back(*state, *fixed, *found)`` over its iterations,

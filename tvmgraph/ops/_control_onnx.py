@@ -1,0 +1,64 @@
+"""The ONNX column of control flow: If, and Loop for loops and their derivative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.types import tensor_type
+from tvmgraph.graph import Graph
+
+_COUNTER = tensor_type((), dtypes.int64)
+_FLAG = tensor_type((), dtypes.bool_)
+
+
+def branch(O: Any, condition: Any, *xs: Any, then: Graph, orelse: Graph) -> Any:
+    """``If``: both regions read the operands from outside."""
+    sides = [O.subgraph(r.name, (), lambda r=r: O.inline(r, xs)) for r in (then, orelse)]
+    count = len(then.outputs)
+    found = O.If(condition, then_branch=sides[0], else_branch=sides[1], outputs=count)
+    return found if count > 1 else (found,)
+
+
+def loop(O: Any, *xs: Any, cond: Graph, body: Graph) -> Any:
+    """``Loop`` without a trip count; its condition is computed at the end of every iteration."""
+    found = _loop(O, xs, cond, body, stacked=False)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _loop(O: Any, xs: Any, cond: Graph, body: Graph, stacked: bool) -> Any:
+    """Adds the loop; ``stacked`` also gives the state before every iteration, along axis 0."""
+    count = len(body.outputs)
+    state, fixed = xs[:count], xs[count:]
+
+    def step(_: Any, __: Any, *before: Any) -> list[Any]:
+        after = O.inline(body, [*before, *fixed])
+        return [*O.inline(cond, [*after, *fixed]), *after, *(before if stacked else ())]
+
+    types = [_COUNTER, _FLAG, *(v.type for v in body.outputs)]
+    (first,) = O.inline(cond, xs)
+    return O.Loop(
+        None, first, *state, body=O.subgraph(body.name, types, step),
+        outputs=2 * count if stacked else count,
+    )  # fmt: skip
+
+
+def loop_grad(O: Any, *xs: Any, cond: Graph, body: Graph, pull_back: Graph) -> Any:
+    """A ``Loop`` that keeps the state of every iteration, then one that runs backwards."""
+    count, forward = len(body.outputs), len(body.params)
+    fixed, start = xs[count:forward], xs[forward:]
+    stacks = _loop(O, xs[:forward], cond, body, stacked=True)[count:]
+    trips = O.Gather(O.Shape(stacks[0]), O.const(np.int64(0)))
+    last = O.Sub(trips, O.const(np.int64(1)))
+
+    def back(i: Any, going: Any, *found: Any) -> list[Any]:
+        at = O.Sub(last, i)
+        before = [O.Gather(s, at, axis=0) for s in stacks]
+        return [going, *O.inline(pull_back, [*before, *fixed, *found])]
+
+    types = [_COUNTER, _FLAG, *(v.type for v in pull_back.outputs)]
+    graph = O.subgraph(pull_back.name, types, back)
+    found = O.Loop(trips, O.const(np.array(True)), *start, body=graph, outputs=len(start))
+    return found if isinstance(found, tuple) else (found,)
