@@ -24,6 +24,9 @@ PYNATIVE_MODE = 1
 
 STRICT, COMPATIBLE, LAX = 0, 1, 2
 
+#: What a write to a global variable in compiled code does.
+GLOBAL_WRITES = ("warn", "error", "replay")
+
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "jit_level": ("O0", "O1", "O2", "O3"),
     "exec_mode": ("auto", "sink", "no_sink"),
@@ -180,6 +183,7 @@ class Context:
     graph_kernel_flags: str = ""
     jit_config: Any = None
     jit_syntax_level: int = LAX
+    global_writes: str = "warn"
     max_call_depth: int = 1000
     deterministic: str = "OFF"
     thread_num: int = 0
@@ -226,6 +230,8 @@ def _check_context(name: str, value: Any) -> Any:
         return as_jit_config(value)
     elif name == "jit_syntax_level" and value not in (STRICT, COMPATIBLE, LAX):
         raise fail("must be STRICT (0), COMPATIBLE (1) or LAX (2)")
+    elif name == "global_writes" and value not in GLOBAL_WRITES:
+        raise fail(f"must be one of {', '.join(map(repr, GLOBAL_WRITES))}")
     elif name == "deterministic" and value not in ("ON", "OFF"):
         raise fail("must be 'ON' or 'OFF'")
     elif name in ("max_call_depth", "thread_num", "runtime_num_threads"):
@@ -249,7 +255,8 @@ def set_context(**settings: Any) -> None:
         **settings: ``mode`` (``ms.GRAPH_MODE`` or ``ms.PYNATIVE_MODE``), ``device_target``,
             ``device_id``, ``save_graphs``, ``save_graphs_path``, ``enable_graph_kernel``,
             ``graph_kernel_flags``, ``jit_config``, ``jit_syntax_level``, ``max_call_depth``,
-            ``deterministic``, ``thread_num``. Settings of other MindSpore devices are accepted
+            ``deterministic``, ``thread_num``, ``global_writes`` (what writing a global does in
+            compiled code: ``"warn"``, ``"error"`` or ``"replay"``). Settings of other MindSpore devices are accepted
             with a warning and have no effect.
 
     Raises:

@@ -138,6 +138,10 @@ class Effects:
         self._log.append((cell, "write_cell", (value,), {}))
         cell.cell_contents = value
 
+    def write_global(self, space: dict[str, Any], name: str, value: Any) -> None:
+        """Writes a global variable after every call."""
+        self._log.append((space, "__setitem__", (name, value), {}))
+
     def print(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST, frame: Frame
     ) -> None:

@@ -25,6 +25,7 @@ from tvmgraph.capture.loops import Loops
 from tvmgraph.capture.merge import as_tensor, common_dtype, marked, number_type
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.recorder import Recorder
+from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.source import FunctionSource, source_of
 from tvmgraph.capture.statements import Statements
 from tvmgraph.capture.traced import TracedTensor
@@ -41,6 +42,7 @@ class Interpreter(Expressions, Statements, Branches, Loops):
 
     Args:
         recorder: Receives the operators.
+        settings: What the user chose.
 
     Attributes:
         depth: How many branches and loops of the graph enclose what is being executed.
@@ -48,8 +50,9 @@ class Interpreter(Expressions, Statements, Branches, Loops):
         overlay: Globals written by the captured code.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, settings: Settings) -> None:
         self.recorder = recorder
+        self.settings = settings
         self.depth = 0
         self.effects = Effects(self)
         self.overlay: dict[tuple[int, str], Any] = {}
@@ -237,14 +240,29 @@ class Interpreter(Expressions, Statements, Branches, Loops):
         setattr(owner, name, value)
 
     def write_global(self, name: str, value: Any, frame: Frame) -> None:
-        """Writes a global variable: only the rest of the captured call sees it."""
+        """Writes a global variable, which the rest of the captured call sees.
+
+        Whether others see it, is the user's choice (``global_writes``).
+        """
+        node = frame.node or frame.source.node
+        choice = self.settings.on_global_write
+        if choice == "error":
+            self.refuse(
+                node, frame, f"writing the global {name!r}",
+                "return the value, or allow it with jit(..., global_writes='replay')",
+            )  # fmt: skip
+        self.effects.unconditional(f"writing the global {name!r}", node, frame)
         self.overlay[id(frame.globals), name] = value
-        at = frame.source.describe(frame.node or frame.source.node)[0]
+        if choice == "replay":
+            self.effects.write_global(frame.globals, name, value)
+            return
+        at = frame.source.describe(node)[0]
         if at + name not in _warned:
             _warned.add(at + name)
             warnings.warn(
                 f"{at}: the compiled function {frame.source.name} writes the global {name!r}; the "
-                "write is not visible outside of the call. Return the value instead.",
+                "write is not visible outside of the call. Return the value, or choose "
+                "jit(..., global_writes='replay').",
                 stacklevel=2,
             )
 

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,19 @@ from tvmgraph.capture import tree
 from tvmgraph.capture.effects import Effect, Effects
 from tvmgraph.capture.guards import Guards, is_cell
 from tvmgraph.capture.interpreter import Interpreter
+from tvmgraph.capture.promotion import (
+    Promotion,
+    Resolver,
+    number_paths,
+    resolver,
+    symbols_for,
+    with_numbers,
+)
 from tvmgraph.capture.recorder import Recorder
+from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.state import state
+from tvmgraph.core.symbols import Symbol, specialise_inside
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, user_source
 from tvmgraph.graph import Graph, Value
@@ -37,6 +47,7 @@ class AttributeRef:
 
 
 Holder = int | Tensor | AttributeRef | None
+_NOTHING = Promotion()
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,8 @@ class Captured:
             tensor decides how much is drawn.
         effects: What to do to things outside after every call, in order.
         guards: Conditions for using this capture again.
+        resolve: Where something is symbolic: tells whether the capture fits a call, and computes
+            the numbers that are appended to its tensor arguments.
     """
 
     graph: Graph
@@ -66,6 +79,7 @@ class Captured:
     guards: Guards
     random_output: int | None = None
     effects: tuple[Effect, ...] = ()
+    resolve: Resolver | None = None
 
 
 @contextmanager
@@ -111,20 +125,22 @@ def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def capture(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], mode: str = "ast"
-) -> Captured:
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+    settings: Settings | None = None,
+) -> Captured:  # fmt: skip
     """Captures one call of ``fn``.
 
     Args:
         fn: The function or Cell.
         args: Positional arguments; tensors inside nested tuples, lists and dicts become inputs.
         kwargs: Keyword arguments.
-        mode: ``"ast"`` interprets user code, ``"trace"`` runs it once.
+        settings: How; the defaults interpret user code.
 
     Raises:
         CaptureError: if the Python code needs the value of a tensor, or returns something that
             is neither a tensor nor a constant.
     """
+    settings = settings or Settings()
     recorder = Recorder(_graph_name(fn))
     recorder.guards.add_function(fn)
     labels = tree.labels(argument_labels(fn, args, kwargs))
@@ -133,8 +149,8 @@ def capture(
     traced = [recorder.argument(t.type, n) for t, n in zip(leaves, tree.unique(names))]
     traced_args, traced_kwargs = tree.replace((args, kwargs), iter(traced))
     before = [t.value for t in traced]
-    interpreter = Interpreter(recorder)
-    if mode != "trace":
+    interpreter = Interpreter(recorder, settings)
+    if settings.mode != "trace":
         interpreter.effects.add_arguments((traced_args, traced_kwargs))
         recorder.call = interpreter.call
     with _active(recorder):
@@ -167,7 +183,10 @@ def _finish(recorder: Recorder, value: Any, before: list[Value], effects: Effect
         return _result_leaf(recorder, x, before, outputs)
 
     def kept(x: Any) -> tree.Leaf:  # what is stored somewhere may be any object
-        return leaf(x) if isinstance(x, Tensor) else tree.Leaf("constant", x)
+        if isinstance(x, (Tensor, Symbol)):
+            return leaf(x)
+        specialise_inside(x)
+        return tree.Leaf("constant", x)
 
     result = tree.describe(value, leaf)
     attributes = _attribute_effects(recorder, kept)
@@ -201,6 +220,7 @@ def _holders(
     by_value: dict[Value, Holder] = {v: i for i, v in enumerate(before)}
     replaced = {id(old): AttributeRef(cell, name) for cell, name, _, old in attributes}
     by_value.update((v, replaced.get(id(t), t)) for t, v in recorder.captured)
+    by_value.update((v, len(before) + i) for i, (_, v, _) in enumerate(recorder.computed()))
     return tuple(by_value.get(p.value) for p in recorder.root.builder.params)
 
 
@@ -220,6 +240,9 @@ def _result_leaf(
         if isinstance(x, TracedTensor) and x.number is not None:
             return tree.Leaf("number", len(outputs) - 1)
         return tree.Leaf("output", len(outputs) - 1)
+    if isinstance(x, Symbol):
+        return tree.Leaf("argument", len(before) + recorder.result(x))
+    specialise_inside(x)
     if x is None or isinstance(x, (bool, int, float, complex, str, bytes, np.generic)):
         return tree.Leaf("constant", x)
     from tvmgraph.dtypes import DType

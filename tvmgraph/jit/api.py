@@ -8,7 +8,8 @@ import warnings
 from typing import Any
 
 from tvmgraph.capture.guards import is_cell
-from tvmgraph.config import JitConfig, as_jit_config
+from tvmgraph.capture.settings import Settings
+from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 from tvmgraph.jit.function import JitFunction
 
@@ -27,6 +28,8 @@ def jit(
     fullgraph: bool = False,
     backend: str = "",
     jit_config: JitConfig | str | None = None,
+    attr_guard: bool = True,
+    global_writes: str = "",
     **options: Any,
 ) -> Any:
     """Compiles a function, a method or a Cell into one graph.
@@ -48,6 +51,11 @@ def jit(
         fullgraph: The function is always captured as one graph, so both values mean the same.
         backend: Empty or ``"tvm"``.
         jit_config: A :class:`JitConfig` or the name of a preset.
+        attr_guard: ``False`` compiles once per kind of arguments: attributes, globals and closures
+            that change later are not seen (a change warns once).
+        global_writes: What a write to a global does: ``"warn"`` keeps it inside the call and warns
+            once, ``"error"`` refuses it, ``"replay"`` repeats it after every call; empty follows
+            ``set_context(global_writes=...)``.
 
     Returns:
         A :class:`JitFunction`.
@@ -64,13 +72,16 @@ def jit(
     """
     _check_options(mode, capture_mode, dynamic, fullgraph, backend, options)
     config = as_jit_config(jit_config) if jit_config is not None else None
+    _choice("attr_guard", attr_guard, (True, False))
+    _choice("global_writes", global_writes, ("", *GLOBAL_WRITES))
     captured = "trace" if capture_mode == "trace" else "ast"
+    settings = Settings(captured, attr_guard, global_writes)
     if jit_level:
         base = JitConfig() if config is None else config
         config = base.replace(jit_level=jit_level)
     if function is None:
-        return functools.partial(_wrap, config=config, mode=captured)
-    return _wrap(function, config, captured)
+        return functools.partial(_wrap, config=config, settings=settings)
+    return _wrap(function, config, settings)
 
 
 def _choice(name: str, value: Any, valid: tuple[Any, ...]) -> None:
@@ -93,19 +104,20 @@ def _check_options(
         if name not in _DEPRECATED:
             raise ArgumentError(
                 f"unknown option {name!r}", op="jit", at=user_source(),
-                fix="use mode, capture_mode, jit_level, dynamic, fullgraph, backend or jit_config",
+                fix="use mode, capture_mode, jit_level, dynamic, fullgraph, backend, jit_config, "
+                "attr_guard or global_writes",
             )  # fmt: skip
         warnings.warn(f"jit: {name} is deprecated and has no effect", stacklevel=4)
 
 
-def _wrap(function: Any, config: JitConfig | None = None, mode: str = "ast") -> Any:
+def _wrap(function: Any, config: JitConfig | None, settings: Settings) -> Any:
     if isinstance(function, JitFunction):
-        same = config is None and mode == function.mode
-        return function if same else JitFunction(function.fn, config, function.owner, mode)
+        same = config is None and settings == function.settings
+        return function if same else JitFunction(function.fn, config, function.owner, settings)
     if is_cell(function) and not isinstance(function, type):
-        return JitFunction(CellCall(function), config, function, mode)
+        return JitFunction(CellCall(function), config, function, settings)
     if is_cell(function):
-        function.construct = JitFunction(function.construct, config, None, mode)  # pyright: ignore
+        function.construct = JitFunction(function.construct, config, None, settings)  # pyright: ignore
         return function
     if not callable(function):
         raise DTypeError(
@@ -113,7 +125,7 @@ def _wrap(function: Any, config: JitConfig | None = None, mode: str = "ast") -> 
             op="jit", at=user_source(),
         )  # fmt: skip
     owner = getattr(function, "__self__", None)
-    return JitFunction(function, config, owner if is_cell(owner) else None, mode)
+    return JitFunction(function, config, owner if is_cell(owner) else None, settings)
 
 
 class CellCall:
@@ -137,9 +149,39 @@ class CellCall:
         return (CellCall, (self.cell,))
 
 
-def ms_function(fn: Any = None, **options: Any) -> Any:
-    """The older name of :func:`jit`."""
-    return jit(fn, **options)
+def ms_function(
+    fn: Any = None,
+    input_signature: Any = None,
+    hash_args: Any = None,
+    jit_config: JitConfig | str | None = None,
+) -> Any:
+    """MindSpore's older decorator: compiles once per kind of arguments.
+
+    Unlike :func:`jit` it does not look at attributes, globals and closures again: after
+    ``net.value = 1`` the compiled function keeps the value it was compiled with. The first change
+    that it does not see is named in a warning. Weights are read at every call, and
+    ``set_train`` is seen.
+
+    Args:
+        fn: Function, method or Cell; without it a decorator is returned.
+        input_signature: Deprecated, without effect.
+        hash_args: Deprecated, without effect.
+        jit_config: A :class:`JitConfig` or the name of a preset.
+
+    Example:
+        >>> @ms.ms_function
+        ... def f(x):
+        ...     return x * 2
+        >>> f(Tensor([1.0]))
+    """
+    for name, value in (("input_signature", input_signature), ("hash_args", hash_args)):
+        if value is not None:
+            warnings.warn(f"ms_function: {name} is deprecated and has no effect", stacklevel=2)
+    config = as_jit_config(jit_config) if jit_config is not None else None
+    settings = Settings(attr_guard=False, alias="ms_function")
+    if fn is None:
+        return functools.partial(_wrap, config=config, settings=settings)
+    return _wrap(fn, config, settings)
 
 
 def jit_class(cls: type) -> type:

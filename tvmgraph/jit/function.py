@@ -17,6 +17,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.capture import tree
 from tvmgraph.capture.record import AttributeRef, Captured, capture
+from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import state
@@ -126,7 +127,7 @@ class JitFunction(Inspectable):
         fn: The Python function.
         config: Its own JitConfig, or ``None`` to follow the Cell's and the context's.
         owner: The Cell whose configuration counts, if any.
-        mode: ``"ast"`` interprets user code, ``"trace"`` runs it once.
+        settings: How it is captured.
     """
 
     def __init__(
@@ -134,10 +135,10 @@ class JitFunction(Inspectable):
         fn: Callable[..., Any],
         config: JitConfig | None = None,
         owner: Any = None,
-        mode: str = "ast",
+        settings: Settings | None = None,
     ) -> None:
         self.fn = fn
-        self.mode = mode
+        self.settings = settings or Settings()
         self.config = config
         self.owner = owner
         self.entries: dict[Any, list[Entry]] = {}
@@ -150,12 +151,12 @@ class JitFunction(Inspectable):
         if instance is None:
             return self
         if isinstance(instance, type):  # a class method: the class has no attributes of its own
-            return JitFunction(self.fn.__get__(instance, owner), self.config, None, self.mode)
+            return JitFunction(self.fn.__get__(instance, owner), self.config, None, self.settings)
         name = f"_jit_bound_{self.fn.__name__}"
         bound = instance.__dict__.get(name)
         if bound is None or bound.definition is not self:
             method = self.fn.__get__(instance, owner)
-            bound = JitFunction(method, self.config, instance, self.mode)
+            bound = JitFunction(method, self.config, instance, self.settings)
             bound.definition = self
             instance.__dict__[name] = bound  # not through Cell.__setattr__: no attribute changed
         return bound
@@ -172,7 +173,7 @@ class JitFunction(Inspectable):
         """Copies the Cell it belongs to as well; compiled code is not copied."""
         twin = memo[id(self)] = JitFunction.__new__(JitFunction)
         fn, owner = copy.deepcopy(self.fn, memo), copy.deepcopy(self.owner, memo)
-        twin.__init__(fn, self.config, owner, self.mode)
+        twin.__init__(fn, self.config, owner, self.settings)
         return twin
 
     def __reduce__(self) -> Any:
@@ -181,7 +182,7 @@ class JitFunction(Inspectable):
             found = getattr(found, part, None)
         if found is self:  # a decorated function of a module pickles by name, as functions do
             return self.__qualname__  # pyright: ignore[reportAttributeAccessIssue]
-        return (JitFunction, (self.fn, self.config, self.owner, self.mode))
+        return (JitFunction, (self.fn, self.config, self.owner, self.settings))
 
     # ---- calling ----------------------------------------------------------------------------
 
@@ -218,7 +219,7 @@ class JitFunction(Inspectable):
                     return entry
             self._check_arity(args, kwargs)
             start = time.perf_counter()
-            captured = capture(self.fn, args, kwargs, self.mode)
+            captured = capture(self.fn, args, kwargs, self.settings)
             middle = time.perf_counter()
             if active.check:
                 check(captured.graph)
@@ -257,7 +258,7 @@ class JitFunction(Inspectable):
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """Returns the graph of a call with these arguments, or of the newest compiled call."""
         if args or kwargs:
-            return capture(self.fn, args, kwargs, self.mode).graph
+            return capture(self.fn, args, kwargs, self.settings).graph
         for entries in reversed(self.entries.values()):
             return entries[0].captured.graph
         raise CompileError(

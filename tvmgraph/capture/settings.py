@@ -1,0 +1,31 @@
+"""How a function is captured: what :func:`tvmgraph.jit` lets its user choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvmgraph.config import context
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Choices of one jitted function.
+
+    Attributes:
+        mode: ``"ast"`` interprets user code, ``"trace"`` runs it once.
+        attr_guard: Whether what the code read besides its arguments is compared at every call.
+        global_writes: ``"warn"`` keeps a write to a global inside the call and warns once,
+            ``"error"`` refuses it, ``"replay"`` repeats it after every call; empty follows
+            ``set_context(global_writes=...)``.
+        alias: Name under which the function was made, for messages.
+    """
+
+    mode: str = "ast"
+    attr_guard: bool = True
+    global_writes: str = ""
+    alias: str = "jit"
+
+    @property
+    def on_global_write(self) -> str:
+        """What a write to a global does."""
+        return self.global_writes or context.global_writes
