@@ -256,8 +256,8 @@ def set_context(**settings: Any) -> None:
             ``device_id``, ``save_graphs``, ``save_graphs_path``, ``enable_graph_kernel``,
             ``graph_kernel_flags``, ``jit_config``, ``jit_syntax_level``, ``max_call_depth``,
             ``deterministic``, ``thread_num``, ``global_writes`` (what writing a global does in
-            compiled code: ``"warn"``, ``"error"`` or ``"replay"``). Settings of other MindSpore devices are accepted
-            with a warning and have no effect.
+            compiled code: ``"warn"``, ``"error"`` or ``"replay"``). Settings of other MindSpore
+            devices are accepted with a warning and have no effect.
 
     Raises:
         ConfigError: for an unknown key or value; nothing is changed then.
