@@ -1,5 +1,6 @@
 """The public names of the front end; :mod:`tvmgraph` hands them out on first use."""
 
+import importlib
 from typing import Any
 
 from tvmgraph.autodiff import (
@@ -15,7 +16,23 @@ from tvmgraph.autodiff import (
 )
 from tvmgraph.capture import record
 from tvmgraph.common import dtype
-from tvmgraph.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
+from tvmgraph.common.dtype import (
+    byte,
+    double,
+    dtype_to_nptype,
+    dtype_to_pytype,
+    half,
+    intc,
+    intp,
+    pytype_to_dtype,
+    short,
+    single,
+    ubyte,
+    uintc,
+    uintp,
+    ushort,
+)
+from tvmgraph.common.seed import get_seed, set_seed
 from tvmgraph.config import (
     COMPATIBLE,
     GRAPH_MODE,
@@ -32,9 +49,7 @@ from tvmgraph.core.random import (
     Generator,
     default_generator,
     get_rng_state,
-    get_seed,
     set_rng_state,
-    set_seed,
 )
 from tvmgraph.core.tensor import Tensor, tensor
 from tvmgraph.dtypes import (
@@ -98,28 +113,36 @@ def load_hf(folder: Any) -> Any:
 
 
 _TRAINING = (
-    "Model", "load_checkpoint", "load_param_into_net", "save_checkpoint",
+    "Accuracy", "Callback", "CheckpointConfig", "ConfusionMatrix", "EarlyStopping", "F1", "Fbeta",
+    "History", "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "MAE", "MSE",
+    "Metric", "Model", "ModelCheckpoint", "Perplexity", "Precision", "ROC", "Recall",
+    "ReduceLROnPlateau", "RunContext", "TimeMonitor", "Top1CategoricalAccuracy",
+    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn",
+    "load_checkpoint", "load_param_into_net", "save_checkpoint",
 )  # fmt: skip
+_PRECISION = (
+    "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "build_train_network",
+)  # fmt: skip
+# names of the wider front end that are found when used: their rooms take time to import
+_LATER = dict.fromkeys(_TRAINING, "train") | dict.fromkeys(_PRECISION, "amp")
+_LATER |= {"constexpr": "ops", "run_check": "cli.doctor"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _TRAINING:  # found when used: the training loop brings the data pipeline along
-        import tvmgraph.train
-
-        return getattr(tvmgraph.train, name)
+    if name in _LATER:
+        return getattr(importlib.import_module(f"tvmgraph.{_LATER[name]}"), name)
     raise AttributeError(f"module 'tvmgraph' has no attribute {name!r}")
 
 
 __all__ = [
     "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "Generator", "GradOperation",
     "Graph", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "assert_max_compiles",
-    "bfloat16", "bool_", "complex64", "complex128", "custom_vjp", "default_generator", "dtype",
-    "dtype_to_nptype", "dtype_to_pytype", "export", "flags", "float16", "float32", "float64",
-    "from_dlpack", "from_numpy", "get_context", "get_rng_state", "get_seed", "grad", "int8",
-    "int16", "int32", "int64",
-    "is_tensor", "jacfwd", "jacrev", "jit", "jit_class", "jvp", "load", "load_hf",
-    "manual_seed", "ms_function", "pytype_to_dtype",
-    "record", "reset_context", "set_context", "set_device", "set_rng_state", "set_seed", "tensor",
-    "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
-    "vmap",
+    "bfloat16", "bool_", "byte", "complex64", "complex128", "custom_vjp", "default_generator",
+    "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "export", "flags", "float16",
+    "float32", "float64", "from_dlpack", "from_numpy", "get_context", "get_rng_state", "get_seed",
+    "grad", "half", "int8", "int16", "int32", "int64", "intc", "intp", "is_tensor", "jacfwd",
+    "jacrev", "jit", "jit_class", "jvp", "load", "load_hf", "manual_seed", "ms_function",
+    "pytype_to_dtype", "record", "reset_context", "set_context", "set_device", "set_rng_state",
+    "set_seed", "short", "single", "tensor", "ubyte", "uint8", "uint16", "uint32", "uint64",
+    "uintc", "uintp", "ushort", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

@@ -14,8 +14,33 @@ import tvmgraph as ms
 from tvmgraph import Tensor
 from tvmgraph.compiler import disk
 from tvmgraph.compiler.host import describe_host
+from tvmgraph.errors import CompileError
 
 PACKAGES = ("tvmgraph", "apache-tvm", "apache-tvm-ffi", "numpy", "onnx", "ml_dtypes")
+
+
+_EXPECTED = (1, 3, 5, 7)
+
+
+def _compiled_result() -> np.ndarray:
+    function = ms.jit(lambda x: x * 2.0 + 1.0)
+    return function(Tensor(np.arange(4, dtype=np.float32))).asnumpy()
+
+
+def run_check() -> None:
+    """Compiles one function, runs it and prints whether its result is right.
+
+    Raises:
+        CompileError: if it cannot be compiled, or gives a wrong result.
+    """
+    result = _compiled_result()
+    if not np.array_equal(result, _EXPECTED):
+        raise CompileError(
+            "the installation gives wrong results", op="run_check", got=str(result),
+            fix="run `tvmgraph doctor` and look at the versions",
+        )  # fmt: skip
+    print(f"tvmgraph version: {importlib.metadata.version('tvmgraph')}")
+    print(f"The result of a compiled function is right on {ms.get_context('device_target')}.")
 
 
 def run_doctor() -> bool:
@@ -33,9 +58,8 @@ def run_doctor() -> bool:
     reason = disk.why_not()
     table.add_row("disk cache", str(disk.folder()) if reason is None else f"[red]off: {reason}[/]")
     start = time.perf_counter()
-    function = ms.jit(lambda x: x * 2.0 + 1.0)
-    result = function(Tensor(np.arange(4, dtype=np.float32))).asnumpy()
-    works = bool(np.array_equal(result, [1, 3, 5, 7]))
+    result = _compiled_result()
+    works = bool(np.array_equal(result, _EXPECTED))
     table.add_row("compile and run x * 2 + 1", f"{(time.perf_counter() - start) * 1e3:.0f} ms")
     table.add_row("result", "[green]right[/]" if works else f"[red]wrong: {result}[/]")
     console.print(table)

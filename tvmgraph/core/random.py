@@ -97,27 +97,6 @@ def draw(blocks: int) -> tuple[Tensor, int]:
     return default_generator.advance(blocks), 0
 
 
-def set_seed(seed: int) -> None:
-    """Restarts the global random stream: initializers, random operators and dropout.
-
-    Args:
-        seed: A non-negative integer.
-
-    Raises:
-        DTypeError: if ``seed`` is not an integer.
-        ArgumentError: if it is negative or needs more than 63 bits.
-
-    Example:
-        >>> ms.set_seed(1)
-    """
-    default_generator.manual_seed(seed)
-
-
-def get_seed() -> int:
-    """Returns the seed of the global random stream."""
-    return default_generator.seed
-
-
 def get_rng_state() -> Tensor:
     """Returns the state of the global random stream."""
     return default_generator.get_state()
