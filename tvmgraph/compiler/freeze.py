@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.compiler.layout import BlockedLayout
 from tvmgraph.core.op import Op, Reason, get_op
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import float32, float64
@@ -98,6 +99,8 @@ class _Splitter:
                 self.stable.update(node.outputs)
             else:
                 self._keep(node)
+        layout = BlockedLayout(self.stable, dict(self.graph.consts), self._derive)
+        self.nodes = layout.rewrite(self.nodes, self.graph.outputs)
         return self._halves() if self.steps else None
 
     def _is_hoistable(self, node: Node) -> bool:

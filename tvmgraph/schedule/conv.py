@@ -150,11 +150,11 @@ class _Conv:
                     bound, first, count, (band * plan.down, down), (segment * width, columns)
                 )
 
-            _split(
+            emit.pieces(
                 (band, bands, plan.down, shape.height),
-                lambda down: _split(
+                lambda down: emit.pieces(
                     (segment, segments, width, shape.column.extent),
-                    lambda columns: _split(
+                    lambda columns: emit.pieces(
                         (block, blocks, plan.channel_block, channels),
                         lambda count: body(down, columns, count),
                     ),
@@ -219,15 +219,3 @@ class _Conv:
 
 #: First index and number of indices.
 _Range = tuple[Expr, int]
-
-
-def _split(piece: tuple[Expr, int, int, int], body) -> None:
-    """Calls ``body(size)`` for piece ``index`` of ``pieces``; the last one may be smaller."""
-    index, pieces, size, extent = piece
-    rest = extent - (pieces - 1) * size
-    if rest == size:
-        body(size)
-    elif pieces == 1:
-        body(rest)
-    else:
-        emit.when(index < pieces - 1, lambda: body(size), lambda: body(rest))

@@ -19,12 +19,14 @@ from tvmgraph.schedule.contraction import (
     prepare_first,
 )
 from tvmgraph.schedule.conv import emit_conv, is_conv
+from tvmgraph.schedule.conv_blocked import emit_blocked_conv, is_blocked_conv
 from tvmgraph.schedule.conv_weight import emit_weight_gradient, is_weight_gradient
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.gemm import emit_gemm
 from tvmgraph.schedule.injective import emit_injective
 from tvmgraph.schedule.inline import has_identity_store, inline
 from tvmgraph.schedule.joining import join_points
+from tvmgraph.schedule.pool_grad import emit_max_pool_grad
 from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_shape
 from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
@@ -34,6 +36,10 @@ from tvmgraph.schedule.types import Buffer, Func, Load, Module
 
 #: A function that carries this attribute is a finished kernel and is left alone.
 SCHEDULED = "tirx.is_scheduled"
+#: Names the kernel of :data:`_WRITERS` that computes a function, with its settings.
+WRITTEN = "tvmgraph.written_as"
+
+_WRITERS = {"max_pool_grad": emit_max_pool_grad}
 
 
 def schedule_cpu(mod: Module, model: CpuModel, level: int) -> Module:
@@ -62,6 +68,11 @@ def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
     """The kernel for one function."""
     if func.attrs and SCHEDULED in func.attrs:
         return func
+    if func.attrs and WRITTEN in func.attrs:
+        name, settings = func.attrs[WRITTEN]
+        emitter = _WRITERS[str(name)]
+        kernel = emit.kernel(func, lambda: emitter(func, settings, model))
+        return kernel.without_attr(WRITTEN).with_attr(SCHEDULED, True)
     parsed = parse(func)
     if parsed is None:
         rows = schedule_rows(func, lambda fixed: schedule_func(fixed, model, level))
@@ -105,7 +116,9 @@ def emit_contraction(program: Program, model: CpuModel) -> None:
         program = replace(program, stages=program.stages[1:])
         contraction = match_contraction(program)
     assert contraction is not None
-    if _has_window_kernel(contraction):
+    if is_blocked_conv(contraction):
+        emit_blocked_conv(contraction, model)
+    elif _has_window_kernel(contraction):
         _emit_window(contraction, None, model)
     else:
         emit_gemm(contraction, model)

@@ -120,11 +120,31 @@ def only_if(condition: Expr, then: Callable[[], None]) -> None:
         then()
 
 
+def pieces(split: tuple[Expr, int, int, int], body: Callable[[int], None]) -> None:
+    """Calls ``body(size)`` for a piece of a loop; the last piece may be smaller.
+
+    Args:
+        split: Index of the piece, number of pieces, size of each, and extent of the loop.
+        body: Writes the code of a piece.
+    """
+    index, count, size, extent = split
+    rest = extent - (count - 1) * size
+    if rest == size:
+        body(size)
+    elif count == 1:
+        body(rest)
+    else:
+        when(index < count - 1, lambda: body(size), lambda: body(rest))
+
+
 def unfuse(fused: Expr, extents: Sequence[int]) -> list[Expr]:
     """The loop indices of a fused loop, outermost first."""
     indices: list[Expr] = []
     for position, extent in enumerate(reversed(extents)):
         last = position == len(extents) - 1
+        if extent == 1 and not last:
+            indices.append(i64(0))
+            continue
         indices.append(fused if last else tirx.floormod(fused, i64(extent)))
         fused = tirx.floordiv(fused, i64(extent))
     return indices[::-1]

@@ -1,0 +1,220 @@
+"""Keeping the images of a frozen graph in blocks of channels, from the first convolution on.
+
+A convolution whose weight is a parameter gets that weight in the order in which its kernel reads
+it, and its result stays blocked, (N, C / b, H, W, b), through everything that treats channels
+alike: elementwise operators, pooling, averages over the image, concatenation of channels. Where
+anything else reads the result, it is put back into (N, C, H, W).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core import rules
+from tvmgraph.core.op import Op, get_op
+from tvmgraph.core.types import TensorType
+from tvmgraph.dtypes import bfloat16, float16, float32, float64
+from tvmgraph.graph.ir import Node, Value
+from tvmgraph.ops.conv_blocked import block_of, cut_weight, to_blocks
+
+_FLOATS = (float16, bfloat16, float32, float64)
+#: Elementwise operators whose type rule is one of their own.
+_ELEMENTWISE = frozenset({"gelu", "celu", "where", "cast", "identity"})
+_REDUCTIONS = frozenset({"reduce_mean", "reduce_sum", "reduce_max", "reduce_min"})
+#: Multiplications per element of the result from which a convolution alone is worth putting its
+#: result back afterwards.
+_MIN_DEPTH = 32
+
+Derive = Callable[[Callable[..., Any], tuple[Value, ...], TensorType], Value]
+
+
+class BlockedLayout:
+    """Rewrites the nodes of a frozen graph.
+
+    Args:
+        stable: Values that depend on parameters alone; grows with what is derived.
+        consts: The constants of the graph.
+        derive: ``(compute, inputs, type) -> value``, computed once per version of the parameters.
+    """
+
+    def __init__(self, stable: set[Value], consts: dict[Value, np.ndarray], derive: Derive) -> None:
+        self._stable = stable
+        self._consts = consts
+        self._derive = derive
+        self._blocked: dict[Value, Value] = {}
+        self._pending: set[Value] = set()  # values that exist in blocks only
+        self._nodes: list[Node] = []
+        self._count = 0
+
+    def rewrite(self, nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]:
+        """Returns the nodes with convolutions, and what follows them, on blocked images."""
+        for node in nodes:
+            self._origin = node
+            if not self._convert(node):
+                for value in node.inputs:
+                    self._require_plain(value)
+                self._nodes.append(node)
+        for value in outputs:
+            self._require_plain(value)
+        return self._nodes
+
+    # ---- what can be converted --------------------------------------------------------------
+
+    def _convert(self, node: Node) -> bool:
+        if node.regions or len(node.outputs) != 1:
+            return False
+        if not all(v.type.is_static for v in (*node.inputs, *node.outputs)):
+            return False
+        name = node.op.name
+        if name == "convolution":
+            return self._convolution(node)
+        if not any(v in self._blocked for v in node.inputs):
+            return False
+        if name in ("max_pool", "avg_pool"):
+            return self._pooling(node)
+        if name in _REDUCTIONS:
+            return self._reduction(node)
+        if name == "concat":
+            return self._concat(node)
+        return _is_elementwise(node.op) and self._elementwise(node)
+
+    def _convolution(self, node: Node) -> bool:
+        x, weight = node.inputs
+        if weight not in self._stable or x.type.ndim != 4 or x.type.dtype not in _FLOATS:
+            return False
+        outputs, inputs, *kernel = weight.type.static_shape
+        block = block_of(outputs)
+        attrs = {k: v for k, v in node.attrs.items() if k != "groups"}
+        if block is None or 0 in x.type.static_shape:
+            return False
+        wide = float64 if x.type.dtype is float64 else float32
+        groups = node.attrs["groups"]
+        if groups == outputs == x.type.shape[1] and inputs == 1 and x in self._blocked:
+            kind = weight.type.with_shape((outputs // block, *kernel, block)).with_dtype(wide)
+            cut = self._derive(lambda w: _cut_depthwise(w, block, wide), (weight,), kind)
+            self._emit("depthwise_blocked", (self._blocked[x], cut), attrs, node.outputs[0])
+            return True
+        deep = inputs * int(np.prod(kernel)) >= _MIN_DEPTH
+        if groups != 1 or not (deep or x in self._blocked):
+            return False
+        size = self._blocked[x].type.static_shape[4] if x in self._blocked else 1
+        kind = weight.type.with_shape((outputs // block, inputs // size, *kernel, size, block))
+        cut = self._derive(
+            lambda w: cut_weight(w.astype(wide.numpy, copy=False), size, block),
+            (weight,), kind.with_dtype(wide),
+        )  # fmt: skip
+        self._emit("conv_blocked", (self._blocked.get(x, x), cut), attrs, node.outputs[0])
+        return True
+
+    def _pooling(self, node: Node) -> bool:
+        if len(node.attrs["kernel"]) != 2:
+            return False
+        # the channels within a block are one more axis, with a window of one element
+        one = {"kernel": 1, "stride": 1, "dilation": 1, "padding": (0, 0), "counted": (0, 0)}
+        attrs = {k: (*v, one[k]) if k in one else v for k, v in node.attrs.items()}
+        self._emit(node.op.name, (self._blocked[node.inputs[0]],), attrs, node.outputs[0])
+        return True
+
+    def _reduction(self, node: Node) -> bool:
+        if tuple(node.attrs["axis"]) != (2, 3):
+            return False
+        (x,), result = node.inputs, node.outputs[0]
+        if node.attrs["keep_dims"]:
+            self._emit(node.op.name, (self._blocked[x],), node.attrs, result)
+        else:
+            reduced = self._node(node.op.name, (self._blocked[x],), node.attrs)
+            self._node("reshape", (reduced,), {"shape": result.type.shape}, result)
+        return True
+
+    def _concat(self, node: Node) -> bool:
+        blocks = {block_of(v.type.shape[1]) for v in node.inputs}
+        result = node.outputs[0]
+        if node.attrs["axis"] != 1 or blocks != {block_of(result.type.shape[1])}:
+            return False
+        parts = tuple(self._as_blocked(v) for v in node.inputs)
+        self._emit("concat", parts, node.attrs, result)
+        return True
+
+    def _elementwise(self, node: Node) -> bool:
+        result = node.outputs[0]
+        block = block_of(result.type.shape[1]) if result.type.ndim == 4 else None
+        if block is None:
+            return False
+        inputs = tuple(self._operand(v, block, result.type) for v in node.inputs)
+        self._emit(node.op.name, inputs, node.attrs, result)
+        return True
+
+    # ---- operands and results ---------------------------------------------------------------
+
+    def _operand(self, value: Value, block: int, result: TensorType) -> Value:
+        """An operand of an elementwise operator, in the form that broadcasts to blocks."""
+        shape = (1,) * (4 - value.type.ndim) + value.type.static_shape
+        if value in self._blocked:
+            return self._blocked[value]
+        if value.type.size == 1 and value.type.ndim < 5:
+            return value
+        if shape[1] == result.shape[1]:
+            return self._as_blocked(value, shape)
+        return self._reshaped(value, (*shape, 1))
+
+    def _as_blocked(self, value: Value, shape: tuple[int, ...] | None = None) -> Value:
+        if value in self._blocked:
+            return self._blocked[value]
+        n, c, h, w = shape or value.type.static_shape
+        block = block_of(c)
+        assert block is not None
+        kind = value.type.with_shape((n, c // block, h, w, block))
+        if value in self._stable or value in self._consts:
+            return self._derive(
+                lambda x: to_blocks(x.reshape(n, c, h, w), block), (value,), kind
+            )
+        split = self._reshaped(value, (n, c // block, block, h, w))
+        found = self._node("transpose", (split,), {"dims": (0, 1, 3, 4, 2)})
+        self._blocked[value] = found
+        return found
+
+    def _reshaped(self, value: Value, shape: tuple[int, ...]) -> Value:
+        if value in self._stable or value in self._consts:
+            kind = value.type.with_shape(shape)
+            return self._derive(lambda x: x.reshape(shape), (value,), kind)
+        return self._node("reshape", (value,), {"shape": shape})
+
+    def _require_plain(self, value: Value) -> None:
+        """Puts a value that exists in blocks only back into its own form."""
+        if value not in self._pending:
+            return
+        self._pending.remove(value)
+        turned = self._node("transpose", (self._blocked[value],), {"dims": (0, 1, 4, 2, 3)})
+        self._node("reshape", (turned,), {"shape": value.type.shape}, value)
+
+    def _emit(self, name: str, inputs: tuple[Value, ...], attrs: Any, plain: Value) -> None:
+        """Adds a node whose result is ``plain`` in blocks."""
+        self._blocked[plain] = self._node(name, inputs, attrs)
+        self._pending.add(plain)
+
+    def _node(
+        self, name: str, inputs: tuple[Value, ...], attrs: Any, result: Value | None = None
+    ) -> Value:
+        op, origin = get_op(name), self._origin
+        if result is None:
+            self._count += 1
+            kind = op.infer(*[v.type for v in inputs], **attrs)
+            assert isinstance(kind, TensorType)
+            result = Value(f"blocked{self._count}", kind)
+        node = Node(op, inputs, attrs, (result,), origin.source, origin.scope)
+        self._nodes.append(node)
+        return result
+
+
+def _is_elementwise(op: Op) -> bool:
+    """Whether an operator broadcasts its operands and treats every element alike."""
+    rule = getattr(op.infer, "__qualname__", "")
+    return rule.startswith(f"{rules.elementwise.__qualname__}.") or op.name in _ELEMENTWISE
+
+
+def _cut_depthwise(weight: np.ndarray, block: int, dtype: Any) -> np.ndarray:
+    """(C, 1, KH, KW) to (C / block, KH, KW, block)."""
+    return to_blocks(weight[:, 0][None].astype(dtype.numpy, copy=False), block)[0]

@@ -1,0 +1,283 @@
+"""Convolutions on channel-blocked tensors, the form in which frozen graphs keep images.
+
+A blocked image has shape :math:`(N, C / b, H, W, b)`: the ``b`` channels of a block are neighbours
+in memory, so that vectors run along channels whatever the size of the image is. Weights come cut
+into the order in which the kernels read them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import OPS, Reason, primitive, sample
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ShapeError
+from tvmgraph.ops._window import LOW_PRECISION, Ints, Pairs, out_sizes
+
+__all__ = ["conv_blocked", "depthwise_blocked"]
+
+_FLOATS = (dtypes.float32, dtypes.float64, *LOW_PRECISION)
+#: Channels of a block, widest first: one vector of the widest registers, or half of it.
+_BLOCKS = (16, 8)
+_INTERNAL = "only compiled graphs hold it; the graph it was made from is {}"
+
+
+def block_of(channels: Any) -> int | None:
+    """Returns the channels per block of a tensor with this many, or None if they make no blocks."""
+    return next((b for b in _BLOCKS if isinstance(channels, int) and channels % b == 0), None)
+
+
+def to_blocks(x: np.ndarray, block: int) -> np.ndarray:
+    """Rearranges (N, C, ...) to (N, C / block, ..., block)."""
+    split = x.reshape(x.shape[0], x.shape[1] // block, block, *x.shape[2:])
+    return np.ascontiguousarray(np.moveaxis(split, 2, -1))
+
+
+def from_blocks(x: np.ndarray) -> np.ndarray:
+    """Rearranges (N, C / block, ..., block) to (N, C, ...)."""
+    split = np.moveaxis(x, -1, 2)
+    return split.reshape(split.shape[0], -1, *split.shape[3:])
+
+
+def cut_weight(weight: np.ndarray, inputs: int, outputs: int) -> np.ndarray:
+    """Rearranges a weight (O, I, KH, KW) to (O / outputs, I / inputs, KH, KW, inputs, outputs)."""
+    o, i, *kernel = weight.shape
+    split = weight.reshape(o // outputs, outputs, i // inputs, inputs, *kernel)
+    return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
+
+
+def _whole_weight(weight: np.ndarray) -> np.ndarray:
+    """The inverse of :func:`cut_weight`."""
+    ob, ib, kh, kw, inputs, outputs = weight.shape
+    return weight.transpose(0, 5, 1, 4, 2, 3).reshape(ob * outputs, ib * inputs, kh, kw)
+
+
+def _accumulator(t: TensorType) -> str:
+    return "float32" if t.dtype in LOW_PRECISION else t.dtype.name
+
+
+def _require_weight(input: TensorType, weight: TensorType, ndim: int) -> None:
+    rules.require_dtype(input, _FLOATS)
+    rules.require_ndim(weight, ndim, "weight")
+    rules.require_dtype(weight, (dtypes.dtype_of(_accumulator(input)),), "weight")
+
+
+# ---- convolution ------------------------------------------------------------------------------
+
+
+def _infer(
+    input: TensorType, weight: TensorType, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> TensorType:
+    _require_weight(input, weight, 6)
+    rules.require_ndim(input, (4, 5))
+    outer, blocks, kh, kw, inputs, outputs = weight.static_shape
+    block = input.shape[4] if input.ndim == 5 else 1
+    if (input.shape[1], block) != (blocks, inputs):
+        raise ShapeError(
+            f"input has {input.shape[1]} blocks of {block} channels, but the weight takes"
+            f" {blocks} of {inputs}"
+        )
+    out = out_sizes(input.shape[2:4], (kh, kw), stride, padding, dilation)
+    return input.with_shape((input.shape[0], outer, *out, outputs))
+
+
+def _eager(
+    input: np.ndarray, weight: np.ndarray, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> np.ndarray:
+    x = from_blocks(input) if input.ndim == 5 else input
+    y = OPS["convolution"].eager(
+        x, _whole_weight(weight).astype(x.dtype, copy=False), stride=stride, padding=padding,
+        dilation=dilation, groups=1,
+    )  # fmt: skip
+    return to_blocks(y, weight.shape[-1])
+
+
+def _padded(R: Any, x: Any, padding: Pairs, dtype: str) -> Any:
+    """TE: ``x`` in the accumulator's type with a border of zeros along its axes 2 and 3."""
+    if x.dtype == dtype and not any(lo or hi for lo, hi in padding):
+        return x
+    (top, bottom), (left, right) = padding
+    _, _, height, width, *_ = x.shape
+
+    def element(*at: Any) -> Any:
+        row, column = at[2] - top, at[3] - left
+        inside = [row >= 0] * bool(top) + [row < height] * bool(bottom)
+        inside += [column >= 0] * bool(left) + [column < width] * bool(right)
+        value = x[(*at[:2], row, column, *at[4:])].astype(dtype)
+        zero = R.tir.const(0, dtype)
+        return R.tir.if_then_else(R.tir.all(*inside), value, zero) if inside else value
+
+    shape = (*x.shape[:2], height + top + bottom, width + left + right, *x.shape[4:])
+    return R.te.compute(shape, element, name="pad")
+
+
+def _cast_back(R: Any, y: Any, t: TensorType) -> Any:
+    return R.op.astype(y, t.dtype.name) if t.dtype in LOW_PRECISION else y
+
+
+def _lower(R: Any, input: Any, weight: Any, *, stride: Ints, padding: Pairs, dilation: Ints) -> Any:
+    t = R.type(input)
+    out = _infer(t, R.type(weight), stride=stride, padding=padding, dilation=dilation).shape
+
+    def convolve(x: Any, w: Any) -> Any:
+        padded = _padded(R, x, padding, _accumulator(t))
+        _, blocks, kh, kw, inputs, _ = w.shape
+        ib, ky, kx, ic = (
+            R.te.reduce_axis((0, extent), name=name)
+            for name, extent in zip(("ib", "ky", "kx", "ic"), (blocks, kh, kw, inputs))
+        )
+
+        def element(n: Any, ob: Any, y: Any, x: Any, oc: Any) -> Any:
+            place = [y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1]]
+            pixel = padded[(n, ib, *place, ic) if t.ndim == 5 else (n, ib, *place)]
+            return R.te.sum(pixel * w[ob, ib, ky, kx, ic, oc], axis=[ib, ky, kx, ic])
+
+        return R.te.compute(out, element, name="conv_blocked")
+
+    return _cast_back(R, R.emit_te(convolve, input, weight, primfunc_name_hint="conv_blocked"), t)
+
+
+def _sample(*shapes: Any, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0, 0)),
+            dilation: Ints = (1, 1), **kwargs: Any) -> Any:  # fmt: skip
+    return sample(*shapes, stride=stride, padding=padding, dilation=dilation, grad=False, **kwargs)
+
+
+@primitive(
+    infer=_infer,
+    eager=_eager,
+    lower=_lower,
+    vjp=Reason(_INTERNAL.format("differentiated")),
+    onnx=Reason(_INTERNAL.format("exported")),
+    samples=[
+        _sample((2, 2, 5, 6, 8), (3, 2, 3, 2, 8, 8), padding=((1, 0), (1, 1))),
+        _sample((1, 3, 9, 7), (2, 3, 3, 3, 1, 16), stride=(2, 1), padding=((1, 1), (0, 1))),
+        _sample((1, 1, 7, 7, 16), (1, 1, 3, 3, 16, 8), dilation=(2, 1), dtype="float64"),
+        _sample((2, 1, 1, 1, 16), (9, 1, 1, 1, 16, 16)),
+        _sample((1, 1, 4, 5, 8), (1, 1, 1, 1, 8, 8), dtype=("float16", "float32")),
+        _sample((1, 2, 4, 5, 8), (1, 1, 1, 1, 8, 8), raises=ShapeError),
+    ],
+)
+def conv_blocked(
+    input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dilation: Ints
+) -> Tensor:
+    r"""Convolution of an image with a weight that is cut into blocks of channels.
+
+    :math:`y_{n,o,p,c} = \sum_{i,k,j} x_{n,i,p s + k d,j} \, w_{o,i,k,j,c}` with output channel
+    :math:`o b + c`; half precision accumulates in float32.
+
+    Args:
+        input: Blocked, shape :math:`(N, I, H, W, j)`, or plain, shape (N, I, H, W) with j = 1.
+        weight: Shape (O, I, KH, KW, j, b), in the type of the sums.
+        stride: Step of the window, per spatial axis.
+        padding: Zeros ``(before, after)``, per spatial axis.
+        dilation: Distance between kernel taps, per spatial axis.
+
+    Returns:
+        Tensor of shape (N, O, OH, OW, b).
+
+    Raises:
+        ShapeError: if the extents do not fit.
+
+    Example:
+        >>> x, w = ops.ones((1, 2, 4, 4, 8)), ops.ones((3, 2, 1, 1, 8, 8))
+        >>> ops.conv_blocked(x, w, (1, 1), ((0, 0), (0, 0)), (1, 1)).shape
+        (1, 3, 4, 4, 8)
+    """
+    ...
+
+
+# ---- depthwise convolution --------------------------------------------------------------------
+
+
+def _infer_depthwise(
+    input: TensorType, weight: TensorType, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> TensorType:
+    _require_weight(input, weight, 4)
+    rules.require_ndim(input, 5)
+    blocks, kh, kw, block = weight.static_shape
+    if (input.shape[1], input.shape[4]) != (blocks, block):
+        raise ShapeError("the weight must have one block of channels per block of the input")
+    out = out_sizes(input.shape[2:4], (kh, kw), stride, padding, dilation)
+    return input.with_shape((*input.shape[:2], *out, block))
+
+
+def _eager_depthwise(
+    input: np.ndarray, weight: np.ndarray, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> np.ndarray:
+    x = from_blocks(input)
+    whole = from_blocks(weight[None])[0][:, None].astype(x.dtype, copy=False)
+    y = OPS["convolution"].eager(
+        x, whole, stride=stride, padding=padding, dilation=dilation, groups=x.shape[1]
+    )
+    return to_blocks(y, weight.shape[-1])
+
+
+def _lower_depthwise(
+    R: Any, input: Any, weight: Any, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> Any:
+    t = R.type(input)
+    out = _infer_depthwise(
+        t, R.type(weight), stride=stride, padding=padding, dilation=dilation
+    ).shape
+
+    def convolve(x: Any, w: Any) -> Any:
+        padded = _padded(R, x, padding, _accumulator(t))
+        ky, kx = (R.te.reduce_axis((0, w.shape[i]), name=name) for i, name in ((1, "ky"), (2, "kx")))
+
+        def element(n: Any, block: Any, y: Any, x: Any, c: Any) -> Any:
+            place = (y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1])
+            return R.te.sum(padded[(n, block, *place, c)] * w[block, ky, kx, c], axis=[ky, kx])
+
+        return R.te.compute(out, element, name="depthwise_blocked")
+
+    y = R.emit_te(convolve, input, weight, primfunc_name_hint="depthwise_blocked")
+    return _cast_back(R, y, t)
+
+
+@primitive(
+    infer=_infer_depthwise,
+    eager=_eager_depthwise,
+    lower=_lower_depthwise,
+    vjp=Reason(_INTERNAL.format("differentiated")),
+    onnx=Reason(_INTERNAL.format("exported")),
+    samples=[
+        _sample((2, 2, 5, 6, 8), (2, 3, 2, 8), padding=((1, 0), (1, 1))),
+        _sample((1, 3, 9, 40, 16), (3, 3, 3, 16), stride=(2, 2), padding=((1, 1), (0, 1))),
+        _sample((1, 1, 7, 7, 16), (1, 3, 3, 16), dilation=(2, 1), dtype="float64"),
+        _sample((1, 1, 4, 5, 8), (1, 1, 1, 8)),
+        _sample((1, 1, 4, 5, 8), (1, 2, 2, 8), dtype=("float16", "float32")),
+        _sample((1, 2, 4, 5, 8), (1, 1, 1, 8), raises=ShapeError),
+    ],
+)
+def depthwise_blocked(
+    input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dilation: Ints
+) -> Tensor:
+    r"""Convolution of every channel of a blocked image with a window of its own.
+
+    :math:`y_{n,i,p,c} = \sum_k x_{n,i,p s + k d,c} \, w_{i,k,c}`; half precision accumulates in
+    float32.
+
+    Args:
+        input: Shape :math:`(N, I, H, W, b)`.
+        weight: Shape (I, KH, KW, b), in the type of the sums.
+        stride: Step of the window, per spatial axis.
+        padding: Zeros ``(before, after)``, per spatial axis.
+        dilation: Distance between kernel taps, per spatial axis.
+
+    Returns:
+        Tensor of shape (N, I, OH, OW, b).
+
+    Raises:
+        ShapeError: if the extents do not fit.
+
+    Example:
+        >>> x, w = ops.ones((1, 2, 4, 4, 8)), ops.ones((2, 3, 3, 8))
+        >>> ops.depthwise_blocked(x, w, (1, 1), ((1, 1), (1, 1)), (1, 1)).shape
+        (1, 2, 4, 4, 8)
+    """
+    ...
