@@ -58,19 +58,19 @@ def fuse_kernels(mod: tvm.IRModule, settings: GraphKernel, model: CpuModel) -> t
 
 def join_kernels(
     mod: tvm.IRModule, settings: GraphKernel, model: CpuModel
-) -> tuple[tvm.IRModule, list[list[int]]]:
-    """Joins kernels and says what became of the calls in ``main``.
+) -> tuple[tvm.IRModule, dict[str, list[list[int]]]]:
+    """Joins kernels and says what became of their calls.
 
     Returns:
-        The module, and for every call of a kernel that is left in ``main`` the positions of the
+        The module, and by function for every call of a kernel that is left the positions of the
         bindings it replaces.
     """
-    order: list[list[int]] = []
+    order: dict[str, list[list[int]]] = {}
     for gv, function in list(mod.functions.items()):
         if isinstance(function, relax.Function):
             fuser = _Fuser(mod, function, settings, model)
             mod = fuser.run(gv)
-            order = fuser.order if str(gv.name_hint) == "main" else order
+            order[str(gv.name_hint)] = fuser.order
     return _T.DeadCodeElimination()(mod), order
 
 

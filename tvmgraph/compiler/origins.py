@@ -2,15 +2,18 @@
 
 Relax forgets where a kernel comes from, so the passes are run again and watched: names lead from
 nodes to calls before fusion, and from there calls are recognized by their kernel and operands.
+Branches and loops are functions of their own, which are followed one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import tvm
 from tvm import relax
+from tvm.s_tir.analysis import estimate_tir_flops
 
 from tvmgraph.compiler import pipeline
 from tvmgraph.compiler.compile import CompileOptions
@@ -21,12 +24,28 @@ from tvmgraph.lowering import lower
 from tvmgraph.lowering.relax import variable_name
 from tvmgraph.schedule import configure_threads, cpu_model, make_target
 
-Calls = list[tuple[str, tuple[int, ...]]]
+Origins = list[tuple[int, ...]]  # for every binding of a function the nodes it computes
 
 _T = relax.transform
 
 
-def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, Calls]:
+@dataclass(frozen=True)
+class Site:
+    """One place where a kernel is called.
+
+    Attributes:
+        kernel: The kernel's name.
+        nodes: Positions of the nodes it computes, in the order of ``graph.walk()``.
+        flops: Arithmetic operations of one call, counted in its loops before they are scheduled (a
+            multiply-add counts two); None if they cannot be counted.
+    """
+
+    kernel: str
+    nodes: tuple[int, ...]
+    flops: float | None
+
+
+def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, list[Site]]:
     """Follows a graph through the compiler's passes.
 
     Args:
@@ -34,30 +53,80 @@ def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, Calls]:
         options: How it is compiled.
 
     Returns:
-        The graph that is lowered, and for every call of a kernel, in order, the kernel's name and
-        the positions of the nodes it computes.
+        The graph that is lowered, and every call of a kernel: those of the graph itself in order,
+        then those of its branches and loops.
     """
     graph = optimize(graph, options.settings, lambda _, g: g)
-    mod = lower(graph)
-    marks = {variable_name(n, v): i for i, n in enumerate(graph.nodes) for v in n.outputs}
+    regions: dict[str, Graph] = {}
+    mod = lower(graph, regions)
+    regions["main"] = graph
+    owners = {name: _owners(f, _marks(graph, regions.get(name))) for name, f in _functions(mod)}
     level = pipeline.LEVELS[options.level]
-    owner = _owners(mod["main"], marks)
     target = make_target(options.target, level.llvm_opt)
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
         mod = tvm.transform.Sequential(pipeline.operator_passes())(mod)
-        origins = _by_name(mod["main"], owner)
+        origins = {name: _by_name(f, owners.get(name, {})) for name, f in _functions(mod)}
         if level.fuse:
             fused = _T.FuseOps()(mod)
-            origins = _follow(mod, fused, origins)
+            origins = {
+                name: _follow(mod, fused, name, origins[name])
+                for name, _ in _functions(fused) if name in origins
+            }  # fmt: skip
             mod = tvm.transform.Sequential([_T.FuseTIR(), _T.DeadCodeElimination()])(fused)
             model = cpu_model(options.target, configure_threads(None))
             mod, joined = join_kernels(mod, options.settings, model)
-            origins = [tuple(sorted({n for i in parts for n in origins[i]})) for parts in joined]
-    calls = [b for b in _bindings(mod["main"]) if _kernel(b.value) is not None]
-    names = [str(_kernel(b.value)) for b in calls]
-    kept = origins if level.fuse else [o for o, b in zip(origins, _bindings(mod["main"]))
-                                       if _kernel(b.value) is not None]  # fmt: skip
-    return graph, list(zip(names, kept))
+            origins = {
+                name: [tuple(sorted({n for i in parts for n in found[i]})) for parts in joined[name]]
+                for name, found in origins.items() if name in joined
+            }  # fmt: skip
+    return graph, _sites(mod, origins, level.fuse)
+
+
+def _sites(mod: tvm.IRModule, origins: Mapping[str, Origins], fused: bool) -> list[Site]:
+    """The calls of kernels that are left, with what became of the origins of their bindings."""
+    flops: dict[str, float | None] = {}
+    sites: list[Site] = []
+    for name, function in _functions(mod):
+        bindings = _bindings(function)
+        found = origins.get(name, [])
+        calls = [(i, k) for i, b in enumerate(bindings) if (k := _kernel(b.value)) is not None]
+        for position, (i, kernel) in enumerate(calls):
+            at = position if fused else i
+            if kernel not in flops:
+                flops[kernel] = _count_flops(mod[kernel])
+            sites.append(Site(kernel, found[at] if at < len(found) else (), flops[kernel]))
+    return sites
+
+
+def _count_flops(function: Any) -> float | None:
+    try:
+        return float(estimate_tir_flops(tvm.IRModule({"main": function})))
+    except Exception:  # a loop whose length is not known, or a call that TVM cannot see into
+        return None
+
+
+def _functions(mod: tvm.IRModule) -> Iterator[tuple[str, Any]]:
+    """The functions of a module that stand for the graph or a part of it, ``main`` first."""
+    found = {
+        str(gv.name_hint): f for gv, f in mod.functions.items()
+        if isinstance(f, relax.Function) and not _is_primitive(f)
+    }  # fmt: skip
+    yield "main", found.pop("main")
+    yield from sorted(found.items())
+
+
+def _is_primitive(function: Any) -> bool:
+    return bool(dict(function.attrs or {}).get("Primitive", False))
+
+
+def _marks(graph: Graph, part: Graph | None) -> dict[str, int]:
+    """The names of the variables of a part of the graph that hold results of its nodes."""
+    if part is None:
+        return {}
+    positions: dict[int, int] = {}
+    for i, node in enumerate(graph.walk()):
+        positions.setdefault(id(node), i)
+    return {variable_name(n, v): positions[id(n)] for n in part.nodes for v in n.outputs}
 
 
 def _bindings(function: Any) -> list[Any]:
@@ -78,8 +147,9 @@ def _owners(function: Any, marks: Mapping[str, int]) -> dict[str, int]:
     for binding in _bindings(function):
         name = binding.var.name
         waiting.append(name)
-        if name in marks:
-            owner.update((w, marks[name]) for w in waiting)
+        node = marks.get(name.rstrip("0123456789"))  # names are made unique by a number
+        if node is not None:
+            owner.update((w, node) for w in waiting)
             waiting = []
         elif isinstance(binding.value, relax.Var):  # an output by another name
             owner[name] = owner.get(binding.value.name, -1)
@@ -87,7 +157,7 @@ def _owners(function: Any, marks: Mapping[str, int]) -> dict[str, int]:
     return owner
 
 
-def _by_name(function: Any, owner: Mapping[str, int]) -> list[tuple[int, ...]]:
+def _by_name(function: Any, owner: Mapping[str, int]) -> Origins:
     """The nodes of every binding; what a pass added belongs to the next binding it knows."""
     found: list[tuple[int, ...]] = []
     after: tuple[int, ...] = ()
@@ -98,20 +168,17 @@ def _by_name(function: Any, owner: Mapping[str, int]) -> list[tuple[int, ...]]:
     return found[::-1]
 
 
-def _follow(
-    before: tvm.IRModule, after: tvm.IRModule, origins: list[tuple[int, ...]]
-) -> list[tuple[int, ...]]:
-    """The nodes of every binding after FuseOps, given those before it."""
-    numbers = _Numbering(before, origins)
-    known = dict(zip(after["main"].params, numbers.params))
-    return [numbers.place(after, b, known) for b in _bindings(after["main"])]
+def _follow(before: tvm.IRModule, after: tvm.IRModule, name: str, origins: Origins) -> Origins:
+    """The nodes of every binding of a function after FuseOps, given those before it."""
+    numbers = _Numbering(before[name], origins)
+    known = dict(zip(after[name].params, numbers.params))
+    return [numbers.place(after, b, known) for b in _bindings(after[name])]
 
 
 class _Numbering:
     """Numbers the values before fusion, so that the same calls are found again inside of groups."""
 
-    def __init__(self, before: tvm.IRModule, origins: list[tuple[int, ...]]) -> None:
-        function = before["main"]
+    def __init__(self, function: Any, origins: Origins) -> None:
         self.origins = origins
         self.params = [f"p{i}" for i in range(len(function.params))]
         self.table: dict[Any, list[int]] = {}
@@ -123,7 +190,7 @@ class _Numbering:
     def place(self, after: tvm.IRModule, binding: Any, known: dict[Any, Any]) -> tuple[int, ...]:
         """Notes which value a binding defines and returns the nodes it computes."""
         value = binding.value
-        if isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
+        if _is_group(after, value):
             function = after[value.op]
             inner = {p: known.get(a) for p, a in zip(function.params, value.args)}
             nodes = {n for b in _bindings(function) for n in self.place(after, b, inner)}
@@ -145,11 +212,25 @@ class _Numbering:
         return self.origins[i]
 
 
+def _is_group(mod: tvm.IRModule, value: Any) -> bool:
+    """Whether a value calls a group of operators that FuseOps made."""
+    called = isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar)
+    return called and isinstance(mod[value.op], relax.Function) and _is_primitive(mod[value.op])
+
+
 def _key(value: Any, known: Mapping[Any, Any]) -> Any:
-    """What a value computes: its kernel or operator, and its operands by number."""
-    operands = tuple(known.get(v) for v in relax.analysis.free_vars(value))
+    """What a value computes: its kernel or operator, and its operands by number.
+
+    Constants count as nothing, because fusion hands them to a group as parameters.
+    """
     kernel = _kernel(value)
     if kernel is not None:
-        return kernel, operands
-    op = str(getattr(value, "op", "")) if isinstance(value, relax.Call) else ""
-    return type(value).__name__, op, getattr(value, "index", None), operands
+        return kernel, _numbers(value.args[1].fields, known)
+    if isinstance(value, relax.Call):
+        return str(value.op), _numbers(value.args, known)
+    operands = tuple(known.get(v) for v in relax.analysis.free_vars(value))
+    return type(value).__name__, getattr(value, "index", None), operands
+
+
+def _numbers(values: Any, known: Mapping[Any, Any]) -> tuple[Any, ...]:
+    return tuple(known.get(v) if isinstance(v, relax.Var) else None for v in values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,6 +139,13 @@ class Graph:
     def parameters(self) -> tuple[Param, ...]:
         """Parameters whose role is PARAMETER."""
         return tuple(p for p in self.params if p.role is Role.PARAMETER)
+
+    def walk(self) -> Iterator[Node]:
+        """Yields every node, and after a node those of its regions."""
+        for node in self.nodes:
+            yield node
+            for region in node.regions:
+                yield from region.walk()
 
     def op_counts(self) -> Counter[str]:
         """Returns how often every operator occurs."""

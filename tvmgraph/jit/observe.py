@@ -209,7 +209,7 @@ def kernels_of(
 
         graph = _compiled_graph(compiled)
         graph, traced = trace_kernels(graph, compile_options(compiled.config, False))
-        found = [Kernel(name, nodes) for name, nodes in traced]
+        found = [Kernel(site.kernel, site.nodes) for site in traced]
     times = [k.seconds for k in profile.kernels] if profile is not None else []
     if len(times) == len(found):
         found = [Kernel(k.name, k.nodes, t) for k, t in zip(found, times)]

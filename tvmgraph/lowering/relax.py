@@ -15,22 +15,30 @@ from tvmgraph.graph.ir import Graph, Node, Value
 from tvmgraph.lowering.builder import RelaxBuilder, constant, unpack
 
 
-def lower(graph: Graph) -> tvm.IRModule:
+def lower(graph: Graph, outlined: dict[str, Graph] | None = None) -> tvm.IRModule:
     """Lowers one graph; its function is called ``main``.
+
+    Args:
+        graph: The graph.
+        outlined: Gets the regions that became functions of their own, by function name.
 
     Raises:
         CompileError: if an operator has no lowering, naming the user's line.
     """
-    return lower_many({"main": graph})
+    return lower_many({"main": graph}, outlined)
 
 
-def lower_many(graphs: dict[str, Graph]) -> tvm.IRModule:
+def lower_many(
+    graphs: dict[str, Graph], outlined: dict[str, Graph] | None = None
+) -> tvm.IRModule:
     """Lowers several graphs into one module, so that they compile together."""
     block = relax.BlockBuilder()
     builder = RelaxBuilder(block)
 
     def outline(region: Graph) -> Any:
         name = builder.fresh(_identifier(region.name))
+        if outlined is not None:
+            outlined[name] = region
         return _lower_function(builder, name, region, private=True)
 
     builder.outline = outline
