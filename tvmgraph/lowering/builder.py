@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,10 @@ from tvm import relax, te, tirx, topi
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import GraphError
 from tvmgraph.graph.ir import Graph, Node
+from tvmgraph.schedule.types import WRITTEN
+
+#: TVM's operator pattern of what must not be fused.
+_OPAQUE = 8
 
 
 class RelaxBuilder:
@@ -46,8 +50,25 @@ class RelaxBuilder:
         """Binds an expression to a variable, so that its type is known."""
         return self.block.emit(expr, name_hint=self.hint)
 
-    def emit_te(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Emits a kernel written as a tensor expression: ``function(*te_tensors, **kwargs)``."""
+    def emit_te(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        written_as: tuple[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Emits a kernel written as a tensor expression: ``function(*te_tensors, **kwargs)``.
+
+        Args:
+            function: Builds the expression.
+            *args: Its operands.
+            written_as: Name and settings of a kernel that the schedule knows how to write for the
+                same result, where loops derived from the expression would be slow. Such a kernel
+                is not fused with others.
+            **kwargs: Further arguments of ``function`` or of ``call_te``.
+        """
+        if written_as is not None:
+            kwargs["primfunc_attrs"] = {"op_pattern": _OPAQUE, WRITTEN: written_as}
         return self.emit(self.block.call_te(function, *args, **kwargs))
 
     def const(self, value: Any, dtype: str) -> Any:
@@ -75,8 +96,14 @@ class RelaxBuilder:
         return [self.dim(d) if isinstance(d, Dim) else tirx.IntImm("int64", d) for d in shape]
 
     def dim(self, dim: Dim) -> Any:
-        """Returns the TIR variable of a symbolic dimension."""
-        return self._dims.setdefault(dim.name, tirx.Var(dim.name, "int64"))
+        """Returns the TIR expression of a symbolic dimension."""
+        for root in dim.roots:
+            self._dims.setdefault(root, tirx.Var(root, "int64"))
+        return self.size(dim, self._dims)
+
+    def size(self, dim: Dim, extents: Mapping[str, Any]) -> Any:
+        """Returns a symbolic size as an expression of the extents of its roots."""
+        return dim.evaluate(extents)
 
     def relax_type(self, t: TensorType) -> Any:
         """Converts a tensor type."""
@@ -138,7 +165,9 @@ def _not_ready(graph: Graph) -> Any:
 
 
 def _dim_of(d: Any) -> int | Dim:
-    return int(d) if isinstance(d, tirx.IntImm) else Dim(str(d))
+    if isinstance(d, tirx.IntImm):
+        return int(d)
+    return Dim.parse(str(d).replace("T.int64", ""))
 
 
 def constant(array: np.ndarray, dtype: str) -> Any:

@@ -12,7 +12,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ExportError, ShapeError
+from tvmgraph.errors import DTypeError, ExportError, ShapeError
 from tvmgraph.ops._window import (
     LOW_PRECISION,
     Ints,
@@ -68,33 +68,31 @@ def _numpy_max_pool(
     return np.ascontiguousarray(y)
 
 
-def _lower_max_pool(
-    R: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
-    t = R.type(x)
-    y = infer_pool(t, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+def _te_max_pool(R: Any, data: Any, y: TensorType, attrs: dict[str, Any]) -> Any:
+    """TE: the largest element of every window."""
+    combine, identity, fold = te_max(R, y.dtype.name)
+    padded = te_pad(R, data, attrs["padding"], identity(data.dtype))
+
+    def term(point: Any, at: Any) -> Any:
+        steps = zip(point[2:], attrs["stride"], at, attrs["dilation"])
+        return padded[(*point[:2], *(p * s + v * d for p, s, v, d in steps))]
+
+    return te_fold(R, tuple(data.shape[:2]), y.shape[2:], attrs["kernel"], term, combine, identity,  # pyright: ignore[reportArgumentType]
+                   "max_pool", fold)  # fmt: skip
+
+
+def _lower_max_pool(R: Any, x: Any, **attrs: Any) -> Any:
+    y = infer_pool(R.type(x), **attrs)
     if 0 in y.shape:
         return R.op.zeros(R.shape(y.shape), y.dtype.name)
-    combine, identity, fold = te_max(R, t.dtype.name)
-
-    def compute(data: Any) -> Any:
-        padded = te_pad(R, data, padding, identity(data.dtype))
-
-        def term(point: Any, at: Any) -> Any:
-            place = [p * s + v * d for p, s, v, d in zip(point[2:], stride, at, dilation)]
-            return padded[(*point[:2], *place)]
-
-        return te_fold(R, tuple(data.shape[:2]), y.shape[2:], kernel, term, combine, identity,  # pyright: ignore[reportArgumentType]
-                       "max_pool", fold)  # fmt: skip
-
-    return R.emit_te(compute, x, primfunc_name_hint="max_pool")
+    return R.emit_te(lambda data: _te_max_pool(R, data, y, attrs), x, primfunc_name_hint="max_pool")
 
 
 def _vjp_max_pool(
     g: Tensor, y: Tensor, x: Tensor, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
 ) -> tuple[Tensor]:
     attrs = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
-    return (F.max_pool_grad(g, F.max_pool_index(x, **attrs), spatial=x.shape[2:], **attrs),)
+    return (F.max_pool_grad(g, x, **attrs),)
 
 
 #: What ONNX's MaxPool accepts, and what holds every value of the other dtypes.
@@ -222,50 +220,52 @@ def _numpy_index(
     return index
 
 
-def _lower_index(
-    R: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
-) -> Any:
-    """The smallest place among those whose element equals the maximum of the window."""
-    t = R.type(x)
-    attrs = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
-    y = infer_pool(t, **attrs)
-    if 0 in y.shape:
-        return R.op.zeros(R.shape(y.shape), "int64")
+def _te_index(R: Any, data: Any, t: TensorType, attrs: dict[str, Any]) -> Any:
+    """TE: the smallest place among those whose element equals the maximum of the window."""
+    best = _te_max_pool(R, data, infer_pool(t, **attrs), attrs)
+    kernel, stride, padding, dilation = (
+        attrs[k] for k in ("kernel", "stride", "padding", "dilation")
+    )
     spatial = tuple(int(v) for v in t.shape[2:])
     number = "int32" if prod(spatial) < 2**31 else "int64"
     none = R.tir.max_value(number)
-    best = R.emit(_lower_max_pool(R, x, **attrs))
 
-    def compute(data: Any, best: Any) -> Any:
-        def term(point: Any, taps: Any) -> Any:
-            at = [
-                p * s + r * d - lo
-                for p, s, r, d, (lo, _) in zip(point[2:], stride, taps, dilation, padding)
-            ]
-            place: Any = R.tir.const(0, "int64")
-            for v, n in zip(at, spatial):
-                place = place * n + v
-            inside = [
-                c for v, n, (lo, hi) in zip(at, spatial, padding) if lo or hi
-                for c in (v >= 0, v < n)
-            ]  # fmt: skip
-            value = data[(*point[:2], *at)]
-            wins = value == best[point]
-            if t.dtype.is_float:  # where the element is NaN, so is the maximum
-                wins = R.tir.any(wins, te_isnan(R, value, t.dtype.name))
-            found = R.tir.Select(wins, place.astype(number), none)
-            return R.tir.if_then_else(R.tir.all(*inside), found, none) if inside else found
+    def term(point: Any, taps: Any) -> Any:
+        at = [
+            p * s + r * d - lo
+            for p, s, r, d, (lo, _) in zip(point[2:], stride, taps, dilation, padding)
+        ]
+        place: Any = R.tir.const(0, "int64")
+        for v, n in zip(at, spatial):
+            place = place * n + v
+        inside = [
+            c for v, n, (lo, hi) in zip(at, spatial, padding) if lo or hi for c in (v >= 0, v < n)
+        ]
+        value = data[(*point[:2], *at)]
+        wins = value == best[point]
+        if t.dtype.is_float:  # where the element is NaN, so is the maximum
+            wins = R.tir.any(wins, te_isnan(R, value, t.dtype.name))
+        found = R.tir.Select(wins, place.astype(number), none)
+        return R.tir.if_then_else(R.tir.all(*inside), found, none) if inside else found
 
-        found = te_fold(R, tuple(data.shape[:2]), y.shape[2:], kernel, term, R.tir.min,  # pyright: ignore[reportArgumentType]
-                        R.tir.max_value, "first_maximum")  # fmt: skip
-        return R.te.compute(
-            found.shape,
-            lambda *i: R.tir.Select(found[i] == none, R.tir.const(0, "int64"),
-                                    found[i].astype("int64")),
-            name="index",
-        )  # fmt: skip
+    found = te_fold(R, tuple(data.shape[:2]), tuple(best.shape[2:]), kernel, term, R.tir.min,  # pyright: ignore[reportArgumentType]
+                    R.tir.max_value, "first_maximum")  # fmt: skip
+    return R.te.compute(
+        found.shape,
+        lambda *i: R.tir.Select(found[i] == none, R.tir.const(0, "int64"),
+                                found[i].astype("int64")),
+        name="index",
+    )  # fmt: skip
 
-    return R.emit_te(compute, x, best, primfunc_name_hint="max_pool_index")
+
+def _lower_index(R: Any, x: Any, **attrs: Any) -> Any:
+    t = R.type(x)
+    y = infer_pool(t, **attrs)
+    if 0 in y.shape:
+        return R.op.zeros(R.shape(y.shape), "int64")
+    return R.emit_te(
+        lambda data: _te_index(R, data, t, attrs), x, primfunc_name_hint="max_pool_index"
+    )
 
 
 def _onnx_index(O: Any, x: Any, **attrs: Any) -> Any:
@@ -305,25 +305,26 @@ def max_pool_index(
 
 # ---- the way back -----------------------------------------------------------------------------
 
+#: Types that the schedule's kernel takes (``tvmgraph/schedule/pool_grad.py``): one pass over
+#: memory. Narrow floats need a wider sum, which the tensor expression has.
+_WRITTEN_FOR = (dtypes.float32, dtypes.float64)
+_MOST_TAPS = 64  # it has code for every tap
 
-def _infer_max_pool_grad(
-    grad: TensorType, index: TensorType, *, spatial: Ints, kernel: Ints, stride: Ints,
-    padding: Pairs, dilation: Ints,
-) -> TensorType:  # fmt: skip
-    rules.require_dtype(grad, _NUMBERS)
-    rules.require_dtype(index, (dtypes.int64,), "index")
-    require_spatial(grad, len(kernel), "grad")
-    out = out_sizes(spatial, kernel, stride, padding, dilation)
-    if grad.shape != index.shape or grad.shape[2:] != out:
-        raise ShapeError(f"grad and index must have the window positions {list(out)}")
-    return grad.with_shape((*grad.shape[:2], *spatial))
+
+def _infer_max_pool_grad(grad: TensorType, input: TensorType, **attrs: Any) -> TensorType:
+    y = infer_pool(input, **attrs)
+    if grad.shape != y.shape:
+        raise ShapeError(f"grad must have the shape of the output, {list(y.shape)}")
+    if grad.dtype is not input.dtype:
+        raise DTypeError(f"grad and input differ in dtype ({grad.dtype} and {input.dtype})")
+    return input
 
 
 def _numpy_max_pool_grad(
-    g: np.ndarray, index: np.ndarray, *, spatial: Ints, kernel: Ints, stride: Ints,
-    padding: Pairs, dilation: Ints,
-) -> np.ndarray:  # fmt: skip
-    planes, size = g.shape[0] * g.shape[1], prod(spatial)
+    g: np.ndarray, x: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> np.ndarray:
+    index = _numpy_index(x, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+    planes, size = g.shape[0] * g.shape[1], prod(x.shape[2:])
     at = index.reshape(planes, prod(g.shape[2:])) + np.arange(planes)[:, None] * size
     apart = all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel))
     if apart:  # no two windows share an element
@@ -334,58 +335,70 @@ def _numpy_max_pool_grad(
         np.add.at(total, at.ravel(), g.ravel())
     else:  # bincount sums in float64 and is several times faster
         total = np.bincount(at.ravel(), g.ravel().astype(np.float64), minlength=planes * size)
-    return total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *spatial)
+    return total.astype(g.dtype, copy=False).reshape(x.shape)
 
 
-def _lower_max_pool_grad(
-    R: Any, g: Any, index: Any, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs,
-    dilation: Ints,
-) -> Any:  # fmt: skip
-    t = R.type(g)
-    if t.is_static and t.size == 0:
-        return R.op.zeros(R.shape((*t.shape[:2], *spatial)), t.dtype.name)
+def _te_max_pool_grad(
+    R: Any, grad: Any, where: Any, spatial: Ints, wide: str, attrs: dict[str, Any]
+) -> Any:
+    """TE: every element asks its windows whether it is their maximum."""
+    reach = tuple(d * (k - 1) + 1 for k, d in zip(attrs["kernel"], attrs["dilation"]))
+
+    def term(point: Any, window: Any, offset: Any) -> Any:
+        place: Any = R.tir.const(0, "int64")
+        for p, n in zip(point[2:], spatial):
+            place = place * n + p
+        at = (*point[:2], *window)
+        zero = R.tir.const(0, wide)
+        return R.tir.Select(where[at] == place.astype("int64"), grad[at].astype(wide), zero)
+
+    y = te_transposed(
+        R, tuple(grad.shape[:2]), spatial, tuple(int(n) for n in grad.shape[2:]), reach,
+        attrs["stride"], attrs["padding"], term, wide, "max_pool_grad",
+    )  # fmt: skip
+    if wide == grad.dtype:
+        return y
+    return R.te.compute(y.shape, lambda *i: y[i].astype(grad.dtype), name="narrow")
+
+
+def _lower_max_pool_grad(R: Any, g: Any, x: Any, **attrs: Any) -> Any:
+    t = R.type(x)
+    if t.is_static and (t.size == 0 or R.type(g).size == 0):
+        return R.op.zeros(R.shape(t.shape), t.dtype.name)
     wide = "float32" if t.dtype in LOW_PRECISION else t.dtype.name
-    reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
-    out = tuple(int(v) for v in t.shape[2:])
+    spatial = tuple(int(v) for v in t.shape[2:])
 
-    def compute(grad: Any, where: Any) -> Any:
-        def term(point: Any, window: Any, offset: Any) -> Any:
-            place: Any = R.tir.const(0, "int64")
-            for p, n in zip(point[2:], spatial):
-                place = place * n + p
-            at = (*point[:2], *window)
-            zero = R.tir.const(0, wide)
-            return R.tir.Select(where[at] == place.astype("int64"), grad[at].astype(wide), zero)
+    def compute(grad: Any, data: Any) -> Any:
+        where = _te_index(R, data, t, attrs)
+        return _te_max_pool_grad(R, grad, where, spatial, wide, attrs)
 
-        y = te_transposed(
-            R, tuple(grad.shape[:2]), spatial, out, reach, stride, padding, term, wide,
-            "max_pool_grad",
-        )  # fmt: skip
-        if wide == grad.dtype:
-            return y
-        return R.te.compute(y.shape, lambda *i: y[i].astype(grad.dtype), name="narrow")
-
-    return R.emit_te(compute, g, index, primfunc_name_hint="max_pool_grad")
+    written = t.dtype in _WRITTEN_FOR and prod(attrs["kernel"]) <= _MOST_TAPS and t.is_static
+    window = [list(attrs["kernel"]), list(attrs["stride"]), [lo for lo, _ in attrs["padding"]],
+              list(attrs["dilation"])]  # fmt: skip
+    return R.emit_te(
+        compute, g, x, primfunc_name_hint="max_pool_grad",
+        written_as=("max_pool_grad", window) if written else None,
+    )  # fmt: skip
 
 
 def _vjp_max_pool_grad(
-    gg: Tensor, y: Tensor, g: Tensor, index: Tensor, *, spatial: Ints, **attrs: Any
+    gg: Tensor, y: Tensor, g: Tensor, x: Tensor, **attrs: Any
 ) -> tuple[Tensor, None]:
     """The way back is linear in the cotangent: its own cotangent is read at the maxima."""
-    flat = F.reshape(gg, (*gg.shape[:2], prod(spatial)))
+    index = F.max_pool_index(x, **attrs)
+    flat = F.reshape(gg, (*gg.shape[:2], prod(x.shape[2:])))
     at = F.reshape(index, (*index.shape[:2], prod(index.shape[2:])))
     return F.reshape(F.gather_elements(flat, 2, at), g.shape), None
 
 
-def _onnx_max_pool_grad(
-    O: Any, g: Any, index: Any, *, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs,
-    dilation: Ints,
-) -> Any:  # fmt: skip
+def _onnx_max_pool_grad(O: Any, g: Any, x: Any, **attrs: Any) -> Any:
+    spatial = tuple(int(n) for n in x.type.shape[2:])
     low = g.type.dtype in LOW_PRECISION
     wide = dtypes.float32 if low else g.type.dtype
     dtype, points, lead = g.type.dtype, prod(g.type.shape[2:]), O.Shape(g, start=0, end=2)
     flat = O.Concat(lead, np.array([points], np.int64), axis=0)
     size = O.Concat(lead, np.array([prod(spatial)], np.int64), axis=0)
+    index = _onnx_index(O, x, **attrs)
     g = O.Cast(g, to=O.dtype(wide)) if low else g
     g, index = O.Reshape(g, flat, allowzero=1), O.Reshape(index, flat, allowzero=1)
     zeros = O.Expand(O.const(0, wide), size)
@@ -401,47 +414,38 @@ def _onnx_max_pool_grad(
     vjp=_vjp_max_pool_grad,
     onnx=_onnx_max_pool_grad,
     samples=[
-        pool_sample(
-            (1, 1, 2, 2), np.array([[[[0, 6], [8, 14]]]]), spatial=(4, 4), kernel=(2, 2),
-            stride=(2, 2),
-        ),
-        pool_sample(
-            (1, 1, 2, 2), np.array([[[[4, 4], [7, 4]]]]), spatial=(3, 3), kernel=(3, 3),
-            stride=(1, 1), padding=((1, 0), (1, 0)),
-        ),
-        pool_sample(
-            (1, 2, 3), np.array([[[0, 2, 6], [2, 2, 4]]]), spatial=(7,), kernel=(2,), stride=(2,),
-            dilation=(2,), dtype="float64",
-        ),
-        pool_sample(
-            (1, 1, 2), np.array([[[1, 2]]]), spatial=(4,), kernel=(2,), stride=(2,),
-            dtype="float16", grad=False,
-        ),
-        pool_sample((0, 2, 3), np.zeros((0, 2, 3), np.int64), spatial=(6,), kernel=(2,),
-                    stride=(2,), grad=False),
-        pool_sample((1, 1, 3), np.array([[[1, 2]]]), spatial=(4,), kernel=(2,), stride=(2,),
-                    raises=ShapeError),
+        pool_sample((2, 3, 3, 2), (2, 3, 6, 4), kernel=(2, 2), stride=(2, 2)),
+        pool_sample((2, 40, 8, 9), (2, 40, 17, 18), kernel=(3, 2), stride=(2, 2), grad=False),
+        pool_sample((1, 2, 3, 4), (1, 2, 6, 5), kernel=(3, 3), stride=(2, 1),
+                    padding=((1, 0), (1, 0))),
+        pool_sample((1, 2, 3), (1, 2, 7), kernel=(2,), stride=(2,), dilation=(2,),
+                    dtype="float64"),
+        pool_sample((1, 1, 2, 2, 2), (1, 1, 4, 5, 4), kernel=(2, 3, 2), stride=(2, 2, 2)),
+        pool_sample((1, 1, 2, 4), _extremes(), kernel=(2, 2), stride=(2, 2), grad=False),
+        pool_sample((1, 2, 4, 4), (1, 2, 8, 8), kernel=(5, 5), stride=(1, 1), grad=False),
+        pool_sample((1, 1, 2), (1, 1, 4), kernel=(2,), stride=(2,), dtype="float16", grad=False),
+        pool_sample((0, 2, 3), (0, 2, 6), kernel=(2,), stride=(2,), grad=False),
+        pool_sample((1, 1, 3), (1, 1, 4), kernel=(2,), stride=(2,), raises=ShapeError),
     ],
 )  # fmt: skip
 def max_pool_grad(
-    grad: Tensor, index: Tensor, spatial: Ints, kernel: Ints, stride: Ints, padding: Pairs,
-    dilation: Ints,
-) -> Tensor:  # fmt: skip
-    r"""Sends the cotangent of a maximum pooling back to where the maxima lay.
+    grad: Tensor, input: Tensor, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Tensor:
+    r"""Sends the cotangent of a maximum pooling back to where the maxima lie.
 
     Args:
         grad: Cotangent of the output, :math:`(N, C, *out)`.
-        index: Result of :func:`max_pool_index`, :math:`(N, C, *out)`, int64.
-        spatial: Spatial sizes of the pooling's input.
+        input: The pooling's input, :math:`(N, C, *spatial)`.
         kernel: As in :func:`max_pool`.
         stride: As in :func:`max_pool`.
         padding: As in :func:`max_pool`.
         dilation: As in :func:`max_pool`.
 
     Returns:
-        Tensor of shape :math:`(N, C, *spatial)`.
+        Tensor of shape :math:`(N, C, *spatial)`; of equal elements the first has it all.
 
     Raises:
-        ShapeError: if the shapes do not belong to such a pooling.
+        ShapeError: if ``grad`` does not have the shape of the pooling's output.
+        DTypeError: if ``grad`` and ``input`` differ in dtype.
     """
     ...

@@ -12,6 +12,7 @@ from dataclasses import replace
 from tvm import ir
 
 from tvmgraph.schedule import emit, intrinsics
+from tvmgraph.schedule.attention import emit_attention
 from tvmgraph.schedule.contraction import (
     Contraction,
     is_window,
@@ -32,14 +33,10 @@ from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
 from tvmgraph.schedule.symbolic import schedule_rows
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.types import Buffer, Func, Load, Module
+from tvmgraph.schedule.types import SCHEDULED, WRITTEN, Buffer, Func, Load, Module
 
-#: A function that carries this attribute is a finished kernel and is left alone.
-SCHEDULED = "tirx.is_scheduled"
-#: Names the kernel of :data:`_WRITERS` that computes a function, with its settings.
-WRITTEN = "tvmgraph.written_as"
-
-_WRITERS = {"max_pool_grad": emit_max_pool_grad}
+#: Kernels that rows ask for by name, see :data:`WRITTEN`.
+_WRITERS = {"attention": emit_attention, "max_pool_grad": emit_max_pool_grad}
 
 
 def schedule_cpu(mod: Module, model: CpuModel, level: int) -> Module:

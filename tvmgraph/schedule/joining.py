@@ -11,7 +11,7 @@ from tvmgraph.schedule.program import Program, Stage, parse, product, static_sha
 from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import wants_split
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.types import Expr, Func, Var
+from tvmgraph.schedule.types import SCHEDULED, WRITTEN, Expr, Func, Var
 
 #: Reductions over fewer elements are windows, which have kernels of their own.
 _SHORTEST_ROW = 16
@@ -63,7 +63,7 @@ def joined_shape(func: Func, parts: tuple[Shape, ...], model: CpuModel) -> Shape
 
 
 def _program(func: Func) -> Program | None:
-    if func.attrs and "tirx.is_scheduled" in func.attrs:
+    if func.attrs and (SCHEDULED in func.attrs or WRITTEN in func.attrs):
         return None
     parsed = parse(func)
     if parsed is None or any(0 in (static_shape(p) or ()) for p in func.params):

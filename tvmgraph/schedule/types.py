@@ -25,6 +25,12 @@ else:
     Func = tirx.PrimFunc
     Module = ir.IRModule
 
+#: A function that carries this attribute is a finished kernel and is left alone.
+SCHEDULED = "tirx.is_scheduled"
+#: Attribute of a function whose kernel is written by name: the name and its settings. Such a
+#: function is not joined with others.
+WRITTEN = "tvmgraph.written_as"
+
 #: An index: an expression or a number.
 Index = Expr | int
 
