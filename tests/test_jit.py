@@ -482,7 +482,7 @@ def test_threads_get_right_answers() -> None:
     for t in threads:
         t.join()
     assert not wrong
-    assert f.compile_count == 3
+    assert f.compile_count <= 3
 
 
 def test_cells_with_compiled_construct_copy_and_pickle() -> None:

@@ -1,270 +1,258 @@
-"""Guards: what a captured function read besides its tensor arguments, and whether it still holds.
+"""Guards: what a captured function read besides its arguments, and whether it still holds.
 
-While a function is captured, every user frame is observed: the globals its code names, closures,
-plain objects passed to it, and every Cell that is called. Their values are noted; a compiled entry
-is used only while all of them still hold, so a changed attribute, global or closure recompiles
-instead of giving a stale result. Tensors are guarded by identity alone: their elements are read
-at every call.
+Interpreted code is guarded read by read: a global, a closure variable, an attribute, the method a
+class gave. Code that runs natively (a function without source, ``"trace"`` mode) is observed frame
+by frame: the globals its code names, the objects passed to it. A compiled entry is used only while
+all of that still holds, so a change outside recompiles instead of giving a stale result. Tensors
+are guarded by identity alone: their elements are read at every call.
 """
 
 from __future__ import annotations
 
-import argparse
-import math
-import sys
 import types
 import weakref
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from tvmgraph import dtypes
+from tvmgraph.capture.cell_state import CellState
+from tvmgraph.capture.expect import (
+    Check,
+    brief,
+    changed,
+    expect,
+    is_cell,
+    is_fixed,
+    is_immutable,
+    is_library,
+    is_mutable,
+    is_plain_object,
+)
+from tvmgraph.capture.places import ABSENT, Closure, Fixed, Global, Names, Place, member
+from tvmgraph.capture.promotion import Slot
 from tvmgraph.core.state import current_epoch
 from tvmgraph.core.tensor import Tensor
 
-Check = Callable[[Any], bool]
-
-_ATOMS = (bool, int, str, bytes, type(None), complex, type(...), dtypes.DType, slice, range)
-_OPAQUE = (
-    types.ModuleType, type, types.BuiltinFunctionType, types.MethodType, Tensor, property,
-    np.dtype, np.generic, types.GeneratorType, weakref.ref,
-)  # fmt: skip
-# plain data holders of the standard library: their attributes count like a user's own object
-_HOLDERS = (types.SimpleNamespace, argparse.Namespace)
-_MAX_DEPTH = 5
-_BRIEF_ITEMS, _BRIEF_LENGTH = 8, 60  # how much of a value a message shows
-_MAX_ITEMS = 4096
 _SMALL = 64  # elements of a tensor that are compared one by one, should NumPy code write to them
-_CELL_INTERNAL = ("_params", "_cells", "_graph_mode", "_inputs", "_flags")
-_LIBRARIES = frozenset(sys.stdlib_module_names) | {
-    "tvmgraph", "numpy", "ml_dtypes", "tvm", "tvm_ffi", "pytest", "_pytest", "pluggy", "IPython",
-}  # fmt: skip
+_CONTAINERS = (list, dict, set)
+_NUMBERS = (int, float)
+_INTERNAL = ("construct",)  # found in the class; guarded with it
 
 
-def is_cell(value: Any) -> bool:
-    """Whether a value is a Cell or a class of Cells (which live in a room above this one)."""
-    return getattr(type(value) if not isinstance(value, type) else value, "_is_cell", False) is True
+@dataclass(slots=True)
+class Guard:
+    """One condition.
 
+    Attributes:
+        place: Where the value was read.
+        same: Whether a value counts as the same.
+        before: The value as text, for messages.
+        value: The value, where it is enough that it is the same object; else :data:`ABSENT`.
+        weak: Whether ``value`` is a weak reference to it.
+        container: The list, dict or set that the place held.
+        active: Whether it counts; what is only appended to does not.
+    """
 
-def _same_float(a: float, b: float) -> bool:
-    return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
+    place: Place
+    same: Check
+    before: str
+    value: Any = ABSENT
+    weak: bool = False
+    container: Any = None
+    active: bool = True
 
-
-def expect(value: Any, depth: int = 0) -> Check:
-    """Returns a predicate that tells whether another value counts as the same."""
-    kind = type(value)
-    if kind is float:
-        return lambda v: v.__class__ is float and _same_float(v, value)
-    if isinstance(value, _ATOMS):
-        return lambda v: v is value or (v.__class__ is kind and v == value)
-    if isinstance(value, np.ndarray):
-        return _expect_array(value.copy())
-    if depth < _MAX_DEPTH and isinstance(value, (list, tuple)) and len(value) <= _MAX_ITEMS:
-        return _expect_sequence(value, depth)
-    if depth < _MAX_DEPTH and isinstance(value, dict) and len(value) <= _MAX_ITEMS:
-        return _expect_dict(value, depth)
-    if isinstance(value, (set, frozenset)):
-        kept = frozenset(value)
-        return lambda v: v.__class__ is kind and v == kept
-    if isinstance(value, deque) and depth < _MAX_DEPTH:
-        inner = _expect_sequence(list(value), depth)
-        return lambda v: v.__class__ is kind and inner(list(v))
-    if isinstance(value, types.FunctionType) and depth < _MAX_DEPTH and not _is_fixed(value):
-        return _expect_function(value, depth)
-    if _is_plain_object(value) and depth < _MAX_DEPTH:
-        inner = _expect_dict(_attributes(value), depth)
-        return lambda v: v is value and inner(_attributes(v))
-    return lambda v: v is value
-
-
-def _is_plain_object(value: Any) -> bool:
-    """Whether an object is a user's instance whose attributes count."""
-    if isinstance(value, _HOLDERS):
-        return True
-    if isinstance(value, (*_OPAQUE, types.FunctionType)) or is_cell(value):
-        return False
-    module = getattr(type(value), "__module__", "") or ""
-    has_attributes = hasattr(value, "__dict__") or hasattr(type(value), "__slots__")
-    return has_attributes and module.partition(".")[0] not in _LIBRARIES
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """Returns the attributes of a plain object, those in slots included."""
-    found = dict(getattr(value, "__dict__", {}))
-    for base in type(value).__mro__:
-        slots = vars(base).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
-                found[name] = getattr(value, name)
-    return found
-
-
-def _expect_array(copy: np.ndarray) -> Check:
-    def same(v: Any) -> bool:
-        return (
-            isinstance(v, np.ndarray) and v.dtype == copy.dtype and v.shape == copy.shape
-            and v.tobytes() == copy.tobytes()
-        )  # fmt: skip
-
-    return same
-
-
-def _expect_sequence(value: Any, depth: int) -> Check:
-    kind, checks = type(value), [expect(v, depth + 1) for v in value]
-    count = len(checks)
-
-    def same(v: Any) -> bool:
-        return v.__class__ is kind and len(v) == count and all(c(x) for c, x in zip(checks, v))
-
-    return same
-
-
-def _expect_dict(value: dict[Any, Any], depth: int) -> Check:
-    kind, checks = type(value), {k: expect(v, depth + 1) for k, v in value.items()}
-
-    def same(v: Any) -> bool:
-        return (
-            v.__class__ is kind and v.keys() == checks.keys()
-            and all(c(v[k]) for k, c in checks.items())
-        )  # fmt: skip
-
-    return same
-
-
-def _expect_function(value: types.FunctionType, depth: int) -> Check:
-    """Expects the same code, defaults and closure."""
-    code = value.__code__
-    checks = [expect(_contents(c), depth + 1) for c in value.__closure__ or ()]
-    defaults = expect((value.__defaults__, value.__kwdefaults__), depth + 1)
-
-    def same(v: Any) -> bool:
-        return (
-            v is value
-            and v.__code__ is code
-            and defaults((v.__defaults__, v.__kwdefaults__))
-            and all(c(_contents(x)) for c, x in zip(checks, v.__closure__ or ()))
-        )
-
-    return same
-
-
-def _contents(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-
-
-def _is_mutable(value: Any) -> bool:
-    """Whether a value can change without an attribute being assigned."""
-    if isinstance(value, (list, dict, set, deque, np.ndarray)):
-        return True
-    if isinstance(value, tuple):
-        return any(_is_mutable(v) for v in value)
-    return _is_plain_object(value)
+    def code(self, names: Names) -> str:
+        """Returns an expression that is true while the condition holds."""
+        if self.weak:
+            return f"{names(self.value)}() is {self.place.code(names)}"
+        if self.value is not ABSENT:
+            return f"{self.place.code(names)} is {names(self.value)}"
+        if self.before == repr(ABSENT):
+            return self.place.absence(names)
+        return f"{names(self.same)}({self.place.code(names)})"
 
 
 class Guards:
-    """All conditions under which a captured function may be reused."""
+    """All conditions under which a captured function may be reused.
+
+    Attributes:
+        precise: Whether user code is interpreted, so that every read is known.
+        originals: What changed containers held before the capture changed them, by ``id``.
+        written: Attributes and variables that the capture wrote: what it reads of them later is
+            its own.
+        blind: Set while something is looked up only to be appended to.
+    """
 
     def __init__(self) -> None:
-        self._cells: dict[int, tuple[weakref.ref[Any], _CellState]] = {}
-        self._always: dict[Any, tuple[str, Callable[[], Any], Check]] = {}
-        self._before: dict[Any, str] = {}  # what guarded values were, for messages
+        self.precise = False
+        self.originals: dict[int, Any] = {}
+        self.written: set[Any] = set()
+        self.blind = False
+        self._cells: dict[int, tuple[weakref.ref[Any], CellState]] = {}
+        self._always: dict[Any, Guard] = {}
         self._codes: set[Any] = set()
         self._epoch = -1
 
-    # ---- noting -----------------------------------------------------------------------------
+    # ---- what interpreted code reads --------------------------------------------------------
 
-    def add_cell(self, cell: Any) -> None:
-        """Guards the attributes of a Cell and of every Cell below it."""
-        if id(cell) in self._cells:
+    def add_variable(self, cell: types.CellType, name: str) -> None:
+        """Guards a closure variable."""
+        place = Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
+        self._note_cells(self._add(place))
+
+    def add_global(self, space: dict[str, Any], name: str) -> None:
+        """Guards a global variable, also where it does not exist and a builtin is meant."""
+        place = Global(("global", id(space), name), f"global {name!r}", space, name)
+        self._note_cells(self._add(place))
+
+    def add_read(self, owner: Any, name: str) -> None:
+        """Guards an attribute that interpreted code reads."""
+        if isinstance(owner, types.ModuleType):
+            if not is_library(owner.__name__):
+                self._add(member(owner, name))
+        elif isinstance(owner, type):
+            self._add_inherited(owner, name)
+        elif is_cell(owner):
+            self._add_cell_read(owner, name)
+        elif is_plain_object(owner):
+            if name == "__dict__":
+                self.add_object(owner)
+                return
+            self._add(member(owner, name))
+            if name not in getattr(owner, "__dict__", ()):
+                self._add_inherited(type(owner), name)
+
+    def _add_cell_read(self, cell: Any, name: str) -> None:
+        if (id(cell), name) in self.written or name in _INTERNAL:
             return
-        self._cells[id(cell)] = (weakref.ref(cell), _CellState(cell))
-        for name, value in cell.__dict__.items():
-            if name not in _CELL_INTERNAL and _is_mutable(value):
-                self._add(
-                    ("attribute", id(cell), name), f"{type(cell).__name__}.{name}",
-                    _attribute_reader(cell, name), value,
-                )  # fmt: skip
-        self._add_class_data(type(cell))
-        for child in cell._cells.values():
-            if child is not None:
-                self.add_cell(child)
+        self.add_cell(cell)
+        state_of = self._cells[id(cell)][1]
+        if name == "__dict__":
+            state_of.widen(cell)
+            self._add_mutable(cell)
+        state_of.note(cell, name)
+        if name in cell.__dict__:
+            if is_mutable(cell.__dict__[name]):
+                self._add(member(cell, name))
+        elif name not in cell._params and name not in cell._cells:
+            self._add_inherited(type(cell), name)
 
-    def _add_class_data(self, cls: type) -> None:
+    def _add_inherited(self, cls: type, name: str) -> None:
+        """Guards what a class or its bases hold, up to the one that has the name."""
+        if name.startswith("__") and name not in ("__call__", "__init__"):
+            return
         for base in cls.__mro__:
-            if base.__module__.partition(".")[0] in _LIBRARIES:
-                continue
-            for name, value in vars(base).items():
-                if not name.startswith("__") and isinstance(value, (*_ATOMS, float, list, dict)):
-                    key = ("class", base, name)
-                    self._add(key, f"{base.__name__}.{name}", _attribute_reader(base, name), value)
+            if is_library(base.__module__):
+                return
+            self._add(member(base, name, "class"))
+            if name in vars(base):
+                return
+
+    def add_call(self, function: types.FunctionType) -> None:
+        """Guards the code and the defaults of a function that is interpreted."""
+        defaults = expect((function.__defaults__, function.__kwdefaults__))
+        code = function.__code__
+
+        def same(f: Any) -> bool:
+            return f.__code__ is code and defaults((f.__defaults__, f.__kwdefaults__))
+
+        key = ("function", id(function))
+        plain = function.__defaults__ is None and function.__kwdefaults__ is None
+        guard = _Code if plain else Guard
+        self._always.setdefault(key, guard(Fixed(key, function.__name__, function), same, ""))
+
+    @contextmanager
+    def looking_away(self) -> Iterator[None]:
+        """Guards containers that are looked up without what they hold."""
+        before, self.blind = self.blind, True
+        try:
+            yield
+        finally:
+            self.blind = before
+
+    def note_write(self, owner: Any, name: str) -> None:
+        """Notes that the capture writes an attribute: what it reads later is its own."""
+        if is_cell(owner):
+            self.written.add((id(owner), name))
+        else:
+            self.written.add(member(owner, name).key)
+
+    # ---- what other code may read -----------------------------------------------------------
 
     def add_function(self, function: Any) -> None:
-        """Guards the Cell that the captured function is bound to, and its closure."""
+        """Guards the Cell that the captured function is bound to, its code and closure."""
         self._note_cells(getattr(function, "__self__", None))
         function = getattr(function, "__func__", function)
         if isinstance(function, types.FunctionType):
-            self._add(("function", id(function)), function.__name__, lambda: function, function)
-        for name, cell in zip(
-            getattr(getattr(function, "__code__", None), "co_freevars", ()),
-            getattr(function, "__closure__", None) or (),
-        ):
-            value = _contents(cell)
-            self._note_cells(value)
-            key = ("closure", id(cell))
-            self._add(key, f"closure variable {name!r}", lambda c=cell: _contents(c), value)
+            self.add_call(function)
+        if self.precise:
+            return
+        names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+        for name, cell in zip(names, getattr(function, "__closure__", None) or ()):
+            self.add_variable(cell, name)
 
     def add_frame(self, frame: types.FrameType) -> None:
-        """Guards the globals that a user frame's code names and the objects passed to it."""
+        """Guards the globals that a native user frame's code names and what is passed to it."""
         code, space = frame.f_code, frame.f_globals
-        if (space.get("__name__") or "").partition(".")[0] in _LIBRARIES:
+        if is_library(space.get("__name__")):
             return
         for name in code.co_varnames[: code.co_argcount]:
-            value = frame.f_locals.get(name)
-            if _is_plain_object(value):
-                self._add(("object", id(value)), f"object {name!r}", lambda v=value: v, value)
+            self.add_object(frame.f_locals.get(name))
         if (code, id(space)) in self._codes:
             return
         self._codes.add((code, id(space)))
         for name in code.co_names:
             if name in space:
-                self._add_global(space, name, code)
+                self.add_global(space, name)
+                self._add_members(space[name], code)
 
-    def add_call(self, function: Any, values: dict[str, Any]) -> None:
-        """Guards what an interpreted function may read: globals, closure, objects passed to it."""
-        self.add_function(function)
-        for name, value in values.items():
-            if _is_plain_object(value):
-                self._add(("object", id(value)), f"object {name!r}", lambda v=value: v, value)
-        code, space = function.__code__, function.__globals__
-        if (code, id(space)) not in self._codes:
-            self._codes.add((code, id(space)))
-            for name in sorted(_names_of(code)):
-                if name in space:
-                    self._add_global(space, name, code)
+    def _add_members(self, value: Any, code: types.CodeType) -> None:
+        """Guards the members of a user's module or class that code names."""
+        if isinstance(value, (types.ModuleType, type)) and not is_fixed(value):
+            for name in code.co_names:
+                if name in vars(value):
+                    self._add(member(value, name))
 
-    def add_read(self, owner: Any, name: str) -> None:
-        """Guards an attribute of a plain object that interpreted code reads."""
-        if _is_plain_object(owner) and name in getattr(owner, "__dict__", ()):
-            key, label = ("read", id(owner), name), f"{type(owner).__name__}.{name}"
-            self._add(key, label, lambda: vars(owner).get(name), vars(owner)[name])
+    def add_object(self, value: Any) -> None:
+        """Guards all attributes of an object that goes to code which is not interpreted."""
+        if is_cell(value) and not isinstance(value, type):
+            self.add_cell(value)
+            self._cells[id(value)][1].widen(value)
+            self._add_mutable(value)
+        elif is_plain_object(value):
+            key = ("object", id(value))
+            guard = Guard(Fixed(key, type(value).__name__, value), expect(value), "")
+            self._always.setdefault(key, guard)
+        elif isinstance(value, types.FunctionType) and not is_fixed(value):
+            key = ("code", id(value))
+            guard = Guard(Fixed(key, value.__name__, value), expect(value), "")
+            self._always.setdefault(key, guard)
+        elif isinstance(value, (list, tuple)):
+            for v in value:
+                self.add_object(v)
 
-    def _add_global(self, space: dict[str, Any], name: str, code: types.CodeType) -> None:
-        value = space[name]
-        self._note_cells(value)
-        self._add(("global", id(space), name), f"global {name!r}", lambda: space.get(name), value)
-        holder = isinstance(value, (types.ModuleType, type))
-        root = getattr(value, "__module__", None) or getattr(value, "__name__", "")
-        if holder and root.partition(".")[0] not in _LIBRARIES and not is_cell(value):
-            for attr in code.co_names:
-                if attr in vars(value) and not callable(vars(value)[attr]):
-                    key = ("member", id(value), attr)
-                    label = f"{name}.{attr}"
-                    self._add(key, label, _attribute_reader(value, attr), vars(value)[attr])
+    def add_cell(self, cell: Any) -> None:
+        """Guards parameters, sub-cells and flags of a Cell and of every Cell below it."""
+        if id(cell) in self._cells:
+            return
+        known = CellState(cell, self.precise)
+        self._cells[id(cell)] = (weakref.ref(cell), known)
+        if known.wide:
+            self._add_mutable(cell)
+        for child in cell._cells.values():
+            if child is not None:
+                self.add_cell(child)
+
+    def _add_mutable(self, cell: Any) -> None:
+        for name in self._cells[id(cell)][1].plain:
+            if is_mutable(cell.__dict__.get(name)):
+                self._add(member(cell, name))
+        for base in type(cell).__mro__:
+            if not is_library(base.__module__):
+                for name, value in vars(base).items():
+                    if not name.startswith("__") and not callable(value):
+                        self._add(member(base, name, "class"))
 
     def _note_cells(self, value: Any) -> None:
         if is_cell(value) and not isinstance(value, type):
@@ -273,127 +261,120 @@ class Guards:
             for v in value:
                 self._note_cells(v)
 
-    def _add(self, key: Any, label: str, read: Callable[[], Any], value: Any) -> None:
-        if key not in self._always:
-            self._always[key] = (label, read, expect(value))
-            self._before[key] = brief(value)
-
     def add_value(self, tensor: Tensor) -> None:
         """Guards the elements of a tensor that Python code looked at."""
         array = tensor.array
         small = expect(array) if array.size <= _SMALL else lambda _: True
         token = tensor.token
+        key = ("value", id(tensor))
+        place = Fixed(key, f"the value of {getattr(tensor, 'name', 'a tensor')}", tensor)
+        same = lambda t: t.token is token and small(t.array)  # noqa: E731
+        self._always.setdefault(key, Guard(place, same, ""))
 
-        def same(t: Any) -> bool:
-            return t.token is token and small(t.array)
+    def _add(self, place: Place) -> Any:
+        """Guards what a place holds now; returns it."""
+        value = place.read()
+        found = self._always.get(place.key)
+        if found is not None:
+            found.active = found.active or not self.blind
+            return value
+        if place.key in self.written:
+            return value
+        known = self.originals.get(id(value), value)
+        guard = Guard(place, expect(known, objects=False), brief(known))
+        if isinstance(value, _CONTAINERS):
+            guard.container, guard.active = value, not self.blind
+            guard.same = self._pinned(id(value), guard.same)
+        elif is_cell(value) and not isinstance(value, type):
+            guard.value, guard.weak = weakref.ref(value), True
+        elif value is not ABSENT and _is_whole(value):
+            guard.value = value
+        self._always[place.key] = guard
+        return value
 
-        label = f"the value of {getattr(tensor, 'name', 'a tensor')}"
-        self._always.setdefault(("value", id(tensor)), (label, lambda: tensor, same))
+    def _pinned(self, identity: int, same: Check) -> Check:
+        """Requires the very container if the capture changes it: its changes are repeated."""
+        originals = self.originals
+        return lambda v: (id(v) == identity or identity not in originals) and same(v)
 
     def allow_any_tensor(self, cell: Any, name: str) -> None:
         """Stops guarding which tensor an attribute holds: the function itself replaces it."""
         if id(cell) in self._cells:
-            self._cells[id(cell)][1].plain[name] = lambda v: isinstance(v, Tensor)
+            self._cells[id(cell)][1].allow_any_tensor(name)
 
     # ---- checking ---------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Drops guards that can never fail; called once when the capture is over."""
-        self._always = {
-            k: g for k, g in self._always.items() if not (k[0] == "global" and _is_fixed(g[1]()))
-        }
+        """Completes the conditions; called once when the capture is over."""
+        for guard in self._always.values():
+            if not guard.active:  # its contents do not matter
+                guard.same = _is(guard.container)
+            guard.container = None
+        for identity in self.originals:
+            self.originals[identity] = None
+
+    def conditions(self, names: Names) -> Iterator[str]:
+        """Yields expressions that are all true while everything outside of Cells holds."""
+        for guard in self._always.values():
+            yield guard.code(names)
+
+    def varying(self) -> list[Slot]:
+        """Returns the places that held a Python number and hold another one of its class now."""
+        places = [(g.place, g.value) for g in self._always.values() if type(g.value) in _NUMBERS]
+        for ref, known in self._cells.values():
+            cell = ref()
+            if cell is not None:
+                places += [(member(cell, n), v) for n, v in known.numbers.items()]
+        found: dict[Any, Slot] = {}
+        for place, before in places:
+            now = place.read()
+            if type(now) is type(before) and now != before:
+                found[place.key] = Slot(place.key, place.label, place.read, place.write)
+        return list(found.values())
 
     def failure(self) -> str | None:
         """Returns what changed, or ``None`` while everything holds."""
-        for key, (label, read, same) in self._always.items():
-            if not same(read()):
-                return changed(label, self._before.get(key, ""), brief(read()))
+        for guard in self._always.values():
+            now = guard.place.read()
+            if not guard.same(now):
+                return changed(guard.place.label, guard.before, brief(now))
         epoch = current_epoch()
         if epoch == self._epoch:  # no Cell was written to since the last look
             return None
+        found = self.cell_failure()
+        if found is None:
+            self._epoch = epoch
+        return found
+
+    def cell_failure(self, flags_only: bool = False) -> str | None:
+        """Returns what changed in a Cell, or ``None``."""
         for ref, before in self._cells.values():
             cell = ref()
             if cell is None:  # made during the capture; nobody can change it any more
                 continue
-            name = before.difference(cell)
-            if name is not None:
-                now = brief(cell.__dict__[name]) if name in cell.__dict__ else ""
-                return changed(f"{type(cell).__name__}.{name}", before.texts.get(name, ""), now)
-        self._epoch = epoch
+            found = before.flag_difference(cell) if flags_only else before.difference(cell)
+            if found is not None:
+                name, old, new = found
+                return changed(f"{type(cell).__name__}.{name}", old, new)
         return None
 
 
-def brief(value: Any) -> str:
-    """Returns plain data as short text for a message; ``""`` for anything else."""
-    if isinstance(value, (*_ATOMS, float)):
-        text = repr(value)
-    elif isinstance(value, (list, tuple)) and len(value) <= _BRIEF_ITEMS:
-        parts = [brief(v) for v in value]
-        text = f"[{', '.join(parts)}]" if all(parts) else ""
-    else:
-        return ""
-    return text if len(text) <= _BRIEF_LENGTH else f"{text[:_BRIEF_LENGTH]}..."
+class _Code(Guard):
+    """The code of a function without defaults."""
+
+    __slots__ = ()
+
+    def code(self, names: Names) -> str:
+        """Returns an expression that is true while the condition holds."""
+        function: Any = self.place.read()
+        f = names(function)
+        return f"{f}.__code__ is {names(function.__code__)} and {f}.__defaults__ is None"
 
 
-def changed(label: str, before: str, now: str) -> str:
-    """Returns ``label changed: before -> now``, as far as the values can be shown."""
-    values = f": {before or 'something else'} -> {now or 'something else'}"
-    return f"{label} changed" + (values if before != now else "")
+def _is_whole(value: Any) -> bool:
+    """Whether being the same object is enough: it cannot change, or is guarded read by read."""
+    return is_immutable(value) or is_plain_object(value)
 
 
-def _is_fixed(value: Any) -> bool:
-    """Whether a global is a library module or function, which nobody rebinds in practice."""
-    root = getattr(value, "__module__", None) or getattr(value, "__name__", None)
-    if not isinstance(root, str):
-        return False
-    kinds = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
-    return isinstance(value, kinds) and root.partition(".")[0] in _LIBRARIES
-
-
-def _attribute_reader(owner: Any, name: str) -> Callable[[], Any]:
-    ref = weakref.ref(owner)
-
-    def read() -> Any:
-        return vars(ref()).get(name) if ref() is not None else None
-
-    return read
-
-
-def _names_of(code: types.CodeType) -> set[str]:
-    """Returns the global names of a function and of those defined in it."""
-    names = set(code.co_names)
-    for c in code.co_consts:
-        if isinstance(c, types.CodeType):
-            names |= _names_of(c)
-    return names
-
-
-class _CellState:
-    """What a Cell looked like: its parameters, sub-cells, flags and plain attributes."""
-
-    def __init__(self, cell: Any) -> None:
-        self.params = {k: id(v) for k, v in cell._params.items()}
-        self.cells = {k: id(v) for k, v in cell._cells.items()}
-        self.flags = _expect_dict(dict(cell._flags), 1)
-        self.plain = {
-            k: expect(v, 1)
-            for k, v in cell.__dict__.items()
-            if k not in _CELL_INTERNAL and not k.startswith("_jit_bound_")
-        }
-        self.texts = {k: brief(cell.__dict__[k]) for k in self.plain}
-
-    def difference(self, cell: Any) -> str | None:
-        """Returns the name of something that differs, or ``None``."""
-        now = cell.__dict__
-        for name, same in self.plain.items():
-            if name not in now or not same(now[name]):
-                return name
-        if not self.flags(cell._flags):
-            return "a flag"
-        for table, before in ((cell._params, self.params), (cell._cells, self.cells)):
-            if {k: id(v) for k, v in table.items()} != before:
-                names = set(table) ^ set(before) or {
-                    k for k, v in table.items() if id(v) != before[k]
-                }
-                return sorted(names)[0]
-        return None
+def _is(value: Any) -> Check:
+    return lambda v: v is value

@@ -14,7 +14,8 @@ import numpy as np
 
 from tvmgraph.capture import tree
 from tvmgraph.capture.effects import Effect, Effects
-from tvmgraph.capture.guards import Guards, is_cell
+from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.promotion import (
     Promotion,
@@ -68,6 +69,9 @@ class Captured:
         guards: Conditions for using this capture again.
         resolve: Where something is symbolic: tells whether the capture fits a call, and computes
             the numbers that are appended to its tensor arguments.
+        promotion: What is symbolic.
+        decided: Roots of the symbols whose values decided something.
+        computes: Whether there are numbers to compute at every call.
     """
 
     graph: Graph
@@ -80,6 +84,9 @@ class Captured:
     random_output: int | None = None
     effects: tuple[Effect, ...] = ()
     resolve: Resolver | None = None
+    promotion: Promotion = _NOTHING
+    decided: frozenset[str] = frozenset()
+    computes: bool = False
 
 
 @contextmanager
@@ -126,7 +133,7 @@ def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 def capture(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-    settings: Settings | None = None,
+    settings: Settings | None = None, promotion: Promotion | None = None,
 ) -> Captured:  # fmt: skip
     """Captures one call of ``fn``.
 
@@ -135,27 +142,51 @@ def capture(
         args: Positional arguments; tensors inside nested tuples, lists and dicts become inputs.
         kwargs: Keyword arguments.
         settings: How; the defaults interpret user code.
+        promotion: Which sizes and numbers are symbolic; none by default.
 
     Raises:
+        Specialise: if the value of something symbolic is needed.
         CaptureError: if the Python code needs the value of a tensor, or returns something that
             is neither a tensor nor a constant.
     """
     settings = settings or Settings()
     recorder = Recorder(_graph_name(fn))
+    given = (args, kwargs)
+    if not promotion:
+        return _capture(recorder, fn, given, settings, _NOTHING)
+    leaves = tree.tensors(given)
+    recorder.symbols = symbols = promotion.scope(leaves, [n for _, n in number_paths(given)])
+    with promotion.in_place(symbols):
+        captured = _capture(recorder, fn, given, settings, promotion)
+    computed = [(symbol, dtype) for symbol, _, dtype in recorder.computed()]
+    resolve = resolver(promotion, symbols.conditions, computed, leaves, given)
+    return replace(
+        captured, resolve=resolve, promotion=promotion, decided=frozenset(symbols.decided),
+        computes=bool(computed),
+    )  # fmt: skip
+
+
+def _capture(
+    recorder: Recorder, fn: Callable[..., Any], given: Any, settings: Settings, promotion: Promotion
+) -> Captured:
+    recorder.guards.precise = settings.mode != "trace"
     recorder.guards.add_function(fn)
-    labels = tree.labels(argument_labels(fn, args, kwargs))
-    leaves = tree.tensors((args, kwargs))
-    names = [labels.get(id(t), f"arg{i}") for i, t in enumerate(leaves)]
-    traced = [recorder.argument(t.type, n) for t, n in zip(leaves, tree.unique(names))]
-    traced_args, traced_kwargs = tree.replace((args, kwargs), iter(traced))
+    labels = tree.labels(argument_labels(fn, *given))
+    leaves = tree.tensors(given)
+    names = tree.unique([labels.get(id(t), f"arg{i}") for i, t in enumerate(leaves)])
+    types = [promotion.type_of(i, t.type) for i, t in enumerate(leaves)]
+    traced = [recorder.argument(t, n) for t, n in zip(types, names)]
+    if promotion.numbers:
+        given = with_numbers(given, symbols_for(promotion, given))
+    args, kwargs = tree.replace(given, iter(traced))
     before = [t.value for t in traced]
     interpreter = Interpreter(recorder, settings)
     if settings.mode != "trace":
-        interpreter.effects.add_arguments((traced_args, traced_kwargs))
+        interpreter.effects.add_arguments((args, kwargs))
         recorder.call = interpreter.call
     with _active(recorder):
         try:
-            value = recorder.call(fn, traced_args, traced_kwargs)
+            value = recorder.call(fn, args, kwargs)
             return _finish(recorder, value, before, interpreter.effects)
         finally:
             interpreter.effects.undo()

@@ -15,8 +15,10 @@ from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import STATE_TYPE
 from tvmgraph.core.state import scope_text
+from tvmgraph.core.symbols import Specialise, Symbol, SymbolScope
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import TensorType
+from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.dtypes import DType
 from tvmgraph.errors import CaptureError, user_source
 from tvmgraph.graph import GraphBuilder, Role, Value
 
@@ -34,6 +36,10 @@ class Recorder:
         captured: Tensors read by reference, with the parameter's value.
         guards: What the Python code read besides tensors.
         call: Calls a Python function; an engine that interprets user code replaces it.
+        symbols: The numbers that differ from call to call, if any.
+        sizes: For every symbolic size an input that has it.
+        numbers: Symbolic Python numbers that became parameters, by text and dtype.
+        computes: Whether Python computes numbers at every call.
     """
 
     def __init__(self, name: str) -> None:
@@ -43,6 +49,10 @@ class Recorder:
         self.arguments: list[TracedTensor] = []
         self.call: Callable[..., Any] = _call
         self.random_state: Value | None = None
+        self.symbols: SymbolScope | None = None
+        self.sizes: dict[str, Value] = {}
+        self.numbers: dict[tuple[str, DType | None], tuple[Symbol, Value | None, DType | None]] = {}
+        self.computes = True
         self._current: dict[int, Value] = {}  # value denoted by a concrete tensor, by id
         self._written: dict[int, Tensor] = {}
         self._created: dict[int, Tensor] = {}  # keeps them alive, so ids stay unique
@@ -62,8 +72,7 @@ class Recorder:
     ) -> tuple[Tensor, ...]:
         """Adds a node."""
         inputs = [self.value_of(a) for a in args]
-        known = [a.type.is_static for a in args]
-        if all(known) and not all(t.is_static for t in types):
+        if not all([t.is_static or self._knows(t) for t in types]):
             raise CaptureError(
                 "the shape of the result depends on values, so it cannot be part of a graph",
                 op=f"ops.{op.name}", got=", ".join(str(a.type) for a in args), at=user_source(),
@@ -73,6 +82,41 @@ class Recorder:
         outputs = region.builder.node(op, inputs, attrs, types, user_source(), scope_text())
         region.adopt(*outputs)
         return tuple([TracedTensor(self, v) for v in outputs])
+
+    def _knows(self, type: TensorType) -> bool:
+        """Whether the symbolic sizes of a type are sizes of arguments."""
+        return self.symbols is not None and type.roots <= self.symbols.values.keys()
+
+    def number(self, value: Symbol, dtype: DType) -> Tensor:
+        """Returns a number that differs from call to call as a 0-d tensor.
+
+        A size is read off the arguments in the graph; a Python number is computed in Python at
+        every call and becomes a parameter.
+        """
+        if isinstance(value, Dim):
+            likes = [TracedTensor(self, self.sizes[root]) for root in sorted(value.roots)]
+            return F.size_value(*likes, size=value, dtype=dtype)
+        key = (value.text, dtype)
+        found = self.numbers.get(key)
+        if found is None:
+            if not self.computes:
+                raise Specialise(value.roots)
+            label = self._unique("number")
+            param = self.root.builder.param(tensor_type((), dtype), Role.STATE, label)
+            self.root.adopt(param)
+            found = self.numbers[key] = (value, param, dtype)
+        assert found[1] is not None
+        return TracedTensor(self, found[1])
+
+    def result(self, value: Symbol) -> int:
+        """Notes a number that the function returns or stores; returns its place in `computed`."""
+        key = (value.text, None)
+        self.numbers.setdefault(key, (value, None, None))
+        return list(self.numbers).index(key)
+
+    def computed(self) -> list[tuple[Symbol, Value | None, DType | None]]:
+        """Returns what Python computes at every call: for parameters, and for results."""
+        return list(self.numbers.values())
 
     def assign(self, target: Tensor, new: Tensor) -> None:
         """Makes ``target`` denote ``new`` for the rest of the capture."""
@@ -159,6 +203,9 @@ class Recorder:
         self._labels.add(label)
         t = TracedTensor(self, self.root.builder.param(type, Role.INPUT, label))
         self.root.adopt(t.value)
+        for d in type.shape:
+            if isinstance(d, Dim) and d.is_root:
+                self.sizes.setdefault(d.text, t.value)
         self.arguments.append(t)
         return t
 

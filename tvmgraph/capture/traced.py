@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.core.tensor import Tensor
@@ -44,6 +45,16 @@ class TracedTensor(Tensor):
         self.number = None
         self.type: TensorType = value.type
         self._ffi = None
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Size of every axis; a :class:`Dim` where it differs from call to call."""
+        return self.type.shape
+
+    @property
+    def size(self) -> Any:
+        """Number of elements; a :class:`Dim` where it differs from call to call."""
+        return math.prod(self.type.shape)
 
     @property
     def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]

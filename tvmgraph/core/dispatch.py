@@ -7,23 +7,27 @@ input types and attributes, which keeps a small eager call near the cost of NumP
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core import promotion
+from tvmgraph.core import numerics, promotion
 from tvmgraph.core.op import OPS, F, Op
 from tvmgraph.core.state import scope_text, state
+from tvmgraph.core.symbols import Dim, Symbol, contains_symbol, scope
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
+    NumericsError,
     TvmgraphError,
     called_operator,
     user_source,
 )
+from tvmgraph.flag_registry import active
 
 _CACHE_LIMIT = 4096  # distinct (types, attrs) remembered per operator
 
@@ -57,11 +61,14 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         ShapeError: if the shapes do not fit.
         DTypeError: if a dtype or the class of an argument does not fit.
     """
+    interpreter = state.interpreter
     try:
         key: Any = tuple([a.type for a in args])
     except AttributeError:
         args = _lift_arguments(op, args, attrs)
         key = tuple([a.type for a in args])
+    if interpreter is not None and interpreter.symbols is not None and _is_symbolic(key, attrs):
+        return _apply_symbolic(op, args, attrs)
     if attrs:
         key = (key, tuple(attrs.values()))
     try:
@@ -73,7 +80,6 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return apply(op, args, attrs)
     if plan.casts is not None:
         args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
-    interpreter = state.interpreter
     if interpreter is None:
         outputs = _run_numpy(op, args, attrs, plan.static_types)
     else:
@@ -82,6 +88,35 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         for tape in state.tapes:
             tape.record(op, args, attrs, outputs)
     return outputs if op.multi else outputs[0]
+
+
+def _is_symbolic(types: tuple[TensorType, ...], attrs: dict[str, Any]) -> bool:
+    return any(map(contains_symbol, attrs.values())) or not all([t.is_static for t in types])
+
+
+def _apply_symbolic(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """Applies an operator to symbolic sizes.
+
+    Its rule is asked anew: what it decides about the sizes becomes a condition of the capture.
+    """
+    attrs = {k: _sizes_only(_freeze(v)) for k, v in attrs.items()}
+    plan = _plan_of(op, args, attrs)
+    if plan.casts is not None:
+        args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
+    assert state.interpreter is not None
+    outputs = state.interpreter.run(op, args, attrs, plan.types)
+    for tape in state.tapes:
+        tape.record(op, args, attrs, outputs)
+    return outputs if op.multi else outputs[0]
+
+
+def _sizes_only(value: Any) -> Any:
+    """Returns an attribute in which nothing but sizes may be symbolic."""
+    if isinstance(value, tuple):
+        return tuple(map(_sizes_only, value))
+    if isinstance(value, slice):
+        return slice(*map(_sizes_only, (value.start, value.stop, value.step)))
+    return value.specialise() if isinstance(value, Symbol) and not isinstance(value, Dim) else value
 
 
 def cast(x: Tensor, dtype: dtypes.DType) -> Tensor:
@@ -95,6 +130,16 @@ def _freeze(value: Any) -> Any:
 
 def _plan(op: Op, key: Any, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
     """Runs promotion and inference, and remembers the outcome."""
+    plan = _plan_of(op, args, attrs)
+    if op.regions:  # sub-graphs are compared by identity: remembering them would only keep them
+        return plan
+    if len(op.cache) >= _CACHE_LIMIT:
+        op.cache.clear()
+    op.cache[key] = plan
+    return plan
+
+
+def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
     types = [a.type for a in args]
     try:
         casts = None
@@ -106,25 +151,39 @@ def _plan(op: Op, key: Any, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> 
         result = op.infer(*types, **attrs)
     except TvmgraphError as e:
         raise e.locate(*_call_context(op, args, attrs)) from None
-    plan = _Plan(casts, result if isinstance(result, tuple) else (result,))
-    if op.regions:  # sub-graphs are compared by identity: remembering them would only keep them
-        return plan
-    if len(op.cache) >= _CACHE_LIMIT:
-        op.cache.clear()
-    op.cache[key] = plan
-    return plan
+    return _Plan(casts, result if isinstance(result, tuple) else (result,))
 
 
 def _run_numpy(
     op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], types: tuple[TensorType | None, ...]
 ) -> tuple[Tensor, ...]:
+    start = perf_counter() if active.watches_eager else 0.0
     try:
         result = op.eager(*[a.array for a in args], **attrs)
     except TvmgraphError as e:
         raise e.locate(*_call_context(op, args, attrs)) from None
+    if start:
+        _observe(op, args, attrs, result if op.multi else (result,), start)
     if op.multi:
         return tuple([tensor_from_numpy(r, t) for r, t in zip(result, types)])
     return (tensor_from_numpy(result, types[0]),)
+
+
+def _observe(
+    op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], results: tuple[Any, ...], start: float
+) -> None:
+    """Tells whoever listens about an eager operator, and looks for NaN and infinities."""
+    end = perf_counter()
+    if active.listeners:
+        outputs = tuple([tensor_from_numpy(r) for r in results])
+        for listener in active.listeners:
+            listener(op, args, attrs, outputs, start, end)
+    if active.numerics:
+        try:
+            numerics.check(op, [a.array for a in args], attrs, results)
+        except NumericsError as e:
+            name, _, at = _call_context(op, args, attrs)
+            raise e.locate(name, "", at) from None
 
 
 def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
@@ -175,6 +234,8 @@ def _kind(a: Any) -> Any:
         return a.dtype
     if dtypes.is_number(a):
         return a.__class__
+    if isinstance(a, Symbol):
+        return a.kind
     raise TypeError
 
 
@@ -187,6 +248,8 @@ def _operands(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> list[Any]
             operands.append(a)
         elif isinstance(a, np.ndarray):
             operands.append(dtypes.dtype_of(a.dtype))
+        elif isinstance(a, Symbol):
+            operands.append(a.kind(1))
         else:
             name = op.tensors[0] if op.variadic else op.tensors[i]
             raise DTypeError(
@@ -203,6 +266,8 @@ _lifted: dict[tuple[type, Any, dtypes.DType], Tensor] = {}
 def _lift(value: Any, dtype: dtypes.DType) -> Tensor:
     """Converts a number to a 0-d tensor; the same numbers come again and again in eager code."""
     kind = value.__class__
+    if isinstance(value, Symbol):
+        return _lift_symbol(value, dtype)
     if (kind is int or kind is float) and value and state.interpreter is None:
         found = _lifted.get((kind, value, dtype))
         if found is None:
@@ -212,6 +277,13 @@ def _lift(value: Any, dtype: dtypes.DType) -> Tensor:
             _lifted[(kind, value, dtype)] = found
         return found
     return tensor_from_numpy(np.asarray(value, dtype=dtype.numpy))
+
+
+def _lift_symbol(value: Symbol, dtype: dtypes.DType) -> Tensor:
+    """Returns a number that differs from call to call as an input of the graph."""
+    if scope() is None or state.interpreter is None:
+        return _lift(value.current(), dtype)
+    return state.interpreter.number(value, dtype)
 
 
 def _call_context(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[str, str, str]:

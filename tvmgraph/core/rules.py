@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.symbols import Specialise, current, proven, scope
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
@@ -48,15 +49,40 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     ndim = max(map(len, shapes), default=0)
     result: list[int | Dim] = []
     for axis in range(-ndim, 0):
-        dims = {s[axis] for s in shapes if len(s) >= -axis} - {1}
-        if len(dims) > 1:
-            text = " and ".join(f"[{','.join(map(str, s))}]" for s in shapes)
-            raise ShapeError(
-                f"shapes {text} do not broadcast (axis {axis}: {sorted(map(str, dims))})",
-                fix="make the sizes of that axis equal, or 1",
-            )
-        result.append(dims.pop() if dims else 1)
+        size: int | Dim = 1
+        for d in [s[axis] for s in shapes if len(s) >= -axis]:
+            if d is size or d == 1:
+                continue
+            if size != 1 and not same_size(size, d):
+                text = " and ".join(f"[{','.join(map(str, s))}]" for s in shapes)
+                raise ShapeError(
+                    f"shapes {text} do not broadcast (axis {axis}: {sorted({str(size), str(d)})})",
+                    fix="make the sizes of that axis equal, or 1",
+                )
+            size = d
+        result.append(size)
     return tuple(result)
+
+
+def same_size(a: int | Dim, b: int | Dim) -> bool:
+    """Whether two sizes are equal.
+
+    Raises:
+        Specialise: if symbolic sizes that are equal in the call at hand may differ in another.
+    """
+    if a is b:
+        return True
+    if isinstance(a, Dim) or isinstance(b, Dim):
+        known = proven("==", a, b)
+        if known is None and scope() is not None and current(a) == current(b):
+            raise Specialise(frozenset().union(*[d.roots for d in (a, b) if isinstance(d, Dim)]))
+        return bool(known) if known is not None else a == b
+    return a == b
+
+
+def same_shape(a: Shape, b: Shape) -> bool:
+    """Whether two shapes are equal, see :func:`same_size`."""
+    return len(a) == len(b) and all(map(same_size, a, b))
 
 
 def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:

@@ -46,6 +46,12 @@ class Interpreter(Protocol):
         """Notes that a Cell is called inside ``scope`` and returns its name there."""
         ...
 
+    symbols: Any  # the SymbolScope of numbers that differ from call to call, or None
+
+    def number(self, value: Any, dtype: Any) -> Tensor:
+        """Returns a symbolic number as a 0-d tensor."""
+        ...
+
     call: Callable[..., Any]  # (function, args, kwargs): calls a Python function
 
     def before_attribute(self, cell: Any, name: str) -> None:

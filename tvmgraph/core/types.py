@@ -4,36 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.state import state
+from tvmgraph.core.symbols import Dim, Specialise, scope
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ShapeError
-
-
-class Dim:
-    """A named symbolic dimension; two dims with the same name are the same dim.
-
-    A dim is no integer on purpose: arithmetic on it must be asked of the shape rules, so that a
-    value seen while capturing can never be baked into a graph by accident.
-    """
-
-    __slots__ = ("name",)
-    _interned: ClassVar[dict[str, Dim]] = {}
-
-    def __new__(cls, name: str) -> Dim:
-        found = cls._interned.get(name)
-        if found is None:
-            found = super().__new__(cls)
-            found.name = name
-            cls._interned[name] = found
-        return found
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (Dim, (self.name,))
 
 
 Shape = tuple[int | Dim, ...]
@@ -75,15 +52,21 @@ class TensorType:
         return math.prod(self.static_shape)
 
     @property
+    def roots(self) -> frozenset[str]:
+        """Names of the sizes that its shape depends on."""
+        return frozenset().union(*[d.roots for d in self.shape if isinstance(d, Dim)])
+
+    @property
     def static_shape(self) -> tuple[int, ...]:
         """The shape as integers.
 
         Raises:
             ShapeError: if a dimension is symbolic.
         """
-        for d in self.shape:
-            if isinstance(d, Dim):
-                raise ShapeError(f"a static shape is needed, but {self} has a symbolic dimension")
+        if not self.is_static:
+            if scope() is not None:  # captured once more, for this size
+                raise Specialise(self.roots)
+            raise ShapeError(f"a static shape is needed, but {self} has a symbolic dimension")
         return self.shape  # pyright: ignore[reportReturnType]
 
     def with_dtype(self, dtype: DType) -> TensorType:
@@ -95,21 +78,31 @@ class TensorType:
         return tensor_type(tuple(shape), self.dtype, self.device)
 
     def __repr__(self) -> str:
-        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+        return f"{self.dtype.name}[{','.join([_text(d) for d in self.shape])}]"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (tensor_type, (self.shape, self.dtype, self.device))
 
 
-_INTERNED: dict[tuple[Shape, DType, str], TensorType] = {}
+# by the text of symbolic sizes: while a function is captured they cannot be keys
+_INTERNED: dict[tuple[tuple[int | str, ...], DType, str], TensorType] = {}
 
 
 def tensor_type(shape: Iterable[int | Dim], dtype: Any, device: str = "cpu") -> TensorType:
     """Returns the one :class:`TensorType` of this shape, dtype and device."""
-    shape = tuple(d if isinstance(d, Dim) else int(d) for d in shape)
-    key = (shape, dtypes.dtype_of(dtype), device)
+    if shape.__class__ is tuple and state.interpreter is None:  # nearly always known
+        found = _INTERNED.get((shape, dtype, device))  # pyright: ignore[reportArgumentType]
+        if found is not None:
+            return found
+    shape = tuple([d if d.__class__ is int or isinstance(d, Dim) else int(d) for d in shape])
+    dtype = dtypes.dtype_of(dtype)
+    key = (tuple([d if d.__class__ is int else d.text for d in shape]), dtype, device)  # pyright: ignore
     found = _INTERNED.get(key)
     if found is None:
         # setdefault is atomic, so two threads agree on one object
-        found = _INTERNED.setdefault(key, TensorType(*key))
+        found = _INTERNED.setdefault(key, TensorType(shape, dtype, device))
     return found
+
+
+def _text(d: int | Dim) -> str:
+    return d.text if isinstance(d, Dim) else str(d)

@@ -213,7 +213,7 @@ def _unquote(text: str) -> str:
 
 
 def _parse_type(dtype: str, dims: str) -> TensorType:
-    shape = [int(d) if d.lstrip("-").isdigit() else Dim(d) for d in dims.split(",") if d]
+    shape = [int(d) if d.lstrip("-").isdigit() else Dim.parse(d) for d in dims.split(",") if d]
     return tensor_type(shape, dtype)
 
 
@@ -243,5 +243,5 @@ def parse_attr(tree: ast.expr) -> Any:
     if isinstance(tree, ast.List):
         return [parse_attr(e) for e in tree.elts]
     if isinstance(tree, ast.Call):
-        return Dim(ast.literal_eval(tree.args[0]))
+        return Dim.parse(ast.literal_eval(tree.args[0]))
     return ast.literal_eval(tree)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture import tree
+from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import AttributeRef, Captured, capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
@@ -27,10 +28,12 @@ from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
 from tvmgraph.jit import watch
 from tvmgraph.jit.compiled import CompiledGraph
+from tvmgraph.jit.dynamic import Varying
 from tvmgraph.jit.look import Inspectable
 from tvmgraph.jit.watch import describe_call, explain_record, why_new
 
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
+_MAX_KEYS = 1024  # kinds of arguments, the oldest is forgotten
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,9 @@ class CompileRecord:
 class Entry:
     """A capture with its compiled graph, bound to the tensors it reads by reference."""
 
-    __slots__ = ("alive", "captured", "compiled", "config", "held", "order", "random", "refs")
+    __slots__ = (
+        "alive", "captured", "compiled", "config", "held", "order", "random", "refs", "resolve",
+    )  # fmt: skip
 
     def __init__(self, captured: Captured, config: JitConfig, alive: Any) -> None:
         self.captured = captured
@@ -74,6 +79,9 @@ class Entry:
         empty = not captured.graph.outputs
         self.compiled = None if empty else CompiledGraph(captured.graph, config)
         self.order = captured.holders
+        # sizes alone are compared once per key, numbers from outside of it at every call
+        varies = captured.promotion.slots or captured.computes
+        self.resolve = captured.resolve if varies else None
         self.random = self.order.index(None) if None in self.order else None
         pairs = list(zip(captured.holders, captured.graph.params))
         self.held = tuple((h, p.value.type) for h, p in pairs if isinstance(h, Tensor))
@@ -143,6 +151,7 @@ class JitFunction(Inspectable):
         self.owner = owner
         self.entries: dict[Any, list[Entry]] = {}
         self.history: list[CompileRecord] = []
+        self.varying = Varying()
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = threading.RLock()
         functools.update_wrapper(self, fn, updated=())
@@ -201,10 +210,38 @@ class JitFunction(Inspectable):
             for entry in found:
                 failure = entry.failure(config)
                 if failure is None:
-                    return entry.run(leaves, (args, kwargs))
+                    if entry.resolve is None:
+                        return entry.run(leaves, (args, kwargs))
+                    numbers = entry.resolve(leaves, (args, kwargs))
+                    if numbers is not None:
+                        return entry.run([*leaves, *numbers], (args, kwargs))
+                    failure = "a number decides differently"
                 why = why or failure  # the newest entry is the nearest one
-        why = why or why_new(self.fn, self.newest, args, kwargs)
-        return self._compile(key, why, config, args, kwargs).run(leaves, (args, kwargs))
+        return self._serve(key, why, config, leaves, args, kwargs)
+
+    def _serve(
+        self, key: Any, why: str, config: JitConfig, leaves: list[Tensor], args: Any, kwargs: Any
+    ) -> Any:
+        """Serves a call whose key is new: by a capture for calls of its kind, or by a new one."""
+        found = self.varying.find(leaves, args, kwargs, config)
+        if found is None:
+            why = why or why_new(self.fn, self.newest, args, kwargs)
+            entry = self._compile(key, why, config, args, kwargs)
+            resolve = entry.captured.resolve
+            found = entry, resolve(leaves, (args, kwargs)) if resolve is not None else []
+        entry, numbers = found
+        self._keep(key, entry)
+        return entry.run([*leaves, *(numbers or ())], (args, kwargs))
+
+    def _keep(self, key: Any, entry: Entry) -> None:
+        """Remembers an entry for a key, unless numbers would give every call a key of its own."""
+        if entry.captured.promotion.numbers:
+            return
+        with self._lock:
+            others = [e for e in self.entries.pop(key, ()) if e is not entry]
+            self.entries[key] = [entry, *others][:_MAX_ENTRIES]
+            while len(self.entries) > _MAX_KEYS:
+                del self.entries[next(iter(self.entries))]
 
     def _config(self) -> JitConfig:
         return effective_jit_config(self.config, getattr(self.owner, "jit_config", None))
@@ -215,19 +252,29 @@ class JitFunction(Inspectable):
         """Captures and compiles one more entry."""
         with self._lock:
             for entry in self.entries.get(key, ()):  # another thread may have been faster
-                if entry.failure(config) is None:
+                if entry.failure(config) is None and entry.resolve is None:
                     return entry
+            found = self.varying.find(tree.tensors((args, kwargs)), args, kwargs, config)
+            if found is not None:
+                return found[0]
             self._check_arity(args, kwargs)
-            start = time.perf_counter()
-            captured = capture(self.fn, args, kwargs, self.settings)
-            middle = time.perf_counter()
-            if active.check:
-                check(captured.graph)
-            entry = Entry(captured, config, (args, kwargs))
+            seconds = 0.0
+
+            def make(promotion: Promotion | None) -> Entry:
+                nonlocal seconds
+                start = time.perf_counter()
+                captured = capture(self.fn, args, kwargs, self.settings, promotion)
+                seconds = time.perf_counter() - start
+                if active.check:
+                    check(captured.graph)
+                return Entry(captured, config, (args, kwargs))
+
+            before = [*self.entries.get(key, ()), *self.varying.entries(args, kwargs)]
+            slots = [s for e in before for s in e.captured.guards.varying()]
+            entry, promoted = self.varying.capture(args, kwargs, slots, make)
             self.newest = describe_call(self.fn, args, kwargs)
-            self._note(why, entry, args, kwargs, middle - start)
-            kept = [entry, *self.entries.get(key, [])]
-            self.entries[key] = kept[:_MAX_ENTRIES]
+            self._note(why + promoted, entry, args, kwargs, seconds)
+            self._keep(key, entry)
             return entry
 
     def _check_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.core.op import F
+from tvmgraph import dtypes
+from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError
+from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.errors import DTypeError, ExportError
 from tvmgraph.ops._arguments import bad
 
 __all__ = ["dyn_shape", "numel", "rank", "shape", "shape_", "size", "type_as"]
@@ -117,3 +119,58 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
         >>> ops.type_as(Tensor([1.5]), Tensor([1]))
     """
     return F.cast(_tensor(input, "type_as"), _tensor(other, "type_as").dtype)
+
+
+# ---- sizes as values ----------------------------------------------------------------------------
+
+
+def _infer_size_value(*likes: TensorType, size: Any, dtype: dtypes.DType) -> TensorType:
+    return tensor_type((), dtype)
+
+
+def _lower_size_value(R: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> Any:
+    if not isinstance(size, Dim):
+        return R.const(size, dtype.name)
+    places: dict[str, tuple[int, int]] = {}
+    for i, like in enumerate(likes):
+        for axis, d in enumerate(R.type(like).shape):
+            if isinstance(d, Dim) and d.is_root:
+                places.setdefault(d.text, (i, axis))
+
+    def compute(*tensors: Any) -> Any:
+        extents = {root: tensors[i].shape[axis] for root, (i, axis) in places.items()}
+        value = R.size(size, extents)
+        return R.te.compute((), lambda *_: value.astype(dtype.name), name="size")
+
+    return R.emit_te(compute, *likes)
+
+
+def _onnx_size_value(O: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> Any:
+    if isinstance(size, Dim):
+        raise ExportError(f"the symbolic size {size} has no ONNX form")
+    return O.const(np.asarray(size, dtype.numpy))
+
+
+@primitive(
+    infer=_infer_size_value,
+    eager=lambda *likes, size, dtype: np.asarray(size, dtype.numpy),
+    lower=_lower_size_value,
+    vjp=Reason("a size depends on no element"),
+    onnx=_onnx_size_value,
+    samples=[
+        sample((3, 4), attrs={"size": 12, "dtype": dtypes.float32}, grad=False),
+        sample((2,), (5,), attrs={"size": 7, "dtype": dtypes.int64}, grad=False),
+    ],
+)
+def size_value(*likes: Tensor, size: Any, dtype: dtypes.DType) -> Tensor:
+    """Returns a size of the graph's inputs, or an expression of such, as a 0-d tensor.
+
+    Args:
+        likes: Tensors of any shapes that have the sizes which ``size`` is computed from.
+        size: The size: an int, or a symbolic one.
+        dtype: Element type.
+
+    Returns:
+        0-d tensor of type ``dtype``.
+    """
+    ...

@@ -1,0 +1,225 @@
+"""Numbers and sizes that differ from call to call become symbols of a capture.
+
+What varies is found by comparing calls (:mod:`tvmgraph.jit.dynamic`) or declared by the user; here
+the symbols are put in place while a function is captured, and what every call must check and
+compute for them becomes one Python function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.symbols import LEAST, NAMESPACE, Dim, Scalar, Symbol, SymbolScope
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.types import TensorType
+from tvmgraph.dtypes import DType
+
+Resolver = Callable[[Sequence[Tensor], Any], "list[Any] | None"]
+
+
+class MutableInt(int):
+    """An int that :func:`tvmgraph.mutable` marked as varying."""
+
+
+class MutableFloat(float):
+    """A float that :func:`tvmgraph.mutable` marked as varying."""
+
+
+#: Classes of arguments that count as numbers, with the class of the number.
+NUMBERS: dict[type, type] = {int: int, float: float, MutableInt: int, MutableFloat: float}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place outside of the function that holds a number: an attribute, global or closure.
+
+    Attributes:
+        key: Identifies the place.
+        label: What it is called in messages.
+        read: Returns what it holds.
+        write: Puts something there.
+    """
+
+    key: Any
+    label: str
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """What is symbolic in a capture.
+
+    Attributes:
+        sizes: Name of a root by number of the tensor argument and axis; axes of one name have
+            equal sizes.
+        numbers: Name of a root by number of the Python number among the arguments.
+        slots: Places outside of the function, by name of the root.
+    """
+
+    sizes: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    numbers: Mapping[int, str] = field(default_factory=dict)
+    slots: Mapping[str, Slot] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.sizes or self.numbers or self.slots)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for promotions of the same things."""
+        slots = {n: s.key for n, s in self.slots.items()}
+        return tuple(frozenset(d.items()) for d in (self.sizes, self.numbers, slots))
+
+    def type_of(self, leaf: int, type: TensorType) -> TensorType:
+        """Returns the symbolic type of a tensor argument."""
+        names = [self.sizes.get((leaf, a)) for a in range(type.ndim)]
+        if not any(names):
+            return type
+        return type.with_shape(d if n is None else Dim(n) for n, d in zip(names, type.shape))
+
+    def scope(self, leaves: Sequence[Tensor], numbers: Sequence[Any]) -> SymbolScope:
+        """Returns the symbols with their values in a call."""
+        values: dict[str, Any] = {n: leaves[i].shape[a] for (i, a), n in self.sizes.items()}
+        values.update((n, plain(numbers[i])) for i, n in self.numbers.items())
+        values.update((n, s.read()) for n, s in self.slots.items())
+        return SymbolScope(values)
+
+    @contextmanager
+    def in_place(self, scope: SymbolScope) -> Iterator[None]:
+        """Puts symbols into the slots for the time of a capture."""
+        before = {n: s.read() for n, s in self.slots.items()}
+        try:
+            for name, slot in self.slots.items():
+                slot.write(Scalar(name, frozenset((name,)), scope.values[name]))
+            yield
+        finally:
+            for name, slot in self.slots.items():
+                slot.write(before[name])
+
+
+def plain(number: Any) -> Any:
+    """Returns a number argument as an ``int`` or ``float``."""
+    kind = number.__class__
+    return number if kind is int or kind is float else NUMBERS[kind](number)
+
+
+def number_paths(value: Any, path: str = "given") -> list[tuple[str, Any]]:
+    """Returns the Python numbers among arguments in order, each with the expression to get it."""
+    if value.__class__ in NUMBERS:
+        return [(path, value)]
+    found: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        for k, v in value.items():
+            if isinstance(k, (str, int)):
+                found += number_paths(v, f"{path}[{k!r}]")
+    elif isinstance(value, (tuple, list)):
+        for i, v in enumerate(value):
+            found += number_paths(v, f"{path}[{i}]")
+    return found
+
+
+def with_numbers(value: Any, new: Iterator[Any]) -> Any:
+    """Returns arguments with their Python numbers replaced in order."""
+    if value.__class__ in NUMBERS:
+        return next(new)
+    if isinstance(value, dict):
+        pairs = ((k, with_numbers(v, new) if isinstance(k, (str, int)) else v)
+                 for k, v in value.items())  # fmt: skip
+        return type(value)(pairs)
+    if isinstance(value, (tuple, list)):
+        items = [with_numbers(v, new) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def symbols_for(promotion: Promotion, given: Any) -> Iterator[Any]:
+    """Yields the numbers among arguments, those that vary as symbols."""
+    for i, (_, number) in enumerate(number_paths(given)):
+        name = promotion.numbers.get(i)
+        value = plain(number)
+        yield value if name is None else Scalar(name, frozenset((name,)), value)
+
+
+# ---- what every call does -----------------------------------------------------------------------
+
+
+def resolver(
+    promotion: Promotion,
+    conditions: Mapping[str, bool],
+    computed: Sequence[tuple[Symbol, DType | None]],
+    leaves: Sequence[Tensor],
+    given: Any,
+) -> Resolver:
+    """Writes the function that tells whether a capture fits a call and computes its numbers.
+
+    Args:
+        promotion: What is symbolic.
+        conditions: Comparisons that were decided while capturing, with their outcomes.
+        computed: Numbers that the graph takes (with the dtype of the 0-d tensor) or that are
+            results (``None``).
+        leaves: Tensor arguments of the captured call.
+        given: ``(args, kwargs)`` of the captured call.
+
+    Returns:
+        ``resolve(leaves, given)``: the computed numbers, or ``None`` if the capture does not fit.
+    """
+    env: dict[str, Any] = {**NAMESPACE, "tensor": _as_tensor}
+    lines = _size_lines(promotion, leaves)
+    for i, (path, number) in enumerate(number_paths(given)):
+        name, env[f"c{i}"] = promotion.numbers.get(i), number.__class__
+        if name is not None:
+            value = name if number.__class__ is plain(number).__class__ else f"plain({name})"
+            lines += [f"{name} = {path}", f"if {name}.__class__ is not c{i}: return None"]
+            lines += [f"{name} = {value}"] if value != name else []
+        else:
+            env[f"k{i}"] = repr(number)
+            lines.append(f"if repr({path}) != k{i}: return None")
+    for name, slot in promotion.slots.items():
+        env[f"read_{name}"], env[f"c_{name}"] = slot.read, slot.read().__class__
+        lines += [f"{name} = read_{name}()", f"if {name}.__class__ is not c_{name}: return None"]
+    for text, outcome in conditions.items():
+        lines.append(f"if {'not ' if outcome else ''}{text}: return None")
+    parts = []
+    for i, (symbol, dtype) in enumerate(computed):
+        env[f"k_{i}"], env[f"d{i}"] = symbol.kind, dtype and dtype.numpy
+        lines += [f"v{i} = {symbol.text}", f"if v{i}.__class__ is not k_{i}: return None"]
+        parts.append(f"v{i}" if dtype is None else f"tensor(v{i}, d{i})")
+    lines.append(f"return [{', '.join(parts)}]")
+    body = "\n".join(f"        {line}" for line in lines)
+    source = (
+        f"def resolve(leaves, given):\n    try:\n{body}\n"
+        "    except (ArithmeticError, ValueError, TypeError, LookupError):\n        return None\n"
+    )
+    env |= {"__builtins__": {"repr": repr, "ArithmeticError": ArithmeticError,
+            "ValueError": ValueError, "TypeError": TypeError, "LookupError": LookupError},
+            "plain": plain}  # fmt: skip
+    exec(compile(source, "<resolve>", "exec"), env)
+    return env["resolve"]
+
+
+def _size_lines(promotion: Promotion, leaves: Sequence[Tensor]) -> list[str]:
+    lines: list[str] = []
+    known: set[str] = set()
+    for i, leaf in enumerate(leaves):
+        axes = leaf.shape
+        if axes:
+            lines.append(f"shape = leaves[{i}].type.shape")
+        for a, size in enumerate(axes):
+            name = promotion.sizes.get((i, a))
+            if name is None:
+                lines.append(f"if shape[{a}] != {size}: return None")
+            elif name in known:
+                lines.append(f"if shape[{a}] != {name}: return None")
+            else:
+                known.add(name)
+                lines += [f"{name} = shape[{a}]", f"if {name} < {LEAST}: return None"]
+    return lines
+
+
+def _as_tensor(value: Any, dtype: Any) -> Tensor:
+    return tensor_from_numpy(np.array(value, dtype))  # refuses what does not fit, as eager code does

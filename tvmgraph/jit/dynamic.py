@@ -1,0 +1,221 @@
+"""What varies between the calls of a jitted function, and the captures that serve many calls.
+
+Calls that differ in sizes and numbers alone form a family. The first call of a family is captured
+as it is. When another size of an axis or another number is seen, the function is captured with a
+symbol in that place; one such capture serves all calls that fit it. Where the captured code turns
+out to need the number itself, it stays a constant and every value has a capture of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.capture.promotion import NUMBERS, MutableFloat, MutableInt, Promotion, Slot
+from tvmgraph.core.symbols import LEAST, Specialise
+from tvmgraph.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tvmgraph.config import JitConfig
+    from tvmgraph.jit.function import Entry
+
+_HISTORY = 6  # calls of a family that are remembered to see which sizes go together
+_MAX_FAMILIES = 64
+_MAX_SYMBOLIC = 8  # captures with symbols per family, the newest first
+_MAX_DECIDED = 4  # captures of one set of symbols, after which deciding about them is given up
+
+Axis = tuple[int, int]  # number of the tensor argument, axis
+Make = Callable[["Promotion | None"], "Entry"]
+
+
+def pattern_of(value: Any, shapes: list[tuple[int, ...]], numbers: list[Any]) -> Any:
+    """Returns what the calls of a family have in common, and collects what differs.
+
+    Tensors count by dtype and number of axes, Python numbers by class, anything else as in the
+    key of a call.
+    """
+    if isinstance(value, Tensor):
+        shapes.append(value.type.shape)  # pyright: ignore[reportArgumentType]
+        return (value.type.dtype, len(value.type.shape), value.__class__)
+    kind = value.__class__
+    if kind in NUMBERS:
+        numbers.append(value)
+        return kind
+    if kind in (tuple, list):
+        return (kind, tuple([pattern_of(v, shapes, numbers) for v in value]))
+    if value is None or kind in (bool, str, bytes, complex) or isinstance(value, dtypes.DType):
+        return (kind, value)
+    if isinstance(value, dict):
+        items = [
+            (k, pattern_of(v, shapes, numbers) if isinstance(k, (str, int)) else id(v))
+            for k, v in value.items()
+        ]
+        return (kind, tuple(items))
+    if isinstance(value, (tuple, list)):
+        return (kind, tuple([pattern_of(v, shapes, numbers) for v in value]))
+    if isinstance(value, np.ndarray):
+        return (kind, value.dtype.str, value.shape, value.tobytes())
+    return (kind, id(value))
+
+
+@dataclass
+class _Call:
+    """Sizes and numbers of one call."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    numbers: tuple[Any, ...]
+
+
+@dataclass
+class Family:
+    """Calls that differ in sizes and numbers alone.
+
+    Attributes:
+        calls: The newest calls that were captured, newest first.
+        axes: Axes that vary.
+        numbers: Python numbers among the arguments that vary.
+        slots: Places outside of the function whose number varies, by key.
+        fixed: What must be a constant: axes, ``("number", i)`` and keys of slots.
+        entries: Captures with symbols, newest first.
+        names: Names of axes that the user declared; axes of one name are equal.
+    """
+
+    calls: list[_Call] = field(default_factory=list)
+    axes: set[Axis] = field(default_factory=set)
+    numbers: set[int] = field(default_factory=set)
+    slots: dict[Any, Slot] = field(default_factory=dict)
+    fixed: set[Any] = field(default_factory=set)
+    entries: list[Entry] = field(default_factory=list)
+    names: dict[Axis, str] = field(default_factory=dict)
+
+    def learn(self, call: _Call) -> list[str]:
+        """Compares a call with those before; returns what newly varies, in words."""
+        news: list[str] = []
+        for old in self.calls:
+            for i, (a, b) in enumerate(zip(old.shapes, call.shapes)):
+                for axis, (m, n) in enumerate(zip(a, b)):
+                    # sizes below the least are compiled for themselves
+                    if m != n and n >= LEAST and (i, axis) not in self.axes:
+                        self.axes.add((i, axis))
+                        news.append(f"axis {axis} of tensor argument {i}")
+            for i, (a, b) in enumerate(zip(old.numbers, call.numbers)):
+                if repr(a) != repr(b) and i not in self.numbers:
+                    self.numbers.add(i)
+                    news.append(f"number argument {i}")
+        for i, number in enumerate(call.numbers):
+            if number.__class__ in (MutableInt, MutableFloat):
+                self.numbers.add(i)
+        self.calls = [call, *self.calls][:_HISTORY]
+        return news
+
+    def promotion(self, call: _Call) -> Promotion:
+        """Returns the symbols for a call."""
+        sizes: dict[Axis, str] = {}
+        names: dict[Any, str] = {}
+        for i, axis in sorted(self.axes):
+            if (i, axis) in self.fixed or call.shapes[i][axis] < LEAST:
+                continue
+            # axes that always had equal sizes share a symbol
+            same = tuple(c.shapes[i][axis] for c in self.calls)
+            group = self.names.get((i, axis), same)
+            sizes[i, axis] = names.setdefault(group, f"s{len(names)}")
+        numbers = {i: f"a{i}" for i in sorted(self.numbers) if ("number", i) not in self.fixed}
+        slots = [s for k, s in self.slots.items() if k not in self.fixed]
+        kept = {f"g{i}": s for i, s in enumerate(slots) if type(s.read()) in (int, float)}
+        return Promotion(sizes, numbers, kept)
+
+    def fix(self, promotion: Promotion, roots: frozenset[str]) -> None:
+        """Notes that the values of some symbols are needed."""
+        self.fixed |= {axis for axis, name in promotion.sizes.items() if name in roots}
+        self.fixed |= {("number", i) for i, name in promotion.numbers.items() if name in roots}
+        self.fixed |= {slot.key for name, slot in promotion.slots.items() if name in roots}
+
+    def add(self, entry: Entry, promotion: Promotion) -> None:
+        """Keeps a capture with symbols."""
+        alike = [e for e in self.entries if e.captured.promotion.key == promotion.key]
+        if len(alike) >= _MAX_DECIDED:  # the code decides by the value again and again
+            self.fix(promotion, entry.captured.decided)
+        self.entries = [entry, *self.entries][:_MAX_SYMBOLIC]
+
+
+class Varying:
+    """The families of one jitted function."""
+
+    def __init__(self) -> None:
+        self.families: dict[Any, Family] = {}
+
+    def family(self, args: Any, kwargs: Any) -> tuple[Family, _Call]:
+        """Returns the family of a call, making it if need be, and what is special about it."""
+        shapes: list[tuple[int, ...]] = []
+        numbers: list[Any] = []
+        pattern = pattern_of((args, kwargs), shapes, numbers)
+        family = self.families.get(pattern)
+        if family is None:
+            while len(self.families) >= _MAX_FAMILIES:
+                self.families.pop(next(iter(self.families)))
+            family = self.families[pattern] = Family()
+        return family, _Call(tuple(shapes), tuple(numbers))
+
+    def find(
+        self, leaves: Sequence[Tensor], args: Any, kwargs: Any, config: JitConfig
+    ) -> tuple[Entry, list[Any]] | None:
+        """Returns a capture with symbols that fits a call, and the numbers it needs."""
+        if not self.families:
+            return None
+        family = self.families.get(pattern_of((args, kwargs), [], []))
+        for entry in family.entries if family is not None else ():
+            resolve = entry.captured.resolve
+            values = resolve(leaves, (args, kwargs)) if resolve is not None else None
+            if values is not None and entry.failure(config) is None:
+                return entry, values
+        return None
+
+    def entries(self, args: Any, kwargs: Any) -> list[Entry]:
+        """Returns the captures with symbols of a call's family."""
+        family = self.families.get(pattern_of((args, kwargs), [], []))
+        return [] if family is None else family.entries
+
+    def capture(
+        self, args: Any, kwargs: Any, slots: Sequence[Slot], make: Make
+    ) -> tuple[Entry, str]:
+        """Captures a call, with symbols for what varies.
+
+        Args:
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+            slots: Places outside of the function that hold another number than before.
+            make: Captures and compiles with the symbols it is given.
+
+        Returns:
+            The entry, and what became symbolic because of this call, in words.
+        """
+        family, call = self.family(args, kwargs)
+        news = family.learn(call)
+        for slot in slots:
+            if slot.key not in family.slots and slot.key not in family.fixed:
+                news.append(slot.label)
+            family.slots.setdefault(slot.key, slot)
+        while promotion := family.promotion(call):
+            try:
+                entry = make(promotion)
+            except Specialise as e:
+                family.fix(promotion, e.roots)
+                continue
+            except Exception:
+                entry = make(None)  # an error of the code itself is raised here
+                family.fix(promotion, _all_roots(promotion))
+                return entry, ""
+            family.add(entry, promotion)
+            return entry, f"; now varying: {', '.join(news)}" if news else ""
+        return make(None), ""
+
+
+def _all_roots(promotion: Promotion) -> frozenset[str]:
+    return frozenset({*promotion.sizes.values(), *promotion.numbers.values(), *promotion.slots})
+
+
+__all__ = ["Family", "Varying", "pattern_of"]
