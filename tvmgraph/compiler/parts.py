@@ -20,6 +20,8 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.relax import vm_build
 
+from tvmgraph.compiler.codegen import generate
+
 #: Loop nests per part: splitting less costs more than it saves.
 _MIN_PART = 2
 #: Parts per worker, so that an underestimated one does not hold up the others.
@@ -60,15 +62,21 @@ def prepare(mod: tvm.IRModule, target: Any, passes: Sequence[Any], native: bool)
     return Program(builder, module, dict(constants), native, _is_portable(mod))
 
 
-def translate(program: Program, target: Any, workers: int) -> Any:
+def translate(program: Program, target: Any, workers: int, checked: bool = False) -> Any:
     """Translates a program in memory.
+
+    Args:
+        program: The program.
+        target: The processor.
+        workers: Threads that translate.
+        checked: Whether kernels check their arguments.
 
     Returns:
         The executable, ready to run.
     """
 
     def build(part: tvm.IRModule) -> Any:
-        library = _build(part, target)
+        library = generate(part, target, checked)
         if "mtriple" not in target.attrs:  # not for another machine
             library[_entry(part)]  # generates the machine code now, on this thread
         return library
@@ -86,7 +94,7 @@ def write_objects(program: Program, target: Any, workers: int, folder: Path) -> 
     parts = _deal(program, workers)
 
     def build(numbered: tuple[int, tvm.IRModule]) -> Any:
-        library = _build(numbered[1], target)
+        library = generate(numbered[1], target)
         library.write_to_file(str(folder / f"part{numbered[0]}.o"), "o")
         return library
 
@@ -95,16 +103,6 @@ def write_objects(program: Program, target: Any, workers: int, folder: Path) -> 
     packed = tvm.runtime._ffi_api.ModulePackImportsToLLVM(executable.mod, False, str(target), "")
     packed.write_to_file(str(folder / "program.o"), "o")
     return executable
-
-
-# TVM's simplifier treats floats as reals: (x + c) - c becomes x, NaN and rounding are lost. Index
-# arithmetic needs it little, since kernels are written with simple indices and LLVM cleans up.
-_INEXACT = ("tirx.StmtSimplify", "s_tir.StmtSimplify")
-
-
-def _build(part: tvm.IRModule, target: Any) -> Any:
-    with target, tvm.transform.PassContext(opt_level=3, disabled_pass=_INEXACT):
-        return tirx.build(part, target=target, pipeline="default")
 
 
 def _join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:

@@ -126,7 +126,7 @@ def build(
             if objects is not None and program.portable:
                 executable = parts.write_objects(program, target, threads, objects)
             else:
-                executable = parts.translate(program, target, threads)
+                executable = parts.translate(program, target, threads, checked)
     show_code(executable, phases)
     return executable, names, native
 

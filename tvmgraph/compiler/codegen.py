@@ -1,0 +1,97 @@
+"""From scheduled loops to machine code: the passes over one part of a program, then LLVM.
+
+TVM's default pipeline serves every kind of device. This one holds what a kernel of the CPU needs,
+in the same order, and differs in three ways:
+
+* nothing in it rearranges floats. TVM's simplifier treats them as reals ((x + c) - c becomes x, NaN
+  and rounding are lost), so only indices are simplified, by :func:`_tidy`;
+* vectors stay vectors: an index that is not plainly ``base + (0 .. lanes)`` makes TVM write every
+  lane on its own, which LLVM puts together again at great expense;
+* kernels do not check their arguments. The virtual machine checks those of the whole graph at its
+  entry and makes all others itself; half of the code of a small kernel would be such checks.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import ir, s_tir, sym, tirx
+
+_S, _X = s_tir.transform, tirx.transform
+
+
+def generate(part: tvm.IRModule, target: Any, checked: bool = False) -> Any:
+    """Returns the library of some kernels.
+
+    Args:
+        part: Scheduled functions.
+        target: The processor.
+        checked: Whether kernels check their arguments themselves, because strangers may call them.
+    """
+    with target, tvm.transform.PassContext(opt_level=3):
+        part = _X.BindTarget(target.with_host(target))(part)
+        part = _passes(checked or _has_assertions(part))(part)
+        return _codegen()(part, target)
+
+
+@functools.cache
+def _codegen() -> Any:
+    return tvm_ffi.get_global_func("target.build.llvm")
+
+
+@functools.cache
+def _passes(checked: bool) -> Any:
+    loops = [
+        _S.CanonicalizeLoop(), _S.LowerInitBlock(), _S.PlanAndUpdateBufferAllocationLocation(),
+        _S.ConvertBlocksToOpaque(), _S.CompactBufferAllocation(), _S.LowerMatchBuffer(),
+        _S.LowerOpaqueBlock(), _X.FlattenBuffer(), _X.BF16ComputeLegalize(),
+        _X.NarrowDataType(32), _S.LoopPartition(), _X.VectorizeLoop(), _X.StorageRewrite(),
+        _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _X.RemoveNoOp(), _S.RewriteUnsafeSelect(),
+        _tidy,
+    ]  # fmt: skip
+    calls = [
+        _X.SplitHostDevice(), _X.MakePackedAPI(), _X.BF16StorageLegalize(), _X.LowerTVMBuiltin(),
+        _X.LowerIntrin(),
+    ]  # fmt: skip
+    return tvm.transform.Sequential([*loops, *calls, *([] if checked else [_X.SkipAssert()])])
+
+
+@_X.prim_func_pass(opt_level=0, name="tvmgraph.Tidy")
+def _tidy(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+    """Simplifies the indices of vectors, such as ``broadcast(0) + ramp``."""
+    analyzer = sym.Analyzer()
+
+    def index(node: Any) -> list[Any] | None:
+        found = list(node.indices)
+        return [analyzer.simplify(i) for i in found] if any(map(_is_untidy, found)) else None
+
+    def load(node: Any) -> Any:
+        indices = index(node)
+        return node if indices is None else tirx.BufferLoad(node.source, indices)
+
+    def store(node: Any) -> Any:
+        indices = index(node)
+        return node if indices is None else tirx.BufferStore(node.buffer, node.value, indices)
+
+    callbacks = [(ir.TensorLoad, load), (tirx.BufferStore, store)]
+    return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
+
+
+def _is_untidy(index: Any) -> bool:
+    return not isinstance(index, (tirx.Ramp, tirx.Var)) and "x" in str(index.ty.dtype)
+
+
+def _has_assertions(part: tvm.IRModule) -> bool:
+    """Whether a kernel asserts something of its own accord, which must be kept."""
+    found = False
+
+    def visit(_node: Any) -> None:
+        nonlocal found
+        found = True
+
+    for func in part.functions.values():
+        tvm_ffi.structural_walk(func.body, (tirx.AssertStmt, visit))
+    return found
