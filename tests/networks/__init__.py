@@ -1,0 +1,1 @@
+"""Whole networks as users write them, small enough for tests and scalable for measurements."""
