@@ -170,8 +170,10 @@ class MixtureOfExperts(nn.Cell):
     def __init__(self, dim: int = 16, experts: int = 4) -> None:
         super().__init__()
         self.router = nn.Dense(dim, experts, has_bias=False)
-        self.experts = nn.CellList([nn.SequentialCell(nn.Dense(dim, 32), nn.GELU(),
-                                                      nn.Dense(32, dim)) for _ in range(experts)])  # fmt: skip
+        self.experts = nn.CellList([
+            nn.SequentialCell(nn.Dense(dim, 32), nn.GELU(), nn.Dense(32, dim))
+            for _ in range(experts)
+        ])  # fmt: skip
 
     def construct(self, x: Any) -> Any:
         weights, chosen = ops.topk(ops.softmax(self.router(x), -1), 2)
