@@ -16,6 +16,7 @@ from tvmgraph.errors import ConfigError, user_source
 #: The passes by the opt_level that switches them on.
 PASSES = {
     "simplify": 1,  # exact rules on the graph: identities, double transposes, cast chains
+    "attention": 2,  # product, softmax, product become one kernel without the matrix of scores
     "rows": 2,  # producers and consumers of reductions become one kernel per row
     "parallel": 2,  # kernels that read the same operands run as one
     "reassociate": 3,  # rules that change rounding

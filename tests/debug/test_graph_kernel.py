@@ -199,7 +199,7 @@ def test_gradients_of_fused_kernels() -> None:
 
 
 def test_levels_switch_passes_on() -> None:
-    assert [len(at_level(n).passes) for n in range(4)] == [0, 1, 3, 4]
+    assert [len(at_level(n).passes) for n in range(4)] == [0, 1, 4, 5]
     assert at_level(3).passes == set(PASSES)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tvmgraph.core.types import TensorType
 from tvmgraph.graph import passes
+from tvmgraph.graph.attention import fuse_attention
 from tvmgraph.graph.ir import Graph, Node, Value
 from tvmgraph.graph.rules import RULES, Match, Rule
 from tvmgraph.graph_kernel import GraphKernel
@@ -30,6 +31,10 @@ def optimize(graph: Graph, settings: GraphKernel, show: Show) -> Graph:
         if rewritten is graph:
             break
         graph = show("after algebraic rules", passes.simplify(rewritten))
+    if settings.has("attention"):
+        fused = fuse_attention(graph)
+        if fused is not graph:
+            graph = show("after fusing attention", passes.simplify(fused))
     return graph
 
 

@@ -41,6 +41,7 @@ from tvmgraph.ops.linalg_decompose import *  # noqa: F403
 from tvmgraph.ops.linalg_einsum import *  # noqa: F403
 from tvmgraph.ops.linalg_functions import *  # noqa: F403
 from tvmgraph.ops.linalg_matrices import *  # noqa: F403
+from tvmgraph.ops.attention_fused import *  # noqa: F403
 from tvmgraph.ops.linalg_panels import *  # noqa: F403
 from tvmgraph.ops.linalg_products import *  # noqa: F403
 from tvmgraph.ops.linalg_reflections import *  # noqa: F403

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.types import Buffer, Expr
+from tvmgraph.schedule.types import Buffer, Expr, Index
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Tile:
 
 def multiply_tile(
     tile: Tile,
-    depth: Sequence[int],
+    depth: Sequence[Index],
     unroll: int,
     left: Callable[[int, Sequence[Expr]], Expr],
     right: Callable[[Sequence[Expr], int], Expr],
@@ -41,7 +41,8 @@ def multiply_tile(
     Args:
         tile: The shape.
         depth: Extents of the nested loops over k-steps, outermost first.
-        unroll: Steps written out per iteration of the innermost loop.
+        unroll: Steps written out per iteration of the innermost loop; 1 if its extent is known
+            only at run time.
         left: Element of a row at a step; broadcast to all lanes.
         right: Vector of columns at a step.
         initial: Starting values; zero if absent.
@@ -62,10 +63,14 @@ def multiply_tile(
                 place = tile.at(row, vector)
                 emit.store(total, total[place] + factor * right(at, vector), [place])
 
-    def loops(outer: list[Expr], extents: Sequence[int]) -> None:
+    def loops(outer: list[Expr], extents: Sequence[Index]) -> None:
         if len(extents) > 1:
             with emit.serial(extents[0]) as k:
                 loops([*outer, k], extents[1:])
+            return
+        if not isinstance(extents[0], int):
+            with emit.serial(extents[0]) as k:
+                step([*outer, k])
             return
         full, rest = divmod(extents[0], unroll)
         if full:

@@ -1,0 +1,362 @@
+"""Finds softmax(scale Q K^T + mask) V in a graph and makes it one operator.
+
+The products may be written in any operand order, with heads taken apart by transposes, a scale on
+either operand or on the scores, and a mask that is added or chooses a fill value. A mask that is
+made of constants alone and hides exactly what lies above a diagonal becomes that diagonal, so that
+blocks of hidden scores are not computed. Attention whose weights something else reads, a gradient
+for instance, stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.op import Op, Reason, get_op
+from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.dtypes import FLOATS, bool_
+from tvmgraph.graph.ir import Graph, Node, Value
+
+_AXES = "BNSD"
+#: A fill value from here down leaves nothing of a weight, whatever the other scores are.
+_HIDDEN = -3e4
+#: Constant masks up to this many elements are looked at.
+_MAX_MASK = 1 << 25
+
+
+def fuse_attention(graph: Graph) -> Graph:
+    """Returns the graph with every attention as one ``fused_attention``; itself if there is none.
+
+    Regions are looked through too. Dead nodes are left for the caller to remove.
+    """
+    nodes = [_with_regions(node) for node in graph.nodes]
+    if any(new is not old for new, old in zip(nodes, graph.nodes)):
+        graph = Graph(
+            graph.name, graph.params, graph.consts, tuple(nodes), graph.outputs, graph.writes
+        )
+    return _Fuser(graph).run()
+
+
+def _with_regions(node: Node) -> Node:
+    regions = tuple(map(fuse_attention, node.regions))
+    if all(new is old for new, old in zip(regions, node.regions)):
+        return node
+    return Node(node.op, node.inputs, node.attrs, node.outputs, node.source, node.scope, regions)
+
+
+@dataclass
+class _Found:
+    """One attention, as far as it has been recognized.
+
+    Attributes:
+        inputs: Query, key, value.
+        layouts: The order of the axes in each.
+        scale: Factor of the scores.
+        mask: What hides scores, or None.
+        fill: What replaces a score under a bool mask.
+        inverted: Whether the bool mask is True where a score stays.
+        result: The value it computes.
+        last: The node that defines it.
+    """
+
+    inputs: list[Value]
+    layouts: list[str]
+    result: Value
+    last: Node
+    scale: float = 1.0
+    mask: Value | None = None
+    fill: float | None = None
+    inverted: bool = False
+    diagonal: int | None = None
+    built: list[Node] = field(default_factory=list)
+
+
+class _Fuser:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.makers = {v: node for node in graph.nodes for v in node.outputs}
+        self.users: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for v in node.inputs:
+                self.users.setdefault(v, []).append(node)
+        self.uses = Counter(v for node in graph.nodes for v in node.inputs)
+        self.uses.update(graph.outputs)
+        self.names = {v.name for node in graph.walk() for v in node.outputs}
+        self.count = 0
+
+    def run(self) -> Graph:
+        """Returns the rewritten graph."""
+        replaced: dict[Value, list[Node]] = {}
+        for node in self.graph.nodes:
+            if node.op.name == "softmax":
+                found = self._match(node)
+                if found is not None:
+                    replaced[found.result] = self._build(found)
+        if not replaced:
+            return self.graph
+        nodes: list[Node] = []
+        for node in self.graph.nodes:
+            nodes += replaced.get(node.outputs[0], [node]) if node.outputs else [node]
+        g = self.graph
+        return Graph(g.name, g.params, g.consts, tuple(nodes), g.outputs, g.writes)
+
+    # Matching
+
+    def _match(self, softmax: Node) -> _Found | None:
+        scores, weights = softmax.inputs[0], softmax.outputs[0]
+        kind = scores.type
+        if kind.dtype not in FLOATS or not kind.is_static or kind.ndim not in (2, 3, 4):
+            return None
+        if softmax.attrs["axis"] not in (-1, kind.ndim - 1) or self.uses[weights] != 1:
+            return None
+        mixing = self.users.get(weights, [None])[0]
+        if mixing is None or mixing.op.name != "matmul" or mixing.inputs[0] is not weights:
+            return None
+        if mixing.attrs["transpose_a"]:
+            return None
+        found = _Found([], [], mixing.outputs[0], mixing)
+        product = self._through_scores(found, scores)
+        if product is None or not self._operands(found, product, mixing):
+            return None
+        self._see_diagonal(found, kind)
+        self._turn_result(found)
+        return found
+
+    def _single(self, value: Value, *names: str) -> Node | None:
+        """The maker of a value that is read once, if it is one of ``names``."""
+        node = self.makers.get(value)
+        return node if node and node.op.name in names and self.uses[value] == 1 else None
+
+    def _number(self, value: Value) -> float | None:
+        array = self.graph.consts.get(value)
+        return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
+
+    def _through_scores(self, found: _Found, value: Value) -> Node | None:
+        """Walks from the softmax to the first product, collecting the mask and the scale."""
+        kind = value.type
+        while value.type is kind:
+            node = self._single(value, "matmul", "add", "where", "mul", "real_div")
+            if node is None or node.op.name == "matmul":
+                return node
+            if node.op.name in ("mul", "real_div"):
+                rest = self._unscale(found, node)
+                if rest is None:
+                    return None
+            else:
+                masked = self._mask(found, node)
+                if masked is None:
+                    return None
+                rest = masked
+            value = rest
+        return None
+
+    def _unscale(self, found: _Found, node: Node) -> Value | None:
+        """What a product or quotient with a number scales."""
+        a, b = node.inputs
+        number = self._number(b)
+        if number is None and node.op.name == "mul":
+            a, number = b, self._number(a)
+        if number is None or a.type is not node.outputs[0].type:
+            return None
+        if node.op.name == "real_div" and number == 0:
+            return None
+        found.scale *= number if node.op.name == "mul" else 1 / number
+        return a
+
+    def _mask(self, found: _Found, node: Node) -> Value | None:
+        """What is left under a mask; one mask is understood, and nothing that scales it."""
+        if found.mask is not None or found.scale != 1.0:
+            return None
+        if node.op.name == "add":
+            for scores, mask in (node.inputs, node.inputs[::-1]):
+                if self._is_scores(scores, node) and mask.type.ndim <= scores.type.ndim:
+                    found.mask = mask
+                    return scores
+            return None
+        condition, a, b = node.inputs
+        for fill, scores, inverted in ((a, b, False), (b, a, True)):
+            number = self._fill_value(fill)
+            if number is not None and self._is_scores(scores, node):
+                if condition.type.dtype is not bool_:
+                    return None
+                found.mask, found.fill, found.inverted = condition, number, inverted
+                return scores
+        return None
+
+    def _is_scores(self, value: Value, node: Node) -> bool:
+        """Whether a value is a product, perhaps scaled, of the right type."""
+        maker = self._single(value, "matmul", "mul", "real_div")
+        while maker is not None and maker.op.name != "matmul":
+            rest = self._unscale(_Found([], [], value, maker), maker)
+            maker = None if rest is None else self._single(rest, "matmul", "mul", "real_div")
+        return maker is not None and value.type is node.outputs[0].type
+
+    def _fill_value(self, value: Value) -> float | None:
+        """The number that all elements of a value hold, if it is made of constants."""
+        number = self._number(value)
+        if number is None and value.type.is_static and value.type.size <= _MAX_MASK:
+            array = self._constant(value)
+            if array is not None and array.size and np.all(array == array.flat[0]):
+                number = float(array.flat[0])
+        return number
+
+    def _operands(self, found: _Found, product: Node, mixing: Node) -> bool:
+        """Reads query, key and value where they come from, whatever the order of their axes."""
+        if product.attrs["transpose_a"]:
+            return False
+        rank = product.outputs[0].type.ndim
+        plain, turned = _AXES, "BNDS"
+        layouts = [
+            plain,
+            plain if product.attrs["transpose_b"] else turned,
+            turned if mixing.attrs["transpose_b"] else plain,
+        ]
+        for value, layout in zip((*product.inputs, mixing.inputs[1]), layouts):
+            if value.type.ndim != rank or not value.type.is_static:
+                return False
+            scaled = len(found.inputs) < 2
+            value, layout = self._origin(found, value, layout, scaled)
+            value, layout = self._four_axes(found, value, layout)
+            found.inputs.append(value)
+            found.layouts.append(layout)
+        q, k, v = (
+            dict(zip(layout, v.type.shape)) for v, layout in zip(found.inputs, found.layouts)
+        )
+        return (
+            all(q[a] == k[a] == v[a] for a in "BN")
+            and q["D"] == k["D"]
+            and k["S"] == v["S"]
+            and all(v.type.dtype is mixing.outputs[0].type.dtype for v in found.inputs)
+            and all(extent > 0 for kind in (q, k, v) for extent in kind.values())
+        )
+
+    def _origin(self, found: _Found, value: Value, layout: str, scaled: bool) -> tuple[Value, str]:
+        """Goes back over transposes and, where a scale may stand, over products with a number."""
+        while True:
+            node = self.makers.get(value)
+            if node is not None and node.op.name == "transpose" and value.type.ndim == 4:
+                dims = [d % 4 for d in node.attrs["dims"]]
+                layout = "".join(layout[dims.index(axis)] for axis in range(4))
+                value = node.inputs[0]
+                continue
+            if scaled and self._single(value, "mul", "real_div"):
+                assert node is not None
+                rest = self._unscale(found, node)
+                if rest is not None:
+                    value = rest
+                    continue
+            return value, layout
+
+    def _four_axes(self, found: _Found, value: Value, layout: str) -> tuple[Value, str]:
+        """Gives an operand of 2 or 3 axes the axes it lacks."""
+        missing = 4 - value.type.ndim
+        if missing:
+            shape = value.type.shape
+            batch = shape[: len(shape) - 2] or (1,)
+            value = self._call(found, "reshape", value, shape=(*batch, 1, *shape[-2:]))
+        return value, layout
+
+    # The mask
+
+    def _see_diagonal(self, found: _Found, scores: TensorType) -> None:
+        """Turns a constant mask into a diagonal, if it is one; gives any other one 4 axes."""
+        if found.mask is None:
+            return
+        mask = found.mask
+        rows, keys = scores.shape[-2:]
+        if mask.type.is_static and mask.type.size == rows * keys:  # pyright: ignore[reportOperatorIssue]
+            array = self._constant(mask)
+            diagonal = None if array is None else _diagonal(found, array.reshape(rows, keys))
+            if diagonal is not None:
+                found.mask, found.fill, found.diagonal = None, None, diagonal
+                return
+        missing = 4 - mask.type.ndim
+        if missing:
+            shape = mask.type.shape
+            lead = (1,) * missing + tuple(shape)
+            if scores.ndim == 3 and mask.type.ndim == 3:
+                lead = (shape[0], 1, *shape[1:])
+            mask = self._call(found, "reshape", mask, shape=lead)
+        if found.inverted:
+            mask = self._call(found, "logical_not", mask)
+        found.mask = mask
+
+    def _constant(self, value: Value) -> np.ndarray | None:
+        """The value of an expression of constants, or None."""
+        if value in self.graph.consts:
+            return self.graph.consts[value]
+        node = self.makers.get(value)
+        if node is None or node.regions or len(node.outputs) != 1:
+            return None
+        if isinstance(node.op.lower, Reason) or not all(
+            v.type.is_static and v.type.size <= _MAX_MASK for v in (*node.inputs, *node.outputs)
+        ):
+            return None
+        arrays = [self._constant(v) for v in node.inputs]
+        if any(array is None for array in arrays):
+            return None
+        return np.asarray(node.op.eager(*arrays, **node.attrs))
+
+    # Building
+
+    def _turn_result(self, found: _Found) -> None:
+        """Lets the operator write the transpose of its result, if nothing else reads that."""
+        found.layouts.append(_AXES)
+        users = self.users.get(found.result, [])
+        if found.result.type.ndim != 4 or self.uses[found.result] != 1 or not users:
+            return
+        if users[0].op.name == "transpose":
+            found.layouts[3] = "".join(_AXES[d % 4] for d in users[0].attrs["dims"])
+            found.last = users[0]
+            found.result = users[0].outputs[0]
+
+    def _build(self, found: _Found) -> list[Node]:
+        inputs = [*found.inputs, *([] if found.mask is None else [found.mask])]
+        attrs = {
+            "scale": found.scale, "diagonal": found.diagonal,
+            "fill": found.fill, "layouts": tuple(found.layouts),
+        }  # fmt: skip
+        if found.result.type.ndim == 4:
+            self._add(found, get_op("fused_attention"), inputs, attrs, found.result)
+        else:
+            result = self._call(found, "fused_attention", *inputs, **attrs)
+            shape = {"shape": tuple(found.result.type.shape)}
+            self._add(found, get_op("reshape"), [result], shape, found.result)
+        return found.built
+
+    def _call(self, found: _Found, name: str, *inputs: Value, **attrs: Any) -> Value:
+        op = get_op(name)
+        kind = op.infer(*[v.type for v in inputs], **attrs)
+        assert isinstance(kind, TensorType)
+        while f"a{self.count}" in self.names:
+            self.count += 1
+        value = Value(f"a{self.count}", tensor_type(kind.shape, kind.dtype))
+        self.count += 1
+        self._add(found, op, list(inputs), attrs, value)
+        return value
+
+    def _add(
+        self, found: _Found, op: Op, inputs: list[Value], attrs: dict[str, Any], result: Value
+    ) -> None:
+        at = found.last
+        found.built.append(Node(op, tuple(inputs), attrs, (result,), at.source, at.scope))
+
+
+def _diagonal(found: _Found, mask: np.ndarray) -> int | None:
+    """The diagonal up to which a mask hides nothing, if it hides everything above it."""
+    if found.fill is not None:
+        if not found.fill <= _HIDDEN:
+            return None
+        visible = mask if found.inverted else ~mask
+    else:
+        wide = mask.astype(np.float64)
+        if not np.all((wide == 0) | (wide <= _HIDDEN)):
+            return None
+        visible = wide == 0
+    diagonal = int(visible[0].sum()) - 1
+    if diagonal < 0 or not np.array_equal(visible, np.tri(*mask.shape, diagonal, dtype=bool)):
+        return None
+    return diagonal

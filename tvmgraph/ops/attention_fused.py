@@ -1,0 +1,231 @@
+"""Attention as one operator, which compiled graphs use in place of product, softmax, product."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import Reason, primitive, sample
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ArgumentError, ShapeError
+
+__all__ = ["fused_attention"]
+
+#: The order in which every operand is described: batch, heads, sequence, size of a head.
+_AXES = "BNSD"
+
+
+def _extents(shape: tuple[Any, ...], layout: str) -> tuple[Any, ...]:
+    """The extents of a tensor in the order batch, heads, sequence, size."""
+    return tuple(shape[layout.index(axis)] for axis in _AXES)
+
+
+def _infer(
+    *inputs: TensorType,
+    scale: float,
+    diagonal: int | None,
+    fill: float | None,
+    layouts: tuple[str, ...],
+) -> TensorType:
+    if len(inputs) not in (3, 4):
+        raise ArgumentError("query, key, value and at most one mask are needed")
+    if len(layouts) != 4 or any(sorted(layout) != sorted(_AXES) for layout in layouts):
+        raise ArgumentError(f"layouts must be four orders of the letters {_AXES}")
+    rules.require_same_dtype(*inputs[:3])
+    rules.require_dtype(inputs[0], dtypes.FLOATS)
+    if any(t.ndim != 4 for t in inputs):
+        raise ShapeError("all operands must have 4 axes")
+    q, k, v = (_extents(t.shape, order) for t, order in zip(inputs[:3], layouts))
+    if k[:3] != v[:3] or q[0] != k[0] or q[3] != k[3] or q[1] % k[1]:
+        raise ShapeError("batches, heads, lengths of key and value, or sizes of a head differ")
+    if len(inputs) == 4:
+        _check_mask(inputs[3], (*q[:3], k[2]), fill)
+    result = dict(zip(_AXES, (*q[:3], v[3])))
+    return inputs[0].with_shape(tuple(result[axis] for axis in layouts[3]))
+
+
+def _check_mask(mask: TensorType, scores: tuple[Any, ...], fill: float | None) -> None:
+    if any(m not in (1, extent) for m, extent in zip(mask.shape, scores)):
+        raise ShapeError(f"the mask must broadcast to {scores}")
+    if (mask.dtype is dtypes.bool_) != (fill is not None):
+        raise ArgumentError("fill belongs to a bool mask, and only to one")
+    if fill is None:
+        rules.require_dtype(mask, dtypes.FLOATS)
+
+
+def _eager(
+    *inputs: np.ndarray,
+    scale: float,
+    diagonal: int | None,
+    fill: float | None,
+    layouts: tuple[str, ...],
+) -> np.ndarray:
+    dtype = inputs[0].dtype
+    wide = np.float32 if dtype.itemsize == 2 else dtype.type
+    q, k, v = (
+        x.transpose([order.index(axis) for axis in _AXES]).astype(wide)
+        for x, order in zip(inputs[:3], layouts)
+    )
+    k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
+    scores = np.matmul(q, k.swapaxes(2, 3)) * wide(scale)
+    if len(inputs) == 4:
+        mask = inputs[3]
+        scores = np.where(mask, wide(fill), scores) if fill is not None else scores + mask
+    if diagonal is not None:
+        hidden = np.triu(np.ones(scores.shape[2:], bool), diagonal + 1)
+        scores = np.where(hidden, wide(-np.inf), scores)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    mixed = np.matmul(e / e.sum(-1, keepdims=True), v)
+    return mixed.transpose([_AXES.index(axis) for axis in layouts[3]]).astype(dtype)
+
+
+def _lower(
+    R: Any,
+    *inputs: Any,
+    scale: float,
+    diagonal: int | None,
+    fill: float | None,
+    layouts: tuple[str, ...],
+) -> Any:
+    """A kernel of plain loops, which says what it computes so that a schedule can do better."""
+    said = {"scale": scale, "diagonal": diagonal, "fill": fill, "layouts": layouts}
+    known = all(R.type(x).is_static for x in inputs)
+    written_as = ("attention", json.dumps(said)) if known else None
+    return R.emit_te(_Loops(R, said).attention, *inputs, written_as=written_as)
+
+
+class _Loops:
+    """The operator as tensor expressions, one stage after the other."""
+
+    def __init__(self, R: Any, said: dict[str, Any]) -> None:
+        self.te, self.tir = R.te, R.tir
+        self.said = said
+
+    def attention(self, q: Any, k: Any, v: Any, *mask: Any) -> Any:
+        """softmax(scale q k^T + mask) v."""
+        te, layouts = self.te, self.said["layouts"]
+        b, n, s, d = _extents(tuple(q.shape), layouts[0])
+        _, kv_heads, length, _ = _extents(tuple(k.shape), layouts[1])
+        size = _extents(tuple(v.shape), layouts[2])[3]
+        dtype = str(q.dtype)
+        wide = dtype if dtype == "float64" else "float32"
+        share = self.tir.floordiv(n, kv_heads)
+
+        def at(x: Any, layout: str, *index: Any) -> Any:
+            named = dict(zip(_AXES, index))
+            return x[tuple(named[axis] for axis in layout)].astype(wide)
+
+        r = te.reduce_axis((0, d), name="r")
+        scores = te.compute(
+            (b, n, s, length),
+            lambda i, h, row, col: te.sum(
+                at(q, layouts[0], i, h, row, r)
+                * at(k, layouts[1], i, self.tir.floordiv(h, share), col, r),
+                axis=r,
+            ),
+        )
+        hidden = te.compute((b, n, s, length), lambda *i: self._hide(scores[i], i, mask, wide))
+        j1, j2, j3 = (te.reduce_axis((0, length), name=f"j{x}") for x in (1, 2, 3))
+        top = te.compute((b, n, s), lambda *i: te.max(hidden[(*i, j1)], axis=j1))
+        e = te.compute((b, n, s, length), lambda *i: te.exp(hidden[i] - top[i[:3]]))
+        total = te.compute((b, n, s), lambda *i: te.sum(e[(*i, j2)], axis=j2))
+        mixed = te.compute(
+            (b, n, s, size),
+            lambda i, h, row, col: te.sum(
+                e[i, h, row, j3] * at(v, layouts[2], i, self.tir.floordiv(h, share), j3, col),
+                axis=j3,
+            ),
+        )
+        extents = dict(zip(_AXES, (b, n, s, size)))
+
+        def element(*index: Any) -> Any:
+            named = dict(zip(layouts[3], index))
+            place = tuple(named[axis] for axis in _AXES)
+            return (mixed[place] / total[place[:3]]).astype(dtype)
+
+        return te.compute(tuple(extents[axis] for axis in layouts[3]), element, name="attention")
+
+    def _hide(self, score: Any, index: tuple[Any, ...], mask: Any, wide: str) -> Any:
+        score = score * self.tir.const(self.said["scale"], wide)
+        for m in mask:
+            place = (i if int(extent) > 1 else 0 for i, extent in zip(index, m.shape))
+            value = m[tuple(place)]
+            if self.said["fill"] is None:
+                score = score + value.astype(wide)
+            else:
+                score = self.te.if_then_else(value, self.tir.const(self.said["fill"], wide), score)
+        if self.said["diagonal"] is None:
+            return score
+        seen = index[3] <= index[2] + self.said["diagonal"]
+        return self.te.if_then_else(seen, score, self.tir.const(float("-inf"), wide))
+
+
+_PLAIN = ("BNSD",) * 4
+
+
+def _sample(*shapes: Any, **attrs: Any) -> Any:
+    defaults = {"scale": 0.5, "diagonal": None, "fill": None, "layouts": _PLAIN}
+    dtype = attrs.pop("dtype", "float32")
+    return sample(*shapes, attrs=defaults | attrs, dtype=dtype, grad=False)
+
+
+@primitive(
+    infer=_infer,
+    eager=_eager,
+    lower=_lower,
+    vjp=Reason("only compiled graphs hold it; the graph it was made from is differentiated"),
+    onnx=Reason("only compiled graphs hold it; the graph it was made from is exported"),
+    samples=[
+        _sample((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8)),
+        _sample((1, 4, 33, 16), (1, 2, 70, 16), (1, 2, 70, 20), diagonal=37),
+        _sample((1, 2, 1, 64), (1, 2, 77, 64), (1, 2, 77, 64), (1, 1, 1, 77)),
+        _sample(
+            (2, 50, 3, 16), (2, 50, 3, 16), (2, 50, 3, 16), (1, 3, 50, 50),
+            fill=-1e9, layouts=("BSND",) * 4, dtype=("float32",) * 3 + ("bool",),
+        ),
+        _sample((1, 2, 9, 8), (1, 2, 9, 8), (1, 2, 9, 8), dtype="float16", diagonal=0),
+        _sample((1, 2, 9, 8), (1, 2, 9, 8), (1, 2, 9, 8), dtype="bfloat16"),
+        _sample((1, 2, 20, 8), (1, 2, 20, 8), (1, 2, 20, 8), dtype="float64", diagonal=0),
+    ],
+)  # fmt: skip
+def fused_attention(
+    *inputs: Tensor,
+    scale: float,
+    diagonal: int | None,
+    fill: float | None,
+    layouts: tuple[str, ...],
+) -> Tensor:
+    r"""Attention :math:`softmax(scale \cdot Q K^T + mask) V` in one pass.
+
+    Compiled code never holds the scores of all queries and keys: memory grows linearly with the
+    lengths (Milakov and Gimelshein 2018, Dao et al. 2022). Sums are float32 for float16 and
+    bfloat16.
+
+    Args:
+        *inputs: Query, key, value, and at most one mask that broadcasts to (batch, heads, queries,
+            keys): a float, which is added, or a bool, True where a score is replaced by ``fill``.
+            Several heads of the query may share one of key and value.
+        scale: Factor of the scores.
+        diagonal: Query i sees the keys up to i + ``diagonal``; None for all.
+        fill: What replaces the scores under a bool mask.
+        layouts: Order of the axes B (batch), N (heads), S (sequence) and D (size of a head) in
+            query, key, value and result, such as ``"BNSD"``.
+
+    Returns:
+        Tensor in the last layout, with the lengths of the query and the head size of the value.
+
+    Raises:
+        ShapeError: if the extents do not fit.
+
+    Example:
+        >>> x = ops.ones((1, 2, 3, 4))
+        >>> ops.fused_attention(x, x, x, scale=0.5, diagonal=0, fill=None,
+        ...                     layouts=("BNSD",) * 4).shape
+        (1, 2, 3, 4)
+    """
+    ...
