@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tvmgraph.autodiff.tape import GradTape, backward, recording
@@ -10,6 +10,7 @@ from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.replay import replay
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
+from tvmgraph.core.symbols import Specialise, SymbolScope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.graph import Graph, Role
 
@@ -44,7 +45,12 @@ def _pulled(
     return list(params), pull_back
 
 
-def reverse(graph: Graph, wanted: Sequence[int], floats: Sequence[int]) -> Graph:
+def reverse(
+    graph: Graph,
+    wanted: Sequence[int],
+    floats: Sequence[int],
+    sizes: Mapping[str, int] | None = None,
+) -> Graph:
     """Builds the graph that maps parameters and output cotangents to parameter cotangents.
 
     It recomputes the forward values it needs; common subexpressions are shared.
@@ -53,11 +59,20 @@ def reverse(graph: Graph, wanted: Sequence[int], floats: Sequence[int]) -> Graph
         graph: The graph.
         wanted: Numbers of the parameters to differentiate by.
         floats: Numbers of the outputs that have a cotangent.
+        sizes: Examples of the symbolic sizes, if there are any.
+
+    Raises:
+        Specialise: if the derivative depends on those sizes in another way than by the shapes.
     """
     recorder = Recorder(f"{graph.name}_vjp")
+    if sizes:
+        recorder.symbols, recorder.computes = SymbolScope(sizes), False
     _, pull_back = _pulled(graph, wanted, floats, recorder)
     cotangents = [recorder.argument(graph.outputs[i].type, f"g{i}") for i in floats]
-    return recorder.builder.build([recorder.value_of(g) for g in pull_back(cotangents)])
+    found = [recorder.value_of(g) for g in pull_back(cotangents)]
+    if recorder.symbols is not None and recorder.symbols.conditions:
+        raise Specialise(frozenset(recorder.symbols.decided))
+    return recorder.builder.build(found)
 
 
 def reverse_step(body: Graph, moving: Sequence[int], fixed: Sequence[int]) -> Graph:

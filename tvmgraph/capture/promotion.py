@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.core.symbols import LEAST, NAMESPACE, Dim, Scalar, Symbol, SymbolScope
+from tvmgraph.core.sizes import LEAST, Dim
+from tvmgraph.core.symbols import NAMESPACE, Scalar, Symbol, SymbolScope
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
 from tvmgraph.dtypes import DType
@@ -222,4 +223,4 @@ def _size_lines(promotion: Promotion, leaves: Sequence[Tensor]) -> list[str]:
 
 
 def _as_tensor(value: Any, dtype: Any) -> Tensor:
-    return tensor_from_numpy(np.array(value, dtype))  # refuses what does not fit, as eager code does
+    return tensor_from_numpy(np.array(value, dtype))  # refuses what does not fit

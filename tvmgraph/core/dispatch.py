@@ -16,9 +16,9 @@ from tvmgraph import dtypes
 from tvmgraph.core import numerics, promotion
 from tvmgraph.core.op import OPS, F, Op
 from tvmgraph.core.state import scope_text, state
-from tvmgraph.core.symbols import Dim, Symbol, contains_symbol, scope
+from tvmgraph.core.symbols import Symbol, contains_symbol, scope
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.core.types import TensorType
+from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import (
     ArgumentError,
     DTypeError,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tvmgraph import dtypes
-from tvmgraph.core.symbols import Specialise, current, proven, scope
+from tvmgraph.core.sizes import same_size
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
@@ -62,22 +62,6 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
             size = d
         result.append(size)
     return tuple(result)
-
-
-def same_size(a: int | Dim, b: int | Dim) -> bool:
-    """Whether two sizes are equal.
-
-    Raises:
-        Specialise: if symbolic sizes that are equal in the call at hand may differ in another.
-    """
-    if a is b:
-        return True
-    if isinstance(a, Dim) or isinstance(b, Dim):
-        known = proven("==", a, b)
-        if known is None and scope() is not None and current(a) == current(b):
-            raise Specialise(frozenset().union(*[d.roots for d in (a, b) if isinstance(d, Dim)]))
-        return bool(known) if known is not None else a == b
-    return a == b
 
 
 def same_shape(a: Shape, b: Shape) -> bool:

@@ -17,15 +17,9 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from tvmgraph.core.state import state
-from tvmgraph.errors import GraphError
-
-#: The least size that an axis of the arguments has where it is symbolic (``s0``, ``s1``, ...).
-LEAST = 2
-
-Terms = dict[tuple[str, ...], int]  # coefficient by product of roots; () is the constant
 
 
 class Specialise(BaseException):
@@ -92,6 +86,21 @@ class Symbol:
     def current(self) -> Any:
         """Returns the value in the call at hand; only to decide something that is noted."""
         raise NotImplementedError
+
+    def exactly(self, symbol: str, a: Any, b: Any) -> Any:
+        """Returns the result of a binary operator where it has a form of its own, else ``None``."""
+        return None
+
+    def always(self, symbol: str, a: Any, b: Any, outside: bool) -> bool | None:
+        """Returns the outcome of a comparison that is the same in every call, else ``None``.
+
+        Args:
+            symbol: The operator.
+            a: Its left operand.
+            b: Its right operand.
+            outside: Whether no capture is going on, so that nothing can be noted.
+        """
+        return None
 
     def specialise(self) -> Any:
         """Returns the number, or asks for a capture in which it is a constant."""
@@ -219,74 +228,6 @@ class Symbol:
         return self if self >= 0 else -self
 
 
-class Dim(Symbol):
-    """The size of an axis that differs from call to call; equal expressions are one object.
-
-    Args:
-        name: Name of a root. ``s0``, ``s1``, ... are sizes of arguments, at least :data:`LEAST`;
-            any other name is a size that only the data decide.
-    """
-
-    __slots__ = ("terms",)
-    _interned: ClassVar[dict[str, Dim]] = {}
-
-    terms: Terms
-
-    def __new__(cls, name: str) -> Dim:
-        return cls._of({(name,): 1})
-
-    @classmethod
-    def _of(cls, terms: Terms) -> Any:
-        """Returns the dim with these terms, or an ``int``."""
-        terms = {k: c for k, c in sorted(terms.items(), key=lambda i: (not i[0], i[0])) if c}
-        if not any(terms):  # nothing but a constant
-            return terms.get((), 0)
-        text = _text_of(terms)
-        found = cls._interned.get(text)
-        if found is None:
-            found = super().__new__(cls)
-            roots = frozenset(r for k in terms for a in k for r in _roots_of(a))
-            found._set(text, roots, int)
-            found.terms = terms
-            found = cls._interned.setdefault(text, found)
-        return found
-
-    @staticmethod
-    def parse(text: str) -> Any:
-        """Returns the dim or ``int`` of a text such as ``2*s0 + 1``.
-
-        Raises:
-            GraphError: if the text is no expression of sizes.
-        """
-        return _parse(text)
-
-    @property
-    def name(self) -> str:
-        """The expression, a single name for a root."""
-        return self.text
-
-    @property
-    def is_root(self) -> bool:
-        """Whether it is a name and no expression."""
-        return self.text.isidentifier()
-
-    def current(self) -> int:
-        found = scope()
-        if found is None:
-            raise GraphError(f"the size {self.text} is only known when the graph runs")
-        try:
-            return self.evaluate(found.values)
-        except NameError:
-            raise GraphError(f"the size {self.text} is only known when the graph runs") from None
-
-    def substitute(self, sizes: Mapping[str, int]) -> Any:
-        """Returns the size with roots replaced by numbers."""
-        return _parse(self.text, sizes) if self.roots & sizes.keys() else self
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_parse, (self.text,))
-
-
 class Scalar(Symbol):
     """A Python number that differs from call to call.
 
@@ -346,11 +287,13 @@ def current(value: Any) -> Any:
     return value.current() if isinstance(value, Symbol) else value
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Returns the Python expression of a number or symbol."""
     return value.text if isinstance(value, Symbol) else repr(value)
 
 
-def _roots(*values: Any) -> frozenset[str]:
+def roots_of(*values: Any) -> frozenset[str]:
+    """Returns the roots of all symbols among some values."""
     return frozenset().union(*[v.roots for v in values if isinstance(v, Symbol)])
 
 
@@ -358,105 +301,19 @@ def _combine(symbol: str, a: Any, b: Any) -> Any:
     """Applies a binary operator to numbers of which one is a symbol."""
     if not (is_number(a) and is_number(b)):
         return NotImplemented
-    if all(isinstance(x, Dim) or x.__class__ is int for x in (a, b)):
-        found = _combine_sizes(symbol, a, b)
+    for x in (a, b):
+        found = x.exactly(symbol, a, b) if isinstance(x, Symbol) else None
         if found is not None:
             return found
     value = _OPERATORS[symbol](current(a), current(b))
-    return Scalar(f"({_text(a)} {symbol} {_text(b)})", _roots(a, b), value)
+    return Scalar(f"({text_of(a)} {symbol} {text_of(b)})", roots_of(a, b), value)
 
 
 def apply_function(name: str, *args: Any) -> Any:
     """Applies one of :data:`FUNCTIONS` to numbers of which one is a symbol."""
     value = FUNCTIONS[name](*map(current, args))
-    text = f"{name.replace('math.', 'math_')}({', '.join(map(_text, args))})"
-    return Scalar(text, _roots(*args), value)
-
-
-# ---- sizes --------------------------------------------------------------------------------------
-
-
-def _terms(value: int | Dim) -> Terms:
-    return value.terms if isinstance(value, Dim) else {(): value}
-
-
-def _combine_sizes(symbol: str, a: Any, b: Any) -> Any:
-    """Returns the size, or None where the result is no size."""
-    if symbol in "+-":
-        sign = 1 if symbol == "+" else -1
-        terms = dict(_terms(a))
-        for k, c in _terms(b).items():
-            terms[k] = terms.get(k, 0) + sign * c
-        return Dim._of(terms)
-    if symbol == "*":
-        terms = {}
-        for (k, c), (m, d) in ((x, y) for x in _terms(a).items() for y in _terms(b).items()):
-            key = tuple(sorted(k + m))
-            terms[key] = terms.get(key, 0) + c * d
-        return Dim._of(terms)
-    if symbol == "**" and b.__class__ is int and 0 <= b <= 4:
-        return math.prod([a] * b)
-    if symbol in ("//", "%") and not (b.__class__ is int and b == 0):
-        exact = _quotient(a, b)
-        if exact is not None:
-            return exact if symbol == "//" else 0
-        positive = b > 0 if isinstance(b, int) else proven(">", b, 0)
-        if positive and proven(">=", a, 0):
-            return Dim._of({(f"({_wrapped(a)}{symbol}{_wrapped(b)})",): 1})
-        if positive and symbol == "//" and proven("<=", a, 0):  # -(-n // k): rounded up
-            return -((b - 1 - a) // b)
-    return None
-
-
-def _quotient(a: Any, b: Any) -> Any:
-    """Returns ``a / b`` where it is a polynomial, else None."""
-    if a is b:
-        return 1
-    divisor = _terms(b)
-    if len(divisor) != 1:
-        return None
-    ((product, factor),) = divisor.items()
-    terms: Terms = {}
-    for k, c in _terms(a).items():
-        rest = list(k)
-        for r in product:
-            if r not in rest:
-                return None
-            rest.remove(r)
-        if c % factor:
-            return None
-        terms[tuple(rest)] = c // factor
-    return Dim._of(terms)
-
-
-def _wrapped(value: int | Dim) -> str:
-    text = _text(value)
-    return text if text.isalnum() else f"({text})"
-
-
-def _text_of(terms: Terms) -> str:
-    parts = []
-    for product, c in terms.items():
-        factors = [*product] if c == 1 and product else [str(c), *product]
-        parts.append("*".join(factors))
-    return "+".join(parts).replace("+-", "-")
-
-
-def _roots_of(atom: str) -> set[str]:
-    return {atom} if atom.isidentifier() else set(compile(atom, "<size>", "eval").co_names)
-
-
-def _parse(text: str, values: Mapping[str, int] | None = None) -> Any:
-    try:
-        code = compile(text, "<size>", "eval")
-        names = {n: Dim(n) for n in code.co_names}
-        harmless = all(c.isalnum() or c in "_ +-*/%()" for c in text)
-        found = eval(code, {"__builtins__": {}}, {**names, **(values or {})}) if harmless else None
-    except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError):
-        found = None
-    if not isinstance(found, (int, Dim)) or isinstance(found, bool):
-        raise GraphError(f"{text!r:.60} is no size of an axis")
-    return found
+    text = f"{name.replace('math.', 'math_')}({', '.join(map(text_of, args))})"
+    return Scalar(text, roots_of(*args), value)
 
 
 # ---- decisions ----------------------------------------------------------------------------------
@@ -464,53 +321,16 @@ def _parse(text: str, values: Mapping[str, int] | None = None) -> Any:
 
 def decide(symbol: str, a: Any, b: Any) -> bool:
     """Decides a comparison, noting it as a condition unless it always comes out like that."""
-    known = proven(symbol, a, b)
-    if known is not None:
-        return known
     here = scope()
-    if here is None and (isinstance(a, Dim) or isinstance(b, Dim)):
-        if symbol in ("==", "!="):  # no two expressions are known to be equal
-            return symbol == "!="
-        raise GraphError(f"whether {_text(a)} {symbol} {_text(b)} is only known at run time")
+    for x in (a, b):
+        known = x.always(symbol, a, b, here is None) if isinstance(x, Symbol) else None
+        if known is not None:
+            return known
     outcome = bool(_OPERATORS[symbol](current(a), current(b)))
     if here is not None:
-        here.conditions[f"({_text(a)} {symbol} {_text(b)})"] = outcome
-        here.decided |= _roots(a, b)
+        here.conditions[f"({text_of(a)} {symbol} {text_of(b)})"] = outcome
+        here.decided |= roots_of(a, b)
     return outcome
-
-
-def proven(symbol: str, a: Any, b: Any) -> bool | None:
-    """Returns the outcome of a comparison of sizes that is the same for all sizes, else None."""
-    if not all(isinstance(x, Dim) or x.__class__ in (int, bool) for x in (a, b)):
-        return None
-    difference = _combine_sizes("-", a, b)
-    if isinstance(difference, int):
-        return bool(_OPERATORS[symbol](difference, 0))
-    low, high = bounds(difference)
-    if low is not None and low > 0:
-        return symbol in (">", ">=", "!=")
-    if high is not None and high < 0:
-        return symbol in ("<", "<=", "!=")
-    if low == 0 and symbol in (">=", "<"):
-        return symbol == ">="
-    if high == 0 and symbol in ("<=", ">"):
-        return symbol == "<="
-    return None
-
-
-def bounds(size: Dim) -> tuple[int | None, int | None]:
-    """Returns the least and the greatest value an expression can have, ``None`` if unbounded."""
-    low: int | None = 0
-    high: int | None = 0
-    for product, c in size.terms.items():
-        least = math.prod(_least(a) for a in product) * c
-        low = None if low is None or (c < 0 and product) else low + least
-        high = None if high is None or (c > 0 and product) else high + least
-    return low, high
-
-
-def _least(atom: str) -> int:
-    return LEAST if atom[:1] == "s" and atom[1:].isdigit() else 0
 
 
 def contains_symbol(value: Any) -> bool:

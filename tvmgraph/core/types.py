@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import state
-from tvmgraph.core.symbols import Dim, Specialise, scope
+from tvmgraph.core.symbols import Specialise, scope
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ShapeError
-
 
 Shape = tuple[int | Dim, ...]
 

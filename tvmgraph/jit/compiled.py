@@ -10,11 +10,13 @@ from tvmgraph.autodiff.tape import Cotangents, paused, snapshot
 from tvmgraph.config import JitConfig
 from tvmgraph.core.op import Reason
 from tvmgraph.core.state import state
+from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import CompileError
+from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, Node, Value
+from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
 from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.jit import observe
 from tvmgraph.jit.execution import choose_path
@@ -22,6 +24,8 @@ from tvmgraph.jit.frozen import FrozenExecutable
 
 if TYPE_CHECKING:
     from tvmgraph.compiler.compile import CompileOptions, CompileStats
+
+_MAX_DERIVATIVES = 64  # of a graph with symbolic sizes whose derivative needs their values
 
 Watch = Callable[[Node, list[Tensor], list[Tensor]], None]
 
@@ -46,7 +50,7 @@ class CompiledGraph:
         self.config = config
         self.path = choose_path(graph, config)
         self._types = tuple(v.type for v in graph.outputs)
-        self._pull_back: CompiledGraph | None = None
+        self._pull_back: dict[tuple[int, ...], CompiledGraph] = {}  # by the symbolic sizes
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
         if self.steps is None:
             options = compile_options(config, self.path.native)
@@ -69,18 +73,20 @@ class CompiledGraph:
 
     def __call__(self, args: Sequence[Tensor]) -> list[Tensor]:
         """Runs the graph on one tensor per parameter; recorded on active tapes as one entry."""
-        if active.watched:
-            outputs = observe.call(self, args)
-        elif self.steps is not None:
-            outputs = self.steps.run(args)
-        else:
-            outputs = self.executable.run(args, self._types)
-            self.own_constants(outputs)
+        outputs = observe.call(self, args) if active.watched else self.run(args)
         if state.tapes:
             for tape in state.tapes:
                 tape.record_call(  # pyright: ignore[reportAttributeAccessIssue]
                     self.graph.name, tuple(args), tuple(outputs), self._differentiate(args)
                 )
+        return outputs
+
+    def run(self, args: Sequence[Tensor]) -> list[Tensor]:
+        """Runs the graph the quick way, whoever watches."""
+        if self.steps is not None:
+            return self.steps.run(args)
+        outputs = self.executable.run(args, self._types)
+        self.own_constants(outputs)
         return outputs
 
     def own_constants(self, outputs: list[Tensor]) -> None:
@@ -94,17 +100,47 @@ class CompiledGraph:
         floats = [i for i, v in enumerate(self.graph.outputs) if v.type.dtype.is_float]
 
         def pull_back(cotangents: tuple[Tensor, ...]) -> Cotangents:
-            if self._pull_back is None:
-                with paused():
-                    graph = reverse(self.graph, wanted, floats)
-                    self._pull_back = CompiledGraph(graph, self.config)
-            found = self._pull_back([*kept, *[cotangents[i] for i in floats]])
+            backward = self._backward(kept, wanted, floats)
+            found = backward([*kept, *[cotangents[i] for i in floats]])
             result: list[Tensor | None] = [None] * len(kept)
             for i, g in zip(wanted, found):
                 result[i] = g
             return result
 
         return pull_back
+
+
+    def _backward(
+        self, args: Sequence[Tensor], wanted: Sequence[int], floats: Sequence[int]
+    ) -> CompiledGraph:
+        """Returns the compiled derivative: one for all sizes, or one for those of this call."""
+        found = self._pull_back.get(())
+        if found is not None:
+            return found
+        sizes = sizes_of(self.graph, [a.type for a in args]) if is_symbolic(self.graph) else {}
+        key = tuple(sizes.values())
+        found = self._pull_back.get(key)
+        if found is None:
+            with paused():
+                if sizes and not self._pull_back:
+                    found = self._symbolic_backward(wanted, floats, sizes)
+                    if found is not None:
+                        self._pull_back[()] = found
+                        return found
+                graph = with_sizes(self.graph, sizes) if sizes else self.graph
+                found = CompiledGraph(reverse(graph, wanted, floats), self.config)
+            while len(self._pull_back) >= _MAX_DERIVATIVES:
+                del self._pull_back[next(iter(self._pull_back))]
+            self._pull_back[key] = found
+        return found
+
+    def _symbolic_backward(
+        self, wanted: Sequence[int], floats: Sequence[int], sizes: dict[str, int]
+    ) -> CompiledGraph | None:
+        try:
+            return CompiledGraph(reverse(self.graph, wanted, floats, sizes), self.config)
+        except (Specialise, TvmgraphError):  # it needs the sizes: one derivative for each
+            return None
 
 
 def _constant_outputs(graph: Graph) -> list[int]:

@@ -16,7 +16,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture.promotion import NUMBERS, MutableFloat, MutableInt, Promotion, Slot
-from tvmgraph.core.symbols import LEAST, Specialise
+from tvmgraph.core.sizes import LEAST
+from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class Varying:
                 family.fix(promotion, _all_roots(promotion))
                 return entry, ""
             family.add(entry, promotion)
-            return entry, f"; now varying: {', '.join(news)}" if news else ""
+            return entry, ", ".join(news)
         return make(None), ""
 
 

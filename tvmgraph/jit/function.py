@@ -8,7 +8,8 @@ import inspect
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,18 +18,18 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.capture import tree
 from tvmgraph.capture.promotion import Promotion
-from tvmgraph.capture.record import AttributeRef, Captured, capture
+from tvmgraph.capture.record import capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
-from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CompileError, DTypeError, user_source
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
 from tvmgraph.jit import watch
-from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.dynamic import Varying
+from tvmgraph.jit.entry import Entry
+from tvmgraph.jit.fast import MISS, FastCall, versions
 from tvmgraph.jit.look import Inspectable
 from tvmgraph.jit.watch import describe_call, explain_record, why_new
 
@@ -51,6 +52,7 @@ class CompileRecord:
         path: How the graph runs, and why (``exec_mode``).
         cached: Whether an equal graph was compiled before.
         disk: What the cache on disk did: loaded or kept the executable, or why not.
+        varying: What became symbolic, so that its next value does not compile again.
     """
 
     why: str
@@ -63,69 +65,7 @@ class CompileRecord:
     path: str = ""
     cached: bool = False
     disk: str = ""
-
-
-class Entry:
-    """A capture with its compiled graph, bound to the tensors it reads by reference."""
-
-    __slots__ = (
-        "alive", "captured", "compiled", "config", "held", "order", "random", "refs", "resolve",
-    )  # fmt: skip
-
-    def __init__(self, captured: Captured, config: JitConfig, alive: Any) -> None:
-        self.captured = captured
-        self.config = config
-        self.alive = alive  # objects whose id is part of the key
-        empty = not captured.graph.outputs
-        self.compiled = None if empty else CompiledGraph(captured.graph, config)
-        self.order = captured.holders
-        # sizes alone are compared once per key, numbers from outside of it at every call
-        varies = captured.promotion.slots or captured.computes
-        self.resolve = captured.resolve if varies else None
-        self.random = self.order.index(None) if None in self.order else None
-        pairs = list(zip(captured.holders, captured.graph.params))
-        self.held = tuple((h, p.value.type) for h, p in pairs if isinstance(h, Tensor))
-        self.refs = tuple((h, p.value.type) for h, p in pairs if isinstance(h, AttributeRef))
-
-    def failure(self, config: JitConfig) -> str | None:
-        """Returns why this entry cannot serve a call now, or ``None``."""
-        for tensor, kind in self.held:
-            if tensor.type is not kind:
-                name = getattr(tensor, "name", "a tensor")
-                return f"{name} changed from {kind} to {tensor.type}"
-        for ref, kind in self.refs:
-            now = ref.read()
-            if not isinstance(now, Tensor) or now.type is not kind:
-                return f"{type(ref.cell).__name__}.{ref.name} changed its type"
-        if config is not self.config:
-            return f"the JitConfig changed to {config.jit_config_dict}"
-        return self.captured.guards.failure()
-
-    def run(self, leaves: Sequence[Tensor], given: Any) -> Any:
-        """Runs the graph on the tensors of ``given = (args, kwargs)``; returns the result."""
-        captured = self.captured
-        outputs: list[Tensor] = []
-        if self.compiled is not None:
-            order: Any = self.order
-            args: list[Any] = [leaves[h] if h.__class__ is int else h for h in order]
-            if self.refs:
-                args = [a.read() if a.__class__ is AttributeRef else a for a in args]
-            if self.random is not None:
-                args[self.random] = default_generator.advance(captured.random_blocks)
-            outputs = self.compiled(args)
-            if captured.random_output is not None:
-                default_generator.seek(int(outputs[captured.random_output].array[1]))
-        if captured.written:
-            new = outputs[len(outputs) - len(captured.written) :]
-            for target, value in zip(captured.written, new):
-                (leaves[target] if isinstance(target, int) else target).rebind(value)
-        for cell, name, structure in captured.attributes:
-            setattr(cell, name, tree.rebuild(structure, outputs, list(leaves)))
-        for effect in captured.effects:
-            effect.apply(given, outputs, list(leaves))
-        if captured.result.__class__ is tree.Leaf and captured.result.kind == "output":  # pyright: ignore
-            return outputs[captured.result.value]  # pyright: ignore
-        return tree.rebuild(captured.result, outputs, list(leaves))
+    varying: str = ""
 
 
 class JitFunction(Inspectable):
@@ -152,6 +92,7 @@ class JitFunction(Inspectable):
         self.entries: dict[Any, list[Entry]] = {}
         self.history: list[CompileRecord] = []
         self.varying = Varying()
+        self._fast: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = threading.RLock()
         functools.update_wrapper(self, fn, updated=())
@@ -197,12 +138,21 @@ class JitFunction(Inspectable):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the compiled function, compiling it first for a new kind of arguments."""
+        if self._fast is not None and not kwargs:
+            result = self._fast(args)
+            if result is not MISS:
+                return result
+        return self._look_up(args, kwargs)
+
+    def _look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Serves a call that is not like the one before."""
         if state.interpreter is not None:  # part of an outer capture
             return state.interpreter.call(self.fn, args, kwargs)
         leaves: list[Tensor] = []
         key = _key_of(args, leaves)
         if kwargs:
             key = (key, _key_of(kwargs, leaves))
+        now = versions()
         config = self._config()
         found = self.entries.get(key)
         why = ""
@@ -210,14 +160,30 @@ class JitFunction(Inspectable):
             for entry in found:
                 failure = entry.failure(config)
                 if failure is None:
+                    if not entry.told:
+                        self._warn_of_unseen(entry)
                     if entry.resolve is None:
-                        return entry.run(leaves, (args, kwargs))
+                        result = entry.run(leaves, (args, kwargs))
+                        if not kwargs:
+                            self._fast = FastCall.of(entry, args, now)
+                        return result
                     numbers = entry.resolve(leaves, (args, kwargs))
                     if numbers is not None:
                         return entry.run([*leaves, *numbers], (args, kwargs))
                     failure = "a number decides differently"
                 why = why or failure  # the newest entry is the nearest one
         return self._serve(key, why, config, leaves, args, kwargs)
+
+    def _warn_of_unseen(self, entry: Entry) -> None:
+        """Names the first change that a function without guards does not see."""
+        found = entry.unseen()
+        if found is not None:
+            name = getattr(self.fn, "__qualname__", "function")
+            warnings.warn(
+                f"{user_source()}: {found}, which {name} does not see: {self.settings.alias} "
+                "compiles once per kind of arguments. Use jit, which would see it.",
+                stacklevel=3,
+            )
 
     def _serve(
         self, key: Any, why: str, config: JitConfig, leaves: list[Tensor], args: Any, kwargs: Any
@@ -267,13 +233,13 @@ class JitFunction(Inspectable):
                 seconds = time.perf_counter() - start
                 if active.check:
                     check(captured.graph)
-                return Entry(captured, config, (args, kwargs))
+                return Entry(captured, config, (args, kwargs), self.settings)
 
             before = [*self.entries.get(key, ()), *self.varying.entries(args, kwargs)]
             slots = [s for e in before for s in e.captured.guards.varying()]
             entry, promoted = self.varying.capture(args, kwargs, slots, make)
             self.newest = describe_call(self.fn, args, kwargs)
-            self._note(why + promoted, entry, args, kwargs, seconds)
+            self._note(why, entry, args, kwargs, seconds, promoted)
             self._keep(key, entry)
             return entry
 
@@ -354,14 +320,16 @@ class JitFunction(Inspectable):
             lines += explain_record(i, record)
         return "\n".join(lines)
 
-    def _note(self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float) -> None:
+    def _note(
+        self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float, promoted: str
+    ) -> None:
         signature = ", ".join(str(t.type) for t in tree.tensors((args, kwargs)))
         stats = getattr(entry.compiled, "stats", None)
         record = CompileRecord(
             why, signature, capture_seconds, stats.seconds if stats else 0.0,
             len(entry.captured.graph.nodes), stats.kernels if stats else 0,
             stats.phases if stats else (), str(getattr(entry.compiled, "path", "")),
-            bool(stats and stats.cached), stats.disk if stats else "",
+            bool(stats and stats.cached), stats.disk if stats else "", promoted,
         )  # fmt: skip
         self.history.append(record)
         watch.noted(self, record)

@@ -84,6 +84,8 @@ def explain_record(number: int, record: CompileRecord) -> list[str]:
         f"capture {record.capture_seconds * 1e3:.1f} ms, {compiled}, "
         f"{record.operators} operators -> {record.kernels} kernels"
     ]
+    if record.varying:
+        lines.append(f"     varies from now on: {record.varying}")
     if record.phases:
         split = ", ".join(f"{name} {spent * 1e3:.1f}" for name, spent in record.phases)
         lines.append(f"     phases (ms): {split}")

@@ -1,0 +1,58 @@
+"""Symbolic sizes of a graph: their values in a call, and the graph for fixed values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tvmgraph.core.types import Dim, TensorType
+from tvmgraph.graph.ir import Graph, Node, Param, Value
+
+
+def is_symbolic(graph: Graph) -> bool:
+    """Whether a parameter has a symbolic size."""
+    return not all(p.value.type.is_static for p in graph.params)
+
+
+def sizes_of(graph: Graph, types: Sequence[TensorType]) -> dict[str, int]:
+    """Returns the value of every root when the parameters have these static types."""
+    found: dict[str, int] = {}
+    for p, t in zip(graph.params, types):
+        for d, size in zip(p.value.type.shape, t.static_shape):
+            if isinstance(d, Dim) and d.is_root:
+                found.setdefault(d.text, size)
+    return found
+
+
+def with_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
+    """Returns the graph with symbolic sizes replaced by numbers, regions included."""
+    renamed: dict[Value, Value] = {}
+
+    def value(v: Value) -> Value:
+        found = renamed.get(v)
+        if found is None:
+            found = renamed[v] = Value(v.name, fixed_type(v.type, sizes))
+        return found
+
+    def node(n: Node) -> Node:
+        attrs = {k: _fixed(a, sizes) for k, a in n.attrs.items()}
+        regions = tuple(with_sizes(r, sizes) for r in n.regions)
+        inputs, outputs = (tuple(map(value, vs)) for vs in (n.inputs, n.outputs))
+        return Node(n.op, inputs, attrs, outputs, n.source, n.scope, regions)
+
+    params = tuple(Param(value(p.value), p.role, p.label) for p in graph.params)
+    consts = {value(v): a for v, a in graph.consts.items()}
+    nodes = tuple(map(node, graph.nodes))
+    outputs = tuple(map(value, graph.outputs))
+    return Graph(graph.name, params, consts, nodes, outputs, graph.writes)
+
+
+def fixed_type(type: TensorType, sizes: Mapping[str, int]) -> TensorType:
+    """Returns a type with symbolic sizes replaced by numbers."""
+    return type if type.is_static else type.with_shape(_fixed(type.shape, sizes))
+
+
+def _fixed(value: Any, sizes: Mapping[str, int]) -> Any:
+    if isinstance(value, Dim):
+        return value.substitute(sizes)
+    return tuple(_fixed(v, sizes) for v in value) if isinstance(value, tuple) else value
