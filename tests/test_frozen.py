@@ -183,9 +183,9 @@ def test_lent_arrays_are_forgotten_with_the_array():
     array = np.zeros(3)
     storage.lend(array)
     assert storage.is_lent(array)
-    count = storage.lent_count()
+    count = storage.lendings
     storage.lend(array)
-    assert storage.lent_count() == count
+    assert storage.lendings == count
     key = id(array)
     del array
     gc.collect()

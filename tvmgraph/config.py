@@ -193,7 +193,14 @@ class Context:
     enable_compile_cache: bool = True
     compile_cache_path: str = ""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        global settings_version
+        super().__setattr__(name, value)
+        settings_version += 1
 
+
+#: Changes with every setting.
+settings_version = 0
 context = Context()
 
 _DEVICES = ("CPU", "GPU", "CUDA")

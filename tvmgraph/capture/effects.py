@@ -118,6 +118,7 @@ class Effects:
             f"{type(owner).__name__}.{method}() on a container from outside", node, frame
         )
         before = copy_of(owner)
+        self._interpreter.recorder.guards.originals.setdefault(id(owner), before)
         self._undo.setdefault(id(owner), lambda: refill(owner, before))
         self._log.append((owner, method, args, kwargs))
 
@@ -136,6 +137,7 @@ class Effects:
         before = cell.cell_contents
         self._undo.setdefault(id(cell), lambda: setattr(cell, "cell_contents", before))
         self._log.append((cell, "write_cell", (value,), {}))
+        self._interpreter.recorder.guards.written.add(("closure", id(cell)))
         cell.cell_contents = value
 
     def write_global(self, space: dict[str, Any], name: str, value: Any) -> None:

@@ -33,6 +33,8 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
+# methods of containers that do what they do whatever is in there
+_BLIND = frozenset({"append", "extend", "add", "clear", "update"})
 _SUBSTITUTES = {
     "eval": "write the expression itself",
     "exec": "write the statements themselves",
@@ -85,9 +87,13 @@ class Expressions:
                     f"cannot access local variable {name!r} where it is not associated with a value"
                 )
             return owner.names[name]
+        guards = self.recorder.guards
         cell = frame.cell(name)
         if cell is not None:
+            guards.add_variable(cell, name)
             return self.effects.seen(cell.cell_contents)
+        if (id(frame.globals), name) not in self.overlay:
+            guards.add_global(frame.globals, name)
         return self.effects.seen(frame.outside(name, self.overlay))
 
     def store(self: Interpreter, name: str, value: Any, frame: Frame) -> None:
@@ -365,4 +371,11 @@ class Expressions:
             and frame.owner("super") is None
         ):
             return lambda: self.parent_class(frame)
+        if isinstance(f, ast.Attribute) and f.attr in _BLIND:
+            with self.recorder.guards.looking_away():
+                owner = self.evaluate(f.value, frame)
+            frame.node = f
+            if not isinstance(owner, (list, dict, set)):  # the name says nothing then
+                owner = self.evaluate(f.value, frame)
+            return self.attribute(owner, f.attr)
         return self.evaluate(f, frame)

@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 from tvmgraph import dtypes
 from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.effects import MUTATING, Effects
+from tvmgraph.capture.expect import LIBRARIES, is_cell
 from tvmgraph.capture.expressions import Expressions
 from tvmgraph.capture.frame import Completion, Frame
-from tvmgraph.capture.guards import _LIBRARIES, is_cell
 from tvmgraph.capture.loops import Loops
 from tvmgraph.capture.merge import as_tensor, common_dtype, marked, number_type
 from tvmgraph.capture.nested import NestedFunction
@@ -33,6 +33,8 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, TvmgraphError
 
+# builtins that look at classes and lengths only
+_HARMLESS = (isinstance, issubclass, len, type, id, callable, hasattr, range, print, super)
 _MAX_DEPTH = 60  # interpreted calls inside each other
 _warned: set[str] = set()
 
@@ -79,8 +81,17 @@ class Interpreter(Expressions, Statements, Branches, Loops):
             own = None if isinstance(function, type) else vars(type(function)).get("__call__")
             if isinstance(own, types.FunctionType) and self._interpretable(own) is not None:
                 return self.call(own, (function, *args), kwargs)
+            self._hand_out(function, args, kwargs)
             return function(*args, **kwargs)
         return self._run(function, source, args, kwargs)
+
+    def _hand_out(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Guards all of an object that goes to code which is not interpreted."""
+        module = getattr(function, "__module__", None) or type(function).__module__
+        if str(module).partition(".")[0] == "tvmgraph" or function in _HARMLESS:
+            return
+        for value in (getattr(function, "__self__", None), *args, *kwargs.values()):
+            self.recorder.guards.add_object(value)
 
     def invoke(
         self,
@@ -113,7 +124,7 @@ class Interpreter(Expressions, Statements, Branches, Loops):
         # the module of its code: functools.wraps copies `__module__` from the wrapped function
         module = str(function.__globals__.get("__name__")).partition(".")[0]
         path = function.__code__.co_filename
-        if module in _LIBRARIES or "site-packages" in path or "dist-packages" in path:
+        if module in LIBRARIES or "site-packages" in path or "dist-packages" in path:
             return None
         return source_of(function)
 
@@ -123,7 +134,7 @@ class Interpreter(Expressions, Statements, Branches, Loops):
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         frame = Frame(source, function.__globals__, cells=cells)  # pyright: ignore[reportArgumentType]
         frame.names.update(_bind(inspect.signature(function, follow_wrapped=False), args, kwargs))
-        self.recorder.guards.add_call(function, frame.names)
+        self.recorder.guards.add_call(function)
         return self._body(frame)
 
     def run_nested(self, function: NestedFunction, args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -216,11 +227,11 @@ class Interpreter(Expressions, Statements, Branches, Loops):
 
     def attribute(self, owner: Any, name: str, *default: Any) -> Any:
         """Reads an attribute, interpreting properties of user classes."""
-        if not isinstance(owner, (Tensor, type, types.ModuleType)):
+        if not isinstance(owner, Tensor):
+            self.recorder.guards.add_read(owner, name)
             found = inspect.getattr_static(type(owner), name, None)
             if isinstance(found, property) and self._interpretable(found.fget) is not None:
                 return self.call(found.fget, (owner,), {})
-            self.recorder.guards.add_read(owner, name)
         value = getattr(owner, name, *default)
         if isinstance(owner, types.ModuleType) or not isinstance(value, types.BuiltinMethodType):
             self.effects.seen(value)
@@ -237,6 +248,7 @@ class Interpreter(Expressions, Statements, Branches, Loops):
             self.refuse(node, frame, "storing a function in an attribute", "define it outside")
         if not is_cell(owner):
             self.recorder.before_attribute(owner, name)
+        self.recorder.guards.note_write(owner, name)
         setattr(owner, name, value)
 
     def write_global(self, name: str, value: Any, frame: Frame) -> None:

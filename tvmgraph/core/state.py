@@ -94,19 +94,29 @@ class ThreadState(threading.local):
 
 state = ThreadState()
 
-_epochs = itertools.count(1)
-_epoch = 0
+_counter = itertools.count(1)
+
+#: Changes whenever an attribute of a Cell or the type of a tensor does.
+epoch = 0
+#: Changes whenever a tensor that existed before is given other elements or another storage.
+writes = 0
 
 
 def bump_epoch() -> None:
-    """Notes that some Cell or context setting changed, so that guards are checked again."""
-    global _epoch
-    _epoch = next(_epochs)
+    """Notes that some Cell or tensor type changed, so that guards are checked again."""
+    global epoch
+    epoch = next(_counter)
+
+
+def note_write() -> None:
+    """Notes that some tensor was written, so that compiled calls look at theirs again."""
+    global writes
+    writes = next(_counter)
 
 
 def current_epoch() -> int:
-    """Returns a number that grows whenever a Cell attribute or context setting changes."""
-    return _epoch
+    """Returns a number that changes whenever a Cell attribute or a tensor type does."""
+    return epoch
 
 
 def scope_text() -> str:

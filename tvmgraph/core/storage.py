@@ -40,23 +40,20 @@ def is_ready(array: np.ndarray) -> bool:
 
 # Arrays that NumPy code may write to at any time, by identity.
 _lent: dict[int, weakref.ref[np.ndarray]] = {}
-_lendings = [0]
+#: How many arrays have been lent so far.
+lendings = 0
 
 
 def lend(array: np.ndarray) -> None:
     """Notes that code outside of this package holds ``array`` and may write to it."""
+    global lendings
     key = id(array)
     if not is_lent(array):
         _lent[key] = weakref.ref(array, lambda ref: _lent.pop(key, None))
-        _lendings[0] += 1
+        lendings += 1
 
 
 def is_lent(array: np.ndarray) -> bool:
     """Whether :func:`lend` was called for this very array."""
     found = _lent.get(id(array))
     return found is not None and found() is array
-
-
-def lent_count() -> int:
-    """How many arrays have been lent so far."""
-    return _lendings[0]

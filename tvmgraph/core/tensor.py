@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -10,7 +11,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
-from tvmgraph.core.state import state
+from tvmgraph.core.state import bump_epoch, note_write, state
 from tvmgraph.core.storage import aligned_copy, lend
 from tvmgraph.core.tensor_methods import TensorMethods
 from tvmgraph.core.tensor_text import tensor_text
@@ -121,6 +122,21 @@ class Tensor(TensorMethods):
         self.type = tensor_type(array.shape, array.dtype)
         self._ffi = self._token = None
 
+    def _replace(self, array: np.ndarray) -> None:
+        """Points a tensor that may be known to compiled code at storage of another type."""
+        self._bind(array)
+        bump_epoch()
+        note_write()
+
+    def __getattr__(self, name: str) -> Any:
+        """Views what compiled code returned when somebody looks at the elements."""
+        if name == "array" and self._ffi is not None:
+            self.array = array = np.from_dlpack(self._ffi)
+            return array
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+        )
+
     @property
     def token(self) -> object:
         """Identity of the value the tensor denotes now; every in-place change gives a new one.
@@ -136,8 +152,19 @@ class Tensor(TensorMethods):
         if state.interpreter is not None:
             return state.interpreter.snapshot(self)
         t = _new(Tensor)
-        t.array, t.type, t._ffi, t._token = self.array, self.type, self._ffi, self.token
+        t.type, t._token = self.type, self.token
+        t._share(self)
         return t
+
+    def _share(self, other: Tensor) -> None:
+        """Takes over another tensor's storage; what nobody looked at stays unseen."""
+        self._ffi = other._ffi
+        try:
+            self.array = _stored_array(other)
+        except AttributeError:
+            if self._ffi is None:
+                raise
+            _forget_array(self)
 
     def host(self) -> np.ndarray:
         """Returns the storage for Python code to look at; a capture notes that it did."""
@@ -206,6 +233,7 @@ class Tensor(TensorMethods):
         if not (array.flags.c_contiguous and array.flags.writeable):
             self.array = array = aligned_copy(array)
             self._ffi = None
+            note_write()
         if self.__class__ is not Tensor:  # compiled code keeps values derived from Parameters
             lend(array)
         return array
@@ -334,9 +362,9 @@ class Tensor(TensorMethods):
         if state.interpreter is not None:
             state.interpreter.assign(self, new)
         else:
-            self.array = new.array
-            self._ffi = new._ffi
+            self._share(new)
             self._token = new.token
+            note_write()
         return self
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Self:
@@ -357,7 +385,7 @@ class Tensor(TensorMethods):
                 op=f"{type(self).__name__}.set_data", got=f"old={self.type}, new={new.type}",
                 at=user_source(), fix="pass slice_shape=True to change the shape",
             )  # fmt: skip
-        self._bind(new.array)
+        self._replace(new.array)
         return self
 
     assign_value = set_data
@@ -371,7 +399,7 @@ class Tensor(TensorMethods):
         if state.interpreter is not None:
             raise CaptureError("a tensor keeps its dtype in a compiled function",
                                op="set_dtype", at=user_source(), fix="use astype")  # fmt: skip
-        self._bind(F.cast(self, dtypes.dtype_of(dtype)).array)
+        self._replace(F.cast(self, dtypes.dtype_of(dtype)).array)
         return self
 
     # ---- operators --------------------------------------------------------------------------
@@ -408,6 +436,15 @@ class Tensor(TensorMethods):
 
     def __round__(self, ndigits: int = 0) -> Tensor:
         return F.round(self, decimals=ndigits)
+
+
+_slot: Any = Tensor.__dict__["array"]
+_stored_array = _slot.__get__  # does not view what compiled code returned
+
+
+def _forget_array(tensor: Tensor) -> None:
+    with contextlib.suppress(AttributeError):
+        _slot.__delete__(tensor)
 
 
 def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:

@@ -7,7 +7,7 @@ import inspect
 import warnings
 from typing import Any
 
-from tvmgraph.capture.guards import is_cell
+from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config
 from tvmgraph.errors import ArgumentError, DTypeError, user_source

@@ -40,6 +40,7 @@ class CompiledGraph:
     Attributes:
         stats: What compiling it did.
         path: How it runs, see :mod:`tvmgraph.jit.execution`.
+        constants: Outputs that depend on no parameter.
     """
 
     def __init__(self, graph: Graph, config: JitConfig) -> None:
@@ -62,7 +63,7 @@ class CompiledGraph:
                 self.executable = FrozenExecutable(
                     frozen, inner, lambda: compile_graph(graph, options=options)[0]
                 )
-            self._constants = _constant_outputs(graph)
+            self.constants = _constant_outputs(graph)
         else:
             self.stats = self.steps.compile()
 
@@ -91,7 +92,7 @@ class CompiledGraph:
 
     def own_constants(self, outputs: list[Tensor]) -> None:
         """Copies outputs that are the executable's own constants."""
-        for i in self._constants:
+        for i in self.constants:
             outputs[i] = tensor_from_numpy(outputs[i].array.copy())
 
     def _differentiate(self, args: Sequence[Tensor]) -> Any:
@@ -108,7 +109,6 @@ class CompiledGraph:
             return result
 
         return pull_back
-
 
     def _backward(
         self, args: Sequence[Tensor], wanted: Sequence[int], floats: Sequence[int]

@@ -31,6 +31,9 @@ class FrozenExecutable:
         frozen: The graph in two halves.
         executable: That of ``frozen.main``.
         compile_plain: Compiles the original graph.
+
+    Attributes:
+        calls: How often it was called.
     """
 
     def __init__(
@@ -44,7 +47,7 @@ class FrozenExecutable:
         self._tokens: tuple[tuple[int, object], ...] = ()
         self._prepared: list[Tensor] | None = None
         self._lent = -1
-        self._calls = self._versions = 0
+        self.calls = self._versions = 0
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -72,18 +75,17 @@ class FrozenExecutable:
         executable, args = self.resolve(args)
         return executable.run(args, types, name)
 
-    def profile(self, args: Sequence[Tensor], name: str = "main") -> list[tuple[str, float, int]]:
-        """Runs with instruments, see :meth:`Executable.profile`."""
-        executable, args = self.resolve(args)
-        return executable.profile(args, name)
+    def keeps(self, count: int) -> bool:
+        """Whether the first ``count`` arguments come first in the frozen graph, too."""
+        return tuple(self._frozen.kept[:count]) == tuple(range(count))
 
     def resolve(self, args: Sequence[Tensor]) -> tuple[Executable, Sequence[Tensor]]:
         """Returns what to run, and its arguments."""
         if self._plain is not None:
             return self._plain, args
-        self._calls += 1
+        self.calls += 1
         prepared = self._prepared
-        current = prepared is not None and self._lent == storage.lent_count()
+        current = prepared is not None and self._lent == storage.lendings
         if current:
             for position, token in self._tokens:
                 if args[position]._token is not token:
@@ -100,8 +102,8 @@ class FrozenExecutable:
         with self._lock:
             frozen = self._frozen
             sources = [args[i] for i in frozen.sources]
-            lent = storage.lent_count()
-            often = self._versions * _CALLS_PER_VERSION > self._calls
+            lent = storage.lendings
+            often = self._versions * _CALLS_PER_VERSION > self.calls
             if (often and self._versions >= _PATIENCE) or any(map(_may_change, sources)):
                 self._plain = self._compile_plain()
                 self._prepared = None

@@ -29,7 +29,7 @@ from tvmgraph.graph import Graph, check
 from tvmgraph.jit import watch
 from tvmgraph.jit.dynamic import Varying
 from tvmgraph.jit.entry import Entry
-from tvmgraph.jit.fast import MISS, FastCall, versions
+from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
 from tvmgraph.jit.look import Inspectable
 from tvmgraph.jit.watch import describe_call, explain_record, why_new
 
@@ -165,7 +165,7 @@ class JitFunction(Inspectable):
                     if entry.resolve is None:
                         result = entry.run(leaves, (args, kwargs))
                         if not kwargs:
-                            self._fast = FastCall.of(entry, args, now)
+                            self._fast = fast_call(entry, args, now)
                         return result
                     numbers = entry.resolve(leaves, (args, kwargs))
                     if numbers is not None:

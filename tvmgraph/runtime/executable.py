@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.runtime import native
 
 _from_dlpack = tvm_ffi.from_dlpack
-_to_numpy = np.from_dlpack
+_new = object.__new__
 
 
 class Executable:
@@ -35,17 +34,20 @@ class Executable:
         module: What the compiler built, or a module loaded from a file.
         device: The TVM device to run on.
         kernels: Names of the kernels in the order in which they were generated.
+
+    Attributes:
+        local: This thread's entry points by name, once they were asked for.
     """
 
     def __init__(self, module: Any, device: Any, kernels: tuple[str, ...] = ()) -> None:
         self._module = module
         self._device = device
-        self._local = threading.local()
+        self.local = threading.local()
         self.kernels = kernels
 
     def function(self, name: str = "main") -> Callable[..., Any]:
         """Returns this thread's entry point ``name``."""
-        functions = self._local.__dict__
+        functions = self.local.__dict__
         found = functions.get(name)
         if found is None:
             vm = functions.get("vm ")
@@ -72,35 +74,19 @@ class Executable:
             return [from_ffi(outputs, types[0])]
         return [from_ffi(o, t) for o, t in zip(outputs, types)]
 
-    def profile(self, args: Sequence[Tensor], name: str = "main") -> list[tuple[str, float, int]]:
-        """Runs a function with instruments; host code must be bytecode.
+    def instrumented(self, instrument: Callable[..., Any], name: str = "main") -> Any:
+        """Returns this thread's entry point ``name`` on a machine that reports every call.
 
-        Returns:
-            Name, seconds and bytes of the arguments of every kernel, in order.
+        Args:
+            instrument: Called before and after everything the program calls.
+            name: Which function.
         """
-        kernels, rows, start = set(self.kernels), [], 0.0
-
-        def instrument(_: Any, called: str, before: bool, _result: Any, *given: Any) -> None:
-            nonlocal start
-            now = time.perf_counter()
-            if called not in kernels:
-                return
-            if before:
-                start = time.perf_counter()
-                return
-            size = sum(_bytes_of(g) for g in given)
-            rows.append((called, now - start, size))
-
-        vm = native.start(self._module, self._device)
-        vm["set_instrument"](instrument)
-        vm[name](*[a._ffi or to_ffi(a) for a in args])
-        return rows
-
-
-def _bytes_of(value: Any) -> int:
-    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
-        return 0
-    return math.prod(value.shape) * dtypes.dtype_of(str(value.dtype)).numpy.itemsize
+        functions = self.local.__dict__
+        machine = functions.get("instrumented vm ")
+        if machine is None:
+            machine = functions["instrumented vm "] = native.start(self._module, self._device)
+        machine["set_instrument"](instrument)
+        return machine[name]
 
 
 def to_ffi(tensor: Tensor) -> Any:
@@ -131,13 +117,15 @@ def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> Any
 
 
 def from_ffi(output: Any, type: TensorType) -> Tensor:
-    """Wraps an output of compiled code without copying it."""
-    if type.dtype is dtypes.bfloat16:
-        raw = native.view(output, "uint16")
-        array = _to_numpy(raw).view(type.dtype.numpy)
-    else:
-        array = _to_numpy(output)
-    tensor = tensor_from_numpy(array, type if type.is_static else None)
+    """Wraps an output of compiled code without copying it, or looking at it."""
+    if type.dtype is not dtypes.bfloat16 and type.is_static:
+        tensor = _new(Tensor)
+        tensor.type, tensor._token = type, None
+    elif type.dtype is not dtypes.bfloat16:
+        tensor = tensor_from_numpy(np.from_dlpack(output))
+    else:  # NumPy's DLPack does not know it
+        array = np.from_dlpack(native.view(output, "uint16")).view(type.dtype.numpy)
+        tensor = tensor_from_numpy(array, type if type.is_static else None)
     tensor._ffi = output
     return tensor
 

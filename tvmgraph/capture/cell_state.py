@@ -1,0 +1,116 @@
+"""What a Cell looked like while it was captured."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from tvmgraph.capture.expect import BOUND, Check, brief, expect, is_library, is_mutable
+from tvmgraph.capture.places import ABSENT
+from tvmgraph.core.tensor import Tensor
+
+_TABLES = ("_params", "_cells", "_graph_mode", "_inputs", "_flags", "param_prefix")
+Difference = tuple[str, str, str]  # name, text before, text now
+
+
+class CellState:
+    """The parameters, sub-cells and flags of a Cell, and those attributes that count.
+
+    All attributes of a layer of this package count; of a user's Cell those that interpreted code
+    reads. Assigning one changes the epoch, so they are looked at only then; what can change
+    without an assignment is guarded elsewhere.
+
+    Args:
+        cell: The Cell.
+        precise: Whether user code is interpreted.
+
+    Attributes:
+        plain: What the attributes must be, by name.
+        texts: The same for messages.
+        numbers: Those that are Python numbers.
+        wide: Whether all attributes count.
+    """
+
+    def __init__(self, cell: Any, precise: bool) -> None:
+        self.params = _ids(cell._params)
+        self.cells = _ids(cell._cells)
+        self.flags = expect(dict(cell._flags))
+        self.plain: dict[str, Check] = {}
+        self.texts: dict[str, str] = {}
+        self.numbers: dict[str, int | float] = {}
+        self.wide = False
+        if precise and _is_all_user_code(type(cell)):
+            for name in own_attributes(_base(type(cell))):
+                self.note(cell, name)
+        else:
+            self.widen(cell)
+
+    def widen(self, cell: Any) -> None:
+        """Makes all attributes count."""
+        self.wide = True
+        for name in list(cell.__dict__):
+            self.note(cell, name)
+
+    def note(self, cell: Any, name: str) -> None:
+        """Makes an attribute count, which need not exist."""
+        if name in self.plain or name in _TABLES or name.startswith(BOUND):
+            return
+        value = cell.__dict__.get(name, ABSENT)
+        self.plain[name] = expect(value, objects=False)
+        if type(value) in (int, float):
+            self.numbers[name] = value
+        self.texts[name] = brief(value)
+
+    def allow_any_tensor(self, name: str) -> None:
+        """Makes any tensor do."""
+        if name in self.plain:
+            self.plain[name] = lambda v: isinstance(v, Tensor)
+
+    def difference(self, cell: Any) -> Difference | None:
+        """Returns what differs, or ``None``."""
+        now = cell.__dict__
+        for name, same in self.plain.items():
+            value = now.get(name, ABSENT)
+            if not is_mutable(value) and not same(value):
+                return name, self.texts[name], brief(value)
+        if self.wide:
+            for name in now.keys() - self.plain.keys():
+                if name not in _TABLES and not name.startswith(BOUND):
+                    return name, repr(ABSENT), brief(now[name])
+        for table, before in ((cell._params, self.params), (cell._cells, self.cells)):
+            after = _ids(table)
+            if after != before:
+                names = after.keys() ^ before.keys() or {k for k in after if after[k] != before[k]}
+                return sorted(names)[0], "", ""
+        return self.flag_difference(cell)
+
+    def flag_difference(self, cell: Any) -> Difference | None:
+        """Returns which of the flags that ``set_train`` and the like write differs."""
+        if not self.flags(cell._flags):
+            return "a flag", "", ""
+        training = self.plain.get("training")
+        if training is not None and not training(cell.training):
+            return "training", self.texts["training"], brief(cell.training)
+        return None
+
+
+def _ids(table: dict[str, Any]) -> dict[str, int]:
+    return {k: id(v) for k, v in table.items()}
+
+
+def _base(cls: type) -> type:
+    """Returns the class ``Cell`` itself, which lives in a room above this one."""
+    return next(base for base in cls.__mro__ if "_is_cell" in vars(base))
+
+
+@functools.cache
+def own_attributes(cell_class: type) -> frozenset[str]:
+    """Returns the attributes that every Cell has, which the package's own code reads."""
+    return frozenset(vars(cell_class()))
+
+
+@functools.cache
+def _is_all_user_code(cls: type) -> bool:
+    own = _base(cls).__mro__
+    user = [c for c in cls.__mro__ if c not in own]
+    return bool(user) and not any(is_library(c.__module__) for c in user)

@@ -1,0 +1,225 @@
+"""Predicates that tell whether a value read from outside still counts as the same."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import operator
+import sys
+import types
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.capture.places import ABSENT, contents
+from tvmgraph.core.symbols import Scalar, Symbol
+from tvmgraph.core.tensor import Tensor
+
+Check = Callable[[Any], bool]
+
+_ATOMS = (bool, int, str, bytes, type(None), complex, type(...), dtypes.DType, slice, range)
+_OPAQUE = (
+    types.ModuleType, type, types.BuiltinFunctionType, types.MethodType, Tensor, property,
+    np.dtype, np.generic, types.GeneratorType, weakref.ref,
+)  # fmt: skip
+# plain data holders of the standard library: their attributes count like a user's own object
+_HOLDERS = (types.SimpleNamespace, argparse.Namespace)
+_MAX_DEPTH = 5
+_BRIEF_ITEMS, _BRIEF_LENGTH = 8, 60  # how much of a value a message shows
+_MAX_ITEMS = 4096
+_SMALL = 64  # elements of a tensor that are compared one by one, should NumPy code write to them
+BOUND = "_jit_bound_"  # attributes in which an object keeps its compiled methods
+LIBRARIES = frozenset(sys.stdlib_module_names) | {
+    "tvmgraph", "numpy", "ml_dtypes", "tvm", "tvm_ffi", "pytest", "_pytest", "pluggy", "IPython",
+}  # fmt: skip
+
+
+def is_cell(value: Any) -> bool:
+    """Whether a value is a Cell or a class of Cells (which live in a room above this one)."""
+    return getattr(type(value) if not isinstance(value, type) else value, "_is_cell", False) is True
+
+
+def _same_float(a: float, b: float) -> bool:
+    return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
+
+
+def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
+    """Returns a predicate that tells whether another value counts as the same.
+
+    Args:
+        value: The value as it is now; containers are copied.
+        objects: Whether the attributes of plain objects count, or only which object it is.
+        depth: How many containers enclose it.
+    """
+    kind = type(value)
+    if kind is Scalar:  # a number that differs from call to call
+        return lambda v: v.__class__ is value.kind
+    if kind is float:
+        return lambda v: v.__class__ is float and _same_float(v, value)
+    if isinstance(value, _ATOMS):
+        return lambda v: v is value or (v.__class__ is kind and v == value)
+    if isinstance(value, np.ndarray):
+        return _expect_array(value.copy())
+    if isinstance(value, np.generic):
+        raw = value.tobytes()
+        return lambda v: v.__class__ is kind and v.tobytes() == raw
+    if isinstance(value, (set, frozenset)):
+        kept = frozenset(value)
+        return lambda v: v.__class__ is kind and v == kept
+    if isinstance(value, (list, tuple, dict, deque)):
+        return _expect_container(value, objects, depth)
+    if isinstance(value, types.FunctionType) and depth < _MAX_DEPTH and not is_fixed(value):
+        return _expect_function(value, depth)
+    if is_cell(value) and not isinstance(value, type):
+        ref = weakref.ref(value)
+        return lambda v: v is ref() and v is not None
+    if objects and is_plain_object(value) and depth < _MAX_DEPTH:
+        inner = _expect_dict(attributes(value), objects, depth)
+        return lambda v: v is value and inner(attributes(v))
+    return lambda v: v is value
+
+
+def is_immutable(value: Any) -> bool:
+    """Whether being the same object is enough for counting as the same."""
+    if isinstance(value, tuple):
+        return all(map(is_immutable, value))
+    if isinstance(value, Symbol):
+        return False
+    if isinstance(value, (*_ATOMS, float, np.generic, Tensor)):
+        return True
+    if isinstance(value, types.FunctionType):
+        return is_fixed(value)
+    return not is_mutable(value)
+
+
+def _expect_container(value: Any, objects: bool, depth: int) -> Check:
+    kind = type(value)
+    if depth >= _MAX_DEPTH or len(value) > _MAX_ITEMS:  # many: only which items
+        items = [*value.items()] if isinstance(value, dict) else list(value)
+        return lambda v: v.__class__ is kind and _same_items(v, items)
+    if isinstance(value, dict):
+        return _expect_dict(value, objects, depth)
+    return _expect_sequence(value, objects, depth)
+
+
+def _same_items(value: Any, items: list[Any]) -> bool:
+    if len(value) != len(items):
+        return False
+    if isinstance(value, dict):
+        return all(k is a and v is b for (k, v), (a, b) in zip(value.items(), items))
+    return all(map(operator.is_, value, items))
+
+
+def is_plain_object(value: Any) -> bool:
+    """Whether an object is a user's instance whose attributes count."""
+    if isinstance(value, _HOLDERS):
+        return True
+    if isinstance(value, (*_OPAQUE, types.FunctionType)) or is_cell(value):
+        return False
+    module = getattr(type(value), "__module__", "") or ""
+    has_attributes = hasattr(value, "__dict__") or hasattr(type(value), "__slots__")
+    return has_attributes and module.partition(".")[0] not in LIBRARIES
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """Returns the attributes of a plain object, those in slots included."""
+    own = getattr(value, "__dict__", {})
+    found = {k: v for k, v in own.items() if not k.startswith(BOUND)}
+    for base in type(value).__mro__:
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
+                found[name] = getattr(value, name)
+    return found
+
+
+def _expect_array(copy: np.ndarray) -> Check:
+    def same(v: Any) -> bool:
+        return (
+            isinstance(v, np.ndarray) and v.dtype == copy.dtype and v.shape == copy.shape
+            and v.tobytes() == copy.tobytes()
+        )  # fmt: skip
+
+    return same
+
+
+def _expect_sequence(value: Any, objects: bool, depth: int) -> Check:
+    kind, checks = type(value), [expect(v, objects, depth + 1) for v in value]
+    count = len(checks)
+
+    def same(v: Any) -> bool:
+        return v.__class__ is kind and len(v) == count and all(c(x) for c, x in zip(checks, v))
+
+    return same
+
+
+def _expect_dict(value: dict[Any, Any], objects: bool, depth: int) -> Check:
+    kind, checks = type(value), {k: expect(v, objects, depth + 1) for k, v in value.items()}
+    keys = list(checks)
+
+    def same(v: Any) -> bool:
+        return v.__class__ is kind and list(v) == keys and all(c(v[k]) for k, c in checks.items())
+
+    return same
+
+
+def _expect_function(value: types.FunctionType, depth: int) -> Check:
+    """Expects the same code, defaults and closure."""
+    code = value.__code__
+    checks = [expect(contents(c), True, depth + 1) for c in value.__closure__ or ()]
+    defaults = expect((value.__defaults__, value.__kwdefaults__), True, depth + 1)
+
+    def same(v: Any) -> bool:
+        return (
+            v is value
+            and v.__code__ is code
+            and defaults((v.__defaults__, v.__kwdefaults__))
+            and all(c(contents(x)) for c, x in zip(checks, v.__closure__ or ()))
+        )
+
+    return same
+
+
+def is_mutable(value: Any) -> bool:
+    """Whether a value can change without an attribute being assigned."""
+    if isinstance(value, (list, dict, set, deque, np.ndarray)):
+        return True
+    if isinstance(value, tuple):
+        return any(is_mutable(v) for v in value)
+    return is_plain_object(value)
+
+
+def brief(value: Any) -> str:
+    """Returns plain data as short text for a message; ``""`` for anything else."""
+    if isinstance(value, (*_ATOMS, float)) or value is ABSENT:
+        text = repr(value)
+    elif isinstance(value, (list, tuple)) and len(value) <= _BRIEF_ITEMS:
+        parts = [brief(v) for v in value]
+        text = f"[{', '.join(parts)}]" if all(parts) else ""
+    else:
+        return ""
+    return text if len(text) <= _BRIEF_LENGTH else f"{text[:_BRIEF_LENGTH]}..."
+
+
+def changed(label: str, before: str, now: str) -> str:
+    """Returns ``label changed: before -> now``, as far as the values can be shown."""
+    values = f": {before or 'something else'} -> {now or 'something else'}"
+    return f"{label} changed" + (values if before != now else "")
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether a global is a library module or function, which nobody rebinds in practice."""
+    root = getattr(value, "__module__", None) or getattr(value, "__name__", None)
+    if not isinstance(root, str):
+        return False
+    kinds = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
+    return isinstance(value, kinds) and root.partition(".")[0] in LIBRARIES
+
+
+def is_library(module: Any) -> bool:
+    """Whether a module (its name) is no user code."""
+    return str(module or "").partition(".")[0] in LIBRARIES

@@ -1,0 +1,177 @@
+"""Places outside of a captured function that it reads: globals, closures, attributes.
+
+A place knows how to read itself, and the Python expression that reads it in generated code.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Names = Callable[[Any], str]
+
+
+class _Absent:
+    """What a place holds that does not exist."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT = _Absent()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Place:
+    """One place.
+
+    Attributes:
+        key: Identifies it.
+        label: What it is called in messages.
+    """
+
+    key: Any
+    label: str
+
+    def read(self) -> Any:
+        """Returns what it holds, :data:`ABSENT` if it does not exist."""
+        raise NotImplementedError
+
+    def write(self, value: Any) -> None:
+        """Puts something there."""
+        raise NotImplementedError
+
+    def code(self, names: Names) -> str:
+        """Returns an expression that reads it; it may raise where the place does not exist.
+
+        Args:
+            names: Returns the name under which generated code knows an object.
+        """
+        raise NotImplementedError
+
+    def absence(self, names: Names) -> str:
+        """Returns an expression that is true while the place does not exist."""
+        return f"{names(self.read)}() is {names(ABSENT)}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Global(Place):
+    """A global variable of a module."""
+
+    space: dict[str, Any]
+    name: str
+
+    def read(self) -> Any:
+        """Returns what it holds."""
+        return self.space.get(self.name, ABSENT)
+
+    def write(self, value: Any) -> None:
+        """Rebinds it."""
+        self.space[self.name] = value
+
+    def code(self, names: Names) -> str:
+        """Returns an expression that reads it."""
+        return f"{names(self.space)}[{self.name!r}]"
+
+    def absence(self, names: Names) -> str:
+        """Returns an expression that is true while a builtin of the name is seen."""
+        return f"{self.name!r} not in {names(self.space)}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Closure(Place):
+    """A variable of an enclosing function."""
+
+    cell: types.CellType
+
+    def read(self) -> Any:
+        """Returns what it holds."""
+        return contents(self.cell)
+
+    def write(self, value: Any) -> None:
+        """Rebinds it."""
+        self.cell.cell_contents = value
+
+    def code(self, names: Names) -> str:
+        """Returns an expression that reads it."""
+        return f"{names(self.cell)}.cell_contents"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Member(Place):
+    """An entry of an object's own ``__dict__``, or one of its slots.
+
+    The object is held weakly where it can be.
+    """
+
+    owner: Callable[[], Any]
+    name: str
+    slot: bool = False
+
+    def read(self) -> Any:
+        """Returns what it holds."""
+        owner = self.owner()
+        if self.slot:
+            return getattr(owner, self.name, ABSENT)
+        return ABSENT if owner is None else owner.__dict__.get(self.name, ABSENT)
+
+    def write(self, value: Any) -> None:
+        """Sets the attribute, without telling anybody."""
+        if self.slot:
+            setattr(self.owner(), self.name, value)
+        else:
+            self.owner().__dict__[self.name] = value
+
+    def code(self, names: Names) -> str:
+        """Returns an expression that reads it."""
+        owner = f"{names(self.owner)}()"
+        return f"{owner}.{self.name}" if self.slot else f"{owner}.__dict__[{self.name!r}]"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fixed(Place):
+    """An object itself, of which the inside is compared."""
+
+    value: Any
+
+    def read(self) -> Any:
+        """Returns the object."""
+        return self.value
+
+    def code(self, names: Names) -> str:
+        """Returns its name."""
+        return names(self.value)
+
+
+def member(owner: Any, name: str, kind: str = "attribute") -> Member:
+    """Returns the place of an attribute of an object, class or module."""
+    title = owner.__name__ if isinstance(owner, (type, types.ModuleType)) else type(owner).__name__
+    slot = not hasattr(owner, "__dict__") or _is_slot(owner, name)
+    return Member((kind, id(owner), name), f"{title}.{name}", reference(owner), name, slot)
+
+
+def reference(value: Any) -> Callable[[], Any]:
+    """Returns a weak reference to an object, or a strong one where there are none."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
+
+
+def contents(cell: types.CellType) -> Any:
+    """Returns what a closure variable holds."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return ABSENT
+
+
+def _is_slot(owner: Any, name: str) -> bool:
+    if isinstance(owner, type):
+        return False
+    return any(
+        isinstance(vars(base).get(name), types.MemberDescriptorType) for base in type(owner).__mro__
+    )

@@ -1,0 +1,117 @@
+"""Entry: one capture of a jitted function with its compiled graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.capture import tree
+from tvmgraph.capture.record import AttributeRef, Captured
+from tvmgraph.capture.settings import Settings
+from tvmgraph.config import JitConfig
+from tvmgraph.core.random import default_generator
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.jit.compiled import CompiledGraph
+
+if TYPE_CHECKING:
+    from tvmgraph.jit.fast import FastCall
+
+
+class Entry:
+    """A capture with its compiled graph, bound to the tensors it reads by reference."""
+
+    __slots__ = (
+        "aliases",
+        "alive",
+        "captured",
+        "compiled",
+        "config",
+        "fast",
+        "held",
+        "order",
+        "random",
+        "refs",
+        "resolve",
+        "settings",
+        "told",
+    )  # fmt: skip
+
+    def __init__(
+        self, captured: Captured, config: JitConfig, alive: Any, settings: Settings | None = None
+    ) -> None:
+        self.captured = captured
+        self.config = config
+        self.settings = settings or Settings()
+        self.fast: dict[Any, FastCall] = {}  # by kind of arguments
+        self.aliases: tuple[int, ...] | None = None
+        self.told = False  # whether a change that this entry does not see was named
+        self.alive = alive  # objects whose id is part of the key
+        empty = not captured.graph.outputs
+        self.compiled = None if empty else CompiledGraph(captured.graph, config)
+        self.order = captured.holders
+        # sizes alone are compared once per key, numbers from outside of it at every call
+        varies = captured.promotion.slots or captured.computes
+        self.resolve = captured.resolve if varies else None
+        self.random = self.order.index(None) if None in self.order else None
+        pairs = list(zip(captured.holders, captured.graph.params))
+        self.held = tuple((h, p.value.type) for h, p in pairs if isinstance(h, Tensor))
+        self.refs = tuple((h, p.value.type) for h, p in pairs if isinstance(h, AttributeRef))
+
+    def failure(self, config: JitConfig) -> str | None:
+        """Returns why this entry cannot serve a call now, or ``None``."""
+        guards = self.captured.guards
+        if not self.settings.attr_guard:
+            return self._argument_failure(config) or guards.cell_failure(flags_only=True)
+        return self._argument_failure(config) or guards.failure()
+
+    def unseen(self) -> str | None:
+        """Returns once what changed that this entry was told not to look at."""
+        if self.told or self.settings.attr_guard:
+            return None
+        found = self.captured.guards.failure()
+        self.told = found is not None
+        return found
+
+    def _argument_failure(self, config: JitConfig) -> str | None:
+        for tensor, kind in self.held:
+            if tensor.type is not kind:
+                name = getattr(tensor, "name", "a tensor")
+                return f"{name} changed from {kind} to {tensor.type}"
+        for ref, kind in self.refs:
+            now = ref.read()
+            if not isinstance(now, Tensor) or now.type is not kind:
+                return f"{type(ref.cell).__name__}.{ref.name} changed its type"
+        if config is not self.config:
+            return f"the JitConfig changed to {config.jit_config_dict}"
+        return None
+
+    def run(self, leaves: Sequence[Tensor], given: Any) -> Any:
+        """Runs the graph on the tensors of ``given = (args, kwargs)``; returns the result."""
+        captured = self.captured
+        outputs: list[Tensor] = []
+        if self.compiled is not None:
+            order: Any = self.order
+            args: list[Any] = [leaves[h] if h.__class__ is int else h for h in order]
+            if self.refs:
+                args = [a.read() if a.__class__ is AttributeRef else a for a in args]
+            if self.random is not None:
+                args[self.random] = default_generator.advance(captured.random_blocks)
+            outputs = self.compiled(args)
+            if captured.random_output is not None:
+                default_generator.seek(int(outputs[captured.random_output].array[1]))
+        return self.finish(leaves, given, outputs)
+
+    def finish(self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor]) -> Any:
+        """Stores what the graph computed where it belongs; returns the function's result."""
+        captured = self.captured
+        if captured.written:
+            new = outputs[len(outputs) - len(captured.written) :]
+            for target, value in zip(captured.written, new):
+                (leaves[target] if isinstance(target, int) else target).rebind(value)
+        for cell, name, structure in captured.attributes:
+            setattr(cell, name, tree.rebuild(structure, outputs, list(leaves)))
+        for effect in captured.effects:
+            effect.apply(given, outputs, list(leaves))
+        if captured.result.__class__ is tree.Leaf and captured.result.kind == "output":  # pyright: ignore
+            return outputs[captured.result.value]  # pyright: ignore
+        return tree.rebuild(captured.result, outputs, list(leaves))

@@ -1,0 +1,208 @@
+"""The shortest way from a call to compiled code: a generated Python function.
+
+A call like the one before needs no look-up. Its arguments, the things that the capture read and
+the versions of everything else are compared in one expression; what compiled code gets of the
+captured tensors is kept until some tensor is written. Anything unusual (another kind of arguments,
+a tape, an outer capture, a flag that watches calls) is a *miss*: the caller looks the entry up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph import config as configuration
+from tvmgraph import dtypes
+from tvmgraph.capture import tree
+from tvmgraph.core import state as versioned
+from tvmgraph.core import storage
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.flag_registry import active
+from tvmgraph.jit.frozen import FrozenExecutable
+from tvmgraph.runtime.executable import from_ffi, to_ffi
+
+if TYPE_CHECKING:
+    from tvmgraph.core.types import TensorType
+    from tvmgraph.jit.entry import Entry
+
+MISS = object()
+FastCall = Callable[[tuple[Any, ...]], Any]
+_BY_VALUE = (int, bool, str, bytes)  # arguments of exactly these classes are compared by value
+_MAX_KINDS = 16  # kinds of arguments of one entry that have a function of their own
+
+
+def versions() -> tuple[int, int]:
+    """Returns numbers that change with attributes and tensor types, and with settings."""
+    return versioned.current_epoch(), configuration.settings_version
+
+
+def fast_call(entry: Entry, args: tuple[Any, ...], now: tuple[int, int]) -> FastCall | None:
+    """Returns the function that serves calls like one that was served, ``None`` if it takes more.
+
+    Args:
+        entry: The entry that served the call.
+        args: The arguments of the call, all positional.
+        now: :func:`versions` before the entry was checked.
+    """
+    if entry.compiled is None or entry.compiled.steps is not None or entry.aliases is not None:
+        return None
+    if not all(isinstance(a, Tensor) or a is None or type(a) in _BY_VALUE for a in args):
+        return None
+    kind = tuple([a.type if isinstance(a, Tensor) else (type(a), a) for a in args])
+    found = entry.fast.get(kind)
+    if found is None:
+        if len(entry.fast) >= _MAX_KINDS:
+            return None
+        found = entry.fast[kind] = _Source(entry, args).function()
+    space: dict[str, Any] = found.__globals__  # pyright: ignore[reportFunctionMemberAccess]
+    space["epoch"], space["version"] = now
+    return found
+
+
+class _Source:
+    """Writes the function for one entry and one kind of arguments."""
+
+    def __init__(self, entry: Entry, args: tuple[Any, ...]) -> None:
+        self.entry = entry
+        self.args = args
+        self.space: dict[str, Any] = {
+            "MISS": MISS, "state": state, "versioned": versioned, "configuration": configuration,
+            "active": active, "storage": storage, "Tensor": Tensor, "new": object.__new__,
+            "to_ffi": to_ffi, "from_ffi": from_ffi, "entry": entry,
+        }  # fmt: skip
+        self._known: dict[int, str] = {}
+
+    def name(self, value: Any) -> str:
+        """Returns the name under which the function knows an object."""
+        found = self._known.get(id(value))
+        if found is None:
+            found = self._known[id(value)] = f"k{len(self._known)}"
+            self.space[found] = value
+        return found
+
+    def function(self) -> FastCall:
+        """Compiles the function."""
+        names = [f"a{i}" for i in range(len(self.args))]
+        unpack = f"{', '.join(names)}, = args" if names else "() = args"
+        body = self._direct() if self._is_direct() else self._whole()
+        lines = [
+            "def fast(args):",
+            "    try:",
+            f"        {unpack}",
+            f"        if not ({' and '.join(self._conditions())}):",
+            "            return MISS",
+            "    except (AttributeError, KeyError, TypeError, ValueError):",
+            "        return MISS",
+            *[f"    {line}" for line in body],
+        ]
+        exec(compile("\n".join(lines), "<call of compiled code>", "exec"), self.space)
+        return self.space["fast"]
+
+    def _conditions(self) -> list[str]:
+        kinds: list[str] = []
+        for i, a in enumerate(self.args):
+            if isinstance(a, Tensor):
+                kinds.append(f"a{i}.type is {self.name(a.type)}")
+            elif a is None:
+                kinds.append(f"a{i} is None")
+            else:
+                kinds.append(f"a{i}.__class__ is {type(a).__name__} and a{i} == {a!r}")
+        if self.entry.captured.written:  # what is written must be one tensor, passed once
+            tensors = [i for i, a in enumerate(self.args) if isinstance(a, Tensor)]
+            kinds += [f"a{i} is not a{j}" for i in tensors for j in tensors if i < j]
+            held = {id(t) for t, _ in self.entry.held}
+            if held:
+                kinds += [f"id(a{i}) not in {self.name(held)}" for i in tensors]
+        guarded = self.entry.settings.attr_guard
+        return [
+            *kinds, "versioned.epoch == epoch", "configuration.settings_version == version",
+            "not active.watched",
+            *(self.entry.captured.guards.conditions(self.name) if guarded else []),
+            "state.interpreter is None", "not state.tapes",
+        ]  # fmt: skip
+
+    # ---- what is done -----------------------------------------------------------------------
+
+    def _whole(self) -> list[str]:
+        """Runs the entry as any call does."""
+        leaves = ", ".join([f"a{i}" for i, a in enumerate(self.args) if isinstance(a, Tensor)])
+        return [f"return entry.run([{leaves}], (args, {{}}))"]
+
+    def _is_direct(self) -> bool:
+        """Whether compiled code takes the tensor arguments in order, then captured tensors."""
+        order = self.entry.order
+        count = sum(isinstance(a, Tensor) for a in self.args)
+        inputs = tuple(range(count))
+        tensors = all(isinstance(h, Tensor) for h in order[count:])
+        if order[:count] != inputs or not tensors or self.entry.captured.resolve is not None:
+            return False
+        executable = self.entry.compiled.executable  # pyright: ignore[reportOptionalMemberAccess]
+        if isinstance(executable, FrozenExecutable):
+            return executable.keeps(count)
+        return True
+
+    def _direct(self) -> list[str]:
+        """Calls compiled code and wraps what it returns."""
+        tensors = [f"a{i}" for i, a in enumerate(self.args) if isinstance(a, Tensor)]
+        given = "".join(f"{a}._ffi or to_ffi({a}), " for a in tensors)
+        executable = self.entry.compiled.executable  # pyright: ignore[reportOptionalMemberAccess]
+        stale = "at != versioned.writes"
+        counting: list[str] = []
+        if isinstance(executable, FrozenExecutable):
+            stale += " or lent != storage.lendings"
+            counting = [f"{self.name(executable)}.calls += 1"]
+        leaves = f"[{', '.join(tensors)}]"
+        self.space["refresh"] = self._refresh
+        self.space["ready"] = (-1, -1, None, ())
+        return [
+            *counting,
+            "at, lent, executable, held = ready",
+            f"if {stale}:",
+            f"    at, lent, executable, held = refresh({leaves})",
+            "try:",
+            "    run = executable.local.main",
+            "except AttributeError:",  # this thread's first call
+            "    run = executable.function()",
+            f"result = run({given}*held)",
+            *self._results(leaves),
+        ]
+
+    def _refresh(self, leaves: list[Tensor]) -> tuple[int, int, Any, tuple[Any, ...]]:
+        """Looks the captured tensors up again."""
+        at, lent = versioned.writes, storage.lendings
+        compiled: Any = self.entry.compiled
+        executable = compiled.executable
+        args: Sequence[Tensor] = [*leaves, *self.entry.order[len(leaves) :]]  # pyright: ignore
+        if isinstance(executable, FrozenExecutable):
+            executable, args = executable.resolve(args)
+        handles = tuple([t._ffi or to_ffi(t) for t in args[len(leaves) :]])
+        ready = self.space["ready"] = (at, lent, executable, handles)
+        return ready
+
+    def _results(self, leaves: str) -> list[str]:
+        """Wraps the results; a bare tensor is returned at once."""
+        compiled: Any = self.entry.compiled
+        captured = self.entry.captured
+        types = [v.type for v in captured.graph.outputs]
+        lines: list[str] = []
+        for i, kind in enumerate(types):
+            lines += self._wrapped(f"t{i}", f"result[{i}]" if len(types) > 1 else "result", kind)
+        outputs = f"[{', '.join(f't{i}' for i in range(len(types)))}]"
+        effects = captured.written or captured.attributes or captured.effects
+        plain = isinstance(captured.result, tree.Leaf) and captured.result.kind == "output"
+        if not effects and plain and not compiled.constants:
+            return [*lines, f"return t{captured.result.value}"]  # pyright: ignore
+        if compiled.constants:
+            lines += [f"outputs = {outputs}", f"{self.name(compiled.own_constants)}(outputs)"]
+            outputs = "outputs"
+        return [*lines, f"return entry.finish({leaves}, (args, {{}}), {outputs})"]
+
+    def _wrapped(self, name: str, value: str, kind: TensorType) -> list[str]:
+        known = self.name(kind)
+        if not kind.is_static or kind.dtype is dtypes.bfloat16:
+            return [f"{name} = from_ffi({value}, {known})"]
+        return [  # what `from_ffi` does, without the call
+            f"{name} = new(Tensor)",
+            f"{name}._ffi, {name}._token, {name}.type = {value}, None, {known}",
+        ]
