@@ -84,6 +84,9 @@ class _Fuser:
         self.model = model
         self.attempts = 0
         self.bindings: list[Any] = []
+        self.reads: list[list[Any]] = []  # what each binding reads
+        self.shapes: dict[Any, Shape | None] = {}  # of kernels
+        self.joined: dict[Any, Shape | None] = {}  # of groups: layers repeat
         self.users: dict[Any, set[int]] = {}
         self.defined: dict[Any, int] = {}
         self.group_of: dict[int, _Group] = {}
@@ -111,18 +114,24 @@ class _Fuser:
         for i, binding in enumerate(self.bindings):
             self.defined[binding.var] = i
             value = binding.value
-            for var in _reads(value):
+            self.reads.append(_reads(value))
+            for var in self.reads[i]:
                 self.users.setdefault(var, set()).add(i)
             plain = _calls_kernel(value) and len(value.args) == 2
             if plain and isinstance(binding.var.ty, relax.TensorType):
-                shape = shape_of(self.mod[value.args[0]], self.model)
+                shape = self._shape(value.args[0])
                 if shape is not None:
                     unit = _Unit(i, binding.var, value, shape)
                     self.group_of[i] = _Group([unit], shape)
 
+    def _shape(self, kernel: Any) -> Shape | None:
+        if kernel not in self.shapes:
+            self.shapes[kernel] = shape_of(self.mod[kernel], self.model)
+        return self.shapes[kernel]
+
     def _inputs(self, indices: Iterable[int]) -> set[int]:
         """Bindings that the given ones read."""
-        found = (self.defined.get(v) for i in indices for v in _reads(self.bindings[i].value))
+        found = (self.defined.get(v) for i in indices for v in self.reads[i])
         return {i for i in found if i is not None}
 
     # ---- deciding ---------------------------------------------------------------------------
@@ -142,7 +151,7 @@ class _Fuser:
         if self.settings.has("rows"):
             found += sorted(self.users.get(self.bindings[i].var, ()))
         if self.settings.has("parallel"):
-            for var in _reads(self.bindings[i].value):
+            for var in self.reads[i]:
                 if self._is_large(var):
                     found += sorted(self.users.get(var, ()))
         return [u for u in dict.fromkeys(found) if u in self.group_of and u != i]
@@ -161,31 +170,43 @@ class _Fuser:
         if not a.shape.may_join(b.shape) or self._has_detour(a, b):
             return False
         units = sorted([*a.units, *b.units], key=lambda u: u.index)
-        self.attempts += 1
-        shape = joined_shape(self._fused(units), (a.shape, b.shape), self.model)
+        shape = self._joined_shape(units, (a.shape, b.shape))
         if shape is None:
             return False
         joined = _Group(units, shape)
         self.group_of.update((u.index, joined) for u in units)
         return True
 
+    def _joined_shape(self, units: list[_Unit], parts: tuple[Shape, Shape]) -> Shape | None:
+        """What a joined kernel runs over; found once for calls that are wired alike."""
+        names = {v: i for i, v in enumerate([*(u.var for u in units), *self._operands(units)])}
+        key = (
+            tuple((u.call.args[0], *(names[a] for a in u.args)) for u in units),
+            tuple(names[u.var] for u in self._results(units)),
+            parts,
+        )
+        if key not in self.joined:
+            self.attempts += 1
+            self.joined[key] = joined_shape(self._fused(units), parts, self.model)
+        return self.joined[key]
+
     def _has_detour(self, a: _Group, b: _Group) -> bool:
         """Whether a path between the groups leaves them: joining would make a cycle."""
         inside = {u.index for u in (*a.units, *b.units)}
         first = min(inside)
-        members = {i: {u.index for u in g.units} for i, g in self.group_of.items()}
         seen: set[int] = set()
         todo = list(self._inputs(inside) - inside)
         while todo:
             i = todo.pop()
             if i in seen:
                 continue
-            whole = members.get(i, {i})
+            group = self.group_of.get(i)
+            whole = {i} if group is None else {u.index for u in group.units}
             seen |= whole
             reads = self._inputs(whole)
             if reads & inside:
                 return True
-            todo += [r for r in reads - seen if r > first or r in members]
+            todo += [r for r in reads - seen if r > first or r in self.group_of]
         return False
 
     # ---- building ---------------------------------------------------------------------------

@@ -8,6 +8,7 @@ None and left to the fallback rule.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -85,7 +86,12 @@ class Stage:
 
     def reads(self, buffer: Buffer) -> bool:
         """Whether the value reads ``buffer`` (a reduction's own accumulator included)."""
-        return any(load.source.same_as(buffer) for load in loads_of(*self.exprs))
+        return any(load.source.same_as(buffer) for load in self.loads)
+
+    @functools.cached_property
+    def loads(self) -> list[Load]:
+        """Every element that the body reads, repeats included."""
+        return loads_of(*self.exprs)
 
 
 @dataclass(frozen=True)
