@@ -125,7 +125,7 @@ _PRECISION = (
 )  # fmt: skip
 # names of the wider front end that are found when used: their rooms take time to import
 _LATER = dict.fromkeys(_TRAINING, "train") | dict.fromkeys(_PRECISION, "amp")
-_LATER |= {"constexpr": "ops", "run_check": "cli.doctor"}
+_LATER |= {"constexpr": "ops", "run_check": "cli.doctor", "Profiler": "profiler"}
 
 
 def __getattr__(name: str) -> Any:

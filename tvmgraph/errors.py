@@ -109,6 +109,10 @@ class CompileError(TvmgraphError, RuntimeError):
     """The compiler rejected a graph; names the node and the user's line."""
 
 
+class NumericsError(TvmgraphError, ArithmeticError):
+    """An operator made a NaN or an infinity of finite values while somebody watches for them."""
+
+
 class DeviceError(TvmgraphError, RuntimeError):
     """A device is missing, unknown or unusable."""
 

@@ -7,9 +7,10 @@ A flag's value is that of the innermost ``with ms.flags(...)`` block, else its e
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from tvmgraph.errors import ConfigError, user_source
 
@@ -66,27 +67,59 @@ REGISTRY: Mapping[str, Flag] = {
             "and Relax before and after fusion",
             "and scheduled loops, LLVM code and assembly",
         )),
+        Flag("numerics", "TVMGRAPH_NUMERICS", (
+            "NaN and infinities are values like any other",
+            "the operator that makes a NaN or an infinity of finite values is an error that names "
+            "it: in eager code, and where it reaches a result of compiled code",
+            "and every intermediate value of compiled code is looked at, in NumPy",
+        )),
     )
 }  # fmt: skip
 
 
-class Flags:
-    """The values in force; reading one is an attribute access."""
+Listener = Callable[[Any, Any, Any, Any, float, float], None]
 
-    __slots__ = ("check", "debug", "save_graphs", "watched")
+
+class Flags:
+    """The values in force; reading one is an attribute access.
+
+    Attributes:
+        watched: Whether compiled calls must take the slower, observed path.
+        watches_eager: Whether eager operators must, too.
+        listeners: Who hears of every eager operator: functions of the row, its tensors, its
+            attributes, its results, and the time before and after.
+    """
+
+    __slots__ = (
+        "_by_name", "check", "debug", "listeners", "numerics", "save_graphs", "watched",
+        "watches_eager",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self.debug = self.check = self.save_graphs = 0
-        self.watched = False
+        self.debug = self.check = self.save_graphs = self.numerics = 0
+        self.watched = self.watches_eager = False
+        self.listeners: tuple[Listener, ...] = ()
+        self._by_name: dict[str, Listener] = {}
         for flag in REGISTRY.values():
             given = os.environ.get(flag.variable)
             if given:
                 setattr(self, flag.name, flag.parse(given, flag.variable))
         self._settle()
 
+    def listen(self, name: str, listener: Listener) -> None:
+        """Lets somebody hear of every eager operator, and observe compiled calls."""
+        self._by_name[name] = listener
+        self._settle()
+
+    def ignore(self, name: str) -> None:
+        """Ends what :meth:`listen` began."""
+        self._by_name.pop(name, None)
+        self._settle()
+
     def _settle(self) -> None:
-        """Notes whether calls must take the slower, observed path."""
-        self.watched = self.debug >= 2 or self.check >= 3
+        self.listeners = tuple(self._by_name.values())
+        self.watches_eager = self.numerics >= 1 or bool(self.listeners)
+        self.watched = self.debug >= 2 or self.check >= 3 or self.watches_eager
 
     def replace(self, **values: int) -> dict[str, int]:
         """Sets some flags and returns what they were."""
@@ -105,7 +138,8 @@ def flags(**settings: object) -> Iterator[Flags]:
     """Sets flags within a ``with`` block.
 
     Args:
-        **settings: ``debug`` (0 to 4), ``check`` (0 to 3), ``save_graphs`` (0 to 3).
+        **settings: ``debug`` (0 to 4), ``check`` (0 to 3), ``save_graphs`` (0 to 3),
+            ``numerics`` (0 to 2).
 
     Raises:
         ConfigError: for an unknown flag or value.

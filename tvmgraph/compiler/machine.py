@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import tensor_from_numpy
 from tvmgraph.core.types import tensor_type
 from tvmgraph.debug.dump import write_atomically
+from tvmgraph.debug.profile import Peaks
 from tvmgraph.graph import GraphBuilder
 from tvmgraph.schedule import configure_threads, cpu_model, emit, make_target
 from tvmgraph.schedule.target import host_cpu
@@ -40,30 +41,6 @@ _STREAM_BYTES = 64 << 20  # of each of the three arrays; beyond any cache a core
 _ROUNDS = 7
 #: Seconds of idling between two rounds, so that one burst of other work does not spoil them all.
 _PAUSE = 0.01
-
-
-@dataclass(frozen=True)
-class Peaks:
-    """Measured peaks of this machine.
-
-    Attributes:
-        float32: Multiply-adds on full vectors by all threads, in GFLOP/s (one counts two).
-        float64: The same in double precision.
-        bandwidth: ``a = b + s * c`` over arrays beyond all caches, in GB/s; every array counts
-            once.
-        threads: Workers that were measured.
-        processor: LLVM's name of the processor.
-    """
-
-    float32: float
-    float64: float
-    bandwidth: float
-    threads: int
-    processor: str
-
-    def flops(self, dtype: str) -> float:
-        """Peak arithmetic of a dtype in GFLOP/s; narrow floats and integers count as float32."""
-        return self.float64 if dtype in ("float64", "complex128") else self.float32
 
 
 _known: dict[int, Peaks] = {}

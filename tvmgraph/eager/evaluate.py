@@ -2,26 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from tvmgraph.errors import ArgumentError
-from tvmgraph.graph.ir import Graph, Value
+from tvmgraph.graph.ir import Graph, Node, Value
+
+#: Sees every node with its inputs and results.
+Watch = Callable[[Node, list[np.ndarray], list[np.ndarray]], None]
 
 
-def evaluate(graph: Graph, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
+class _Watching(threading.local):
+    """Who watches in this thread: nodes of branches and loops are evaluated by their operator."""
+
+    watch: Watch | None = None
+
+
+_watching = _Watching()
+
+
+def evaluate(
+    graph: Graph, arguments: Sequence[np.ndarray], watch: Watch | None = None
+) -> list[np.ndarray]:
     """Runs ``graph`` on NumPy arrays, one per parameter, and returns its outputs.
+
+    Args:
+        graph: The graph.
+        arguments: One array per parameter.
+        watch: Called after every node, also of branches and loops.
 
     Raises:
         ArgumentError: if the number of arguments differs from the number of parameters.
     """
     if len(arguments) != len(graph.params):
         raise ArgumentError(f"{graph!r} takes {len(graph.params)} arrays, not {len(arguments)}")
-    known: dict[Value, np.ndarray] = dict(graph.consts)
+    before = _watching.watch
+    _watching.watch = watch = watch or before
+    try:
+        return _run(graph, arguments, watch)
+    finally:
+        _watching.watch = before
+
+
+def _run(graph: Graph, arguments: Sequence[np.ndarray], watch: Watch | None) -> list[np.ndarray]:
+    known: dict[Value, Any] = dict(graph.consts)
     known.update((p.value, np.asarray(a)) for p, a in zip(graph.params, arguments))
     for node in graph.nodes:
-        result = node.op.eager(*[known[v] for v in node.inputs], **node.keywords)
-        results = result if node.op.multi else (result,)
-        known.update((v, np.asarray(r)) for v, r in zip(node.outputs, results))
+        inputs = [known[v] for v in node.inputs]
+        result = node.op.eager(*inputs, **node.keywords)
+        results = [np.asarray(r) for r in (result if node.op.multi else (result,))]
+        if watch is not None:
+            watch(node, inputs, results)
+        known.update(zip(node.outputs, results))
     return [known[v] for v in graph.outputs]

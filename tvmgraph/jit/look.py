@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph.capture import tree
+from tvmgraph.debug.profile import Profile
+from tvmgraph.errors import ArgumentError, CompileError, user_source
 from tvmgraph.graph import Graph
 from tvmgraph.jit import observe
-from tvmgraph.jit.observe import Profile
+from tvmgraph.jit.measure import kernels_of, measure
 from tvmgraph.view import Drawing, Kernel, draw_pair
 
 if TYPE_CHECKING:
@@ -27,19 +28,53 @@ class Inspectable:
         """Returns the graph of a call."""
         raise NotImplementedError
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the function."""
+        raise NotImplementedError
+
     def profile(self, *args: Any, repeat: int = 10, **kwargs: Any) -> Profile:
         """Times every kernel of a call with these arguments.
 
+        The function is called once for real, so a training step takes effect once; its compiled
+        graph is then repeated on the same values.
+
         Args:
             *args: Arguments of the function.
-            repeat: How often the call is repeated; the shortest time counts.
+            repeat: How often the graph is repeated; the shortest time counts.
             **kwargs: Keyword arguments of the function.
+
+        Returns:
+            Per kernel time, share, GFLOP/s and GB/s against the machine's measured peaks; memory;
+            overhead of the host. Print it, ``save("p.html")`` or ``save("p.json")``.
+
+        Raises:
+            ArgumentError: if ``repeat`` is not positive.
+            CompileError: if the function computes nothing.
         """
-        self.compile(*args, **kwargs)
-        entry = next(iter(reversed(self.entries.values())))[0]
-        with observe.collecting(repeat) as found:
-            entry.run(list(tree.tensors((args, kwargs))), (args, kwargs))
-        return found[-1]
+        if not isinstance(repeat, int) or repeat < 1:
+            raise ArgumentError(f"repeat must be a positive int, not {repeat!r}",
+                                op="profile", at=user_source())  # fmt: skip
+        with observe.asked() as seen:
+            self(*args, **kwargs)
+        if not seen:
+            raise CompileError(
+                "the function computes nothing with tensors", op="profile", at=user_source(),
+                fix="profile a function whose result depends on its tensors",
+            )  # fmt: skip
+        compiled, given = seen[-1]
+        again = (lambda: self(*args, **kwargs)) if self._is_pure(compiled) else None
+        return measure(compiled, given, repeat, again)
+
+    def _is_pure(self, compiled: CompiledGraph) -> bool:
+        """Whether calling the function again changes nothing."""
+        entries = (e for kept in self.entries.values() for e in kept if e.compiled is compiled)
+        entry = next(entries, None)
+        if entry is None:
+            return False
+        captured = entry.captured
+        return not (
+            captured.written or captured.attributes or captured.effects or captured.random_blocks
+        )
 
     def fused_graph(self, profile: Profile | None = None) -> tuple[Graph, list[Kernel]]:
         """Returns the newest compiled graph after its passes, and the nodes of every kernel.
@@ -50,7 +85,7 @@ class Inspectable:
         for entries in reversed(self.entries.values()):
             compiled: CompiledGraph | None = entries[0].compiled
             if compiled is not None:
-                return observe.kernels_of(compiled, profile)
+                return kernels_of(compiled, profile)
         return self.graph(), []
 
     def draw(self, *args: Any, **kwargs: Any) -> Drawing:

@@ -1,286 +1,103 @@
-"""Observed calls: time and bytes of every kernel, and the comparison with NumPy.
+"""Observed calls: what is done instead of the quick path while somebody watches.
 
-Taken instead of the quick path while ``TVMGRAPH_DEBUG=2``, ``TVMGRAPH_CHECK=3`` or
-:meth:`JitFunction.profile` ask for it.
+``TVMGRAPH_DEBUG=2`` prints a table, ``TVMGRAPH_CHECK=3`` compares with NumPy,
+``TVMGRAPH_NUMERICS=1`` looks for NaN and infinities, and a profiler records the kernels.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tvmgraph.core import numerics
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.debug import recorder
 from tvmgraph.eager import evaluate
-from tvmgraph.errors import CompileError
+from tvmgraph.errors import CompileError, NumericsError
 from tvmgraph.flag_registry import active
-from tvmgraph.graph import Graph, Node, Value
-from tvmgraph.jit.frozen import FrozenExecutable
-from tvmgraph.view import Kernel
+from tvmgraph.graph import Node
+from tvmgraph.jit.compare import compare
+from tvmgraph.jit.measure import measure, run_recorded
 
 if TYPE_CHECKING:
     from tvmgraph.jit.compiled import CompiledGraph
 
 
-@dataclass(frozen=True)
-class KernelTime:
-    """What one kernel took.
+class _Asked(threading.local):
+    """The calls of this thread that :meth:`JitFunction.profile` wants to know of."""
 
-    Attributes:
-        name: The kernel's name.
-        seconds: Wall time.
-        bytes: Bytes of the tensors it was given, read or written once.
-    """
-
-    name: str
-    seconds: float
-    bytes: int
+    seen: list[tuple[CompiledGraph, Sequence[Tensor]]] | None = None
 
 
-@dataclass(frozen=True)
-class Profile:
-    """What one call took.
-
-    Attributes:
-        name: The graph's name.
-        kernels: Every kernel in the order of the call.
-        seconds: Wall time of the call without instruments.
-        path: How the graph runs.
-    """
-
-    name: str
-    kernels: tuple[KernelTime, ...]
-    seconds: float
-    path: str
-
-    @property
-    def kernel_seconds(self) -> float:
-        """Time in kernels."""
-        return sum(k.seconds for k in self.kernels)
-
-    @property
-    def overhead_seconds(self) -> float:
-        """Time of the call outside of kernels: arguments, allocation, the calls themselves."""
-        return max(0.0, self.seconds - self.kernel_seconds)
-
-    def table(self) -> str:
-        """Returns a table with one line per kernel."""
-        total = max(self.seconds, self.kernel_seconds, 1e-12)
-        width = max([len(k.name) for k in self.kernels] + [len("overhead of the host")])
-        lines = [f"{'kernel':<{width}} {'us':>10} {'share':>6} {'KiB':>10} {'GB/s':>7}"]
-        for k in self.kernels:
-            rate = k.bytes / max(k.seconds, 1e-9) / 1e9
-            lines.append(
-                f"{k.name:<{width}} {k.seconds * 1e6:>10.1f} {k.seconds / total:>6.1%} "
-                f"{k.bytes / 1024:>10.1f} {rate:>7.1f}"
-            )
-        spent = self.overhead_seconds
-        lines.append(
-            f"{'overhead of the host':<{width}} {spent * 1e6:>10.1f} {spent / total:>6.1%}"
-        )
-        lines.append(f"{'call':<{width}} {self.seconds * 1e6:>10.1f}  {self.path}")
-        return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.table()
-
-
-class _Collector(threading.local):
-    def __init__(self) -> None:
-        self.found: list[Profile] | None = None
-        self.repeat = 1
-
-
-_collector = _Collector()
+_asked = _Asked()
 
 
 @contextmanager
-def collecting(repeat: int) -> Iterator[list[Profile]]:
-    """Collects the profile of every compiled call of this thread in a ``with`` block."""
-    before = (_collector.found, _collector.repeat)
-    found: list[Profile] = []
-    _collector.found, _collector.repeat = found, max(1, repeat)
+def asked() -> Iterator[list[tuple[CompiledGraph, Sequence[Tensor]]]]:
+    """Collects the compiled graphs that this thread calls in a ``with`` block, and on what."""
+    before = _asked.seen
+    _asked.seen = seen = []
     watched, active.watched = active.watched, True
     try:
-        yield found
+        yield seen
     finally:
         active.watched = watched
-        _collector.found, _collector.repeat = before
+        _asked.seen = before
 
 
 def call(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[Tensor]:
     """Runs a compiled graph and does what the flags ask for."""
-    held = [tensor_from_numpy(a.array.copy()) for a in args] if active.check >= 3 else []
-    outputs = run(compiled, args)
+    if _asked.seen is not None:
+        _asked.seen.append((compiled, [tensor_from_numpy(a.array.copy()) for a in args]))
+    kept = active.check >= 3 or active.numerics >= 1
+    held = [tensor_from_numpy(a.array.copy()) for a in args] if kept else []
+    heard = recorder.current()
+    if heard is None:
+        outputs = compiled.run(args)
+    else:
+        outputs, _ = run_recorded(compiled, args, heard)
+    if active.numerics:
+        watch_numerics(compiled, held, outputs)
     if active.check >= 3:
         compare(compiled, held, outputs)
-    if active.debug >= 2 or _collector.found is not None:
-        profile = measure(compiled, args, _collector.repeat)
-        if _collector.found is not None:
-            _collector.found.append(profile)
-        if active.debug >= 2:
-            print(f"[tvmgraph] {profile.name}\n{profile.table()}", file=sys.stderr)
+    if active.debug >= 2:
+        profile = measure(compiled, args, facts=False)
+        print(f"[tvmgraph] {profile.table()}", file=sys.stderr)
     return outputs
 
 
-def run(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[Tensor]:
-    """Runs a compiled graph the way it always runs."""
-    if compiled.steps is not None:
-        return compiled.steps.run(args)
-    outputs = compiled.executable.run(args, [v.type for v in compiled.graph.outputs])
-    compiled.own_constants(outputs)
-    return outputs
+def watch_numerics(
+    compiled: CompiledGraph, args: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> None:
+    """Looks for the operator that made a NaN or an infinity in a compiled call.
 
-
-def measure(compiled: CompiledGraph, args: Sequence[Tensor], repeat: int = 1) -> Profile:
-    """Times a compiled graph: the whole call, then every kernel (the shortest of ``repeat``)."""
-    whole, best = float("inf"), None
-    for _ in range(repeat):
-        start = time.perf_counter()
-        run(compiled, args)
-        whole = min(whole, time.perf_counter() - start)
-        kernels = _kernels(compiled, args)
-        if best is None or _total(kernels) < _total(best):
-            best = kernels
-    return Profile(compiled.graph.name, tuple(best or ()), whole, str(compiled.path))
-
-
-def _total(kernels: Sequence[KernelTime]) -> float:
-    return sum(k.seconds for k in kernels)
-
-
-def _kernels(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[KernelTime]:
-    if compiled.steps is not None:
-        return _step_times(compiled, args)
-    executable: Any = compiled.executable
-    if isinstance(executable, FrozenExecutable):
-        executable, args = executable.resolve(args)
-    if compiled.stats.native:  # machine code has no place to measure at; bytecode runs the same
-        executable = _bytecode(compiled, _compiled_graph(compiled))
-    return [KernelTime(*row) for row in executable.profile(args)]
-
-
-def _compiled_graph(compiled: CompiledGraph) -> Graph:
-    """The graph that the executable was made of: with weights prepared, if they are."""
-    executable = compiled.executable
-    frozen = executable.graph if isinstance(executable, FrozenExecutable) else None
-    return frozen or compiled.graph
-
-
-def _bytecode(compiled: CompiledGraph, graph: Graph) -> Any:
-    from tvmgraph.compiler import compile_graph
-    from tvmgraph.jit.compiled import compile_options
-
-    return compile_graph(graph, options=compile_options(compiled.config, False))[0]
-
-
-def _step_times(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[KernelTime]:
-    rows: list[KernelTime] = []
-    last = time.perf_counter()
-
-    def watch(node: Node, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        nonlocal last
-        now = time.perf_counter()
-        size = sum(t.array.nbytes for t in (*inputs, *outputs))
-        rows.append(KernelTime(f"{node.op.name} {node.source}".strip(), now - last, size))
-        last = time.perf_counter()
-
-    assert compiled.steps is not None
-    compiled.steps.run(args, watch)
-    return rows
-
-
-def kernels_of(
-    compiled: CompiledGraph, profile: Profile | None = None
-) -> tuple[Graph, list[Kernel]]:
-    """Returns the graph that was lowered, and which of its nodes each kernel computes."""
-    graph = compiled.graph
-    if compiled.steps is not None:
-        found = [Kernel(node.op.name, (i,)) for i, node in enumerate(graph.nodes)]
-    else:
-        from tvmgraph.compiler.origins import trace_kernels
-        from tvmgraph.jit.compiled import compile_options
-
-        graph = _compiled_graph(compiled)
-        graph, traced = trace_kernels(graph, compile_options(compiled.config, False))
-        found = [Kernel(site.kernel, site.nodes) for site in traced]
-    times = [k.seconds for k in profile.kernels] if profile is not None else []
-    if len(times) == len(found):
-        found = [Kernel(k.name, k.nodes, t) for k, t in zip(found, times)]
-    return graph, found
-
-
-# ---- comparison with NumPy ----------------------------------------------------------------------
-
-#: Largest difference that counts as rounding, relative to the largest element: operations are
-#: ordered otherwise in kernels, and errors add up over a graph.
-_TOLERANCE = {"float64": 1e-9, "float32": 1e-3, "float16": 2e-2, "bfloat16": 5e-2}
-
-
-def compare(compiled: CompiledGraph, args: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-    """Compares the outputs of a call with NumPy.
+    Results that hold one are traced back by running the graph again in NumPy, node by node.
 
     Raises:
-        CompileError: naming the first node whose compiled result differs.
+        NumericsError: naming the node and its operands.
     """
-    graph = compiled.graph
-    expected = evaluate(graph, [a.array for a in args])
-    if all(_agrees(o.array, e) for o, e in zip(outputs, expected)):
+    clean = numerics.is_finite(o.array for o in outputs)
+    if clean and active.numerics < 2:
         return
-    node = _first_difference(compiled, args)
-    where = f"%{node.outputs[0].name} = ops.{node.op.name}" if node else "the graph as a whole"
-    raise CompileError(
-        f"compiled and eager results differ, first at {where}", op=graph.name,
-        got=", ".join(str(a.type) for a in args), at=node.source if node else None,
-        fix="please report it; exec_mode='no_sink' runs node by node meanwhile",
-    )  # fmt: skip
 
+    def watch(node: Node, inputs: list[np.ndarray], results: list[np.ndarray]) -> None:
+        if node.regions:  # its own nodes were looked at
+            return
+        try:
+            numerics.check(node.op, inputs, node.attrs, results)
+        except NumericsError as e:
+            at = node.source + (f"   (in {node.scope})" if node.scope else "")
+            raise e.locate(f"ops.{node.op.name}", "", at) from None
 
-def _agrees(actual: np.ndarray, expected: np.ndarray) -> bool:
-    if actual.shape != expected.shape:
-        return False
-    tolerance = _TOLERANCE.get(str(actual.dtype))
-    if tolerance is None or not actual.size:
-        return bool(np.array_equal(actual, expected))
-    a, e = actual.astype(np.float64), np.asarray(expected).astype(np.float64)
-    if not np.array_equal(np.isfinite(a), np.isfinite(e)):
-        return False
-    finite = np.isfinite(e)
-    scale = max(1.0, float(np.max(np.abs(e[finite]), initial=0.0)))
-    return bool(np.all(np.abs(a[finite] - e[finite]) <= tolerance * scale))
-
-
-def _first_difference(compiled: CompiledGraph, args: Sequence[Tensor]) -> Node | None:
-    """Finds the first node by compiling the graph up to every node, in order."""
-    from tvmgraph.compiler import compile_graph
-    from tvmgraph.jit.compiled import compile_options
-
-    graph, options = compiled.graph, compile_options(compiled.config, False)
-    low, high = 0, len(graph.nodes) - 1
-    if high < 0:
-        return None
-    while low < high:  # once a node differs, what is computed from it does too
-        middle = (low + high) // 2
-        part = _prefix(graph, middle + 1)
-        executable, _ = compile_graph(part, options=options)
-        found = executable.run(args, [v.type for v in part.outputs])
-        wanted = evaluate(part, [a.array for a in args])
-        if all(_agrees(o.array, e) for o, e in zip(found, wanted)):
-            low = middle + 1
-        else:
-            high = middle
-    return graph.nodes[low]
-
-
-def _prefix(graph: Graph, count: int) -> Graph:
-    """Returns the graph of the first ``count`` nodes; what nothing reads yet is its output."""
-    nodes = graph.nodes[:count]
-    read: set[Value] = {v for n in nodes for v in n.inputs}
-    outputs = tuple(v for n in nodes for v in n.outputs if v not in read)
-    return Graph(graph.name, graph.params, graph.consts, nodes, outputs)
+    found = evaluate(compiled.graph, [a.array for a in args], watch)
+    if not clean and numerics.is_finite(found):
+        raise CompileError(
+            "compiled code gives NaN or infinities that NumPy does not", op=compiled.graph.name,
+            got=", ".join(str(a.type) for a in args),
+            fix="TVMGRAPH_CHECK=3 finds the first node that differs",
+        )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.debug import recorder
 from tvmgraph.errors import CompileError, user_source
 from tvmgraph.flag_registry import active
 
@@ -107,10 +109,24 @@ def noted(function: JitFunction, record: CompileRecord) -> None:
     with _lock:
         for heard in _listeners:
             heard.append((function, record))
+    heard = recorder.current()
+    if heard is not None:
+        _record(heard, function, record)
     if active.debug >= 1:
         name = getattr(function.fn, "__qualname__", "function")
         number = len(function.history)
         print("\n".join([f"[tvmgraph] {name}", *explain_record(number, record)]), file=sys.stderr)
+
+
+def _record(heard: recorder.Recorder, function: JitFunction, record: CompileRecord) -> None:
+    """Notes a compile and its phases, which have just ended, as events one after the other."""
+    total = record.capture_seconds + record.compile_seconds
+    start = time.perf_counter() - total
+    name = getattr(function.fn, "__qualname__", "function")
+    heard.add(name, recorder.COMPILE, start, total, why=record.why, signature=record.signature)
+    for phase, spent in (("capture", record.capture_seconds), *record.phases):
+        heard.add(phase, recorder.PHASE, start, spent)
+        start += spent
 
 
 @contextmanager

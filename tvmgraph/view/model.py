@@ -20,7 +20,7 @@ class Kernel:
 
     Attributes:
         name: Its name.
-        nodes: Positions of the nodes in the graph.
+        nodes: Positions of the nodes it computes, in the order of ``graph.walk()``.
         seconds: What one call of it took, if it was measured.
     """
 
@@ -43,8 +43,12 @@ def model_of(graph: Graph, kernels: Sequence[Kernel] = (), title: str = "") -> d
 class _Modeller:
     def __init__(self, graph: Graph, kernels: Sequence[Kernel]) -> None:
         self.graph = graph
-        self.kernel_of = {i: (n, k) for n, k in enumerate(kernels) for i in k.nodes}
+        self.kernel_of: dict[int, list[tuple[int, Kernel]]] = {}
+        for number, kernel in enumerate(kernels):
+            for i in kernel.nodes:
+                self.kernel_of.setdefault(i, []).append((number, kernel))
         self.by_kernel = bool(kernels)
+        self.position = 0  # of the next node, in the order of graph.walk()
         self.nodes: list[dict[str, Any]] = []
         self.edges: list[tuple[str, str, str]] = []
         self.maker: dict[Value, str] = {}
@@ -52,18 +56,15 @@ class _Modeller:
 
     def model(self, title: str) -> dict[str, Any]:
         """Builds everything."""
-        readers = self._first_readers()
+        readers = _first_readers(self.graph)
         for p in self.graph.params:
             reader = readers.get(p.value)
             inner = p.role.value == "parameter" and reader is not None
-            path = self._path(reader) if inner and reader is not None else []
+            path = self._scope(self.graph.nodes[reader]) if inner and reader is not None else []
             facts = {"name": p.label, "role": p.role.value, "type": str(p.value.type)}
             self._add(f"v{p.value.name}", p.role.value, [p.label, str(p.value.type)], path, facts)
             self.maker[p.value] = f"v{p.value.name}"
-        for v, array in self.graph.consts.items():
-            self._const(v, array, readers.get(v))
-        for i, node in enumerate(self.graph.nodes):
-            self._node(i, node)
+        self._body(self.graph, [], "")
         for i, v in enumerate(self.graph.outputs):
             written = i - len(self.graph.outputs) + len(self.graph.writes)
             label = f"new {self.graph.writes[written]}" if written >= 0 else f"output {i}"
@@ -71,49 +72,77 @@ class _Modeller:
             self._edge(v, f"o{i}")
         return {"title": title, "nodes": self.nodes, "edges": self.edges}
 
-    def _first_readers(self) -> dict[Value, int]:
-        found: dict[Value, int] = {}
-        for i, node in enumerate(self.graph.nodes):
-            for v in node.inputs:
-                found.setdefault(v, i)
-        return found
+    def _body(self, graph: Graph, outer: list[str], prefix: str) -> None:
+        """Adds the constants and nodes of the graph or of a region.
 
-    def _path(self, i: int) -> list[str]:
-        if self.by_kernel:
-            number, kernel = self.kernel_of.get(i, (-1, None))
-            return [] if kernel is None else [f"kernel {number}: {kernel.name}"]
-        scope = self.graph.nodes[i].scope
-        return scope.split(".") if scope else []
+        Args:
+            graph: The graph or region.
+            outer: The boxes the region is in.
+            prefix: Makes the identifiers of a region's constants unique.
+        """
+        readers = _first_readers(graph)
+        for v, array in graph.consts.items():
+            reader = readers.get(v)
+            scope = self._scope(graph.nodes[reader]) if reader is not None and not outer else []
+            self._const(v, array, [*outer, *scope], prefix)
+        for node in graph.nodes:
+            self._node(node, outer)
 
-    def _const(self, v: Value, array: np.ndarray, reader: int | None) -> None:
+    def _scope(self, node: Node) -> list[str]:
+        return node.scope.split(".") if node.scope and not self.by_kernel else []
+
+    def _const(self, v: Value, array: np.ndarray, path: list[str], prefix: str) -> None:
         if array.size == 1:  # written into the nodes that read it
             self.inline[v] = f"{array.reshape(-1)[0]:.6g}"
             return
-        path = self._path(reader) if reader is not None else []
-        self._add(f"v{v.name}", "const", ["const", str(v.type)], path, {"type": str(v.type)})
-        self.maker[v] = f"v{v.name}"
+        name = f"{prefix}v{v.name}"
+        self._add(name, "const", ["const", str(v.type)], path, {"type": str(v.type)})
+        self.maker[v] = name
 
-    def _node(self, i: int, node: Node) -> None:
+    def _node(self, node: Node, outer: list[str]) -> None:
+        i = self.position
+        self.position += 1
+        path = [*outer, *(self._scope(node) if not outer else [])]
+        if node.regions:
+            path = [*path, f"{node.op.name} {node.source}".strip() + f" #{i}"]
+            self._regions(i, node, path)
+        kernels = self.kernel_of.get(i, [])
+        boxes = [f"kernel {n}: {k.name}" for n, k in kernels[-1:]]
         attrs = {k: format_attr(a) for k, a in node.attrs.items()}
         numbers = [self.inline[v] for v in node.inputs if v in self.inline]
         shown = ", ".join([*numbers, *(f"{k}={a}" for k, a in attrs.items())])
         lines = [node.op.name, *([shown[:_LONG]] if shown else [])]
-        _, kernel = self.kernel_of.get(i, (-1, None))
-        took = kernel.seconds if kernel is not None else None
-        facts = {
+        name = f"n{i}"
+        facts = self._facts(node, attrs, [k for _, k in kernels])
+        self._add(name, "control" if node.regions else "op", lines, [*path, *boxes], facts,
+                  node.source)  # fmt: skip
+        for v in node.inputs:
+            self._edge(v, name)
+        self.maker.update((v, name) for v in node.outputs)
+
+    def _facts(self, node: Node, attrs: dict[str, str], kernels: list[Kernel]) -> dict[str, str]:
+        times = [k.seconds for k in kernels if k.seconds is not None]
+        return {
             "type": ", ".join(str(v.type) for v in node.outputs),
             "inputs": ", ".join(str(v.type) for v in node.inputs),
             "source": node.source,
             "scope": node.scope,
             **attrs,
-            "kernel": kernel.name if kernel is not None else "",
-            "kernel time": f"{took * 1e6:.1f} us" if took is not None else "",
+            "kernel": ", ".join(dict.fromkeys(k.name for k in kernels)),
+            "kernel time": f"{sum(times) * 1e6:.1f} us" if times else "",
         }
-        name = f"n{i}"
-        self._add(name, "op", lines, self._path(i), facts, node.source)
-        for v in node.inputs:
-            self._edge(v, name)
-        self.maker.update((v, name) for v in node.outputs)
+
+    def _regions(self, i: int, node: Node, path: list[str]) -> None:
+        """Adds the nodes of a branch or loop; their results flow into its own node."""
+        for name, region in zip(node.op.regions, node.regions):
+            for p, v in zip(region.params, _operands(node, region)):
+                if v in self.inline:
+                    self.inline[p.value] = self.inline[v]
+                if v in self.maker:
+                    self.maker[p.value] = self.maker[v]
+            self._body(region, [*path, name], f"n{i}{name}")
+            for v in region.outputs:
+                self._edge(v, f"n{i}")
 
     def _edge(self, v: Value, to: str) -> None:
         if v in self.maker:
@@ -128,3 +157,18 @@ class _Modeller:
             "id": name, "kind": kind, "lines": lines, "path": path, "facts": facts,
             "source": source, "text": text,
         })  # fmt: skip
+
+
+def _first_readers(graph: Graph) -> dict[Value, int]:
+    """The position of the first node that reads a value."""
+    found: dict[Value, int] = {}
+    for i, node in enumerate(graph.nodes):
+        for v in node.inputs:
+            found.setdefault(v, i)
+    return found
+
+
+def _operands(node: Node, region: Graph) -> tuple[Value, ...]:
+    """What a region's parameters are given: a branch keeps its condition to itself."""
+    spare = len(node.inputs) - len(region.params)
+    return node.inputs[1:] if spare == 1 and "then" in node.op.regions else node.inputs

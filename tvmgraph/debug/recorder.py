@@ -1,0 +1,100 @@
+"""What happens while a profiler listens, as a list of events on one clock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvmgraph.flag_registry import active
+
+#: What an event can be.
+STEP, CALL, KERNEL = "step", "call", "kernel"
+OPERATOR, COMPILE, PHASE = "operator", "compile", "phase"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that took time.
+
+    Attributes:
+        name: What.
+        kind: ``step``, ``call`` (of a compiled graph), ``kernel``, ``operator`` (eager),
+            ``compile`` or ``phase`` (of a compile).
+        start: When it began, on the clock of ``time.perf_counter``.
+        seconds: How long it took.
+        facts: What else is known.
+        thread: Identifier of the thread.
+    """
+
+    name: str
+    kind: str
+    start: float
+    seconds: float
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    thread: int = 0
+
+
+class Recorder:
+    """Collects events of all threads while it is switched on.
+
+    Attributes:
+        events: What happened so far.
+        graphs: The compiled graphs that were called, by identifier, to be asked about afterwards.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.graphs: dict[int, Any] = {}
+
+    def add(self, name: str, kind: str, start: float, seconds: float, **facts: Any) -> None:
+        """Notes one event of this thread."""
+        self.events.append(Event(name, kind, start, seconds, facts, threading.get_ident()))
+
+    @contextmanager
+    def span(self, name: str, kind: str, **facts: Any) -> Iterator[None]:
+        """Notes a ``with`` block as one event."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add(name, kind, start, time.perf_counter() - start, **facts)
+
+
+_lock = threading.Lock()
+_current: list[Recorder] = []
+
+
+def current() -> Recorder | None:
+    """The recorder that is switched on, if any."""
+    return _current[-1] if _current else None
+
+
+def switch_on(recorder: Recorder) -> None:
+    """Makes compiled calls, kernels, eager operators and compiles known to a recorder."""
+    with _lock:
+        if recorder not in _current:
+            _current.append(recorder)
+        active.listen("profiler", _note_operator)
+
+
+def switch_off(recorder: Recorder) -> None:
+    """Ends what :func:`switch_on` began."""
+    with _lock:
+        _current[:] = [r for r in _current if r is not recorder]
+        if not _current:
+            active.ignore("profiler")
+
+
+def _note_operator(op: Any, args: Any, _: Any, outputs: Any, start: float, end: float) -> None:
+    recorder = current()
+    if recorder is not None:
+        size = sum(t.array.nbytes for t in (*args, *outputs))
+        shown = ", ".join(str(t.type) for t in args)
+        recorder.add(op.name, OPERATOR, start, end - start, bytes=size, inputs=shown)
+
+
+__all__ = ["Event", "Recorder", "current", "switch_off", "switch_on"]

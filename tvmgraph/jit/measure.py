@@ -1,0 +1,225 @@
+"""Timing a compiled graph kernel by kernel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.core.op import Reason
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.debug import recorder
+from tvmgraph.debug.profile import KernelTime, Memory, Profile
+from tvmgraph.debug.recorder import Event, Recorder
+from tvmgraph.graph import Graph, Node
+from tvmgraph.jit.frozen import FrozenExecutable
+from tvmgraph.view import Kernel
+
+if TYPE_CHECKING:
+    from tvmgraph.compiler.origins import Site
+    from tvmgraph.jit.compiled import CompiledGraph
+
+_NAMED = 3  # operators that a kernel is described by
+
+
+def measure(
+    compiled: CompiledGraph,
+    args: Sequence[Tensor],
+    repeat: int = 1,
+    whole: Callable[[], Any] | None = None,
+    facts: bool = True,
+) -> Profile:
+    """Times a compiled graph: the whole call, then every kernel (the shortest of ``repeat``).
+
+    Args:
+        compiled: The compiled graph.
+        args: One tensor per parameter.
+        repeat: How often it is run.
+        whole: The call whose time counts; the compiled graph alone by default.
+        facts: Find out what the kernels compute and compare with the machine's peaks, too.
+    """
+    whole = whole or (lambda: compiled.run(args))
+    seconds, best, memory = float("inf"), None, Memory()
+    for _ in range(max(1, repeat)):
+        start = time.perf_counter()
+        whole()
+        seconds = min(seconds, time.perf_counter() - start)
+        heard = Recorder()
+        _, memory = run_recorded(compiled, args, heard)
+        if best is None or _kernel_seconds(heard.events) < _kernel_seconds(best):
+            best = heard.events
+    rows = [_row(e) for e in best or () if e.kind == recorder.KERNEL]
+    name, path = compiled.graph.name, str(compiled.path)
+    if not facts:
+        return Profile(name, tuple(rows), seconds, path, memory, None, tuple(best or ()))
+    from tvmgraph.compiler.machine import peaks
+
+    known = described(rows, *sites_of(compiled))
+    top = peaks()
+    if any(k.gflops is not None and k.gflops > top.flops(k.dtype) for k in known):
+        top = peaks(again=True)  # they were measured while the machine did other work
+    return Profile(name, tuple(known), seconds, path, memory, top, tuple(best or ()))
+
+
+def _kernel_seconds(events: Sequence[Event]) -> float:
+    return sum(e.seconds for e in events if e.kind == recorder.KERNEL)
+
+
+def _row(e: Event) -> KernelTime:
+    return KernelTime(e.name, e.seconds, e.facts["bytes"], dtype=e.facts["dtype"])
+
+
+# ---- one instrumented call ----------------------------------------------------------------------
+
+
+def run_recorded(
+    compiled: CompiledGraph, args: Sequence[Tensor], heard: Recorder
+) -> tuple[list[Tensor], Memory]:
+    """Runs a compiled graph with instruments.
+
+    Returns:
+        Its results, and the memory of the call.
+    """
+    given = sum(a.array.nbytes for a in args)
+    if compiled.steps is not None:
+        return _run_steps(compiled, args, heard), Memory(given)
+    from tvmgraph.runtime import instrument
+
+    executable: Any = compiled.executable
+    if isinstance(executable, FrozenExecutable):
+        executable, args = executable.resolve(args)
+    if compiled.stats.native:  # machine code has no place to measure at; bytecode runs the same
+        executable = bytecode(compiled)
+    found = instrument.run(executable, args, [v.type for v in compiled.graph.outputs])
+    compiled.own_constants(found.outputs)
+    heard.add(compiled.graph.name, recorder.CALL, found.start, found.seconds,
+              path=str(compiled.path))  # fmt: skip
+    for k in found.calls:
+        heard.add(k.name, recorder.KERNEL, k.start, k.seconds, bytes=k.bytes, dtype=k.dtype,
+                  graph=compiled.graph.name, number=id(compiled))  # fmt: skip
+    heard.graphs[id(compiled)] = compiled
+    return found.outputs, Memory(given, found.planned, found.unplanned)
+
+
+def _run_steps(compiled: CompiledGraph, args: Sequence[Tensor], heard: Recorder) -> list[Tensor]:
+    assert compiled.steps is not None
+    begun = last = time.perf_counter()
+
+    def watch(node: Node, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        size = sum(t.array.nbytes for t in (*inputs, *outputs))
+        dtype = outputs[-1].type.dtype.name if outputs else "float32"
+        heard.add(node.op.name, recorder.KERNEL, last, now - last, bytes=size, dtype=dtype,
+                  graph=compiled.graph.name, number=id(compiled))  # fmt: skip
+        last = time.perf_counter()
+
+    outputs = compiled.steps.run(args, watch)
+    heard.add(compiled.graph.name, recorder.CALL, begun, time.perf_counter() - begun,
+              path=str(compiled.path))  # fmt: skip
+    heard.graphs[id(compiled)] = compiled
+    return outputs
+
+
+def lowered_graph(compiled: CompiledGraph) -> Graph:
+    """The graph that the executable was made of: with weights prepared, if they are."""
+    executable = compiled.executable
+    frozen = executable.graph if isinstance(executable, FrozenExecutable) else None
+    return frozen or compiled.graph
+
+
+def bytecode(compiled: CompiledGraph) -> Any:
+    """The executable with host code that can be instrumented."""
+    from tvmgraph.compiler import compile_graph
+    from tvmgraph.jit.compiled import compile_options
+
+    options = compile_options(compiled.config, False)
+    return compile_graph(lowered_graph(compiled), options=options)[0]
+
+
+# ---- what the kernels compute -------------------------------------------------------------------
+
+
+def sites_of(compiled: CompiledGraph) -> tuple[Graph, list[Site]]:
+    """Returns the graph that was lowered, and every call of a kernel with its nodes."""
+    from tvmgraph.compiler.compile import isolate
+    from tvmgraph.compiler.origins import Site, trace_kernels
+    from tvmgraph.jit.compiled import compile_options
+
+    options = compile_options(compiled.config, False)
+    if compiled.steps is None:
+        return trace_kernels(lowered_graph(compiled), options)
+    sites: list[Site] = []
+    positions = {id(n): i for i, n in enumerate(compiled.graph.walk())}
+    for node in compiled.graph.nodes:
+        flops: float | None = None
+        if not isinstance(node.op.lower, Reason):
+            parts = [s.flops for s in trace_kernels(isolate(node), options)[1]]
+            flops = None if None in parts else sum(p for p in parts if p is not None)
+        sites.append(Site(node.op.name, (positions[id(node)],), flops))
+    return compiled.graph, sites
+
+
+def described(rows: Sequence[KernelTime], graph: Graph, sites: Sequence[Site]) -> list[KernelTime]:
+    """Adds to every kernel what it computes; calls in branches and loops are added up."""
+    nodes = list(graph.walk())
+    straight = len(nodes) == len(graph.nodes)
+    if straight and [r.name for r in rows] == [s.kernel for s in sites]:
+        return [replace(r, flops=s.flops, where=_where(nodes, s.nodes))
+                for r, s in zip(rows, sites)]  # fmt: skip
+    found: dict[str, KernelTime] = {}
+    for r in rows:
+        places = [s for s in sites if s.kernel == r.name]
+        flops = places[0].flops if places else None
+        known = found.get(r.name)
+        if known is None:
+            at = dict.fromkeys(n for s in places for n in s.nodes)
+            found[r.name] = replace(r, flops=flops, where=_where(nodes, tuple(at)))
+        else:
+            found[r.name] = replace(
+                known, seconds=known.seconds + r.seconds, bytes=known.bytes + r.bytes,
+                flops=None if known.flops is None or flops is None else known.flops + flops,
+                calls=known.calls + 1,
+            )  # fmt: skip
+    return list(found.values())
+
+
+def _where(nodes: Sequence[Node], positions: Sequence[int]) -> str:
+    """Names a kernel's operators, grouped by the user's line."""
+    lines: dict[str, list[str]] = {}
+    for i in positions:
+        lines.setdefault(nodes[i].source, []).append(nodes[i].op.name)
+    parts = []
+    for source, names in lines.items():
+        more = f" +{len(names) - _NAMED}" if len(names) > _NAMED else ""
+        parts.append(f"{', '.join(names[:_NAMED])}{more} {source}".strip())
+    return "; ".join(parts)
+
+
+def kernels_of(
+    compiled: CompiledGraph, profile: Profile | None = None
+) -> tuple[Graph, list[Kernel]]:
+    """Returns the graph that was lowered, and which of its nodes each kernel computes.
+
+    Args:
+        compiled: The compiled graph.
+        profile: Gives the kernels their times.
+    """
+    graph, sites = sites_of(compiled)
+    times = _site_times(sites, profile) if profile is not None else [None] * len(sites)
+    return graph, [Kernel(s.kernel, s.nodes, t) for s, t in zip(sites, times)]
+
+
+def _site_times(sites: Sequence[Site], profile: Profile) -> list[float | None]:
+    """The time of every site; sites of one kernel that cannot be told apart share its time."""
+    if [k.name for k in profile.kernels] == [s.kernel for s in sites]:
+        return [k.seconds for k in profile.kernels]
+    total = {k.name: 0.0 for k in profile.kernels}
+    for k in profile.kernels:
+        total[k.name] += k.seconds
+    count = {s.kernel: sum(o.kernel == s.kernel for o in sites) for s in sites}
+    return [total[s.kernel] / count[s.kernel] if s.kernel in total else None for s in sites]
+
+
+__all__ = ["described", "kernels_of", "measure", "run_recorded", "sites_of"]

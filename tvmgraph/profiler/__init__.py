@@ -1,0 +1,22 @@
+"""The profiler with MindSpore's names, for eager and compiled code on the CPU."""
+
+from tvmgraph.profiler.schedule import ProfilerAction, schedule
+from tvmgraph.profiler.session import (
+    Profiler,
+    ProfilerActivity,
+    ProfilerLevel,
+    profile,
+    tensorboard_trace_handler,
+)
+from tvmgraph.profiler.summary import Summary
+
+__all__ = [
+    "Profiler",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "ProfilerLevel",
+    "Summary",
+    "profile",
+    "schedule",
+    "tensorboard_trace_handler",
+]

@@ -1,0 +1,303 @@
+"""Starting and stopping a profiler, with MindSpore's two interfaces.
+
+:class:`profile` is a context with ``step()`` and a schedule, :class:`Profiler` is started and
+stopped by hand and writes its results with ``analyse()``. What MindSpore offers for other devices
+is accepted with a warning.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from tvmgraph.debug import recorder
+from tvmgraph.debug.recorder import Recorder
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+from tvmgraph.profiler.schedule import ProfilerAction, Schedule, always
+from tvmgraph.profiler.summary import Summary
+
+_OTHER_DEVICES = (
+    "with_stack", "profile_memory", "data_process", "parallel_strategy", "hbm_ddr", "pcie",
+    "sync_enable", "record_shapes", "experimental_config", "profiler_level", "aic_metrics",
+    "l2_cache", "data_simplification", "mstx", "sys_ddr", "sys_interconnection", "sys_io",
+)  # fmt: skip
+_DEFAULT_FOLDER = "./data"  # MindSpore's
+
+
+class ProfilerActivity(enum.Enum):
+    """What is recorded; only the CPU is here."""
+
+    CPU = "CPU"
+    NPU = "NPU"
+    GPU = "GPU"
+
+
+class ProfilerLevel(enum.Enum):
+    """How much is recorded on other devices; on the CPU everything is."""
+
+    LevelNone = "LevelNone"
+    Level0 = "Level0"
+    Level1 = "Level1"
+    Level2 = "Level2"
+
+
+class profile:  # noqa: N801 (MindSpore's name)
+    """Records kernels, calls of compiled graphs, eager operators and compiles in a block.
+
+    Args:
+        activities: Must contain ``ProfilerActivity.CPU`` if given.
+        schedule: Which steps are recorded, see :class:`tvmgraph.profiler.schedule`; all by
+            default.
+        on_trace_ready: Called with this object when a stretch of steps is complete, such as
+            :func:`tensorboard_trace_handler`.
+        start_profile: Start with the block; otherwise :meth:`start` does.
+        **options: Options for other devices; they have no effect.
+
+    Raises:
+        ArgumentError: for an unknown option, or activities without the CPU.
+
+    Example:
+        >>> with ms.profiler.profile() as p:
+        ...     ms.ops.tanh(Tensor([1.0]))
+        >>> p.summary.operators[0].name
+        'tanh'
+    """
+
+    def __init__(
+        self,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Schedule | None = None,
+        on_trace_ready: Callable[[Any], Any] | None = None,
+        start_profile: bool = True,
+        **options: Any,
+    ) -> None:
+        _check(activities, schedule, on_trace_ready, options)
+        self._schedule = schedule or always
+        self._ready = on_trace_ready
+        self._start_now = start_profile
+        self._heard: Recorder | None = None
+        self._on = self._taken = False
+        self._number = 0
+        self._begun = 0.0
+        self._action = ProfilerAction.NONE
+        self._summary: Summary | None = None
+
+    # ---- in MindSpore's words ---------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begins with step 0.
+
+        Raises:
+            ArgumentError: if it runs already.
+        """
+        if self._on:
+            raise _misuse("start", "it runs already", "call stop() first")
+        self._on, self._number = True, 0
+        self._enter_step()
+
+    def step(self) -> None:
+        """Ends a step and begins the next.
+
+        Raises:
+            ArgumentError: if it does not run.
+        """
+        if not self._on:
+            raise _misuse("step", "it does not run", "call start(), or use it as a context")
+        self._leave_step()
+        self._number += 1
+        self._enter_step()
+
+    def stop(self) -> None:
+        """Ends recording.
+
+        Raises:
+            ArgumentError: if it does not run.
+        """
+        if not self._on:
+            raise _misuse("stop", "it does not run", "call start() first")
+        self._leave_step(last=True)
+        self._on = False
+
+    def __enter__(self) -> profile:
+        if self._start_now:
+            self.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._on:
+            self.stop()
+
+    # ---- results ----------------------------------------------------------------------------
+
+    @property
+    def summary(self) -> Summary:
+        """What was recorded last.
+
+        Raises:
+            ArgumentError: if nothing was.
+        """
+        if self._on and self._heard is not None:
+            return Summary(self._heard)
+        if self._summary is None:
+            raise _misuse("summary", "nothing was recorded", "run the profiler around some calls")
+        return self._summary
+
+    # ---- steps ------------------------------------------------------------------------------
+
+    def _enter_step(self) -> None:
+        action = self._schedule(self._number)
+        if action in (ProfilerAction.NONE, ProfilerAction.WARM_UP):
+            self._forget()
+        if action is not ProfilerAction.NONE and self._heard is None:
+            self._heard = Recorder()
+            recorder.switch_on(self._heard)
+        self._begun, self._action = time.perf_counter(), action
+
+    def _leave_step(self, last: bool = False) -> None:
+        heard, action = self._heard, self._action
+        if heard is None:
+            return
+        if not last or self._number:  # a block without steps is no step
+            spent = time.perf_counter() - self._begun
+            heard.add(f"step {self._number}", recorder.STEP, self._begun, spent)
+        if action is ProfilerAction.WARM_UP:
+            self._forget()
+        elif last or action is ProfilerAction.RECORD_AND_SAVE:
+            recorder.switch_off(heard)
+            self._heard = None
+            self._summary = Summary(heard)
+            if self._ready is not None:
+                self._ready(self)
+
+    def _forget(self) -> None:
+        if self._heard is not None:
+            recorder.switch_off(self._heard)
+            self._heard = None
+
+
+class Profiler(profile):
+    """Records from its creation on; :meth:`analyse` stops and writes the results.
+
+    Args:
+        start_profile: Start at once.
+        output_path: Folder for the results, ``./data`` by default.
+        **options: As for :class:`profile`.
+
+    Example:
+        >>> profiler = ms.Profiler(output_path="profile")
+        >>> profiler.analyse()
+    """
+
+    def __init__(
+        self, *, start_profile: bool = True, output_path: str | os.PathLike[str] = _DEFAULT_FOLDER,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        if not isinstance(output_path, (str, os.PathLike)):
+            raise DTypeError(f"output_path must be a path, not {type(output_path).__name__}",
+                             op="Profiler", at=user_source())  # fmt: skip
+        super().__init__(**options)
+        self.output_path = Path(output_path).absolute()
+        if start_profile:
+            self.start()
+
+    def analyse(self, *_: Any, **__: Any) -> Summary:
+        """Stops, writes the results to a new folder of ``output_path``, and returns them.
+
+        Raises:
+            ArgumentError: if nothing was recorded.
+        """
+        if self._on:
+            self.stop()
+        found = self.summary
+        found.save(new_folder(self.output_path))
+        return found
+
+    def op_analyse(self, op_name: str | list[str], device_id: Any = None) -> str:
+        """Returns count, total and mean time of eager operators as JSON.
+
+        Args:
+            op_name: An operator's name, or several.
+            device_id: No effect.
+        """
+        import json
+
+        names = [op_name] if isinstance(op_name, str) else list(op_name)
+        rows = (*self.summary.operators, *self.summary.kernels)
+        found = [
+            {"name": k.name, "count": k.calls, "total_us": k.seconds * 1e6,
+             "avg_us": k.seconds * 1e6 / k.calls}
+            for k in rows if k.name in names
+        ]  # fmt: skip
+        return json.dumps(found)
+
+
+def tensorboard_trace_handler(
+    dir_name: str | os.PathLike[str] | None = None, worker_name: str | None = None,
+    analyse_flag: bool = True, async_mode: bool = False,
+) -> Callable[[profile], None]:  # fmt: skip
+    """Returns an ``on_trace_ready`` that writes every stretch of steps to a folder of its own.
+
+    Args:
+        dir_name: Parent of the folders, ``./data`` by default.
+        worker_name: Beginning of their names.
+        analyse_flag: Write the tables too, not only the trace.
+        async_mode: No effect: writing takes milliseconds.
+    """
+    root = Path(dir_name or _DEFAULT_FOLDER).absolute()
+
+    def write(ready: profile) -> None:
+        folder = new_folder(root, worker_name or "profile")
+        if analyse_flag:
+            ready.summary.save(folder)
+            return
+        from tvmgraph.debug.dump import write_atomically
+        from tvmgraph.debug.trace import trace_text
+
+        write_atomically(folder / "trace_view.json", trace_text(ready.summary.events))
+
+    return write
+
+
+def new_folder(root: Path, prefix: str = "profile") -> Path:
+    """Makes the next folder ``profile_1``, ``profile_2``, ... and returns it."""
+    root.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        folder = root / f"{prefix}_{number}"
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError  # the count never ends
+
+
+def _misuse(what: str, message: str, fix: str) -> ArgumentError:
+    return ArgumentError(message, op=f"profiler.{what}", at=user_source(), fix=fix)
+
+
+def _check(activities: Any, schedule: Any, ready: Any, options: dict[str, Any]) -> None:
+    def fail(message: str, fix: str) -> TvmgraphError:
+        return ArgumentError(message, op="profiler.profile", at=user_source(), fix=fix)
+
+    for name in options:
+        if name not in _OTHER_DEVICES:
+            known = "activities, schedule, on_trace_ready, start_profile, output_path (Profiler)"
+            raise fail(f"unknown option {name!r}", f"use one of {known}")
+        warnings.warn(f"profiler: {name} has no effect on the CPU", stacklevel=4)
+    if activities is not None and ProfilerActivity.CPU not in list(activities):
+        raise fail("activities hold no ProfilerActivity.CPU", "this release records the CPU only")
+    for name, value in (("schedule", schedule), ("on_trace_ready", ready)):
+        if value is not None and not callable(value):
+            raise fail(f"{name} must be callable, not {type(value).__name__}",
+                       "see ms.profiler.schedule and tensorboard_trace_handler")  # fmt: skip
+
+
+__all__ = [
+    "Profiler", "ProfilerActivity", "ProfilerLevel", "profile", "tensorboard_trace_handler",
+]  # fmt: skip

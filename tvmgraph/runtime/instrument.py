@@ -1,0 +1,126 @@
+"""Running a compiled module with instruments: time, operands and memory of every kernel call.
+
+The virtual machine calls back before and after every call of its program. Only bytecode has such
+places; host code that is machine code has to be compiled as bytecode for this.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+from tvmgraph.runtime.executable import Executable, from_ffi, to_ffi
+
+_STORAGE, _TENSOR = "vm.builtin.alloc_storage", "vm.builtin.alloc_tensor"
+_NOTHING = "vm.builtin.null_value"  # does nothing to speak of: what it takes is the instrument
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """One call of a kernel.
+
+    Attributes:
+        name: The kernel.
+        start: When it began, on the clock of ``time.perf_counter``.
+        seconds: Wall time, less what the instrument takes.
+        bytes: Bytes of the tensors it was given, read or written once.
+        dtype: dtype of its last tensor, the (last) result.
+    """
+
+    name: str
+    start: float
+    seconds: float
+    bytes: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one instrumented call did.
+
+    Attributes:
+        outputs: Its results.
+        start: When it began.
+        seconds: Wall time with the instruments.
+        calls: Its kernels in order.
+        planned: Bytes of storage that it asked for.
+        unplanned: Bytes of the tensors that live in that storage, were each one alone.
+    """
+
+    outputs: list[Tensor]
+    start: float
+    seconds: float
+    calls: tuple[KernelCall, ...]
+    planned: int
+    unplanned: int
+
+
+class _Instrument:
+    """Notes every call of the virtual machine."""
+
+    def __init__(self, kernels: Sequence[str]) -> None:
+        self.kernels = set(kernels)
+        self.rows: list[tuple[str, float, float, int, str]] = []
+        self.begun = self.planned = self.unplanned = 0
+        self.floor = float("inf")
+
+    def __call__(self, _: Any, called: str, before: bool, result: Any, *given: Any) -> None:
+        now = time.perf_counter()
+        if called in self.kernels:
+            if not before:
+                size = sum(_bytes_of(g) for g in given)
+                dtype = next((str(g.dtype) for g in given[::-1] if hasattr(g, "dtype")), "float32")
+                self.rows.append((called, self.begun, now, size, dtype))
+        elif called == _NOTHING and not before:
+            self.floor = min(self.floor, now - self.begun)
+        elif called == _STORAGE and before:
+            self.planned += next(math.prod(g) for g in given if not isinstance(g, (int, str))
+                                 and hasattr(g, "__len__"))  # fmt: skip
+        elif called == _TENSOR and not before:
+            self.unplanned += _bytes_of(result)
+        if before:
+            self.begun = time.perf_counter()
+
+
+def run(
+    executable: Executable, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
+) -> Run:
+    """Runs a function whose host code is bytecode.
+
+    Args:
+        executable: What to run.
+        args: One tensor per parameter.
+        types: The output types.
+        name: Which function.
+    """
+    instrument = _Instrument(executable.kernels)
+    function = executable.instrumented(instrument, name)
+    given = [a._ffi or to_ffi(a) for a in args]
+    start = time.perf_counter()
+    result = function(*given)
+    seconds = time.perf_counter() - start
+    outputs = [result] if len(types) == 1 else list(result)
+    floor = instrument.floor if math.isfinite(instrument.floor) else 0.0
+    calls = [
+        KernelCall(kernel, begun, max(end - begun - floor, 1e-9), size, dtype)
+        for kernel, begun, end, size, dtype in instrument.rows
+    ]
+    return Run(
+        [from_ffi(o, t) for o, t in zip(outputs, types)], start, seconds, tuple(calls),
+        instrument.planned, instrument.unplanned,
+    )  # fmt: skip
+
+
+def _bytes_of(value: Any) -> int:
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        return 0
+    return math.prod(value.shape) * dtypes.dtype_of(str(value.dtype)).numpy.itemsize
+
+
+__all__ = ["KernelCall", "Run", "run"]
