@@ -30,7 +30,9 @@ from tvmgraph.capture.source import FunctionSource, source_of
 from tvmgraph.capture.statements import Statements
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
+from tvmgraph.core.symbols import FUNCTIONS, Symbol, apply_function, is_number
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import Dim
 from tvmgraph.errors import CaptureError, TvmgraphError
 
 # builtins that look at classes and lengths only
@@ -116,6 +118,11 @@ class Interpreter(Expressions, Statements, Branches, Loops):
             return self.set_attribute(*args, node, frame)
         if function in (int, float) and len(args) == 1 and number_type(args[0]) is function:
             return args[0]
+        builtin = isinstance(function, (type, types.BuiltinFunctionType))
+        if builtin and args and not kwargs and function in _ON_SYMBOLS:
+            found = _ON_SYMBOLS[function](*args)
+            if found is not None:
+                return found
         return self.call(function, args, kwargs)
 
     def _interpretable(self, function: Any) -> FunctionSource | None:
@@ -301,6 +308,34 @@ class Interpreter(Expressions, Statements, Branches, Loops):
             f"{what}{where}", op=frame.source.name, at=at + shown,
             fix=fix or "do it outside of the compiled function",
         )  # fmt: skip
+
+
+def _length(value: Any, *_: Any) -> Any:
+    """The length of a traced tensor, which need not be a number."""
+    return value.shape[0] if isinstance(value, TracedTensor) and value.shape else None
+
+
+def _is_instance(value: Any, kinds: Any, *_: Any) -> bool | None:
+    """A symbol is what it stands for."""
+    return isinstance(value.kind(1), kinds) if isinstance(value, Symbol) else None
+
+
+def _through(name: str) -> Callable[..., Any]:
+    """Python functions of numbers keep symbols."""
+
+    def call(*args: Any) -> Any:
+        whole = name == "int" and len(args) == 1 and isinstance(args[0], Dim)
+        if whole:
+            return args[0]
+        symbolic = all(map(is_number, args)) and any(isinstance(a, Symbol) for a in args)
+        return apply_function(name, *args) if symbolic else None
+
+    return call
+
+
+_ON_SYMBOLS: dict[Any, Callable[..., Any]] = {
+    len: _length, isinstance: _is_instance, **{f: _through(n) for n, f in FUNCTIONS.items()},
+}  # fmt: skip
 
 
 def common_dtype_or_none(left: Any, right: Any) -> Any:

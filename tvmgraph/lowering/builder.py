@@ -101,6 +101,10 @@ class RelaxBuilder:
             self._dims.setdefault(root, tirx.Var(root, "int64"))
         return self.size(dim, self._dims)
 
+    def extent(self, size: Any) -> Any:
+        """Returns a size as an int or a TIR expression, to be passed to :meth:`emit_te`."""
+        return self.dim(size) if isinstance(size, Dim) else int(size)
+
     def size(self, dim: Dim, extents: Mapping[str, Any]) -> Any:
         """Returns a symbolic size as an expression of the extents of its roots."""
         return dim.evaluate(extents)

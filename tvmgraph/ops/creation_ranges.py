@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.ops._arguments import as_int, bad, describe
 from tvmgraph.ops.creation import CONSTANT, dtype_or
@@ -26,14 +26,18 @@ def _lower_range(R: Any, *, start: Any, step: Any, count: int, dtype: dtypes.DTy
     """Computes in float64 (or int64) like the NumPy column, so that the last bits agree."""
     wide = "float64" if isinstance(start, float) or isinstance(step, float) else "int64"
 
-    def arange(*_: Any) -> Any:
+    def arange(extent: Any, start: Any) -> Any:
         def element(i: Any) -> Any:
-            value = i.astype(wide) * R.tir.const(step, wide) + R.tir.const(start, wide)
+            value = i.astype(wide) * R.tir.const(step, wide) + (
+                start.astype(wide) if hasattr(start, "astype") else R.tir.const(start, wide)
+            )
             return value.astype(dtype.name)
 
-        return R.te.compute((R.tir.IntImm("int64", count),), element, name="arange")
+        extent = extent if isinstance(count, Dim) else R.tir.IntImm("int64", count)
+        return R.te.compute((extent,), element, name="arange")
 
-    return R.emit_te(arange)
+    first = R.dim(start) if isinstance(start, Dim) else start
+    return R.emit_te(arange, R.extent(count), first)
 
 
 def _infer_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> TensorType:
@@ -74,7 +78,7 @@ def _number(value: Any, op: str, name: str) -> Any:
         value = value.item()
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Dim)):
         raise bad(
             DTypeError, f"{name} must be an int or a float, not {type(value).__name__}", op,
             f"{name}={value!r}"[:80],

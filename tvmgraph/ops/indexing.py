@@ -17,6 +17,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.storage import aligned_copy
+from tvmgraph.core.symbols import Specialise, roots_of, scope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
@@ -34,22 +35,42 @@ def range_of(entry: tuple[int, int | None, int], size: int) -> range:
     return range(*slice(*entry).indices(size))
 
 
+def is_position(entry: Any) -> bool:
+    """Whether an entry takes one position and drops the axis."""
+    return isinstance(entry, (int, Dim))
+
+
+def span_of(entry: tuple[Any, Any, int], size: int | Dim) -> tuple[Any, Any, int]:
+    """Returns first position, number and distance of the positions that a range entry takes.
+
+    Raises:
+        Specialise: while a function is captured, if symbolic bounds lie outside the axis.
+    """
+    begin, end, step = entry
+    if step == 0:
+        raise ArgumentError("a slice step cannot be zero")
+    if all(isinstance(v, int) or v is None for v in (begin, end, size)):
+        taken = range_of(entry, size)  # pyright: ignore[reportArgumentType]
+        return taken.start, len(taken), step
+    if step > 0:
+        stop = size if end is None else end
+        length, ordered = stop - begin, (begin, stop, size)
+    else:
+        stop = -1 if end is None else end
+        length, ordered = begin - stop, (stop, begin, size - 1)
+    if scope() is not None and not ordered[0] <= ordered[1] <= ordered[2]:
+        raise Specialise(roots_of(begin, stop, size))
+    return begin, -(-length // abs(step)), step
+
+
 def _dim_taken(entry: Any, size: int | Dim, axis: int) -> int | Dim | None:
     """Returns the size of the axis a non-``None`` entry leaves, or ``None`` when it drops it."""
-    if isinstance(entry, int):
-        if isinstance(size, int) and not 0 <= entry < size:
+    if is_position(entry):
+        known = scope() is not None or (isinstance(entry, int) and isinstance(size, int))
+        if known and not 0 <= entry < size:
             raise OutOfRangeError(f"index {entry} is out of range for axis {axis} of size {size}")
         return None
-    if entry == WHOLE:
-        return size
-    if isinstance(size, Dim):
-        raise ShapeError(
-            f"axis {axis} has the symbolic size {size}, so only all of it or one position can be"
-            " taken", fix="compile for a fixed size of that axis",
-        )  # fmt: skip
-    if entry[2] == 0:
-        raise ArgumentError("a slice step cannot be zero")
-    return len(range_of(entry, size))
+    return size if entry == WHOLE else span_of(entry, size)[1]
 
 
 def selected_shape(shape: Shape, index: Index) -> Shape:
@@ -94,7 +115,7 @@ def _slice_arguments(index: Index, shape: Shape) -> tuple[list[int], ...]:
             continue
         begin, end, step = (e, e + 1, 1) if isinstance(e, int) else e
         if end is None:  # an end before the first element, or after the last one
-            size: Any = shape[axis]  # an int: of a symbolic axis only WHOLE can be taken
+            size: Any = shape[axis]
             end = -(size + 1) if step < 0 else size
         axes.append(axis)
         begins.append(begin)
@@ -104,11 +125,11 @@ def _slice_arguments(index: Index, shape: Shape) -> tuple[list[int], ...]:
 
 
 def _dropped_axes(index: Index) -> list[int]:
-    return [a for a, e in enumerate(_entries_by_axis(index)) if isinstance(e, int)]
+    return [a for a, e in enumerate(_entries_by_axis(index)) if is_position(e)]
 
 
 def _new_axes(index: Index) -> list[int]:
-    kept = [e for e in index if not isinstance(e, int)]
+    kept = [e for e in index if not is_position(e)]
     return [i for i, e in enumerate(kept) if e is None]
 
 
@@ -117,6 +138,8 @@ def _lower_basic_index(R: Any, x: Any, *, index: Index) -> Any:
     result = t.with_shape(selected_shape(t.shape, index))
     if result.is_static and result.size == 0:
         return lower_full(R, x, result)
+    if not t.is_static or not result.is_static:
+        return _lower_symbolic_index(R, x, index)
     axes, begins, ends, steps = _slice_arguments(index, t.shape)
     if axes:
         x = R.emit(R.op.strided_slice(x, axes, begins, ends, steps))
@@ -125,6 +148,34 @@ def _lower_basic_index(R: Any, x: Any, *, index: Index) -> Any:
     if added := _new_axes(index):
         x = R.op.expand_dims(x, added)
     return x
+
+
+def _lower_symbolic_index(R: Any, x: Any, index: Index) -> Any:
+    """A kernel of its own: the shape is then the very expression that inference found."""
+    shape = R.type(x).shape
+    result = [R.extent(d) for d in selected_shape(shape, index)]
+    entries = _entries_by_axis(index)
+    firsts = [R.extent(_first(e, d)) for e, d in zip(entries, shape)]
+
+    def take(x: Any, result: Any, firsts: Any) -> Any:
+        def element(*at: Any) -> Any:
+            rest, position = iter(at), []
+            for entry in index:
+                if entry is None:
+                    next(rest)
+                    continue
+                first = firsts[len(position)]
+                position.append(first if is_position(entry) else first + next(rest) * entry[2])
+            position += rest
+            return x[tuple(position)] if position else x()
+
+        return R.te.compute(result, element, name="basic_index")
+
+    return R.emit_te(take, x, result, firsts)
+
+
+def _first(entry: Any, size: int | Dim) -> int | Dim:
+    return entry if is_position(entry) else span_of(entry, size)[0]
 
 
 def _onnx_basic_index(O: Any, x: Any, *, index: Index) -> Any:
@@ -194,9 +245,16 @@ def _eager_basic_update(x: np.ndarray, value: np.ndarray, *, index: Index) -> np
 
 
 def _value_position(
-    index: Index, coordinates: Any, sizes: Shape, R: Any
+    index: Index, coordinates: Any, spans: Any, R: Any
 ) -> tuple[list[Any], list[Any]]:
-    """Returns when an element of ``x`` lies in the region, and its position there."""
+    """Returns when an element of ``x`` lies in the region, and its position there.
+
+    Args:
+        index: The index.
+        coordinates: Where the element is.
+        spans: First position and number of the positions that every entry takes.
+        R: The builder.
+    """
     conditions: list[Any] = []
     position: list[Any] = []
     axis = 0
@@ -206,15 +264,15 @@ def _value_position(
             continue
         i = coordinates[axis]
         axis += 1
-        if isinstance(entry, int):
-            conditions.append(i == entry)
+        first, count = spans[axis - 1]
+        if is_position(entry):
+            conditions.append(i == first)
         elif entry == WHOLE:
             position.append(i)
         else:
-            taken = range_of(entry, sizes[axis - 1])  # pyright: ignore[reportArgumentType]
-            offset = i - taken.start if taken.step > 0 else taken.start - i
-            step = abs(taken.step)
-            inside = [offset >= 0, offset < len(taken) * step]
+            offset = i - first if entry[2] > 0 else first - i
+            step = abs(entry[2])
+            inside = [offset >= 0, offset < count * step]
             conditions += inside if step == 1 else [*inside, R.tir.floormod(offset, step) == 0]
             position.append(offset if step == 1 else R.tir.floordiv(offset, step))
     return conditions, position + list(coordinates[axis:])
@@ -226,9 +284,13 @@ def _lower_basic_update(R: Any, x: Any, value: Any, *, index: Index) -> Any:
     if (region.is_static and region.size == 0) or (v.is_static and v.size == 0):
         return x
 
-    def update(x: Any, value: Any) -> Any:
+    entries = zip(_entries_by_axis(index), t.shape)
+    spans = [(e, 1) if is_position(e) else span_of(e, d)[:2] for e, d in entries]
+    spans = [tuple(map(R.extent, span)) for span in spans]
+
+    def update(x: Any, value: Any, spans: Any) -> Any:
         def element(*i: Any) -> Any:
-            conditions, position = _value_position(index, i, t.shape, R)
+            conditions, position = _value_position(index, i, spans, R)
             position = position[len(position) - v.ndim :]
             at = [0 if d == 1 else p for d, p in zip(v.shape, position)]
             new = value[tuple(at)] if at else value()
@@ -238,7 +300,7 @@ def _lower_basic_update(R: Any, x: Any, value: Any, *, index: Index) -> Any:
 
         return R.te.compute(x.shape, element, name="basic_update")
 
-    return R.emit_te(update, x, value)
+    return R.emit_te(update, x, value, spans)
 
 
 def _onnx_write(O: Any, x: Any, value: Any, ranges: list[tuple[int, range, int]]) -> Any:

@@ -14,17 +14,17 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
+from tvmgraph.core.symbols import contains_symbol, scope
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy, to_array
 from tvmgraph.core.types import Dim, Shape
 from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
     OutOfRangeError,
-    ShapeError,
     TvmgraphError,
     user_source,
 )
-from tvmgraph.ops.indexing import WHOLE, basic_index, basic_update, selected_shape
+from tvmgraph.ops.indexing import WHOLE, basic_index, basic_update, is_position, selected_shape
 from tvmgraph.ops.indexing_advanced import check_range, gathered_shape, index_get, index_update
 
 __all__ = ["getitem", "setitem"]
@@ -80,6 +80,8 @@ _PLAIN_LIMIT = 4096
 
 def _plain_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Returns the basic index of a tuple of ints, slices, ``None`` and ``Ellipsis``, remembered."""
+    if scope() is not None and contains_symbol((*shape, *index)):  # no keys of a look-up
+        return None
     key: list[Any] = [shape]
     for e in index:
         if e.__class__ is slice:
@@ -159,12 +161,10 @@ def _range_entry(index: slice, size: int | Dim) -> tuple[int, int | None, int]:
     if step is None and stop is None and (start is None or (start.__class__ is int and start == 0)):
         return WHOLE
     bounds = [_position(v) for v in (start, stop, step)]
-    if isinstance(size, Dim):
-        if bounds in ([0, None, 1], [None, None, 1]):
-            return WHOLE
-        return (bounds[0] or 0, bounds[1], bounds[2] or 1)
     if bounds[2] == 0:
         raise ArgumentError("a slice step cannot be zero")
+    if isinstance(size, Dim) or contains_symbol(bounds):
+        return _symbolic_entry(bounds[0], bounds[1], 1 if bounds[2] is None else bounds[2], size)
     begin, end, step = slice(*bounds).indices(size)
     if step > 0:
         if begin == 0 and end >= size and step == 1:
@@ -173,9 +173,32 @@ def _range_entry(index: slice, size: int | Dim) -> tuple[int, int | None, int]:
     return (max(begin, 0), None if end < 0 else min(begin, end), step) if begin >= 0 else (0, 0, 1)
 
 
-def _position(value: Any) -> int | None:
+def _symbolic_entry(start: Any, stop: Any, step: int, size: Any) -> tuple[Any, Any, int]:
+    """Does what ``slice.indices`` does, deciding by comparisons of the symbolic sizes."""
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def inside(bound: Any) -> Any:
+        bound = bound if bound >= 0 else bound + size
+        if bound < low:
+            return low
+        return high if bound > high else bound
+
+    begin = (low if step > 0 else high) if start is None else inside(start)
+    if stop is None:
+        return (begin, None, step) if begin != -1 else (0, 0, 1)
+    end = inside(stop)
+    if step > 0:
+        if step == 1 and begin is low and end is high:
+            return WHOLE
+        return (begin, end if end > begin else begin, step)
+    if begin <= end:
+        return (0, 0, 1)
+    return (begin, None if end == -1 else end, step)
+
+
+def _position(value: Any) -> int | Dim | None:
     """Returns a slice bound as an int (0-d integer tensors are read)."""
-    if value is None or value.__class__ is int:
+    if value is None or value.__class__ is int or isinstance(value, Dim):
         return value
     try:
         return operator.index(value)
@@ -231,13 +254,13 @@ class _Parser:
                 if e is not None and not e:
                     advanced.append((kept - 1, np.zeros(0, np.int64)))
                 continue
-            if isinstance(e, int) and not self.ints_join:
+            if is_position(e) and not self.ints_join:
                 basic.append(self._checked(e, axis))
             elif isinstance(e, slice):
                 basic.append(_range_entry(e, self.shape[axis]))
                 kept += 1
             else:
-                index = np.asarray(self._checked(e, axis)) if isinstance(e, int) else e
+                index = np.asarray(self._checked(e, axis), np.int64) if is_position(e) else e
                 width = _axes_used(e)
                 basic += [WHOLE] * width
                 advanced.append((kept, index))
@@ -246,18 +269,14 @@ class _Parser:
             axis += 1
         return basic, advanced
 
-    def _checked(self, index: int, axis: int) -> int:
+    def _checked(self, index: Any, axis: int) -> Any:
         size = self.shape[axis]
-        if isinstance(size, Dim):
-            if index < 0:
-                raise ShapeError(f"axis {axis} has the symbolic size {size}; count from its start")
-            return index
         if not -size <= index < size:
             raise OutOfRangeError(
                 f"index {index} is out of range for axis {axis} of size {size}",
                 fix=f"use an index in [{-size}, {size})",
             )
-        return index % size
+        return index if index >= 0 else index + size
 
 
 def _is_bool(index: Any) -> bool:
@@ -289,6 +308,8 @@ def _classify(entry: Any) -> Any:
     if isinstance(entry, np.ndarray):
         if entry.dtype.kind not in "iub":
             raise DTypeError(f"an index array must hold integers or bools, not {entry.dtype}")
+        return entry
+    if isinstance(entry, Dim):
         return entry
     try:
         return operator.index(entry)

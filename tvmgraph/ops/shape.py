@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -36,26 +35,28 @@ def resolve_shape(old: Shape, new: Shape) -> Shape:
     Raises:
         ShapeError: if the number of elements differs.
     """
-    if any(d < -1 for d in new if not isinstance(d, Dim)) or new.count(-1) > 1:
+    if any(d < -1 for d in new) or sum(_is_open(d) for d in new) > 1:
         raise ShapeError(f"shape {shape_text(new)} has a negative size or more than one -1")
-    missing = Counter(d for d in old if isinstance(d, Dim))
-    missing.subtract(d for d in new if isinstance(d, Dim))
-    size = math.prod(d for d in old if not isinstance(d, Dim))
-    rest = math.prod(d for d in new if not isinstance(d, Dim) and d != -1)
-    left = list(missing.elements())
-    unknown: int | Dim | None = None
-    if not left and rest and size % rest == 0:
+    size, rest = math.prod(old), math.prod(d for d in new if not _is_open(d))
+    unknown: Any = None
+    if any(map(_is_open, new)):
+        if rest == 0 or size % rest != 0:
+            raise _wrong_count(size, new)
         unknown = size // rest
-    elif len(left) == 1 and size == rest:
-        unknown = left[0]
-    fits = unknown is not None if -1 in new else not left and size == rest
-    if not fits or any(n < 0 for n in missing.values()):
-        count = "x".join([str(size), *map(str, (d for d in old if isinstance(d, Dim)))])
-        raise ShapeError(
-            f"{count} elements do not fit shape {shape_text(new)}",
-            fix="make the product of the new shape equal to the number of elements",
-        )
-    return tuple(unknown if d == -1 and unknown is not None else d for d in new)
+    elif not rules.same_size(size, rest):
+        raise _wrong_count(size, new)
+    return tuple(unknown if _is_open(d) else d for d in new)
+
+
+def _is_open(d: Any) -> bool:
+    return d.__class__ is int and d == -1
+
+
+def _wrong_count(size: Any, new: Shape) -> ShapeError:
+    return ShapeError(
+        f"{size} elements do not fit shape {shape_text(new)}",
+        fix="make the product of the new shape equal to the number of elements",
+    )
 
 
 def _infer_reshape(input: TensorType, *, shape: Shape) -> TensorType:
@@ -193,8 +194,7 @@ def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int
         return input
     shape = input.type.shape
     merged = shape[first : last + 1]
-    size: Any = -1 if any(isinstance(d, Dim) for d in merged) else math.prod(merged)  # pyright: ignore
-    return _reshape(input, (*shape[:first], size, *shape[last + 1 :]))
+    return _reshape(input, (*shape[:first], math.prod(merged), *shape[last + 1 :]))
 
 
 # ---- axes of size one ---------------------------------------------------------------------------

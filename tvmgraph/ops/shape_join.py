@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import Dim, TensorType
+from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from tvmgraph.ops._arguments import bad, describe, named, wrap_axis
 from tvmgraph.ops.shape import shape_text
@@ -29,17 +29,13 @@ def _infer_concat(*types: TensorType, axis: int) -> TensorType:
     axis = rules.normalize_axis(axis, first.ndim)
     rest = [(*t.shape[:axis], *t.shape[axis + 1 :]) for t in types]
     for t, r in zip(types, rest):
-        if t.ndim != first.ndim or r != rest[0]:
+        if t.ndim != first.ndim or not rules.same_shape(r, rest[0]):
             raise ShapeError(
                 f"shapes {shape_text(first.shape)} and {shape_text(t.shape)} differ outside "
                 f"axis {axis}", fix="make all other axes equal",
             )  # fmt: skip
-    sizes = [t.shape[axis] for t in types]
-    if any(isinstance(d, Dim) for d in sizes):
-        if len(sizes) > 1:
-            raise ShapeError(f"axis {axis} is symbolic and cannot be concatenated")
-        return first
-    return first.with_shape((*first.shape[:axis], sum(sizes), *first.shape[axis + 1 :]))  # pyright: ignore
+    size: Any = sum(t.shape[axis] for t in types)  # pyright: ignore[reportArgumentType]
+    return first.with_shape((*first.shape[:axis], size, *first.shape[axis + 1 :]))
 
 
 def _lower_concat(R: Any, *xs: Any, axis: int) -> Any:

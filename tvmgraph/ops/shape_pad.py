@@ -8,7 +8,7 @@ import numpy as np
 
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import Dim, TensorType
+from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops._arguments import as_int, bad, describe, int_tuple
 
@@ -24,8 +24,6 @@ def _padded(input: TensorType, pads: Pads) -> TensorType:
     for d, (l, r) in zip(input.shape, pads):
         if l < 0 or r < 0:
             raise ArgumentError(f"padding ({l}, {r}) is negative")
-        if isinstance(d, Dim) and l + r:
-            raise ShapeError(f"axis of symbolic size {d} cannot be padded")
         shape.append(d if l + r == 0 else d + l + r)  # pyright: ignore[reportOperatorIssue]
     return input.with_shape(shape)
 
@@ -129,7 +127,7 @@ _NUMPY_MODES = {
 def _infer_index(input: TensorType, *, pads: Pads, mode: str) -> TensorType:
     result = _padded(input, pads)
     for axis, (d, (l, r)) in enumerate(zip(input.shape, pads)):
-        if l == 0 == r or isinstance(d, Dim):
+        if l == 0 == r:
             continue
         limit = {"reflect": d - 1, "replicate": l + r if d else 0}.get(mode, d)
         if max(l, r) > limit:

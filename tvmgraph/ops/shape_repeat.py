@@ -35,9 +35,6 @@ def _infer_tile(input: TensorType, *, dims: tuple[int, ...]) -> TensorType:
     if any(n < 0 for n in dims):
         raise ShapeError(f"dims {list(dims)} has a negative entry")
     sizes, counts = _aligned(input.shape, dims)
-    for d, n in zip(sizes, counts):
-        if isinstance(d, Dim) and n != 1:
-            raise ShapeError(f"axis of symbolic size {d} cannot be repeated {n} times")
     return input.with_shape(d if n == 1 else d * n for d, n in zip(sizes, counts))
 
 

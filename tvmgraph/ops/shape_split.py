@@ -25,9 +25,7 @@ def _infer_split(
     axis = rules.normalize_axis(axis, input.ndim)
     if input.ndim == 0:
         raise ShapeError("a 0-d tensor cannot be split")
-    size = input.shape[axis]
-    if isinstance(size, Dim):
-        raise ShapeError(f"axis {axis} is symbolic and cannot be split")
+    size: Any = input.shape[axis]
     edges = (0, *indices, size)
     if any(a > b for a, b in itertools.pairwise(edges)):
         raise OutOfRangeError(f"cuts {list(indices)} are not increasing within [0, {size}]")
@@ -40,8 +38,23 @@ def _infer_split(
 
 def _lower_split(R: Any, x: Any, *, indices: tuple[int, ...], axis: int) -> Any:
     """One slice per piece, so that each fuses into its own consumer."""
-    edges = (0, *indices, R.type(x).shape[axis])
+    shape = R.type(x).shape
+    edges = (0, *indices, shape[axis])
+    if any(isinstance(d, Dim) for d in edges):
+        return [_lower_piece(R, x, axis, a, b - a) for a, b in itertools.pairwise(edges)]
     return [R.op.strided_slice(x, [axis], [a], [b]) for a, b in itertools.pairwise(edges)]
+
+
+def _lower_piece(R: Any, x: Any, axis: int, first: Any, count: Any) -> Any:
+    """Cuts one piece out of an axis of symbolic size."""
+
+    def piece(x: Any, first: Any, count: Any) -> Any:
+        shape = [count if i == axis else d for i, d in enumerate(x.shape)]
+        return R.te.compute(
+            shape, lambda *at: x[(*at[:axis], at[axis] + first, *at[axis + 1 :])], name="piece"
+        )
+
+    return R.emit_te(piece, x, R.extent(first), R.extent(count))
 
 
 def _onnx_split(O: Any, x: Any, *, indices: tuple[int, ...], axis: int) -> Any:
@@ -84,17 +97,13 @@ def split_at(input: Tensor, indices: tuple[int, ...], axis: int) -> tuple[Tensor
     ...
 
 
-def _axis_size(input: Tensor, axis: Any, op: str) -> tuple[int, int]:
+def _axis_size(input: Tensor, axis: Any, op: str) -> tuple[int, Any]:
     axis = as_int(axis, op, "axis")
     if not -input.ndim <= axis < input.ndim:
         raise bad(OutOfRangeError, f"axis {axis} is outside [{-input.ndim}, {input.ndim})", op,
                   describe(input=input, axis=axis))  # fmt: skip
     axis %= input.ndim
-    size = input.type.shape[axis]
-    if isinstance(size, Dim):
-        raise bad(ShapeError, f"axis {axis} is symbolic and cannot be split", op,
-                  describe(input=input))  # fmt: skip
-    return axis, size
+    return axis, input.type.shape[axis]
 
 
 def split(tensor: Tensor, split_size_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
