@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.errors import ConfigError, DTypeError, user_source
+from tvmgraph.flag_registry import active
 from tvmgraph.graph_kernel import parse_flags
 
 GRAPH_MODE = 0
@@ -178,7 +179,7 @@ class Context:
     device_target: str = "CPU"
     device_id: int = 0
     save_graphs: int = 0
-    save_graphs_path: str = "."
+    save_graphs_path: str = "tvmgraph_graphs"  # in the current folder, made when it is needed
     enable_graph_kernel: bool = False
     graph_kernel_flags: str = ""
     jit_config: Any = None
@@ -192,9 +193,12 @@ class Context:
     debug_level: int = 0
     enable_compile_cache: bool = True
     compile_cache_path: str = ""
+    check_numerics: int = 0
 
     def __setattr__(self, name: str, value: Any) -> None:
         global settings_version
+        if name == "check_numerics" and value != getattr(self, name):
+            active.replace(numerics=value)
         super().__setattr__(name, value)
         settings_version += 1
 
@@ -250,7 +254,13 @@ def _check_context(name: str, value: Any) -> Any:
         if not isinstance(value, str):
             raise fail("must be a str", DTypeError)
         parse_flags(value)
+    elif name == "check_numerics":
+        if value not in (0, 1, 2):
+            raise fail("must be False, True, 0, 1 or 2")
+        return int(value)
     elif name in ("save_graphs_path", "compile_cache_path"):
+        if not isinstance(value, (str, os.PathLike)):
+            raise fail("must be a path", DTypeError)
         return os.path.abspath(str(value))
     return value
 
@@ -263,8 +273,9 @@ def set_context(**settings: Any) -> None:
             ``device_id``, ``save_graphs``, ``save_graphs_path``, ``enable_graph_kernel``,
             ``graph_kernel_flags``, ``jit_config``, ``jit_syntax_level``, ``max_call_depth``,
             ``deterministic``, ``thread_num``, ``global_writes`` (what writing a global does in
-            compiled code: ``"warn"``, ``"error"`` or ``"replay"``). Settings of other MindSpore
-            devices are accepted with a warning and have no effect.
+            compiled code: ``"warn"``, ``"error"`` or ``"replay"``), ``check_numerics`` (as the
+            flag ``TVMGRAPH_NUMERICS``: an operator that makes NaN or infinities is an error).
+            Settings of other MindSpore devices are accepted with a warning and have no effect.
 
     Raises:
         ConfigError: for an unknown key or value; nothing is changed then.
