@@ -1,0 +1,1 @@
+"""Tests of tvmgraph.mint against recorded results of PyTorch."""

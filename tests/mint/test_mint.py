@@ -1,0 +1,101 @@
+"""tvmgraph.mint gives what PyTorch gives: values, shapes and dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+import tvmgraph.mint.nn as mint_nn
+import tvmgraph.mint.nn.functional as functional
+from tests.mint.cases import CALLS, inputs
+from tests.mint.record import EXPECTED, arrays
+from tvmgraph import Tensor, mint, ops
+from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.mint import optim
+
+# recorded with torch.optim: three steps on p = [1, -2, 3] with gradient 2 p
+SGD = [0.06199999898672104, -0.12399999797344208, 0.18600013852119446]
+ADAM = [0.7015863060951233, -1.7006233930587769, 2.7003815174102783]
+ADAMW = [0.6751012802124023, -1.6443686485290527, 2.614406108856201]
+
+
+@pytest.fixture(scope="module")
+def expected() -> Iterator[dict[str, np.ndarray]]:
+    """The recorded results."""
+    with np.load(EXPECTED) as found:
+        yield dict(found)
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda i: CALLS[i][:60])
+def test_call(number: int, expected: dict[str, np.ndarray]) -> None:
+    scope = inputs(Tensor) | {"M": mint, "N": mint_nn, "F": functional, "f16": ms.float16}
+    found = arrays(eval(CALLS[number], scope))
+    wanted = [v for k, v in expected.items() if k.split(".")[0] == str(number)]
+    assert len(found) == len(wanted)
+    for got, want in zip(found, wanted):
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_everything_named_exists() -> None:
+    for module in (mint, mint_nn, functional):
+        assert not [n for n in module.__all__ if not callable(getattr(module, n)) and n not in
+                    ("functional", "linalg", "nn", "optim", "special")]  # fmt: skip
+
+
+def test_layers_train_compiled() -> None:
+    ms.set_seed(0)
+    net = mint_nn.SequentialCell(
+        mint_nn.Conv2d(3, 4, 3, padding=1, padding_mode="reflect"), mint_nn.BatchNorm2d(4),
+        mint_nn.ReLU(), mint_nn.ConvTranspose2d(4, 2, 2, 2), mint_nn.AvgPool2d(2),
+        mint_nn.Flatten(), mint_nn.Linear(2 * 8 * 8, 3), mint_nn.Dropout(0.0),
+    )  # fmt: skip
+    assert [p.name for p in net.get_parameters()][:6] == [
+        "0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var",
+    ]  # fmt: skip
+    net.set_train()
+    optimizer = optim.AdamW(net.trainable_params(), lr=0.05)
+    x = Tensor(np.random.default_rng(0).standard_normal((8, 3, 8, 8)).astype(np.float32))
+    y = Tensor(np.arange(8) % 3)
+    gradient = ms.value_and_grad(
+        lambda x, y: functional.cross_entropy(net(x), y), None, optimizer.parameters
+    )
+
+    @ms.jit
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        loss, gradients = gradient(x, y)
+        optimizer(gradients)
+        return loss
+
+    losses = [float(step(x, y)) for _ in range(12)]
+    assert losses[-1] < 0.3 * losses[0]
+
+
+def _steps(optimizer: type, count: int = 3, **arguments: float) -> list[float]:
+    p = ms.Parameter(Tensor(np.array([1.0, -2.0, 3.0], np.float32)), name="p")
+    update = optimizer([p], **arguments)
+    for _ in range(count):
+        update((p.snapshot() * 2,))
+    return p.asnumpy().tolist()
+
+
+def test_optimizers_are_pytorchs() -> None:
+    wanted = {
+        (optim.SGD, (("lr", 0.1), ("momentum", 0.9))): SGD,
+        (optim.Adam, (("lr", 0.1), ("weight_decay", 0.1))): ADAM,
+        (optim.AdamW, (("lr", 0.1), ("weight_decay", 0.1))): ADAMW,
+    }
+    for (optimizer, arguments), values in wanted.items():
+        np.testing.assert_allclose(_steps(optimizer, **dict(arguments)), values, rtol=1e-5)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(DTypeError, match="AvgPool2d: missing a required argument"):
+        mint_nn.AvgPool2d()
+    with pytest.raises(ArgumentError, match="groups=2 must divide in_channels=3"):
+        mint_nn.Conv2d(3, 4, 1, groups=2)
+    with pytest.raises(ArgumentError, match="along an axis are not offered"):
+        mint.unique(ops.ones(3), dim=0)

@@ -1,0 +1,96 @@
+"""New tensors, constant and random, with PyTorch's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph import dtypes, ops
+from tvmgraph.core.random import Generator, default_generator
+from tvmgraph.core.tensor import Tensor
+
+
+def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
+    first = size[0] if len(size) == 1 else size
+    return tuple(first) if isinstance(first, (list, tuple)) else (first,)
+
+
+def _seed(generator: Generator | None) -> int | None:
+    """Returns a seed drawn from a generator, or None for the global stream."""
+    if generator is None or generator is default_generator:
+        return None
+    state = generator.advance(1).asnumpy()
+    return int((int(state[0]) * 0x9E3779B1 + int(state[1]) + 1) % (1 << 31))
+
+
+def zeros(*size: Any, dtype: Any = None) -> Tensor:
+    """Returns zeros."""
+    return ops.zeros(_sizes(size), dtype)
+
+
+def ones(*size: Any, dtype: Any = None) -> Tensor:
+    """Returns ones."""
+    return ops.ones(_sizes(size), dtype)
+
+
+def rand(*size: Any, generator: Generator | None = None, dtype: Any = None) -> Tensor:
+    """Returns uniform numbers in [0, 1)."""
+    return ops.rand(*_sizes(size), dtype=dtype, seed=_seed(generator))
+
+
+def randn(*size: Any, generator: Generator | None = None, dtype: Any = None) -> Tensor:
+    """Returns standard normal numbers."""
+    return ops.randn(*_sizes(size), dtype=dtype, seed=_seed(generator))
+
+
+def rand_like(input: Tensor, *, dtype: Any = None) -> Tensor:
+    """Returns uniform numbers in [0, 1) of a tensor's shape."""
+    return ops.rand_like(input, dtype=dtype)
+
+
+def randn_like(input: Tensor, *, dtype: Any = None) -> Tensor:
+    """Returns standard normal numbers of a tensor's shape."""
+    return ops.randn_like(input, dtype=dtype)
+
+
+def randint(*args: Any, generator: Generator | None = None, dtype: Any = None) -> Tensor:
+    """Returns integers: ``randint(high, size)`` or ``randint(low, high, size)``, int64."""
+    low, high, size = args if len(args) == 3 else (0, *args)
+    return ops.randint(low, high, tuple(size), _seed(generator), dtype=dtype or dtypes.int64)
+
+
+def randint_like(input: Tensor, *bounds: int, dtype: Any = None) -> Tensor:
+    """Returns integers of a tensor's shape: ``randint_like(input, [low,] high)``."""
+    low, high = bounds if len(bounds) == 2 else (0, *bounds)
+    return ops.randint_like(input, low, high, dtype=dtype)
+
+
+def randperm(n: int, *, generator: Generator | None = None, dtype: Any = dtypes.int64) -> Tensor:
+    """Returns the integers below ``n`` in random order."""
+    keys = ops.rand(n, seed=_seed(generator))
+    return ops.argsort(keys).astype(dtype)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None,
+           generator: Generator | None = None) -> Tensor:  # fmt: skip
+    """Returns normal numbers of the given means and standard deviations."""
+    if size is None:
+        size = ops.broadcast_shapes(*(tuple(getattr(v, "shape", ())) for v in (mean, std)))
+    return ops.randn(*tuple(size), seed=_seed(generator)) * std + mean
+
+
+def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """Returns 1 with the probability that each element states, else 0."""
+    draws = ops.rand(*input.shape, seed=_seed(generator))
+    return (draws < input).astype(input.dtype)
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
+                generator: Generator | None = None) -> Tensor:  # fmt: skip
+    """Returns int64 indices drawn with the weights of each row."""
+    return ops.multinomial(input, num_samples, replacement, _seed(generator)).astype("int64")
+
+
+__all__ = [
+    "bernoulli", "multinomial", "normal", "ones", "rand", "rand_like", "randint", "randint_like",
+    "randn", "randn_like", "randperm", "zeros",
+]  # fmt: skip

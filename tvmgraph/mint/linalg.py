@@ -1,0 +1,39 @@
+"""MindSpore's ``mindspore.mint.linalg``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph import ops
+from tvmgraph.core.tensor import Tensor
+
+
+def inv(input: Tensor) -> Tensor:
+    """Returns the inverse of square matrices."""
+    return ops.inverse(input)
+
+
+def qr(A: Tensor, mode: str = "reduced") -> Any:  # noqa: N803
+    """Returns the factors Q and R of matrices."""
+    return ops.qr(A, mode)
+
+
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *,  # noqa: N803
+         dtype: Any = None) -> Tensor:  # fmt: skip
+    """Returns a norm of vectors or matrices."""
+    return ops.norm(A, ord, dim=dim, keepdim=keepdim, dtype=dtype)
+
+
+def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *,
+                dtype: Any = None) -> Tensor:  # fmt: skip
+    """Returns the norm of all elements along axes, as of one vector."""
+    return ops.vector_norm(x, ord, dim, keepdim, dtype=dtype)
+
+
+def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,  # noqa: N803
+                dtype: Any = None) -> Tensor:  # fmt: skip
+    """Returns a norm of matrices."""
+    return ops.matrix_norm(A, ord, dim, keepdim, dtype=dtype)
+
+
+__all__ = ["inv", "matrix_norm", "norm", "qr", "vector_norm"]

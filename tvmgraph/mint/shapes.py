@@ -1,0 +1,150 @@
+"""Joining, cutting, indexing and moving axes with PyTorch's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph import ops
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, user_source
+
+
+def cat(tensors: Any, dim: int = 0) -> Tensor:
+    """Joins tensors along an axis."""
+    return ops.cat(tensors, dim)
+
+
+concat = cat
+
+
+def stack(tensors: Any, dim: int = 0) -> Tensor:
+    """Joins tensors along a new axis."""
+    return ops.stack(tensors, dim)
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Cuts a tensor into at most ``chunks`` parts along an axis."""
+    return ops.chunk(input, chunks, dim)
+
+
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Cuts a tensor into parts of one size, or of the given sizes."""
+    return ops.split(tensor, split_size_or_sections, dim)
+
+
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Returns ``length`` elements of an axis from ``start`` on."""
+    return ops.narrow(input, dim, start, length)
+
+
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """Returns the slice at one index of an axis, without that axis."""
+    return ops.gather(input, Tensor(index), dim)
+
+
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Returns the slices at the given indices of an axis."""
+    return ops.index_select(input, dim, index)
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """Returns ``input`` with ``alpha * source`` added at the given indices of an axis."""
+    added = source if alpha == 1 else source * alpha
+    return ops.index_add(input.clone(), index.astype("int32"), added, dim)
+
+
+def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Returns ``input[..., index[i], ...]`` along an axis, element by element of ``index``."""
+    return ops.gather_elements(input, dim, index)
+
+
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
+    """Returns ``input`` with elements along an axis replaced by those of ``src``."""
+    return ops.scatter(input, dim, index, src)
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Returns ``input`` with elements of ``src`` added along an axis."""
+    return ops.tensor_scatter_elements(input, index, src, dim, "add")
+
+
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Drops axes of size 1; an axis of another size stays."""
+    if dim is None:
+        return ops.squeeze(input)
+    axes = (dim,) if isinstance(dim, int) else tuple(dim)
+    single = tuple(a for a in axes if input.shape[a] == 1)
+    return ops.squeeze(input, single) if single else input
+
+
+def permute(input: Tensor, dims: Any) -> Tensor:
+    """Returns the tensor with its axes in another order."""
+    return ops.permute(input, dims)
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Exchanges two axes."""
+    return ops.swapaxes(input, dim0, dim1)
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Joins a range of axes into one."""
+    return ops.flatten(input, start_dim=start_dim, end_dim=end_dim)
+
+
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *,
+                      output_size: int | None = None) -> Tensor:  # fmt: skip
+    """Repeats every element along an axis, or of the flat tensor."""
+    return ops.repeat_interleave(input, repeats, dim)
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Returns coordinate grids of vectors, indexed ``"ij"`` unless ``"xy"`` is asked for."""
+    vectors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    return ops.meshgrid(*vectors, indexing=indexing or "ij")
+
+
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Returns the matrix with a vector on a diagonal, or the diagonal of a matrix."""
+    if input.ndim == 1:
+        return ops.diagflat(input, diagonal)
+    if input.ndim == 2:
+        return ops.diagonal(input, diagonal)
+    raise ArgumentError(f"diag takes a vector or a matrix, not {input.ndim} axes",
+                        op="mint.diag", at=user_source())  # fmt: skip
+
+
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
+           return_counts: bool = False, dim: int | None = None) -> Any:  # fmt: skip
+    """Returns the distinct elements in order, with their positions and counts if asked for.
+
+    Raises:
+        ArgumentError: if ``dim`` is given: distinct slices are not offered.
+    """
+    if dim is not None:
+        raise ArgumentError("distinct slices along an axis are not offered", op="mint.unique",
+                            at=user_source(), fix="leave dim out")  # fmt: skip
+    flat = ops.flatten(input, start_dim=0)
+    values, inverse, counts = ops.unique_consecutive(ops.sort(flat)[0], True, True)
+    found: tuple[Tensor, ...] = (values,)
+    if return_inverse:
+        order = ops.argsort(flat)
+        ranks = ops.tensor_scatter_elements(
+            ops.zeros_like(order), order, inverse.astype("int32"), 0
+        )
+        found += (ranks.reshape(input.shape).astype("int64"),)
+    if return_counts:
+        found += (counts.astype("int64"),)
+    return found if len(found) > 1 else values
+
+
+def clone(input: Tensor) -> Tensor:
+    """Returns a copy."""
+    return input.clone()
+
+
+__all__ = [
+    "cat", "chunk", "clone", "concat", "diag", "flatten", "gather", "index_add", "index_select",
+    "meshgrid", "narrow", "permute", "repeat_interleave", "scatter", "scatter_add", "select",
+    "split", "squeeze", "stack", "transpose", "unique",
+]  # fmt: skip
