@@ -16,9 +16,10 @@ import numpy as np
 from tvmgraph.core import rules
 from tvmgraph.core.op import Op, get_op
 from tvmgraph.core.types import TensorType
-from tvmgraph.dtypes import bfloat16, float16, float32, float64
+from tvmgraph.dtypes import DType, bfloat16, float16, float32, float64
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.ops.conv_blocked import block_of, cut_weight, to_blocks
+from tvmgraph.schedule.winograd_matrices import best_tile, transform_weight
 
 _FLOATS = (float16, bfloat16, float32, float64)
 #: Elementwise operators whose type rule is one of their own.
@@ -86,27 +87,55 @@ class BlockedLayout:
         if weight not in self._stable or x.type.ndim != 4 or x.type.dtype not in _FLOATS:
             return False
         outputs, inputs, *kernel = weight.type.static_shape
-        block = block_of(outputs)
-        attrs = {k: v for k, v in node.attrs.items() if k != "groups"}
-        if block is None or 0 in x.type.static_shape:
+        if block_of(outputs) is None or 0 in x.type.static_shape:
             return False
-        wide = float64 if x.type.dtype is float64 else float32
         groups = node.attrs["groups"]
-        if groups == outputs == x.type.shape[1] and inputs == 1 and x in self._blocked:
-            kind = weight.type.with_shape((outputs // block, *kernel, block)).with_dtype(wide)
-            cut = self._derive(lambda w: _cut_depthwise(w, block, wide), (weight,), kind)
-            self._emit("depthwise_blocked", (self._blocked[x], cut), attrs, node.outputs[0])
-            return True
-        deep = inputs * int(np.prod(kernel)) >= _MIN_DEPTH
-        if groups != 1 or not (deep or x in self._blocked):
+        if groups > 1:
+            depthwise = groups == outputs == x.type.shape[1] and x in self._blocked
+            return depthwise and self._depthwise(node)
+        tile = _winograd_tile(node)
+        if tile is not None:
+            self._winograd(node, tile)
+        elif x in self._blocked or inputs * int(np.prod(kernel)) >= _MIN_DEPTH:
+            image, cut = self._cut(node, self._blocked.get(x, x))
+            self._emit("conv_blocked", (image, cut), _without_groups(node), node.outputs[0])
+        else:
             return False
-        size = self._blocked[x].type.static_shape[4] if x in self._blocked else 1
+        return True
+
+    def _cut(self, node: Node, image: Value) -> tuple[Value, Value]:
+        """The image, and the weight cut for it."""
+        weight = node.inputs[1]
+        outputs, inputs, *kernel = weight.type.static_shape
+        block = block_of(outputs)
+        assert block is not None
+        size = image.type.static_shape[4] if image.type.ndim == 5 else 1
+        wide = _sum_type(image.type.dtype)
         kind = weight.type.with_shape((outputs // block, inputs // size, *kernel, size, block))
         cut = self._derive(
             lambda w: cut_weight(w.astype(wide.numpy, copy=False), size, block),
             (weight,), kind.with_dtype(wide),
         )  # fmt: skip
-        self._emit("conv_blocked", (self._blocked.get(x, x), cut), attrs, node.outputs[0])
+        return image, cut
+
+    def _winograd(self, node: Node, tile: int) -> None:
+        x, weight = node.inputs
+        image, cut = self._cut(node, self._as_blocked(x))
+        outer, blocks, _, _, inputs, block = cut.type.static_shape
+        kind = weight.type.with_shape(((tile + 2) ** 2, outer, blocks * inputs, block))
+        turned = self._derive(lambda w: transform_weight(w, tile, block), (weight,), kind)
+        padding = {"padding": node.attrs["padding"]}
+        self._emit("conv_winograd", (image, cut, turned), padding, node.outputs[0])
+
+    def _depthwise(self, node: Node) -> bool:
+        x, weight = node.inputs
+        outputs, _, *kernel = weight.type.static_shape
+        block, wide = block_of(outputs), _sum_type(x.type.dtype)
+        assert block is not None
+        kind = weight.type.with_shape((outputs // block, *kernel, block)).with_dtype(wide)
+        cut = self._derive(lambda w: _cut_depthwise(w, block, wide), (weight,), kind)
+        inputs = (self._blocked[x], cut)
+        self._emit("depthwise_blocked", inputs, _without_groups(node), node.outputs[0])
         return True
 
     def _pooling(self, node: Node) -> bool:
@@ -168,9 +197,7 @@ class BlockedLayout:
         assert block is not None
         kind = value.type.with_shape((n, c // block, h, w, block))
         if value in self._stable or value in self._consts:
-            return self._derive(
-                lambda x: to_blocks(x.reshape(n, c, h, w), block), (value,), kind
-            )
+            return self._derive(lambda x: to_blocks(x.reshape(n, c, h, w), block), (value,), kind)
         split = self._reshaped(value, (n, c // block, block, h, w))
         found = self._node("transpose", (split,), {"dims": (0, 1, 3, 4, 2)})
         self._blocked[value] = found
@@ -213,6 +240,31 @@ def _is_elementwise(op: Op) -> bool:
     """Whether an operator broadcasts its operands and treats every element alike."""
     rule = getattr(op.infer, "__qualname__", "")
     return rule.startswith(f"{rules.elementwise.__qualname__}.") or op.name in _ELEMENTWISE
+
+
+def _without_groups(node: Node) -> dict[str, Any]:
+    return {name: value for name, value in node.attrs.items() if name != "groups"}
+
+
+def _sum_type(dtype: DType) -> DType:
+    """The type in which sums of products are accumulated, which cut weights have."""
+    return float64 if dtype is float64 else float32
+
+
+def _winograd_tile(node: Node) -> int | None:
+    """The tile size of Winograd's method for a convolution, or None where it does not pay."""
+    (x, weight), result = node.inputs, node.outputs[0].type
+    outputs, inputs, *kernel = weight.type.static_shape
+    batch, _, height, width = result.static_shape
+    steps = (*node.attrs["stride"], *node.attrs["dilation"])
+    if kernel != [3, 3] or set(steps) != {1} or min(height, width) < 2:
+        return None
+    if block_of(inputs) is None or x.type.dtype not in (float32, float64):
+        return None
+    return best_tile(
+        lambda tile: batch * -(-height // tile) * -(-width // tile),
+        inputs, outputs, batch * height * width,
+    )  # fmt: skip
 
 
 def _cut_depthwise(weight: np.ndarray, block: int, dtype: Any) -> np.ndarray:

@@ -24,7 +24,8 @@ __all__ = ["conv_blocked", "depthwise_blocked"]
 _FLOATS = (dtypes.float32, dtypes.float64, *LOW_PRECISION)
 #: Channels of a block, widest first: one vector of the widest registers, or half of it.
 _BLOCKS = (16, 8)
-_INTERNAL = "only compiled graphs hold it; the graph it was made from is {}"
+#: Why a row of blocked images has no derivative and no ONNX form.
+INTERNAL = "only compiled graphs hold it; the graph it was made from is {}"
 
 
 def block_of(channels: Any) -> int | None:
@@ -116,6 +117,35 @@ def _padded(R: Any, x: Any, padding: Pairs, dtype: str) -> Any:
     return R.te.compute(shape, element, name="pad")
 
 
+def blocked_sums(
+    R: Any, x: Any, w: Any, out: Any, padding: Pairs, stride: Ints, dilation: Ints
+) -> Any:
+    """TE: the sums of a convolution of a blocked or plain image with a cut weight.
+
+    Args:
+        R: The builder.
+        x: The image, with 5 or 4 axes.
+        w: The weight, in the type of the sums.
+        out: Shape of the result.
+        padding: Zeros around the image.
+        stride: Step of the window.
+        dilation: Distance between taps.
+    """
+    padded = _padded(R, x, padding, w.dtype)
+    _, blocks, kh, kw, inputs, _ = w.shape
+    ib, ky, kx, ic = (
+        R.te.reduce_axis((0, extent), name=name)
+        for name, extent in zip(("ib", "ky", "kx", "ic"), (blocks, kh, kw, inputs))
+    )
+
+    def element(n: Any, ob: Any, y: Any, x: Any, oc: Any) -> Any:
+        place = [y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1]]
+        pixel = padded[(n, ib, *place, ic) if len(padded.shape) == 5 else (n, ib, *place)]
+        return R.te.sum(pixel * w[ob, ib, ky, kx, ic, oc], axis=[ib, ky, kx, ic])
+
+    return R.te.compute(out, element, name="conv_blocked")
+
+
 def _cast_back(R: Any, y: Any, t: TensorType) -> Any:
     return R.op.astype(y, t.dtype.name) if t.dtype in LOW_PRECISION else y
 
@@ -125,19 +155,7 @@ def _lower(R: Any, input: Any, weight: Any, *, stride: Ints, padding: Pairs, dil
     out = _infer(t, R.type(weight), stride=stride, padding=padding, dilation=dilation).shape
 
     def convolve(x: Any, w: Any) -> Any:
-        padded = _padded(R, x, padding, _accumulator(t))
-        _, blocks, kh, kw, inputs, _ = w.shape
-        ib, ky, kx, ic = (
-            R.te.reduce_axis((0, extent), name=name)
-            for name, extent in zip(("ib", "ky", "kx", "ic"), (blocks, kh, kw, inputs))
-        )
-
-        def element(n: Any, ob: Any, y: Any, x: Any, oc: Any) -> Any:
-            place = [y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1]]
-            pixel = padded[(n, ib, *place, ic) if t.ndim == 5 else (n, ib, *place)]
-            return R.te.sum(pixel * w[ob, ib, ky, kx, ic, oc], axis=[ib, ky, kx, ic])
-
-        return R.te.compute(out, element, name="conv_blocked")
+        return blocked_sums(R, x, w, out, padding, stride, dilation)
 
     return _cast_back(R, R.emit_te(convolve, input, weight, primfunc_name_hint="conv_blocked"), t)
 
@@ -151,8 +169,8 @@ def _sample(*shapes: Any, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0, 0
     infer=_infer,
     eager=_eager,
     lower=_lower,
-    vjp=Reason(_INTERNAL.format("differentiated")),
-    onnx=Reason(_INTERNAL.format("exported")),
+    vjp=Reason(INTERNAL.format("differentiated")),
+    onnx=Reason(INTERNAL.format("exported")),
     samples=[
         _sample((2, 2, 5, 6, 8), (3, 2, 3, 2, 8, 8), padding=((1, 0), (1, 1))),
         _sample((1, 3, 9, 7), (2, 3, 3, 3, 1, 16), stride=(2, 1), padding=((1, 1), (0, 1))),
@@ -227,7 +245,9 @@ def _lower_depthwise(
 
     def convolve(x: Any, w: Any) -> Any:
         padded = _padded(R, x, padding, _accumulator(t))
-        ky, kx = (R.te.reduce_axis((0, w.shape[i]), name=name) for i, name in ((1, "ky"), (2, "kx")))
+        ky, kx = (
+            R.te.reduce_axis((0, w.shape[i]), name=name) for i, name in ((1, "ky"), (2, "kx"))
+        )
 
         def element(n: Any, block: Any, y: Any, x: Any, c: Any) -> Any:
             place = (y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1])
@@ -243,8 +263,8 @@ def _lower_depthwise(
     infer=_infer_depthwise,
     eager=_eager_depthwise,
     lower=_lower_depthwise,
-    vjp=Reason(_INTERNAL.format("differentiated")),
-    onnx=Reason(_INTERNAL.format("exported")),
+    vjp=Reason(INTERNAL.format("differentiated")),
+    onnx=Reason(INTERNAL.format("exported")),
     samples=[
         _sample((2, 2, 5, 6, 8), (2, 3, 2, 8), padding=((1, 0), (1, 1))),
         _sample((1, 3, 9, 40, 16), (3, 3, 3, 16), stride=(2, 2), padding=((1, 1), (0, 1))),

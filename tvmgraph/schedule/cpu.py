@@ -34,6 +34,7 @@ from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
 from tvmgraph.schedule.symbolic import schedule_rows
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import SCHEDULED, WRITTEN, Buffer, Func, Load, Module
+from tvmgraph.schedule.winograd import emit_winograd, transformed_weight
 
 #: Kernels that rows ask for by name, see :data:`WRITTEN`.
 _WRITERS = {"attention": emit_attention, "max_pool_grad": emit_max_pool_grad}
@@ -114,7 +115,11 @@ def emit_contraction(program: Program, model: CpuModel) -> None:
         contraction = match_contraction(program)
     assert contraction is not None
     if is_blocked_conv(contraction):
-        emit_blocked_conv(contraction, model)
+        transformed = transformed_weight(program, contraction)
+        if transformed is not None:
+            emit_winograd(contraction, transformed, model)
+        else:
+            emit_blocked_conv(contraction, model)
     elif _has_window_kernel(contraction):
         _emit_window(contraction, None, model)
     else:
