@@ -20,6 +20,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.relax import vm_build
 
+from tvmgraph.compiler.calls import split_calls
 from tvmgraph.compiler.codegen import generate
 
 #: Loop nests per part: splitting less costs more than it saves.
@@ -39,7 +40,7 @@ class Program:
         builder: The bytecode of its Relax functions.
         kernels: Everything that becomes machine code.
         constants: The tensors it holds.
-        native: Whether machine code calls the kernels, which must be in the same part then.
+        native: Whether machine code calls the kernels.
         portable: Whether it calls nothing that lives in this process's Python.
     """
 
@@ -81,7 +82,9 @@ def translate(program: Program, target: Any, workers: int, checked: bool = False
             library[_entry(part)]  # generates the machine code now, on this thread
         return library
 
-    libraries = _in_parallel(build, _deal(program, workers), workers)
+    # In memory, machine code can call only kernels of its own part.
+    wanted = 1 if program.native else workers * _PARTS_PER_WORKER
+    libraries = _in_parallel(build, _deal(program.kernels, wanted), workers)
     return _join(program, target, libraries)
 
 
@@ -89,13 +92,17 @@ def write_objects(program: Program, target: Any, workers: int, folder: Path) -> 
     """Translates a program into object files in ``folder``.
 
     Returns:
-        The executable; machine code for it is generated in memory only if it is used.
+        The executable, of use only to look inside once its objects are linked.
     """
-    parts = _deal(program, workers)
+    kernels, callers = split_calls(program.kernels)
+    parts = [(part, target) for part in _deal(kernels, workers * _PARTS_PER_WORKER)]
+    if callers is not None:
+        parts.append((callers, tvm.target.Target({**target.export(), "opt-level": 0})))
 
-    def build(numbered: tuple[int, tvm.IRModule]) -> Any:
-        library = generate(numbered[1], target)
-        library.write_to_file(str(folder / f"part{numbered[0]}.o"), "o")
+    def build(numbered: tuple[int, tuple[tvm.IRModule, Any]]) -> Any:
+        number, (part, wanted) = numbered
+        library = generate(part, wanted)
+        library.write_to_file(str(folder / f"part{number}.o"), "o")
         return library
 
     built = _in_parallel(build, list(enumerate(parts)), workers)
@@ -120,13 +127,10 @@ def _in_parallel(work: Callable[[Any], Any], items: Sequence[Any], workers: int)
         return list(pool.map(work, items))
 
 
-def _deal(program: Program, workers: int) -> list[tvm.IRModule]:
-    """Deals functions out into modules of about equal amounts of code."""
-    kernels = program.kernels
+def _deal(kernels: tvm.IRModule, wanted: int) -> list[tvm.IRModule]:
+    """Deals functions out into at most ``wanted`` modules of about equal amounts of code."""
     sized = [(_size(f), var, f) for var, f in kernels.functions.items()]
     sized.sort(key=lambda item: (-item[0], item[1].name_hint))
-    # Machine code can call only kernels of its own part.
-    wanted = 1 if program.native else workers * _PARTS_PER_WORKER
     count = max(1, min(wanted, len(sized) // _MIN_PART))
     parts: list[dict[Any, Any]] = [{} for _ in range(count)]
     loads = [0] * count
