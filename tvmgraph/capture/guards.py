@@ -37,7 +37,6 @@ from tvmgraph.core.tensor import Tensor
 _SMALL = 64  # elements of a tensor that are compared one by one, should NumPy code write to them
 _CONTAINERS = (list, dict, set)
 _NUMBERS = (int, float)
-_INTERNAL = ("construct",)  # found in the class; guarded with it
 
 
 @dataclass(slots=True)
@@ -124,7 +123,7 @@ class Guards:
                 self._add_inherited(type(owner), name)
 
     def _add_cell_read(self, cell: Any, name: str) -> None:
-        if (id(cell), name) in self.written or name in _INTERNAL:
+        if (id(cell), name) in self.written:
             return
         self.add_cell(cell)
         state_of = self._cells[id(cell)][1]
@@ -240,6 +239,7 @@ class Guards:
         self._cells[id(cell)] = (weakref.ref(cell), known)
         if known.wide:
             self._add_mutable(cell)
+        self._add_inherited(type(cell), "construct")
         for child in cell._cells.values():
             if child is not None:
                 self.add_cell(child)

@@ -114,6 +114,8 @@ class Interpreter(Expressions, Statements, Branches, Loops):
             return self.number_of(self.truth(args[0]))
         if function is getattr and len(args) >= 2 and isinstance(args[1], str):
             return self.attribute(args[0], args[1], *args[2:])
+        if function is hasattr and len(args) == 2 and isinstance(args[1], str):
+            self.recorder.guards.add_read(*args)
         if function is setattr and len(args) == 3:
             return self.set_attribute(*args, node, frame)
         if function in (int, float) and len(args) == 1 and number_type(args[0]) is function:

@@ -133,7 +133,7 @@ def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 def capture(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-    settings: Settings | None = None, promotion: Promotion | None = None,
+    settings: Settings | None = None, promotion: Promotion | None = None, aliased: bool = False,
 ) -> Captured:  # fmt: skip
     """Captures one call of ``fn``.
 
@@ -143,6 +143,8 @@ def capture(
         kwargs: Keyword arguments.
         settings: How; the defaults interpret user code.
         promotion: Which sizes and numbers are symbolic; none by default.
+        aliased: Whether a tensor that is passed twice, or passed and read by the function itself,
+            stays one tensor: what is written to it here is seen there.
 
     Raises:
         Specialise: if the value of something symbolic is needed.
@@ -151,6 +153,7 @@ def capture(
     """
     settings = settings or Settings()
     recorder = Recorder(_graph_name(fn))
+    recorder.keeps_identity = aliased
     given = (args, kwargs)
     if not promotion:
         return _capture(recorder, fn, given, settings, _NOTHING)
@@ -178,7 +181,10 @@ def _capture(
     traced = [recorder.argument(t, n) for t, n in zip(types, names)]
     if promotion.numbers:
         given = with_numbers(given, symbols_for(promotion, given))
-    args, kwargs = tree.replace(given, iter(traced))
+    if recorder.keeps_identity:
+        recorder.identify(leaves, traced)
+    shown = [recorder.same_as(t, new) for t, new in zip(leaves, traced)]
+    args, kwargs = tree.replace(given, iter(shown))
     before = [t.value for t in traced]
     interpreter = Interpreter(recorder, settings)
     if settings.mode != "trace":

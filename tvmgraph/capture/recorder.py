@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,6 +40,7 @@ class Recorder:
         sizes: For every symbolic size an input that has it.
         numbers: Symbolic Python numbers that became parameters, by text and dtype.
         computes: Whether Python computes numbers at every call.
+        keeps_identity: Whether one tensor that comes in several ways stays one.
     """
 
     def __init__(self, name: str) -> None:
@@ -53,6 +54,8 @@ class Recorder:
         self.sizes: dict[str, Value] = {}
         self.numbers: dict[tuple[str, DType | None], tuple[Symbol, Value | None, DType | None]] = {}
         self.computes = True
+        self.keeps_identity = False
+        self._arguments_of: dict[int, TracedTensor] = {}  # by id of the tensor that was passed
         self._current: dict[int, Value] = {}  # value denoted by a concrete tensor, by id
         self._written: dict[int, Tensor] = {}
         self._created: dict[int, Tensor] = {}  # keeps them alive, so ids stay unique
@@ -121,6 +124,7 @@ class Recorder:
     def assign(self, target: Tensor, new: Tensor) -> None:
         """Makes ``target`` denote ``new`` for the rest of the capture."""
         value = self.value_of(new)
+        target = self._arguments_of.get(id(target), target)
         if isinstance(target, TracedTensor):
             self.region.assigned.setdefault(id(target), (target, target.value))
             target.value = value
@@ -209,6 +213,15 @@ class Recorder:
         self.arguments.append(t)
         return t
 
+    def identify(self, given: Sequence[Tensor], traced: Sequence[TracedTensor]) -> None:
+        """Makes every given tensor denote the argument that stands for it first."""
+        for t, new in zip(given, traced):
+            self._arguments_of.setdefault(id(t), new)
+
+    def same_as(self, given: Tensor, new: Tensor) -> Tensor:
+        """Returns the argument that stands for a tensor, ``new`` if there is no other."""
+        return self._arguments_of.get(id(given), new)
+
     def value_of(self, tensor: Tensor) -> Value:
         """Returns the value a tensor denotes now, under its name in the current region."""
         return self.region.localise(self._denoted(tensor))
@@ -221,6 +234,8 @@ class Recorder:
                     fix="do not keep tensors of a compiled function in globals or lists",
                 )  # fmt: skip
             return tensor.value
+        if id(tensor) in self._arguments_of:
+            return self._arguments_of[id(tensor)].value
         found = self._current.get(id(tensor))
         if found is None:
             if id(tensor) in self._created and not isinstance(tensor, Parameter):

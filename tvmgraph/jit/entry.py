@@ -43,7 +43,7 @@ class Entry:
         self.config = config
         self.settings = settings or Settings()
         self.fast: dict[Any, FastCall] = {}  # by kind of arguments
-        self.aliases: tuple[int, ...] | None = None
+        self.aliases: Any = None  # which arguments were one tensor
         self.told = False  # whether a change that this entry does not see was named
         self.alive = alive  # objects whose id is part of the key
         empty = not captured.graph.outputs

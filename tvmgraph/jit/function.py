@@ -92,6 +92,7 @@ class JitFunction(Inspectable):
         self.entries: dict[Any, list[Entry]] = {}
         self.history: list[CompileRecord] = []
         self.varying = Varying()
+        self._owned: set[int] = set()  # ids of tensors that entries with writes hold
         self._fast: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = threading.RLock()
@@ -152,6 +153,9 @@ class JitFunction(Inspectable):
         key = _key_of(args, leaves)
         if kwargs:
             key = (key, _key_of(kwargs, leaves))
+        aliases = self._aliases(leaves)
+        if aliases is not None:
+            key = (key, aliases)
         now = versions()
         config = self._config()
         found = self.entries.get(key)
@@ -172,7 +176,45 @@ class JitFunction(Inspectable):
                         return entry.run([*leaves, *numbers], (args, kwargs))
                     failure = "a number decides differently"
                 why = why or failure  # the newest entry is the nearest one
+        if aliases is not None:
+            why = why or f"one tensor comes in several ways: {aliases[0]}"
+            return self._compile_aliased(leaves, why, config, args, kwargs).run(
+                leaves, (args, kwargs)
+            )
         return self._serve(key, why, config, leaves, args, kwargs)
+
+    def _aliases(self, leaves: list[Tensor]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Returns which arguments are the same tensor, or one that the function reads itself.
+
+        Returns:
+            For every tensor the number of the first that it is, and the ids of those that some
+            entry holds; ``None`` if all are different.
+        """
+        if len(leaves) < 2 and not self._owned:
+            return None
+        first: dict[int, int] = {}
+        pattern = tuple([first.setdefault(id(t), i) for i, t in enumerate(leaves)])
+        own = tuple([id(t) for t in leaves if id(t) in self._owned])
+        return (pattern, own) if own or len(first) < len(leaves) else None
+
+    def _compile_aliased(
+        self, leaves: list[Tensor], why: str, config: JitConfig, args: Any, kwargs: Any
+    ) -> Entry:
+        """Captures a call in which one tensor comes in several ways."""
+        self._check_arity(args, kwargs)
+        with self._lock:
+            start = time.perf_counter()
+            captured = capture(self.fn, args, kwargs, self.settings)
+            if captured.written:
+                captured = capture(self.fn, args, kwargs, self.settings, aliased=True)
+            entry = Entry(captured, config, (args, kwargs), self.settings)
+            entry.aliases = self._aliases(leaves)
+            self._note(why, entry, args, kwargs, time.perf_counter() - start)
+            key = _key_of(args, [])
+            if kwargs:
+                key = (key, _key_of(kwargs, []))
+            self._keep((key, entry.aliases), entry)
+            return entry
 
     def _warn_of_unseen(self, entry: Entry) -> None:
         """Names the first change that a function without guards does not see."""
@@ -196,7 +238,8 @@ class JitFunction(Inspectable):
             resolve = entry.captured.resolve
             found = entry, resolve(leaves, (args, kwargs)) if resolve is not None else []
         entry, numbers = found
-        self._keep(key, entry)
+        if entry.aliases is None:
+            self._keep(key, entry)
         return entry.run([*leaves, *(numbers or ())], (args, kwargs))
 
     def _keep(self, key: Any, entry: Entry) -> None:
@@ -240,6 +283,11 @@ class JitFunction(Inspectable):
             entry, promoted = self.varying.capture(args, kwargs, slots, make)
             self.newest = describe_call(self.fn, args, kwargs)
             self._note(why, entry, args, kwargs, seconds, promoted)
+            if entry.captured.written and entry.held:
+                self._owned.update(id(t) for t, _ in entry.held)
+                leaves = tree.tensors((args, kwargs))
+                if self._aliases(leaves) is not None:
+                    return self._compile_aliased(leaves, why, config, args, kwargs)
             self._keep(key, entry)
             return entry
 
@@ -321,7 +369,8 @@ class JitFunction(Inspectable):
         return "\n".join(lines)
 
     def _note(
-        self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float, promoted: str
+        self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float,
+        promoted: str = "",
     ) -> None:
         signature = ", ".join(str(t.type) for t in tree.tensors((args, kwargs)))
         stats = getattr(entry.compiled, "stats", None)

@@ -1,0 +1,283 @@
+"""What a compiled function read is guarded, read by read; ``ms_function`` guards nothing."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Parameter, Tensor, jit, nn, ops
+from tvmgraph.capture import capture
+from tvmgraph.capture.guards import Guards
+from tvmgraph.errors import CaptureError
+
+ONE = Tensor([1.0])
+
+
+def fresh() -> Any:
+    """Returns the programs with nothing changed yet."""
+    sys.modules.pop("tests.capture.guarded", None)
+    return importlib.import_module("tests.capture.guarded")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", fresh().PROGRAMS)
+def test_every_change_outside_is_seen(name: str) -> None:
+    function, changes = fresh().PROGRAMS[name]
+    compiled = jit(function)
+    for change in [lambda: None, *changes]:
+        change()
+        for _ in range(3):  # the third call is the quick one
+            np.testing.assert_allclose(compiled(ONE).asnumpy(), function(ONE).asnumpy())
+    assert compiled.compile_count <= len(changes) + 1
+
+
+def test_training_mode_is_seen() -> None:
+    net = nn.SequentialCell(nn.Dropout(p=0.5))
+    x = Tensor(np.ones(64, np.float32))
+    for compiled in (jit(net), ms.ms_function(net)):
+        net.set_train(False)
+        assert (compiled(x).asnumpy() == 1).all()
+        net.set_train(True)
+        assert (compiled(x).asnumpy() == 0).any()
+
+
+def test_what_is_not_read_does_not_compile_again() -> None:
+    cell = fresh().Net()
+    compiled = jit(cell)
+    for i in range(4):
+        cell.note = f"epoch {i}"
+        cell.fresh = i
+        cell.history.append(i)
+        compiled(ONE)
+    assert compiled.compile_count == 1
+
+
+def test_a_container_that_is_appended_to_is_the_one_of_the_call() -> None:
+    class Log(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.log: list[Any] = []
+
+        def construct(self, x: Tensor) -> Tensor:
+            self.log.append(x.shape)
+            return x
+
+    cell = Log()
+    compiled = jit(cell)
+    for _ in range(3):
+        cell.log = old = []
+        compiled(ONE)
+        assert cell.log == [(1,)]
+        assert old is cell.log
+
+
+def test_length_after_append_is_current() -> None:
+    items: list[int] = []
+
+    @jit
+    def f(x: Tensor) -> Tensor:
+        items.append(1)
+        return x * len(items)
+
+    assert [f(ONE).item() for _ in range(4)] == [1, 2, 3, 4]
+
+
+# ---- dropping any guard must fail a test ---------------------------------------------------------
+
+MUTATIONS = {
+    "global": ("global", "builtin that becomes a global", "function of the module"),
+    "closure": ("closure",),
+    "function": ("default",),
+    "attribute": ("object", "cell", "member of a module"),
+    "class": ("object", "cell"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("category", MUTATIONS)
+def test_each_category_of_guards_is_needed(category: str, monkeypatch: Any) -> None:
+    settle = Guards.settle
+
+    def forgetful(self: Guards) -> None:
+        settle(self)
+        kept = {k: g for k, g in self._always.items() if k[0] != category}
+        self._always.clear()
+        self._always.update(kept)
+
+    monkeypatch.setattr(Guards, "settle", forgetful)
+    for name in MUTATIONS[category]:
+        with pytest.raises(AssertionError):
+            test_every_change_outside_is_seen(name)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_state_of_cells_is_needed(monkeypatch: Any) -> None:
+    monkeypatch.setattr(Guards, "cell_failure", lambda self, flags_only=False: None)
+    with pytest.raises(AssertionError):
+        test_every_change_outside_is_seen("cell")
+    with pytest.raises(AssertionError):
+        test_training_mode_is_seen()
+
+
+# ---- guards that are switched off ----------------------------------------------------------------
+
+
+class Func:
+    def __init__(self) -> None:
+        self.value = 5
+
+    @ms.ms_function
+    def old(self) -> int:
+        return self.value + 1
+
+    @jit
+    def new(self) -> int:
+        return self.value + 1
+
+    @jit(attr_guard=False)
+    def fixed(self) -> int:
+        return self.value + 1
+
+
+def test_ms_function_compiles_once_and_says_so_once() -> None:
+    func = Func()
+    assert (func.old(), func.new(), func.fixed()) == (6, 6, 6)
+    func.value = 1
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            assert (func.old(), func.new(), func.fixed()) == (6, 2, 6)
+    texts = [str(w.message) for w in caught]
+    assert len(texts) == 2
+    assert "Func.value changed: 5 -> 1" in texts[0]
+    assert "test_guards.py:" in texts[0]
+    assert "ms_function" in texts[0]
+    assert "Use jit" in texts[0]
+    assert func.old.compile_count == func.fixed.compile_count == 1
+
+
+def test_ms_function_reads_weights_and_compiles_per_kind() -> None:
+    cell = fresh().Net()
+    f = ms.ms_function(cell)
+    before = f(ONE).item()
+    cell.weight.set_data(Tensor([4.0]))
+    assert f(ONE).item() == 2 * before
+    assert f(Tensor([[1.0], [1.0]])).shape == (2, 1)
+    assert f.compile_count == 2
+
+
+# ---- writes to globals ---------------------------------------------------------------------------
+
+COUNTER = 0
+
+
+@pytest.fixture(autouse=True)
+def counter() -> Any:
+    globals()["COUNTER"] = 0
+    yield
+    ms.set_context(global_writes="warn")
+
+
+def count(x: Tensor) -> Tensor:
+    global COUNTER
+    COUNTER = COUNTER + 1
+    return x * COUNTER
+
+
+def test_global_writes_are_replayed_on_demand() -> None:
+    f = jit(count, global_writes="replay")
+    assert [f(ONE).item() for _ in range(4)] == [1, 2, 3, 4]
+    assert COUNTER == 4
+
+
+def test_global_writes_are_refused_on_demand() -> None:
+    with pytest.raises(CaptureError, match=r"writing the global 'COUNTER'.*not supported"):
+        jit(count, global_writes="error")(ONE)
+    ms.set_context(global_writes="error")
+    with pytest.raises(CaptureError, match="COUNTER"):
+        jit(count)(ONE)
+    assert COUNTER == 0
+
+
+def test_global_writes_warn_by_default_and_do_not_leak() -> None:
+    f = jit(count)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert [f(ONE).item() for _ in range(3)] == [1, 1, 1]
+    assert COUNTER == 0
+    assert all("COUNTER" in str(w.message) for w in caught)
+
+
+def test_a_tensor_cannot_decide_about_writing_a_global() -> None:
+    @jit
+    def f(x: Tensor) -> Tensor:
+        global COUNTER
+        if x.sum() > 0:
+            COUNTER = 5
+        return x
+
+    with pytest.raises(CaptureError, match="where a tensor decides"):
+        f(ONE)
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ValueError, match="global_writes cannot be 'maybe'"):
+        jit(count, global_writes="maybe")
+    with pytest.raises(ValueError, match="attr_guard cannot be 1"):
+        jit(count, attr_guard=1)
+    with pytest.raises(ValueError, match="global_writes must be one of"):
+        ms.set_context(global_writes="no")
+
+
+# ---- one tensor that comes in several ways -------------------------------------------------------
+
+
+def test_a_tensor_passed_twice_stays_one() -> None:
+    @jit
+    def f(x: Tensor, y: Tensor) -> Tensor:
+        x[0] = 5
+        return y + 0
+
+    for _ in range(3):
+        a, b = Tensor([1.0]), Tensor([3.0])
+        assert f(a, b).item() == 3
+        assert a.item() == 5
+        c = Tensor([1.0])
+        assert f(c, c).item() == 5
+    assert f.compile_count == 2
+
+
+def test_a_parameter_that_is_passed_and_written() -> None:
+    p = Parameter(Tensor([1.0]), name="p")
+
+    @jit
+    def f(x: Tensor) -> Tensor:
+        ops.assign(p, p + 1)
+        return x * 1
+
+    for i in range(3):
+        assert f(p).item() == i + 2
+        p.set_data(Tensor([float(i + 2)]))
+        assert f(Tensor([9.0])).item() == 9
+        p.set_data(Tensor([float(i + 2)]))
+
+
+def test_reading_twice_is_one_compile() -> None:
+    @jit
+    def f(x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+    a = Tensor([1.0])
+    assert [f(a, a).item(), f(a, ONE).item(), f(a, a).item()] == [2, 2, 2]
+    assert f.compile_count <= 2
+
+
+def test_the_captured_reads_are_few() -> None:
+    found = capture(lambda x: ops.exp(x) * COUNTER, (ONE,), {}).guards
+    assert {k[-1] for k in found._always if k[0] == "global"} == {"ops", "COUNTER"}
