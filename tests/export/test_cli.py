@@ -26,11 +26,17 @@ class Net(nn.Cell):
 """
 
 
+_COMMANDS = (
+    "compile", "export", "run", "bench", "bundle", "demo", "ops", "check", "doctor", "flags",
+    "show", "cache",
+)  # fmt: skip
+
+
 def call(*args: object) -> Result:
     return CliRunner().invoke(app, [str(a) for a in args])
 
 
-@pytest.mark.parametrize("command", ["compile", "export", "run", "bench", "bundle"])
+@pytest.mark.parametrize("command", _COMMANDS)
 def test_help(command: str) -> None:
     found = call(command, "--help")
     assert found.exit_code == 0
@@ -57,10 +63,11 @@ def test_from_onnx(tmp_path: Path) -> None:
     found = call("compile", model, "-o", tmp_path / "net.tvm")  # the model knows its input
     assert found.exit_code == 0, found.output
     assert relative_error([ms.load(tmp_path / "net.tvm")(x)], [net(x).asnumpy()]) <= 1e-5
-    found = call("bench", tmp_path / "net.tvm", "--repeat", 3, "--vs", model)
-    assert found.exit_code == 0, found.output
-    assert "tvmgraph" in found.output
-    assert "onnxruntime" in found.output
+    for what in ((tmp_path / "net.tvm", "--onnx", model), (model, "--config", "fast-compile")):
+        found = call("bench", *what, "--repeat", 3, "--vs", "onnxruntime")
+        assert found.exit_code == 0, found.output
+        assert "tvmgraph" in found.output
+        assert "onnxruntime" in found.output
     found = call("export", model, "--input", "x:2x4", "--dynamic", "x:0=batch", "-o",
                  tmp_path / "wide.onnx")  # fmt: skip
     assert found.exit_code == 0, found.output
@@ -75,33 +82,99 @@ def test_bundle(tmp_path: Path) -> None:
     found = call("bundle", tmp_path / "runtime")
     assert found.exit_code == 0
     assert (tmp_path / "runtime" / "tvmgraph" / "runtime" / "module.py").is_file()
-    assert call("bundle", tmp_path / "runtime").exit_code == 1
+    assert call("bundle", tmp_path / "runtime").exit_code == 2
+
+
+def test_config(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NETWORK)
+    (tmp_path / "own.toml").write_text('[slow]\njit_level = "O0"\n')
+    kernels = []
+    for config in (f"{tmp_path}/own.toml:slow", "release"):
+        out = tmp_path / "net.tvm"
+        args = ("compile", f"{tmp_path}/net.py:Net", "--input", "x:2x4", "-o", out)
+        found = call(*args, "--config", config)
+        assert found.exit_code == 0, found.output
+        kernels.append(ms.load(out).manifest.options)
+    assert [k["jit_level"] for k in kernels] == ["O0", "O2"]
+    found = call("compile", f"{tmp_path}/net.py:Net", "--input", "x:2x4", "--config", "debug")
+    assert found.exit_code == 2
+    assert "exec_mode cannot be 'no_sink'" in found.output
+
+
+def test_check_for_another_machine() -> None:
+    found = call("check", "tanh", "--target", "aarch64", "--level", "O1")
+    assert found.exit_code == 0, found.output
+    assert "compile for aarch64" in found.output
+    assert call("check", "tanh", "--target", "z80").exit_code == 2
+    assert call("check", "no_such_operator").exit_code == 2
+
+
+BAD = """
+from tvmgraph import nn
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        raise KeyError("boom")
+
+number = 3
+"""
+NET = ("net.py:Net", "--input", "x:2x4")
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (("compile", "absent.onnx"), "no such file"),
+        (("compile", "broken.onnx"), "it is no ONNX model"),
         (("compile", "absent.txt"), "no format writes"),
         (("compile", "absent.py:Net"), "there is no file absent.py"),
+        (("compile", "syntax.py:Net", "--input", "x:2"), "syntax.py:1"),
+        (("compile", "bad.py:Net", "--input", "x:2"), "KeyError: 'boom'"),
+        (("compile", "bad.py:number", "--input", "x:2"), "is a int, no network"),
         (("run", "absent.tvm"), "no such file"),
+        (("run", "net.py"), "it is no compiled module"),
         (("bench", "absent.tvm"), "no such file"),
+        (("bench", *NET, "--vs", "fastai"), "unknown runtime 'fastai'"),
+        (("bench", "net.tvm", "--vs", "onnxruntime"), "there is no such file"),
         (("export", "net.py:Absent"), "has no 'Absent'"),
         (("export", "net.py:Net"), "no inputs are given"),
         (("export", "net.py:Net", "--input", "x:2xb"), "is no input"),
-        (("export", "net.py:Net", "--input", "x:2x4", "--dynamic", "x"), "name:axis=label"),
-        (("export", "net.py:Net", "--input", "x:2x4", "--opset", "3"), "opset 3 is not offered"),
-        (("compile", "net.py:Net", "--input", "x:2x4", "--level", "O9"), "unknown jit_level"),
-        (("compile", "net.py:Net", "--input", "x:2x4", "--target", "z80"), "unknown target"),
+        (("export", "net.py:Net", "--input", "x:2x4:float3"), "is no input"),
+        (("export", "net.py:Net", "--input", "x:2x5"), "Dense"),
+        (("export", *NET, "--dynamic", "x"), "name:axis=label"),
+        (("export", *NET, "--opset", "3"), "opset 3 is not offered"),
+        (("compile", *NET, "--level", "O9"), "jit_level cannot be 'O9'"),
+        (("compile", *NET, "--target", "z80"), "unknown target"),
+        (("compile", *NET, "--config", "fast"), "unknown key 'fast'"),
+        (("compile", *NET, "--config", "net.py:x"), "is no preset file"),
+        (("compile", *NET, "-o", "net.py/x.tvm"), "net.py"),
+        (("compile",), "Missing argument"),
+        (("show", "net.py"), "is not file.py:name"),
     ],
 )
 def test_mistakes(
     args: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Wrong input: a message, exit status 2, no traceback, no file left behind."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "net.py").write_text(NETWORK)
+    files = {"net.py": NETWORK, "bad.py": BAD, "syntax.py": "def", "broken.onnx": "nonsense"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
     found = call(*args)
-    assert found.exit_code == 1
+    assert found.exit_code == 2, found.output
     assert message in found.output
     assert "Traceback" not in found.output
-    assert [p.name for p in tmp_path.iterdir() if p.suffix != ".py"] in ([], ["__pycache__"])
+    assert {p.name for p in tmp_path.iterdir()} <= {*files, "__pycache__"}
+
+
+def test_what_cannot_be_done(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        "from tvmgraph import ops\n\ndef net(x):\n    return ops.lgamma(x)\n"
+    )
+    out = tmp_path / "x.onnx"
+    found = call("export", f"{tmp_path}/net.py:net", "--input", "x:3", "-o", out)
+    assert found.exit_code == 1
+    assert "ONNX has no gamma function" in found.output
+    assert "net.py:4" in found.output
+    assert not out.exists()

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper
 import tvmgraph as ms
 from tests.export import onnx_node_tests as node_tests
 from tests.export.helpers import MAX_ERROR, eager, relative_error, run_onnxruntime
+from tests.export.onnx_node_graphs import Batch
 from tests.models import MODELS, Model
 from tvmgraph import Parameter, Tensor, ops
 from tvmgraph.errors import ArgumentError, LoadError
@@ -38,6 +39,15 @@ def test_node(case: Any) -> None:
     if problem:
         why = node_tests.reason(case, problem)
         assert why, problem
+
+
+def test_node_graphs() -> None:
+    """Captured, compiled and exported again, a tenth of the tests (all of them: the document)."""
+    chosen = [c for c in node_tests.cases()[::10] if not node_tests.run(c)]
+    batch = Batch(chosen)
+    for case in chosen:
+        for problem in batch.problems(case.name):
+            assert not problem or node_tests.reason(case, problem), f"{case.name}: {problem}"
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tvmgraph.cli import ship
+from tvmgraph.cli.guard import guarded
 
 app = typer.Typer(
     help="Write a neural network as a Cell, debug it eagerly, compile it with TVM.",
@@ -21,6 +22,7 @@ def main() -> None:
 
 
 @app.command()
+@guarded
 def demo(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training images.")] = 12,
     graph: Annotated[bool, typer.Option(help="Train compiled instead of eagerly.")] = True,
@@ -34,6 +36,7 @@ def demo(
 
 
 @app.command()
+@guarded
 def ops(
     name: Annotated[str, typer.Argument(help="Show one operator, or all that contain this.")] = "",
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Write Markdown.")] = False,
@@ -48,13 +51,19 @@ def ops(
 
 
 @app.command()
+@guarded
 def check(
     name: Annotated[str, typer.Argument(help="Check the operators whose name contains this.")] = "",
+    target: Annotated[str, typer.Option(help="A name from configs/targets.toml.")] = "host",
+    level: Annotated[str, typer.Option(help="O0, O1, O2 or O3.")] = "O2",
 ) -> None:
-    """Compile every operator on this machine and compare it with its NumPy column."""
+    """Compile every operator and compare it with its NumPy column.
+
+    For a target that this machine cannot run, operators are only compiled.
+    """
     from tvmgraph.cli.check import run_check
 
-    if not run_check(name):
+    if not run_check(name, target, level):
         raise typer.Exit(1)
 
 
@@ -63,6 +72,7 @@ app.add_typer(cache, name="cache")
 
 
 @cache.command()
+@guarded
 def info() -> None:
     """Show where executables are kept, how many, and how large they are."""
     from tvmgraph.cli.cache import show_info
@@ -71,6 +81,7 @@ def info() -> None:
 
 
 @cache.command()
+@guarded
 def clear() -> None:
     """Delete all executables that are kept on disk."""
     from tvmgraph.cli.cache import clear_all
@@ -79,6 +90,7 @@ def clear() -> None:
 
 
 @app.command()
+@guarded
 def doctor() -> None:
     """Show versions, the processor as the compiler sees it, and compile one function."""
     from tvmgraph.cli.doctor import run_doctor
@@ -88,6 +100,7 @@ def doctor() -> None:
 
 
 @app.command()
+@guarded
 def flags() -> None:
     """Show the debugging flags: environment variable, value in force, what every value means."""
     from tvmgraph.cli.flags import print_flags
@@ -96,6 +109,7 @@ def flags() -> None:
 
 
 @app.command()
+@guarded
 def show(
     target: Annotated[str, typer.Argument(help="file.py:name of a function, a Cell or a Graph.")],
     input: Annotated[
@@ -106,13 +120,8 @@ def show(
 ) -> None:
     """Write a viewer of a function's graph: one HTML file that needs no network."""
     from tvmgraph.cli.show import show as write
-    from tvmgraph.errors import TvmgraphError
 
-    try:
-        print(write(target, input or [], output, kernels))
-    except TvmgraphError as e:
-        print(e)
-        raise typer.Exit(1) from None
+    print(write(target, input or [], output, kernels))
 
 
 ship.register(app)

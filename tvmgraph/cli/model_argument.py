@@ -1,16 +1,59 @@
-"""Models and inputs as they are named on the command line."""
+"""Models, inputs and settings as they are named on the command line."""
 
 from __future__ import annotations
 
 import importlib.util
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tvmgraph as ms
-from tvmgraph import Tensor
-from tvmgraph.errors import ArgumentError, NotFoundError
+from tvmgraph import JitConfig, Tensor
+from tvmgraph.cli.guard import users_code
+from tvmgraph.errors import ArgumentError, ConfigError, NotFoundError
+
+
+def load_source(file: str) -> Any:
+    """Runs a Python file as a module; files beside it can be imported.
+
+    Raises:
+        NotFoundError: if there is no such file.
+        ArgumentError: if it raises an exception, with its line.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise NotFoundError(f"there is no file {file}", op="tvmgraph", fix="check the path")
+    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
+    if spec is None or spec.loader is None:
+        raise ArgumentError(f"{file} is no Python file", op="tvmgraph", fix="give a file.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent.resolve()))
+    with users_code(file):
+        spec.loader.exec_module(module)
+    return module
+
+
+def find_name(text: str) -> tuple[Any, Any]:
+    """Returns the module and the object that ``file.py:Name`` stands for.
+
+    Raises:
+        ArgumentError: if the text has another form.
+        NotFoundError: if the file, or the name in it, does not exist.
+    """
+    file, _, name = text.rpartition(":")
+    if not file or not name:
+        raise ArgumentError(f"{text!r} is not file.py:name", op="tvmgraph", fix="name an object")
+    module = load_source(file)
+    found = getattr(module, name, None)
+    if found is None:
+        public = [n for n in vars(module) if not n.startswith("_")]
+        raise NotFoundError(
+            f"{file} has no {name!r}", op="tvmgraph", fix=f"it has {', '.join(public) or 'nothing'}"
+        )
+    return module, found
 
 
 def find_model(text: str) -> Any:
@@ -20,21 +63,21 @@ def find_model(text: str) -> Any:
 
     Raises:
         NotFoundError: if the file, or the name in it, does not exist.
+        ArgumentError: if the object is no network.
     """
-    file, _, name = text.rpartition(":")
-    if not file or not file.endswith(".py"):
+    file = text.rpartition(":")[0]
+    if not file.endswith(".py"):
         return ms.load(text)
-    if not Path(file).is_file():
-        raise NotFoundError(f"there is no file {file}", op="tvmgraph", fix="check the path")
-    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    found = getattr(module, name, None)
-    if found is None:
-        raise NotFoundError(f"{file} has no {name!r}", op="tvmgraph", fix="write file.py:Name")
-    return found() if isinstance(found, type) else found
+    _, found = find_name(text)
+    if isinstance(found, type):
+        with users_code(file):
+            found = found()
+    if not callable(found):
+        raise ArgumentError(
+            f"{text} is a {type(found).__name__}, no network", op="tvmgraph",
+            fix="name a Cell, a class of one, or a function of tensors",
+        )  # fmt: skip
+    return found
 
 
 def example_inputs(net: Any, texts: list[str]) -> tuple[Tensor, ...]:
@@ -44,7 +87,7 @@ def example_inputs(net: Any, texts: list[str]) -> tuple[Tensor, ...]:
         ArgumentError: if a text cannot be read, or no input is known.
     """
     if texts:
-        return tuple(_input(t) for t in texts)
+        return tuple(_in_order(net, [_input(t) for t in texts]))
     found = getattr(net, "example_inputs", tuple)()
     if not found:
         raise ArgumentError(
@@ -54,15 +97,50 @@ def example_inputs(net: Any, texts: list[str]) -> tuple[Tensor, ...]:
     return found
 
 
-def _input(text: str) -> Tensor:
+def _in_order(net: Any, given: list[tuple[str, Tensor]]) -> list[Tensor]:
+    """Sorts inputs by the names that an imported model gives them."""
+    wanted = getattr(net, "input_names", None)
+    if wanted is None:
+        return [t for _, t in given]
+    by_name = dict(given)
+    if sorted(by_name) != sorted(wanted):
+        raise ArgumentError(
+            "the inputs are not those of the model", op="tvmgraph", got=", ".join(by_name),
+            fix=f"the model has {', '.join(wanted)}",
+        )  # fmt: skip
+    return [by_name[n] for n in wanted]
+
+
+def _input(text: str) -> tuple[str, Tensor]:
     name, *rest = text.split(":")
     try:
-        shape = [int(d) for d in rest[0].split("x")] if rest[0] else []
-        if any(d < 0 for d in shape):
+        shape, kind = rest if len(rest) == 2 else (*rest, "float32")
+        sizes = [int(d) for d in shape.split("x")] if shape else []
+        if any(d < 0 for d in sizes):
             raise ValueError(text)
-        kind = ms.dtypes.dtype_of(rest[1] if len(rest) > 1 else "float32")
-        return Tensor(np.zeros(shape, kind.numpy))
-    except (IndexError, ValueError, TypeError):
+        return name, Tensor(np.zeros(sizes, ms.dtypes.dtype_of(kind).numpy))
+    except (ValueError, TypeError, MemoryError):
         raise ArgumentError(
             f"{text!r} is no input", op="tvmgraph", got=name, fix="write x:1x3x224x224 or x:8:int32"
         ) from None
+
+
+def find_config(text: str) -> JitConfig:
+    """Returns the settings that a preset's name, or ``file.toml:name``, stands for.
+
+    Raises:
+        NotFoundError: if there is no such file.
+        ConfigError: if there is no such preset, or its keys or values are unknown.
+    """
+    file, _, name = text.rpartition(":")
+    if not text:
+        return JitConfig()
+    if not file:
+        return JitConfig.preset(name)
+    if not Path(file).is_file():
+        raise NotFoundError(f"there is no file {file}", op="tvmgraph", fix="check the path")
+    try:
+        return JitConfig.preset(name, file)
+    except (tomllib.TOMLDecodeError, TypeError, UnicodeDecodeError) as e:
+        raise ConfigError(f"{file} is no preset file ({e})", op="tvmgraph",
+                          fix="write a table [name] of jit_level = ...") from None  # fmt: skip

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,8 @@ import numpy as np
 
 from tvmgraph import Graph, Tensor
 from tvmgraph.capture import record
+from tvmgraph.cli.guard import users_code
+from tvmgraph.cli.model_argument import find_name
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.debug.dump import write_atomically
 from tvmgraph.errors import ArgumentError
@@ -28,17 +28,15 @@ def show(target: str, inputs: list[str], output: str, compile_it: bool = True) -
         compile_it: Whether to compile and time it too, to show the kernels.
 
     Raises:
-        ArgumentError: if the target or its inputs cannot be found.
+        NotFoundError: if the file, or the name in it, does not exist.
+        ArgumentError: if the target or an input cannot be read.
     """
-    file, _, name = target.rpartition(":")
-    if not file or not name:
-        raise ArgumentError(f"{target!r} is not file.py:name", op="tvmgraph show")
-    module = _load(Path(file))
-    found = getattr(module, name, None)
-    if found is None:
-        raise ArgumentError(f"{file} has no {name!r}", op="tvmgraph show")
+    module, found = find_name(target)
+    name = target.rpartition(":")[2]
     path = Path(output or f"{name}.html")
-    write_atomically(path.absolute(), viewer_page(_models(found, module, inputs, compile_it), name))
+    with users_code(target.rpartition(":")[0]):
+        models = _models(found, module, inputs, compile_it)
+    write_atomically(path.absolute(), viewer_page(models, name))
     return path
 
 
@@ -54,18 +52,6 @@ def _models(found: Any, module: Any, inputs: list[str], compile_it: bool) -> lis
     after, kernels = function.fused_graph(profile)
     models = [model_of(graph, title="Cell scope")]
     return [*models, model_of(after, kernels, title="kernel")] if kernels else models
-
-
-def _load(path: Path) -> Any:
-    if not path.exists():
-        raise ArgumentError(f"there is no file {path}", op="tvmgraph show")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent.absolute()))
-    spec.loader.exec_module(module)
-    return module
 
 
 def _arguments(module: Any, inputs: list[str]) -> list[Any]:

@@ -35,27 +35,24 @@ class Library:
     features: tuple[str, ...]
 
 
-def write_library(
-    graph: Graph, path: Path, level: str = "O2", target: str = "host", linker: str = ""
-) -> Library:
+def write_library(graph: Graph, path: Path, options: CompileOptions, linker: str = "") -> Library:
     """Compiles a graph into a file without loading it.
 
     Args:
         graph: The graph.
         path: A name that ends in ``.so``, or in ``.tar`` for objects that are to be linked later.
-        level: ``"O0"`` to ``"O3"``.
-        target: A name from ``configs/targets.toml``.
+        options: Level, target and graph-kernel settings.
         linker: The compiler driver that links, such as ``aarch64-linux-gnu-g++``; empty for this
             machine's own.
 
     Raises:
         CompileError: if TVM rejects the graph or the linker fails.
     """
-    options = CompileOptions(level, target)
+    target = options.target
     simplified = optimize(graph, options.settings, lambda _, shown: shown)
     try:
         built = pipeline.build(
-            lower(simplified), pipeline.LEVELS[level], target, kernels=options.settings,
+            lower(simplified), pipeline.LEVELS[options.level], target, kernels=options.settings,
             native=None, checked=True,
         )  # fmt: skip
         extra: dict[str, Any] = {}

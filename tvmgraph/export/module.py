@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 import tvmgraph
+from tvmgraph.config import JitConfig, as_jit_config
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ConfigError, user_source
 from tvmgraph.export.capture import Program, capture_program
 from tvmgraph.graph import Graph, Role
+from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.runtime import archive, host
 from tvmgraph.runtime.archive import Entry, Manifest
 from tvmgraph.runtime.tensors import to_bytes
-
-LEVELS = ("O0", "O1", "O2", "O3")
 
 
 def save_module(
@@ -25,8 +25,9 @@ def save_module(
     net: Any,
     args: tuple[Any, ...],
     *,
-    target: str = "host",
-    jit_level: str = "O2",
+    target: str = "",
+    jit_level: str = "",
+    jit_config: Any = None,
     linker: str = "",
     frozen: bool = False,
     training: bool = False,
@@ -38,7 +39,8 @@ def save_module(
         net: A Cell, a function, what ``jit`` returned, or a :class:`Program`.
         args: Example arguments.
         target: A name from ``configs/targets.toml``: ``"host"``, ``"x86-64-v3"``, ``"aarch64"``.
-        jit_level: ``"O0"`` to ``"O3"``.
+        jit_level: ``"O0"`` to ``"O3"``; this and ``target`` go before what ``jit_config`` says.
+        jit_config: A JitConfig, or the name of a preset.
         linker: Compiler driver for another target; without it such a file holds objects.
         frozen: Whether the weights become constants of the code, which then needs nothing else.
         training: Whether to capture in training mode.
@@ -47,34 +49,47 @@ def save_module(
         The manifest.
 
     Raises:
-        ArgumentError: for an unknown level or target.
+        ConfigError: for unknown settings, or settings that a module cannot have.
+        ArgumentError: for an unknown target.
         CompileError: if TVM rejects the network.
     """
     from tvmgraph.compiler.library import describe_target, write_library
 
-    if jit_level not in LEVELS:
-        raise ArgumentError(f"unknown jit_level {jit_level!r}", op="export", at=user_source(),
-                            fix=f"use one of {', '.join(LEVELS)}")  # fmt: skip
+    options = _options(jit_config, jit_level, target)
     program = net if isinstance(net, Program) else capture_program(net, args, training=training)
     program = freeze(program) if frozen else program
-    foreign = describe_target(target)[:2] != (host.architecture(), host.system())
+    foreign = describe_target(options.target)[:2] != (host.architecture(), host.system())
     member = archive.OBJECTS if foreign and not linker else archive.LIBRARY
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / member
-        library = write_library(program.graph, file, jit_level, target, linker)
+        library = write_library(program.graph, file, options, linker)
         members = {member: file.read_bytes()}
     if program.parameters:
         members[archive.PARAMETERS] = to_bytes(program.parameters)
-    manifest = _manifest(program, library, target, jit_level)
+    manifest = _manifest(program, library, options)
     archive.write(path, manifest, members)
     return manifest
 
 
-def _manifest(program: Program, library: Any, target: str, jit_level: str) -> Manifest:
+def _options(jit_config: Any, jit_level: str, target: str) -> Any:
+    """Returns what the compiler is told."""
+    from tvmgraph.compiler.compile import CompileOptions
+
+    config = JitConfig() if jit_config is None else as_jit_config(jit_config)
+    if config.exec_mode == "no_sink":
+        raise ConfigError("a compiled module is one call, so exec_mode cannot be 'no_sink'",
+                          op="export", at=user_source(), fix="use 'sink' or 'auto'")  # fmt: skip
+    config = config.replace(jit_level=jit_level or config.jit_level)
+    flags = config.options.get("graph_kernel_flags")
+    settings = None if flags is None else parse_flags(flags)
+    return CompileOptions(config.jit_level, target or config.target, None, settings)
+
+
+def _manifest(program: Program, library: Any, options: Any) -> Manifest:
     graph = program.graph
     inputs = [p for p in graph.params if p.role is Role.INPUT]
     weights = [p for p in graph.params if p.role is Role.PARAMETER]
-    facts = {"name": target, "arch": library.arch, "system": library.system}
+    facts = {"name": options.target, "arch": library.arch, "system": library.system}
     return Manifest(
         name=graph.name,
         inputs=tuple(_entry(p.label, p.value.type) for p in inputs),
@@ -84,7 +99,7 @@ def _manifest(program: Program, library: Any, target: str, jit_level: str) -> Ma
         copied=tuple(_shared_outputs(graph)),
         target={**facts, "features": list(library.features)},
         versions={"tvmgraph": tvmgraph.__version__, **host.package_versions()},
-        options={"jit_level": jit_level, "kernels": len(library.kernels)},
+        options={"jit_level": options.level, "kernels": len(library.kernels)},
     )
 
 

@@ -6,6 +6,7 @@ decided then; everything else, and long loops, become ``if_`` and ``while_`` of 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,9 +30,17 @@ def _if(n: NodeCall, condition: Any) -> Any:
     if value is not None:
         branch = "then_branch" if value.reshape(-1)[0] else "else_branch"
         return tuple(n.run_graph(n.attrs[branch], []))
-    sides = [lambda b=b: n.run_graph(n.attrs[b], []) for b in ("then_branch", "else_branch")]
+
+    def side(branch: str) -> list[Tensor]:
+        found = [to_tensor(v) for v in n.run_graph(n.attrs[branch], [])]
+        if not all(isinstance(v, Tensor) for v in found):
+            raise n.fail("the branches give sequences and the condition is not known",
+                         "run the model eagerly")  # fmt: skip
+        return found
+
+    sides = [functools.partial(side, b) for b in ("then_branch", "else_branch")]
     if not regions.can_record():  # vmap: every example may go another way
-        pairs = zip(*(map(to_tensor, side()) for side in sides))
+        pairs = zip(*(run() for run in sides))
         return tuple(F.where(F.reshape(condition, ()), a, b) for a, b in pairs)
     try:
         return regions.branch(condition, *sides)

@@ -2,12 +2,18 @@
 
 from tvmgraph.onnx import (
     control,
+    drawing,
     elementwise,
     network,
     recurrent,
     reductions,
+    sampling,
     shapes,
     signal,
+    training,
 )
 
-__all__ = ["control", "elementwise", "network", "recurrent", "reductions", "shapes", "signal"]
+__all__ = [
+    "control", "drawing", "elementwise", "network", "recurrent", "reductions", "sampling", "shapes",
+    "signal", "training",
+]  # fmt: skip

@@ -211,15 +211,6 @@ def _shrink(n: NodeCall, x: Tensor) -> Tensor:
     return F.where(x < -lambd, F.cast(x + bias, x.dtype), small)
 
 
-@converter("Dropout")
-def _dropout(n: NodeCall, x: Tensor, ratio: Any = None, training: Any = None) -> Any:
-    active = bool(n.number(2, False))
-    rate = n.number(1, 0.5) if n.opset >= 12 else n.get("ratio")
-    if active and rate:
-        raise n.fail("dropout in training draws random numbers", "export the model for inference")
-    return (x, F.ones(x.shape, dtypes.bool_)) if n.count > 1 else x
-
-
 @converter("QuantizeLinear")
 def _quantize(n: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
     kind = zero.dtype if zero is not None else n.dtype("output_dtype", dtypes.uint8)

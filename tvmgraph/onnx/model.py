@@ -19,7 +19,7 @@ from tvmgraph.errors import ArgumentError, LoadError, TvmgraphError
 from tvmgraph.nn import Cell
 from tvmgraph.onnx import converters  # noqa: F401  (fills the table)
 from tvmgraph.onnx.functions import Functions
-from tvmgraph.onnx.table import CONVERTERS, NodeCall, dtype_of, to_tensor
+from tvmgraph.onnx.table import NodeCall, dtype_of, find_converter, to_tensor
 
 Env = dict[str, Any]
 STANDARD = ("", "ai.onnx")
@@ -120,7 +120,7 @@ class OnnxCell(Cell):
         unknown: Counter[str] = Counter()
         for node in _all_nodes(model.graph):
             domain = node.domain if node.domain not in STANDARD else ""
-            direct = not domain and node.op_type in CONVERTERS
+            direct = find_converter(domain, node.op_type) is not None
             if not direct and not self.functions.has(node, self.opsets.get(domain, 1)):
                 unknown[f"{domain}.{node.op_type}" if domain else node.op_type] += 1
         if unknown:
@@ -137,8 +137,7 @@ class OnnxCell(Cell):
         """Runs what depends on constants only; returns the other nodes."""
         rest = []
         for node in nodes:
-            inner = any(a.HasField("g") for a in node.attribute)
-            if inner or any(i and i not in self._fixed for i in node.input):
+            if _has_graphs(node) or any(i and i not in self._fixed for i in node.input):
                 rest.append(node)
                 continue
             self._run_node(node, self._fixed, self.opsets)
@@ -148,7 +147,13 @@ class OnnxCell(Cell):
         return rest
 
     def construct(self, *inputs: Tensor) -> Any:
-        """Runs the model."""
+        """Runs the model.
+
+        Args:
+            inputs: One tensor per input (a list of them for a sequence, ``None`` for an omitted
+                optional one). A number or tuple of numbers is a constant: compiled, it may decide
+                about shapes, and another value compiles again.
+        """
         if len(inputs) != len(self.input_names):
             raise ArgumentError(
                 f"{len(self.input_names)} inputs are needed, not {len(inputs)}",
@@ -156,11 +161,19 @@ class OnnxCell(Cell):
             )  # fmt: skip
         env: Env = dict(self._fixed)
         env.update((name, getattr(self, at)) for name, at in self._weights.items())
-        env.update(zip(self.input_names, map(_argument, inputs)))
+        env.update((n, self._argument(n, v)) for n, v in zip(self.input_names, inputs))
         for node in self._rest:
             self._run_node(node, env, self.opsets)
         outputs = [_result(env[name]) for name in self.output_names]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _argument(self, name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._argument(name, v) for v in value]
+        if value is None or isinstance(value, (Tensor, np.ndarray)):
+            return value
+        kind = self._kinds[name].tensor_type.elem_type
+        return np.asarray(value, dtype_of(kind, name).numpy if kind else None)
 
     def _run_node(self, node: onnx.NodeProto, env: Env, opsets: dict[str, int]) -> None:
         values = [env[name] if name else None for name in node.input]
@@ -174,9 +187,9 @@ class OnnxCell(Cell):
     def _evaluate(
         self, node: onnx.NodeProto, values: list[Any], env: Env, domain: str, opset: int
     ) -> Sequence[Any]:
-        convert = CONVERTERS.get(node.op_type) if not domain else None
+        convert = find_converter(domain, node.op_type)
         constant = all(v is None or isinstance(v, np.ndarray) for v in values)
-        constant = constant and state.interpreter is not None
+        constant = constant and state.interpreter is not None and not _has_graphs(node)
         if convert is None:
             body = self.functions.body(node, opset, values)
             return self._run_function(body, node, values)
@@ -225,6 +238,11 @@ class OnnxCell(Cell):
         return f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
 
 
+def _has_graphs(node: onnx.NodeProto) -> bool:
+    """Whether a node runs subgraphs, which may read more than its inputs."""
+    return any(a.HasField("g") for a in node.attribute)
+
+
 def _outside_capture(convert: Any, call: NodeCall, values: Sequence[Any]) -> Any:
     interpreter, state.interpreter = state.interpreter, None
     tapes, state.tapes = state.tapes, ()
@@ -238,12 +256,6 @@ def _outside_capture(convert: Any, call: NodeCall, values: Sequence[Any]) -> Any
 
 def _as_constant(value: Any) -> Any:
     return np.asarray(value.array) if isinstance(value, Tensor) else value
-
-
-def _argument(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_argument(v) for v in value]
-    return value if value is None or isinstance(value, Tensor) else Tensor(np.asarray(value))
 
 
 def _result(value: Any) -> Any:

@@ -15,10 +15,10 @@ from tvmgraph.onnx.table import NodeCall, converter, to_tensor
 Pairs = tuple[tuple[int, int], ...]
 
 
-def _pairs(
+def pad_pairs(
     n: NodeCall, sizes: tuple[int, ...], window: tuple[int, ...], step: tuple[int, ...]
 ) -> Pairs:
-    """Padding before and after every axis; ``window`` counts dilation."""
+    """Returns the padding before and after every axis; ``window`` counts dilation."""
     rank = len(sizes)
     auto = n.get("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
@@ -34,14 +34,15 @@ def _pairs(
     return tuple(zip(pads[:rank], pads[rank:]))
 
 
-def _window(n: NodeCall, kernel: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """Stride, dilation and the window's extent."""
+def window_of(n: NodeCall, kernel: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """Returns stride, dilation and the window's extent."""
     ones = (1,) * len(kernel)
     stride, dilation = n.get("strides") or ones, n.get("dilations") or ones
     return stride, dilation, tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
 
 
-def _with_bias(y: Tensor, b: Tensor | None) -> Tensor:
+def with_bias(y: Tensor, b: Tensor | None) -> Tensor:
+    """Adds one number per channel."""
     return y if b is None else y + F.reshape(b, (1, -1, *(1,) * (y.ndim - 2)))
 
 
@@ -49,9 +50,9 @@ def _with_bias(y: Tensor, b: Tensor | None) -> Tensor:
 def convolve(n: NodeCall, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
     """A convolution with the window settings of a node."""
     kernel = w.shape[2:]
-    stride, dilation, extent = _window(n, kernel)
-    pairs = _pairs(n, x.shape[2:], extent, stride)
-    return _with_bias(F.convolution(x, w, stride, pairs, dilation, n.get("group")), b)
+    stride, dilation, extent = window_of(n, kernel)
+    pairs = pad_pairs(n, x.shape[2:], extent, stride)
+    return with_bias(F.convolution(x, w, stride, pairs, dilation, n.get("group")), b)
 
 
 @converter("ConvInteger")
@@ -67,7 +68,7 @@ def _conv_integer(n: NodeCall, x: Tensor, w: Tensor, zx: Any = None, zw: Any = N
 @converter("ConvTranspose")
 def _conv_transpose(n: NodeCall, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
     kernel = w.shape[2:]
-    stride, dilation, extent = _window(n, kernel)
+    stride, dilation, extent = window_of(n, kernel)
     extra = n.get("output_padding") or (0,) * len(kernel)
     sizes, shape = x.shape[2:], n.get("output_shape")
     natural = [s * (d - 1) + o + e for s, d, o, e in zip(stride, sizes, extra, extent)]
@@ -75,7 +76,7 @@ def _conv_transpose(n: NodeCall, x: Tensor, w: Tensor, b: Tensor | None = None) 
     if shape is None and auto in ("SAME_UPPER", "SAME_LOWER"):
         shape = [d * s for d, s in zip(sizes, stride)]
     if shape is None:
-        pairs = _pairs(n, sizes, extent, stride)
+        pairs = pad_pairs(n, sizes, extent, stride)
     else:
         cuts = [a - b for a, b in zip(natural, shape)]
         low = auto == "SAME_UPPER"
@@ -83,14 +84,14 @@ def _conv_transpose(n: NodeCall, x: Tensor, w: Tensor, b: Tensor | None = None) 
     grown = tuple((max(0, a), max(0, b)) for a, b in pairs)
     y = F.conv_transpose(x, w, stride, grown, extra, dilation, n.get("group"))
     widen = ((0, 0), (0, 0), *((max(0, -a), max(0, -b)) for a, b in pairs))
-    return _with_bias(F.pad_constant(y, widen, 0.0), b)
+    return with_bias(F.pad_constant(y, widen, 0.0), b)
 
 
 def _pool_pairs(n: NodeCall, x: Tensor, kernel: Any) -> tuple[Any, Any, Pairs, Pairs]:
     """Stride, dilation, padding, and padding with what ``ceil_mode`` reaches beyond it."""
-    stride, dilation, extent = _window(n, kernel)
+    stride, dilation, extent = window_of(n, kernel)
     sizes = x.shape[2:]
-    pairs = _pairs(n, sizes, extent, stride)
+    pairs = pad_pairs(n, sizes, extent, stride)
     reach = []
     for (before, after), size, w, s in zip(pairs, sizes, extent, stride):
         rest = (size + before + after - w) % s
@@ -187,8 +188,8 @@ def _global_pool(n: NodeCall, x: Tensor) -> Tensor:
 @converter("MaxUnpool")
 def _max_unpool(n: NodeCall, x: Tensor, places: Tensor, shape: Any = None) -> Tensor:
     kernel = n.get("kernel_shape")
-    stride, _, extent = _window(n, kernel)
-    pairs = _pairs(n, x.shape[2:], extent, stride)
+    stride, _, extent = window_of(n, kernel)
+    pairs = pad_pairs(n, x.shape[2:], extent, stride)
     natural = [
         (d - 1) * s + k - a - b for d, s, k, (a, b) in zip(x.shape[2:], stride, kernel, pairs)
     ]
@@ -278,14 +279,6 @@ def _lp_normalization(n: NodeCall, x: Tensor) -> Tensor:
 # ---- images -------------------------------------------------------------------------------------
 
 
-@converter("GridSample")
-def _grid_sample(n: NodeCall, x: Tensor, grid: Tensor) -> Tensor:
-    mode = {"linear": "bilinear", "cubic": "bicubic"}.get(n.get("mode"), n.get("mode"))
-    if mode == "bicubic":
-        raise n.fail("cubic sampling is not supported")
-    return F.grid_sample(x, grid, mode, n.get("padding_mode"), bool(n.get("align_corners")))
-
-
 @converter("Resize", "Upsample")
 def _resize(n: NodeCall, x: Tensor, *_: Any) -> Tensor:
     from tvmgraph.onnx.resize import resize
@@ -296,11 +289,6 @@ def _resize(n: NodeCall, x: Tensor, *_: Any) -> Tensor:
 @converter("Col2Im")
 def _col2im(n: NodeCall, x: Tensor, *_: Any) -> Tensor:
     sizes, kernel = n.ints(1), n.ints(2)
-    stride, dilation, extent = _window(n, kernel)
-    pairs = _pairs(n, sizes, extent, stride)
+    stride, dilation, extent = window_of(n, kernel)
+    pairs = pad_pairs(n, sizes, extent, stride)
     return F.columns_to_image(x, sizes, kernel, stride, pairs, dilation)
-
-
-@converter("AffineGrid")
-def _affine_grid(n: NodeCall, theta: Tensor, size: Any) -> Tensor:
-    return F.affine_grid(theta, n.ints(1), bool(n.get("align_corners")))

@@ -10,7 +10,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
-from tvmgraph.onnx.table import NodeCall, converter, to_tensor
+from tvmgraph.onnx.table import NodeCall, converter, known, to_tensor
 
 
 @converter("Constant")
@@ -223,10 +223,19 @@ def _pad(n: NodeCall, x: Tensor, pads: Any = None, value: Any = None, axes: Any 
     pairs = [(max(0, b), max(0, a)) for b, a in pairs]
     mode = n.get("mode")
     if mode == "constant":
-        fill = n.number(2, 0) if n.opset >= 11 else n.get("value", 0.0)
-        return F.pad_constant(x, tuple(pairs), fill)
+        return _filled(n, x, tuple(pairs), value)
     names = {"reflect": "reflect", "edge": "replicate", "wrap": "circular"}
     return F.pad_index(x, tuple(pairs), names[mode])
+
+
+def _filled(n: NodeCall, x: Tensor, pairs: tuple[tuple[int, int], ...], value: Any) -> Tensor:
+    """Pads with a number, which may be computed by the model."""
+    if n.opset < 11:
+        return F.pad_constant(x, pairs, n.get("value", 0.0))
+    if value is None or known(n.values[2]) is not None:
+        return F.pad_constant(x, pairs, n.number(2, 0))
+    inside = F.pad_constant(F.ones(x.shape, dtypes.bool_), pairs, False)
+    return F.where(inside, F.pad_constant(x, pairs, 0), F.reshape(value, ()))
 
 
 @converter("CenterCropPad")

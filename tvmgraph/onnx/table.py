@@ -20,7 +20,7 @@ CONVERTERS: dict[str, Converter] = {}
 
 
 def converter(*names: str) -> Callable[[Converter], Converter]:
-    """Adds a function to the table under the names of ONNX operators.
+    """Adds a function to the table under the names of ONNX operators, domain first if need be.
 
     It is called with a :class:`NodeCall`, then the inputs as tensors (``None`` where omitted), and
     returns a value or a tuple of them.
@@ -32,6 +32,11 @@ def converter(*names: str) -> Callable[[Converter], Converter]:
         return function
 
     return add
+
+
+def find_converter(domain: str, op_type: str) -> Converter | None:
+    """Returns how an operator is converted; ``domain`` is empty for the standard one."""
+    return CONVERTERS.get(f"{domain}.{op_type}" if domain else op_type)
 
 
 def supported_operators() -> list[str]:
@@ -123,7 +128,7 @@ class NodeCall:
         if found is None:
             raise self.fail(
                 f"input {i} decides about shapes and is not known before the model runs",
-                "run the model eagerly, or make that input a constant",
+                "run it eagerly, or give that input as a number or tuple, which is a constant",
             )
         return found
 

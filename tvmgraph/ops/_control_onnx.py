@@ -1,4 +1,5 @@
-"""The ONNX column of control flow: If, and Loop for loops and their derivative."""
+"""ONNX columns that hold subgraphs: If, Loop for loops and their derivative, Scan for
+running products.."""
 
 from __future__ import annotations
 
@@ -62,3 +63,21 @@ def loop_grad(O: Any, *xs: Any, cond: Graph, body: Graph, pull_back: Graph) -> A
     graph = O.subgraph(pull_back.name, types, back)
     found = O.Loop(trips, O.const(np.array(True)), *start, body=graph, outputs=len(start))
     return found if isinstance(found, tuple) else (found,)
+
+
+def running(O: Any, x: Any, axis: int, start: float, combine: Any) -> Any:
+    """``Scan``: ``y[i] = combine(y[i - 1], x[i])`` along an axis."""
+    shape = [d for i, d in enumerate(x.type.shape) if i != axis % x.type.ndim]
+    row = tensor_type(shape, x.type.dtype)
+
+    def step(before: Any, element: Any) -> list[Any]:
+        after = combine(before, element)
+        after.type = row
+        return [after, after]
+
+    first = O.const(np.full(row.static_shape, start), x.type.dtype)
+    _, rows = O.Scan(
+        first, x, body=O.subgraph("running", [row, row], step), num_scan_inputs=1,
+        scan_input_axes=[axis], scan_output_axes=[axis], outputs=2,
+    )  # fmt: skip
+    return rows

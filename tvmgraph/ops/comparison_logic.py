@@ -296,8 +296,9 @@ def _bit_count(m: TirMath) -> int:
 
 def _in_range(m: TirMath, count: Any) -> tuple[Any, Any]:
     """Whether a shift is below the width, and a count that is safe to shift by."""
-    good = (count >= 0) & (count < _bit_count(m))
-    return good, m.where(good, count, 0)
+    bits = _bit_count(m)
+    good = (count >= 0) & (count < bits)
+    return good, m.tir.bitwise_and(count, m.const(bits - 1))
 
 
 def _left_shift(m: TirMath, x: Any, count: Any) -> Any:
@@ -333,10 +334,48 @@ def _shift(eager: Any, lower: Any, onnx: Any) -> Any:
     )
 
 
-_NO_SIGNED_SHIFT = Reason("ONNX shifts unsigned integers only")
+def _onnx_left(O: Any, x: Any, count: Any) -> Any:
+    """Signed integers are multiplied: ONNX shifts unsigned ones only."""
+    kind = x.type.dtype
+    if kind.kind == "u":
+        shifted = O.BitShift(x, count, direction="LEFT")
+    else:
+        wide = O.Mul(O.Cast(x, to=O.dtype(dtypes.int64)), _onnx_power(O, count))
+        shifted = O.Cast(wide, to=O.dtype(kind))
+    return O.Where(_onnx_in_range(O, count, kind), shifted, O.const(0, kind))
 
 
-@_shift(np.left_shift, pointwise("left_shift", _left_shift), _NO_SIGNED_SHIFT)
+def _onnx_right(O: Any, x: Any, count: Any) -> Any:
+    """Signed integers are divided; -1 - x of a negative one is not negative and rounds down."""
+    kind = x.type.dtype
+    good = _onnx_in_range(O, count, kind)
+    if kind.kind == "u":
+        return O.Where(good, O.BitShift(x, count, direction="RIGHT"), O.const(0, kind))
+    wide, minus = O.Cast(x, to=O.dtype(dtypes.int64)), O.const(np.int64(-1))
+    negative = O.Less(wide, O.const(np.int64(0)))
+    size = O.Div(O.Where(negative, O.Sub(minus, wide), wide), _onnx_power(O, count))
+    shifted = O.Where(negative, O.Sub(minus, size), size)
+    gone = O.Where(negative, minus, O.const(np.int64(0)))
+    return O.Cast(O.Where(good, shifted, gone), to=O.dtype(kind))
+
+
+def _onnx_in_range(O: Any, count: Any, kind: Any) -> Any:
+    """Counts below the width; an int64 shifted right by 63 is what shifting it out gives."""
+    bits = 8 * kind.itemsize - (kind is dtypes.int64)
+    wide = O.Cast(count, to=O.dtype(dtypes.int64))
+    not_negative = O.GreaterOrEqual(wide, O.const(np.int64(0)))
+    return O.And(O.Less(wide, O.const(np.int64(bits))), not_negative)
+
+
+def _onnx_power(O: Any, count: Any) -> Any:
+    """2 to the power of a count as int64; for counts out of range some other number but 0."""
+    safe = O.Where(_onnx_in_range(O, count, dtypes.int64), count, O.const(0, count.type.dtype))
+    safe = O.Cast(safe, to=O.dtype(dtypes.uint64))
+    power = O.BitShift(O.const(np.uint64(1)), safe, direction="LEFT")
+    return O.Cast(power, to=O.dtype(dtypes.int64))
+
+
+@_shift(np.left_shift, pointwise("left_shift", _left_shift), _onnx_left)
 def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     r"""Shifts bits to the left: :math:`out_i = input_i \cdot 2^{other_i}`.
 
@@ -357,7 +396,7 @@ def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-@_shift(np.right_shift, pointwise("right_shift", _right_shift), _NO_SIGNED_SHIFT)
+@_shift(np.right_shift, pointwise("right_shift", _right_shift), _onnx_right)
 def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
     r"""Shifts bits to the right: :math:`out_i = \lfloor input_i / 2^{other_i} \rfloor`.
 

@@ -13,6 +13,7 @@ from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import OutOfRangeError
+from tvmgraph.ops import _control_onnx
 from tvmgraph.ops._checks import require_tensor, resolve_axis
 from tvmgraph.ops._shared import NOT_DIFFERENTIABLE
 from tvmgraph.ops.reduction import LOW_PRECISION, NUMBERS, is_empty, lower_in_float32
@@ -135,7 +136,7 @@ def _vjp_running_product(g: Tensor, y: Tensor, x: Tensor, *, axis: int) -> tuple
     eager=_eager_scan(np.multiply),
     lower=_lower_scan("cumprod"),
     vjp=_vjp_running_product,
-    onnx=Reason("ONNX has no running product, and logarithms do not cover zeros and signs"),
+    onnx=lambda O, x, *, axis: _control_onnx.running(O, x, axis, 1, O.Mul),
     samples=[
         *_scan_samples(),
         sample(np.array([[2.0, 0, 3, 0, 5], [1, 2, 3, 4, 5], [0, 1, 2, 3, 4]]), axis=1),

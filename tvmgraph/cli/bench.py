@@ -1,0 +1,197 @@
+"""``tvmgraph bench``: a model compiled, beside other runtimes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from tvmgraph import Tensor, jit
+from tvmgraph.capture import tree
+from tvmgraph.cli.guard import users_code
+from tvmgraph.cli.model_argument import example_inputs, find_config, find_model
+from tvmgraph.errors import ArgumentError
+from tvmgraph.runtime import host, load
+
+Call = Callable[..., Sequence[np.ndarray]]
+_BLOCK = 10  # calls of one contender in a row; a pause lets the workers of the last one sleep
+_PAUSE = 0.02  # seconds
+
+
+def bench_model(
+    model: str,
+    inputs: list[str],
+    vs: str,
+    config: str,
+    repeat: int,
+    threads: int | None,
+    onnx_file: str,
+) -> None:
+    """Times a model and prints a table.
+
+    Args:
+        model: A compiled module, or a model.
+        inputs: Inputs as on the command line; not for a compiled module.
+        vs: Other runtimes, separated by commas.
+        config: Settings of the compiler; not for a compiled module.
+        repeat: How many calls of each.
+        threads: Workers, ``None`` for all cores.
+        onnx_file: The model of a compiled module.
+
+    Raises:
+        ArgumentError: for an unknown runtime, or if something is missing.
+    """
+    others = [name.strip() for name in vs.split(",") if name.strip()]
+    unknown = [name for name in others if name not in _PEERS]
+    if unknown:
+        raise _wrong(f"unknown runtime {unknown[0]!r}", f"--vs takes {', '.join(_PEERS)}")
+    if model.endswith(".tvm"):
+        if inputs or config:
+            raise _wrong("a compiled module has inputs and settings of its own",
+                         "leave out --input and --config")  # fmt: skip
+        call, args, source = _module(model, threads, onnx_file if others else "", bool(others))
+    else:
+        call, args, source = _model(model, inputs, config, threads, bool(others))
+    calls: list[tuple[str, Call]] = [("tvmgraph", call)]
+    calls += [(name, _PEERS[name](source, threads)) for name in others]
+    _print(calls, args, _times(calls, args, repeat))
+
+
+def _wrong(message: str, fix: str) -> ArgumentError:
+    return ArgumentError(message, op="tvmgraph bench", fix=fix)
+
+
+def _module(
+    path: str, threads: int | None, onnx_file: str, compare: bool
+) -> tuple[Call, list[np.ndarray], Any]:
+    module = load(path, threads)
+    if compare and not onnx_file:
+        raise _wrong("a compiled module does not hold its model",
+                     "add --onnx model.onnx, or bench the model itself")  # fmt: skip
+    args = [_random(e.shape, np.dtype(_numpy_name(e.dtype))) for e in module.manifest.inputs]
+
+    def call(*xs: np.ndarray) -> Sequence[np.ndarray]:
+        found = module(*xs)
+        return found if isinstance(found, tuple) else (found,)
+
+    return call, args, _read(onnx_file) if compare else None
+
+
+def _numpy_name(dtype: str) -> Any:
+    import ml_dtypes
+
+    return ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+
+
+def _read(file: str) -> Any:
+    if not Path(file).is_file():
+        raise _wrong(f"there is no file {file}", "check the path")
+    try:
+        return onnx.load(file)
+    except Exception as e:  # protobuf raises many kinds
+        raise _wrong(f"{file} is no ONNX model ({e})", "give the model it was made of") from None
+
+
+def _model(
+    text: str, inputs: list[str], config: str, threads: int | None, compare: bool
+) -> tuple[Call, list[np.ndarray], Any]:
+    from tvmgraph.export.onnx_file import onnx_model
+
+    host.configure_threads(threads)
+    net = find_model(text)
+    if hasattr(net, "set_train"):
+        net.set_train(False)
+    tensors = example_inputs(net, inputs)
+    args = [_random(t.shape, t.dtype.numpy) for t in tensors]
+    compiled = jit(net, jit_config=find_config(config))
+
+    def call(*xs: np.ndarray) -> Sequence[np.ndarray]:
+        found = compiled(*[Tensor(x) for x in xs])
+        return [t.asnumpy() for t in tree.tensors(found)]
+
+    with Console(stderr=True).status("compiling"), users_code(text.rpartition(":")[0]):
+        call(*args)
+        return call, args, onnx_model(net, tensors) if compare else None
+
+
+def _random(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Returns normal numbers; zeros for integers, which may be indices."""
+    if dtype.kind in "biu":
+        return np.zeros(shape, dtype)
+    return np.random.default_rng(0).standard_normal(shape).astype(dtype)
+
+
+def _onnxruntime(model: onnx.ModelProto, threads: int | None) -> Call:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise _wrong("onnxruntime is not installed",
+                     "pip install onnxruntime, or leave it out of --vs") from None  # fmt: skip
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads or 0
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    names = [i.name for i in session.get_inputs()]
+    return lambda *args: [np.asarray(y) for y in session.run(None, dict(zip(names, args)))]
+
+
+def _torch(model: onnx.ModelProto, threads: int | None) -> Call:
+    from tvmgraph.cli.torch_peer import torch_call
+
+    return torch_call(model, threads)
+
+
+_PEERS: dict[str, Callable[[Any, int | None], Call]] = {
+    "onnxruntime": _onnxruntime,
+    "torch": _torch,
+}
+
+
+def _times(
+    calls: list[tuple[str, Call]], args: list[np.ndarray], repeat: int
+) -> dict[str, list[float]]:
+    """Returns milliseconds of every call; contenders take turns."""
+    times: dict[str, list[float]] = {name: [] for name, _ in calls}
+    for _, call in calls:
+        call(*args)
+    blocks = range(0, repeat, _BLOCK)
+    for first in track(blocks, "timing", console=Console(stderr=True), transient=True):
+        for name, call in calls:
+            time.sleep(_PAUSE if len(calls) > 1 else 0)
+            for _ in range(min(_BLOCK, repeat - first)):
+                start = time.perf_counter()
+                call(*args)
+                times[name].append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+def _print(
+    calls: list[tuple[str, Call]], args: list[np.ndarray], times: dict[str, list[float]]
+) -> None:
+    table = Table("", "median", "best", "worst", "x tvmgraph", "largest difference")
+    own = calls[0][1](*args)
+    base = float(np.median(times["tvmgraph"]))
+    for name, call in calls:
+        row = (float(np.median(times[name])), min(times[name]), max(times[name]))
+        off = "" if name == "tvmgraph" else f"{_difference(own, call(*args)):.1e}"
+        table.add_row(name, *(f"{t:.3f} ms" for t in row), f"{row[0] / base:.2f}", off)
+    Console().print(table)
+
+
+def _difference(own: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> float:
+    """Returns the largest difference of any output, relative to its largest element."""
+    worst = 0.0
+    for a, b in zip(own, other):
+        if a.size:
+            a, b = a.astype(np.float64), np.asarray(b).astype(np.float64)
+            worst = max(worst, float(np.max(np.abs(a - b)) / max(np.max(np.abs(a)), 1e-30)))
+    return worst

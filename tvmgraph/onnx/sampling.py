@@ -1,0 +1,165 @@
+"""ONNX operators that read images at computed positions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.onnx.network import pad_pairs, window_of, with_bias
+from tvmgraph.onnx.table import NodeCall, converter
+
+
+@converter("GridSample")
+def _grid_sample(n: NodeCall, x: Tensor, grid: Tensor) -> Tensor:
+    mode = {"linear": "bilinear", "cubic": "bicubic"}.get(n.get("mode"), n.get("mode"))
+    if mode == "bicubic" and x.ndim != 4:
+        raise n.fail("cubic sampling of volumes is not supported")
+    return F.grid_sample(x, grid, mode, n.get("padding_mode"), bool(n.get("align_corners")))
+
+
+@converter("AffineGrid")
+def _affine_grid(n: NodeCall, theta: Tensor, size: Any) -> Tensor:
+    return F.affine_grid(theta, n.ints(1), bool(n.get("align_corners")))
+
+
+def _sample(x: Tensor, at: list[Tensor], mode: str, padding_mode: str = "zeros") -> Tensor:
+    """Reads ``x`` at pixel coordinates, one tensor ``(N, *out)`` per spatial axis."""
+    scaled = [(2 * a + 1) / s - 1 for a, s in zip(at, x.shape[2:])]
+    return F.grid_sample(x, F.stack(scaled[::-1], -1), mode, padding_mode, False)
+
+
+# ---- deformable convolution ---------------------------------------------------------------------
+
+
+@converter("DeformConv")
+def _deform_conv(
+    n: NodeCall, x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    kernel, out, count = w.shape[2:], offset.shape[2:], math.prod(w.shape[2:])
+    groups, parts = n.get("offset_group"), n.get("group")
+    batch, channels = x.shape[:2]
+    stride, dilation, extent = window_of(n, kernel)
+    pairs = pad_pairs(n, x.shape[2:], extent, stride)
+    moves = F.reshape(offset, (batch * groups, count, len(kernel), *out))
+    at = []
+    for axis, (s, d, (before, _)) in enumerate(zip(stride, dilation, pairs)):
+        place = np.indices((*kernel, *out))  # tap and output position along every axis
+        fixed = place[axis] * d + place[len(kernel) + axis] * s - before
+        fixed = fixed.reshape(1, count, *out).astype(x.dtype.numpy)
+        moved = F.squeeze(moves[:, :, axis : axis + 1], 2) + Tensor(fixed)
+        at.append(F.reshape(moved, (batch * groups, count * out[0], *out[1:])))
+    images = F.reshape(x, (batch * groups, channels // groups, *x.shape[2:]))
+    read = F.reshape(_sample(images, at, "bilinear"), (batch, groups, -1, count, *out))
+    if mask is not None:
+        read = read * F.reshape(mask, (batch, groups, 1, count, *out))
+    columns = F.reshape(read, (batch, parts, channels // parts * count, math.prod(out)))
+    y = F.matmul(F.reshape(w, (1, parts, w.shape[0] // parts, -1)), columns)
+    return with_bias(F.reshape(y, (batch, w.shape[0], *out)), b)
+
+
+# ---- regions of interest ------------------------------------------------------------------------
+
+
+@converter("RoiAlign")
+def _roi_align(n: NodeCall, x: Tensor, rois: Tensor, batch: Tensor) -> Tensor:
+    out = (n.get("output_height"), n.get("output_width"))
+    half = n.get("coordinate_transformation_mode", "output_half_pixel") == "half_pixel"
+    corners = F.cast(rois, x.dtype) * n.get("spatial_scale") - (0.5 if half else 0.0)
+    start, stop = corners[:, :2], corners[:, 2:]
+    span = stop - start if half else F.maximum(stop - start, 1.0)
+    counts = _points(n, span, out)
+    parts = []
+    equal = len(set(counts)) <= 1
+    for rows in [slice(None)] if equal else [slice(i, i + 1) for i in range(len(counts))]:
+        images = F.gather(x, F.cast(batch, dtypes.int64)[rows], 0)
+        points = counts[rows][0] if counts else (1, 1)
+        parts.append(_aligned(n, images, start[rows], span[rows], out, points))
+    return F.concat(parts, 0) if len(parts) > 1 else parts[0]
+
+
+def _points(n: NodeCall, span: Tensor, out: tuple[int, int]) -> list[tuple[int, int]]:
+    """How many points per bin are read, for every region."""
+    ratio = n.get("sampling_ratio")
+    if ratio > 0:
+        return [(ratio, ratio)] * span.shape[0]
+    n.known(1)  # the regions decide, so they must be known
+    sizes = span.asnumpy()
+    return [
+        tuple(max(1, math.ceil(s / o)) for s, o in zip(row[::-1], out))  # pyright: ignore
+        for row in sizes
+    ]
+
+
+def _aligned(
+    n: NodeCall, x: Tensor, start: Tensor, span: Tensor, out: tuple[int, int], points: Any
+) -> Tensor:
+    """Averages (or takes the largest of) the points of every bin; one image per region."""
+    lines, count = [], x.shape[0]
+    for axis, (bins, each) in enumerate(zip(out, points)):
+        k = 1 - axis  # regions are (x, y)
+        steps = (np.arange(bins * each, dtype=np.float64) + 0.5) / (bins * each)
+        lines.append(start[:, k : k + 1] + span[:, k : k + 1] * Tensor(steps.astype(x.dtype.numpy)))
+    shape = (count, out[0] * points[0], out[1] * points[1])
+    at = [F.broadcast_to(F.expand_dims(a, 2 - i), shape) for i, a in enumerate(lines)]
+    valid = None
+    for a, size in zip(at, x.shape[2:]):
+        ok = F.logical_and(a >= -1, a <= size)
+        valid = ok if valid is None else F.logical_and(valid, ok)
+    inside = [F.minimum(F.maximum(a, 0.0), s - 1.0) for a, s in zip(at, x.shape[2:])]
+    largest = n.get("mode", "avg") == "max"
+    read = _largest_corner(x, inside) if largest else _sample(x, inside, "bilinear", "border")
+    read = F.where(F.expand_dims(valid, 1), read, 0.0)
+    bins = F.reshape(read, (count, x.shape[1], out[0], points[0], out[1], points[1]))
+    return F.amax(bins, (3, 5)) if largest else F.mean(bins, (3, 5))
+
+
+def _largest_corner(x: Tensor, at: list[Tensor]) -> Tensor:
+    """The largest weighted corner of the cell around every point, as the standard has it."""
+    lows = [F.floor(a) for a in at]
+    best = None
+    for corner in np.ndindex(2, 2):
+        weight = None
+        for c, a, low in zip(corner, at, lows):
+            part = a - low if c else low + 1 - a
+            weight = part if weight is None else weight * part
+        value = _sample(x, [low + c for c, low in zip(corner, lows)], "nearest", "border")
+        value = value * F.expand_dims(weight, 1)
+        best = value if best is None else F.maximum(best, value)
+    assert best is not None
+    return best
+
+
+@converter("MaxRoiPool")
+def _max_roi_pool(n: NodeCall, x: Tensor, rois: Tensor) -> Tensor:
+    out, scale = n.get("pooled_shape"), n.get("spatial_scale")
+    pooled = []
+    for row in n.known(1):
+        image = int(row[0])
+        x1, y1, x2, y2 = (math.floor(v * scale + 0.5) for v in row[1:])  # halves go up
+        bins = [_bins(y1, y2, out[0], x.shape[2]), _bins(x1, x2, out[1], x.shape[3])]
+        pooled.append(F.stack([_largest(x[image], ys, xs) for ys in bins[0] for xs in bins[1]], -1))
+    return F.reshape(F.stack(pooled, 0), (len(pooled), x.shape[1], *out))
+
+
+def _bins(first: int, last: int, count: int, size: int) -> list[slice]:
+    """Pixels of the bins of a region along one axis."""
+    step = max(last - first + 1, 1) / count
+
+    def clip(edge: int) -> int:
+        return min(max(edge + first, 0), size)
+
+    return [
+        slice(clip(math.floor(i * step)), clip(math.ceil((i + 1) * step))) for i in range(count)
+    ]
+
+
+def _largest(image: Tensor, ys: slice, xs: slice) -> Tensor:
+    if ys.start >= ys.stop or xs.start >= xs.stop:
+        return F.zeros((image.shape[0],), image.dtype)
+    return F.amax(image[:, ys, xs], (1, 2))
