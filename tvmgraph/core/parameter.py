@@ -47,7 +47,8 @@ class Parameter(Tensor):
             if state.interpreter is not None:
                 state.interpreter.created(self)
         else:
-            super().__init__(default_input)
+            narrow = isinstance(default_input, int) and not isinstance(default_input, bool)
+            super().__init__(default_input, dtypes.int32 if narrow else None)
         self.name = _DEFAULT_NAME if name is None else name
         self.requires_grad = requires_grad
         self.layerwise_parallel = layerwise_parallel

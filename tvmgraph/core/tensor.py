@@ -222,8 +222,8 @@ class Tensor(TensorMethods):
 
     @property
     def device(self) -> str:
-        """Where the elements live, such as ``"CPU:0"``."""
-        return f"{self.type.device.upper()}:0"
+        """Where the elements live, such as ``"CPU"``."""
+        return self.type.device.upper()
 
     # ---- conversion -------------------------------------------------------------------------
 
@@ -419,7 +419,7 @@ class Tensor(TensorMethods):
     __rshift__ = _operator("bitwise_right_shift")
     __lt__, __le__ = _operator("less"), _operator("less_equal")
     __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
-    __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("operator_invert")
+    __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("logical_not")
 
     def __pos__(self) -> Tensor:
         return self

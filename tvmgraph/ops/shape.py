@@ -313,23 +313,22 @@ def squeeze(input: Tensor, axis: Any = None) -> Tensor:
 
     Args:
         input: Tensor of any shape.
-        axis: The axis or axes to remove; ``None`` removes all that have size 1.
+        axis: The axis or axes to remove, those of another size stay; ``None`` means all.
 
     Returns:
         Tensor without those axes.
 
     Raises:
-        ShapeError: if a named axis has another size.
         OutOfRangeError: if an axis does not exist.
 
     Example:
         >>> ops.squeeze(Tensor([[[1], [2]]]))
     """
     shape = input.type.shape
-    if axis is None:
-        return _squeeze(input, tuple([i for i, d in enumerate(shape) if d == 1]))
-    axes = wrap_axes(int_tuple(axis, "squeeze", "axis"), len(shape))
-    return _squeeze(input, tuple(sorted(axes)))
+    axes: Any = range(len(shape))
+    if axis is not None:
+        axes = sorted(wrap_axes(int_tuple(axis, "squeeze", "axis"), len(shape)))
+    return _squeeze(input, tuple([i for i in axes if shape[i] == 1]))
 
 
 # ---- broadcast ----------------------------------------------------------------------------------

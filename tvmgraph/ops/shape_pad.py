@@ -241,7 +241,7 @@ def pad(input_x: Tensor, padding: Any, mode: str = "constant", value: Any = None
         input_x: Tensor of any shape.
         padding: Elements to add before and after: first the pair of the last axis, then that of
             the axis before, and so on. In mode ``"constant"`` a negative number cuts off.
-        mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        mode: ``"constant"``, ``"reflect"``, ``"replicate"`` (also ``"edge"``) or ``"circular"``.
         value: The constant, 0 by default; only in mode ``"constant"``.
 
     Returns:
@@ -255,6 +255,7 @@ def pad(input_x: Tensor, padding: Any, mode: str = "constant", value: Any = None
     """
     amounts = int_tuple(padding, "pad", "padding")
     got = describe(input_x=input_x, padding=padding, mode=mode, value=value)
+    mode = "replicate" if mode == "edge" else mode
     if len(amounts) % 2 or len(amounts) > 2 * input_x.ndim:
         raise bad(ArgumentError, "padding must hold one pair per padded axis", "pad", got)
     pairs = tuple(zip(amounts[::2], amounts[1::2]))

@@ -73,8 +73,8 @@ class Optimizer(Cell):
         self._settings = tuple(settings)
         self.parameters = ParameterTuple(s.param for s in settings)
         self._parameters = self.parameters
-        self.__register("parameters", self.parameters)
         self.__register_rates(settings)
+        self.__register("parameters", self.parameters)
 
     def __register(self, kind: str, params: Sequence[Parameter]) -> None:
         for i, p in enumerate(params):  # the dot keeps these names apart from attributes
@@ -273,7 +273,9 @@ class Optimizer(Cell):
             s.lr.set_data(Tensor(value, dtypes.float32))
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Keeps all names: parameters belong to the network, and states are named after them."""
+        """Puts a prefix before the names of all parameters: the states' and the trained ones'."""
+        for p in self.get_parameters(expand=recurse):
+            p.name = prefix + p.name
 
 
 def new_scalar(name: str, value: float, shape: tuple[int, ...] = ()) -> Parameter:

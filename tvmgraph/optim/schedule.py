@@ -83,14 +83,13 @@ class ExponentialDecayLR(_Decay):
 
 
 class NaturalExpDecayLR(_Decay):
-    r"""Natural exponential decay: :math:`lr \cdot e^{-rate \cdot p}` with
-    :math:`p = step / decay\_steps`.
+    r"""Natural exponential decay: :math:`lr \cdot e^{-rate \cdot p}` with :math:`p = step`.
 
     Args:
         learning_rate: The rate at step 0, positive.
-        decay_rate: The exponent's factor, positive.
-        decay_steps: Steps of one period.
-        is_stair: Whether :math:`p` is rounded down.
+        decay_rate: The exponent's factor per step, positive.
+        decay_steps: Steps of one stair.
+        is_stair: Whether :math:`p` is rounded down to a multiple of ``decay_steps``.
 
     Raises:
         ArgumentError: if an argument is not positive.
@@ -101,7 +100,10 @@ class NaturalExpDecayLR(_Decay):
     """
 
     def construct(self, global_step: Tensor) -> Tensor:
-        return F.exp(self.periods(global_step) * -self.decay_rate) * self.learning_rate
+        step = as_float(global_step)
+        if self.is_stair:
+            step = F.floor(step / self.decay_steps) * self.decay_steps
+        return F.exp(step * -self.decay_rate) * self.learning_rate
 
 
 class InverseDecayLR(_Decay):
