@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from benchmarks.kernel_rows import GEMM, PASSES
 from benchmarks.network_rows import NETWORKS
+from benchmarks.training_rows import TRAINING
 from benchmarks.workloads import BASIC, Workload
 
 Factories = dict[str, Callable[[], Workload]]
@@ -13,5 +14,6 @@ GROUPS: dict[str, Factories] = {
     "gemm": GEMM,
     "elementwise": PASSES,
     "transformer": NETWORKS,
+    "training": TRAINING,
 }
 ROWS: Factories = {name: make for rows in GROUPS.values() for name, make in rows.items()}

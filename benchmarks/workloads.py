@@ -37,6 +37,7 @@ class Workload:
         bytes: Memory traffic of a call, everything read and written once, where it bounds its
             time, else 0.
         reads_only: Whether nearly all of that traffic is reading.
+        calls: How many successive results are compared with the reference.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Workload:
     flops: int = 0
     bytes: int = 0
     reads_only: bool = False
+    calls: int = 1
 
     def expected(self) -> Array:
         """Return the output computed by NumPy."""

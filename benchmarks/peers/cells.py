@@ -4,6 +4,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.peers import cells_layers as layers
+from benchmarks.peers.cells_training import training_cell
 from benchmarks.workloads import LENET_CONVS, LENET_DENSES, Array, Workload
 
 
@@ -69,7 +70,7 @@ BUILDERS = {
 
 
 def build_cell(api: ModuleType, work: Workload) -> Any:
-    """Return the row's model as a Cell in inference mode.
+    """Return the row's model as a Cell in inference mode, or the Cell of a training step.
 
     Args:
         api: A module with MindSpore's interface (``nn``, ``Tensor``).
@@ -78,6 +79,8 @@ def build_cell(api: ModuleType, work: Workload) -> Any:
     Returns:
         A Cell that takes the row's arguments.
     """
+    if work.model == "train":
+        return training_cell(api, work, BUILDERS)
     cell = BUILDERS[work.model](api, work)
     cell.set_train(False)
     return cell

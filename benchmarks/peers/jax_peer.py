@@ -10,6 +10,7 @@ from jax import lax
 
 from benchmarks.peers import Call
 from benchmarks.peers import jax_layers as layers
+from benchmarks.peers.jax_training import resnet18, training_step
 from benchmarks.workloads import LENET_CONVS, LENET_DENSES, Workload
 
 Params = dict[str, Any]
@@ -68,12 +69,15 @@ class JaxPeer:
 
     def build(self, work: Workload) -> Call:
         """Compile the row; dense weights are stored (in, out), as JAX libraries do."""
-        run = jax.jit(BUILDERS[work.model])
         dense = {k for k in work.params if k.startswith("w")}
         params = {
             k: jnp.asarray(np.ascontiguousarray(v.T) if k in dense else v)
             for k, v in work.params.items()
         }
+        if work.model == "train":
+            forwards = {**BUILDERS, "resnet18": resnet18}
+            return training_step(work, forwards[work.options["model"]], params)
+        run = jax.jit(BUILDERS[work.model])
         args = [jnp.asarray(a) for a in work.args]
         return lambda: run(params, *args).block_until_ready()
 

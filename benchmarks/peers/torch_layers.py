@@ -37,8 +37,8 @@ def _join(x: torch.Tensor) -> torch.Tensor:
     return x.transpose(1, 2).flatten(2)
 
 
-def _bert(work: Workload) -> Callable[..., Any]:
-    p = _params(work)
+def bert(p: dict[str, torch.Tensor]) -> Callable[..., Any]:
+    """BERT's layer with these weights."""
 
     def dense(part: str, x: torch.Tensor) -> torch.Tensor:
         return F.linear(x, p[f"w{part}"], p[f"b{part}"])
@@ -94,7 +94,7 @@ BUILDERS: dict[str, Callable[[Workload], Callable[..., Any]]] = {
     "argmax": _simple(lambda x: x.argmax(1)),
     "cumsum": _simple(lambda x: x.cumsum(1)),
     "gather": _simple(lambda table, ids: F.embedding(ids, table)),
-    "bert": _bert,
+    "bert": lambda work: bert(_params(work)),
     "gpt2": _gpt2,
     "attention": _simple(lambda *qkv: F.scaled_dot_product_attention(*qkv, is_causal=True)),
     "lstm": _lstm,

@@ -9,6 +9,7 @@ from torch import nn
 
 from benchmarks.peers import Call
 from benchmarks.peers import torch_layers as layers
+from benchmarks.peers.torch_training import training_step
 from benchmarks.workloads import LENET_CONVS, LENET_DENSES, Array, Workload
 
 
@@ -78,6 +79,8 @@ class TorchPeer:
 
     def build(self, work: Workload) -> Call:
         """Build, and for ``torch-compile`` compile, the row."""
+        if work.model == "train":
+            return training_step(work, self.compiled)
         function = BUILDERS[work.model](work)
         run = torch.compile(function) if self.compiled else function
         args = [torch.from_numpy(a) for a in work.args]
