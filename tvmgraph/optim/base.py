@@ -71,9 +71,9 @@ class Optimizer(Cell):
         self.global_step = Parameter(Tensor(np.zeros(1, np.int32)), "global_step",
                                      requires_grad=False)  # fmt: skip
         self._settings = tuple(settings)
+        self.__register_rates(settings)
         self.parameters = ParameterTuple(s.param for s in settings)
         self._parameters = self.parameters
-        self.__register_rates(settings)
         self.__register("parameters", self.parameters)
 
     def __register(self, kind: str, params: Sequence[Parameter]) -> None:
