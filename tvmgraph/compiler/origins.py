@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.s_tir.analysis import estimate_tir_flops
 
@@ -27,6 +28,12 @@ from tvmgraph.schedule import configure_threads, cpu_model, make_target
 Origins = list[tuple[int, ...]]  # for every binding of a function the nodes it computes
 
 _T = relax.transform
+#: Functions of the C library: one operation each.
+_ELEMENTARY = frozenset((
+    "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "pow", "sqrt", "rsqrt", "sigmoid",
+    "tanh", "sinh", "cosh", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "asinh", "acosh",
+    "atanh", "erf", "hypot", "fmod", "ldexp", "fabs",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class Site:
         kernel: The kernel's name.
         nodes: Positions of the nodes it computes, in the order of ``graph.walk()``.
         flops: Arithmetic operations of one call, counted in its loops before they are scheduled (a
-            multiply-add counts two); None if they cannot be counted.
+            multiply-add counts two, ``exp`` and the like one); None if they cannot be counted.
     """
 
     kernel: str
@@ -76,8 +83,9 @@ def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, list[Si
             model = cpu_model(options.target, configure_threads(None))
             mod, joined = join_kernels(mod, options.settings, model)
             origins = {
-                name: [tuple(sorted({n for i in parts for n in found[i]})) for parts in joined[name]]
-                for name, found in origins.items() if name in joined
+                name: [tuple(sorted({n for i in parts for n in origins[name][i]}))
+                       for parts in replaced]
+                for name, replaced in joined.items() if name in origins
             }  # fmt: skip
     return graph, _sites(mod, origins, level.fuse)
 
@@ -99,10 +107,17 @@ def _sites(mod: tvm.IRModule, origins: Mapping[str, Origins], fused: bool) -> li
 
 
 def _count_flops(function: Any) -> float | None:
+    """Counts operations; TVM leaves out calls, so elementary functions are counted as additions."""
     try:
-        return float(estimate_tir_flops(tvm.IRModule({"main": function})))
+        body = tvm_ffi.structural_map(function.body, (tvm.ir.Call, _as_addition))
+        return float(estimate_tir_flops(tvm.IRModule({"main": function.with_body(body)})))
     except Exception:  # a loop whose length is not known, or a call that TVM cannot see into
         return None
+
+
+def _as_addition(call: Any) -> Any:
+    name = str(getattr(call.op, "name", "")).rpartition(".")[2]
+    return call.args[0] + call.args[-1] if name in _ELEMENTARY else call
 
 
 def _functions(mod: tvm.IRModule) -> Iterator[tuple[str, Any]]:
