@@ -168,6 +168,80 @@ def test_gpt2_folder(tmp_path: Path, prefix: str) -> None:
         np.testing.assert_allclose(run(Tensor(ids)).asnumpy(), expected, rtol=1e-4, atol=1e-5)
 
 
+def bert_head(architecture: str) -> tuple[Weights, Any]:
+    """Weights of a head with 3 labels, and what it computes from hidden and pooled states."""
+    e = BERT.hidden_size
+    eps, erf = BERT.layer_norm_eps, np.vectorize(math.erf)
+    rows = {"BertForQuestionAnswering": 2, "BertForMaskedLM": e}.get(architecture, 3)
+    w, b = draw(rows, e), draw(rows)
+    if architecture == "BertForSequenceClassification":
+        return {"classifier.weight": w, "classifier.bias": b}, lambda h, p, _: [p @ w.T + b]
+    if architecture == "BertForTokenClassification":
+        return {"classifier.weight": w, "classifier.bias": b}, lambda h, p, _: [h @ w.T + b]
+    if architecture == "BertForQuestionAnswering":
+        weights = {"qa_outputs.weight": w, "qa_outputs.bias": b}
+        return weights, lambda h, p, _: list(np.moveaxis(h @ w.T + b, -1, 0))
+    at = "cls.predictions."
+    weights = {
+        f"{at}transform.dense.weight": w, f"{at}transform.dense.bias": b,
+        f"{at}transform.LayerNorm.weight": draw(e), f"{at}transform.LayerNorm.bias": draw(e),
+        f"{at}bias": draw(BERT.vocab_size),
+    }  # fmt: skip
+
+    def logits(h: np.ndarray, p: np.ndarray, table: np.ndarray) -> list[np.ndarray]:
+        y = h @ w.T + b
+        y = y * 0.5 * (1 + erf(y / math.sqrt(2)))
+        return [norm(y, weights, f"{at}transform.LayerNorm", eps) @ table.T + weights[f"{at}bias"]]
+
+    return weights, logits
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    ["BertForSequenceClassification", "BertForTokenClassification", "BertForQuestionAnswering",
+     "BertForMaskedLM"],
+)  # fmt: skip
+def test_bert_heads(tmp_path: Path, architecture: str) -> None:
+    body, (head, expected) = bert_weights(), bert_head(architecture)
+    weights = {f"bert.{k}": v for k, v in body.items()} | head
+    labels = {str(i): f"LABEL_{i}" for i in range(3)}
+    settings = bert_settings() | {"architectures": [architecture], "id2label": labels}
+    settings.pop("num_labels")
+    folder = write(tmp_path / "bert", weights, **settings)
+    net = load_hf(folder)
+    assert type(net).__name__ == architecture
+    ids = RNG.integers(0, BERT.vocab_size, (2, 5)).astype(np.int32)
+    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], np.int32)
+    hidden, pooled = slow_bert({k: v.astype(np.float64) for k, v in body.items()}, ids, mask)
+    want = expected(hidden, pooled, body["embeddings.word_embeddings.weight"])
+    got = net(Tensor(ids), Tensor(mask))
+    for g, w in zip(got if isinstance(got, tuple) else (got,), want, strict=True):
+        np.testing.assert_allclose(g.asnumpy(), w, rtol=1e-4, atol=1e-4)
+    assert type(load_hf(folder, head=False)).__name__ == "Bert"
+
+
+def test_gpt2_classifier(tmp_path: Path) -> None:
+    """The logits are those of the last token that is no padding, as if there were none."""
+    weights = {f"transformer.{k}": v for k, v in gpt2_weights().items()}
+    weights["score.weight"] = draw(3, GPT2.n_embd)
+    named = {"architectures": ["GPT2ForSequenceClassification"], "num_labels": 3}
+    folder = write(tmp_path / "g", weights, **gpt2_settings() | named | {"pad_token_id": 0})
+    net = load_hf(folder)
+    ids = RNG.integers(1, GPT2.vocab_size, (2, 5)).astype(np.int32)
+    ids[1, 3:] = 0
+    mask = Tensor((ids != 0).astype(np.int32))
+    for run in (net, ms.jit(net)):
+        whole = run(Tensor(ids), mask).asnumpy()
+        assert whole.shape == (2, 3)
+        short = net(Tensor(ids[1:, :3])).asnumpy()
+        np.testing.assert_allclose(whole[1:], short, rtol=1e-4, atol=1e-5)
+    body = load_hf(folder, head=False)
+    hidden = body.hidden_states(Tensor(ids[:1])).asnumpy()
+    np.testing.assert_allclose(
+        whole[0], weights["score.weight"] @ hidden[0, -1], rtol=1e-3, atol=1e-4
+    )
+
+
 def test_several_files_and_bfloat16(tmp_path: Path) -> None:
     import ml_dtypes
 
@@ -195,8 +269,8 @@ def test_bad_folders(tmp_path: Path) -> None:
     folder = write(tmp_path / "g", weights, **gpt2_settings() | {"model_type": "llama"})
     with pytest.raises(ArgumentError, match="model_type is 'llama'"):
         load_hf(folder)
-    write(folder, weights, **gpt2_settings() | {"activation_function": "relu"})
-    with pytest.raises(ArgumentError, match="activation_function is 'relu'"):
+    write(folder, weights, **gpt2_settings() | {"activation_function": "quick_gelu"})
+    with pytest.raises(ArgumentError, match="activation_function is 'quick_gelu'"):
         load_hf(folder)
     write(folder, weights, **gpt2_settings() | {"n_layer": 4})
     with pytest.raises(NotFoundError, match="12 weights are missing"):

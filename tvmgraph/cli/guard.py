@@ -34,7 +34,6 @@ _CANNOT = (CaptureError, CompileError, ExportError, NumericsError)
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """Makes a command end in a message and an exit status where it would raise."""
 
-    @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
@@ -47,7 +46,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(2) from None
 
     interprets(run.__code__, lambda _: "")  # the command line is nobody's line of code
-    return run
+    return functools.wraps(command)(run)
 
 
 @contextmanager

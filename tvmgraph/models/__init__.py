@@ -2,6 +2,17 @@
 
 from tvmgraph.models.bert import Bert, BertConfig
 from tvmgraph.models.gpt2 import Gpt2, Gpt2Config
+from tvmgraph.models.heads import (
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    Gpt2ForSequenceClassification,
+)
 from tvmgraph.models.hub import load_hf
 
-__all__ = ["Bert", "BertConfig", "Gpt2", "Gpt2Config", "load_hf"]
+__all__ = [
+    "Bert", "BertConfig", "BertForMaskedLM", "BertForQuestionAnswering",
+    "BertForSequenceClassification", "BertForTokenClassification", "Gpt2", "Gpt2Config",
+    "Gpt2ForSequenceClassification", "load_hf",
+]  # fmt: skip

@@ -36,3 +36,20 @@ def attend(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None) -> Tensor:
     if hidden is not None:
         scores = F.where(hidden, F.full_like(scores, -1e9), scores)
     return F.matmul(F.softmax(scores, -1), v)
+
+
+#: Activations by the names that ``config.json`` uses: a function of ``ops``, and its arguments.
+ACTIVATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "gelu": ("gelu", ()),
+    "gelu_new": ("gelu", ("tanh",)),
+    "gelu_pytorch_tanh": ("gelu", ("tanh",)),
+    "relu": ("relu", ()),
+    "silu": ("silu", ()),
+    "tanh": ("tanh", ()),
+}
+
+
+def activation(name: str, x: Tensor) -> Tensor:
+    """Applies the activation that a ``config.json`` names."""
+    function, settings = ACTIVATIONS[name]
+    return getattr(F, function)(x, *settings)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.models.attention import attend, join_heads, split_heads
+from tvmgraph.models.attention import activation, attend, join_heads, split_heads
 from tvmgraph.nn import Cell, CellList, Dense, Dropout, Embedding, LayerNorm
 
 
@@ -23,6 +24,8 @@ class BertConfig:
     type_vocab_size: int = 2
     layer_norm_eps: float = 1e-12
     hidden_dropout_prob: float = 0.1
+    hidden_act: str = "gelu"
+    num_labels: int = 2
 
 
 class BertEmbeddings(Cell):
@@ -50,6 +53,7 @@ class BertLayer(Cell):
         super().__init__()
         size, eps = config.hidden_size, config.layer_norm_eps
         self.heads = config.num_attention_heads
+        self.hidden_act = config.hidden_act
         self.query = Dense(size, size)
         self.key = Dense(size, size)
         self.value = Dense(size, size)
@@ -64,7 +68,7 @@ class BertLayer(Cell):
         q, k, v = (split_heads(p(x), self.heads) for p in (self.query, self.key, self.value))
         attended = self.attention_output(join_heads(attend(q, k, v, hidden)))
         x = self.attention_norm(x + self.dropout(attended))
-        wide = F.gelu(self.intermediate(x))
+        wide = activation(self.hidden_act, self.intermediate(x))
         return self.output_norm(x + self.dropout(self.output(wide)))
 
 
@@ -73,6 +77,7 @@ class Bert(Cell):
 
     Args:
         config: The sizes.
+        pooler: Whether the first token is pooled; some heads do without.
 
     Inputs:
         - **input_ids** (Tensor) - Integers :math:`(N, T)`.
@@ -80,7 +85,7 @@ class Bert(Cell):
         - **token_type_ids** (Tensor) - Integers :math:`(N, T)`; zeros by default.
 
     Outputs:
-        Hidden states :math:`(N, T, E)` and the pooled first token :math:`(N, E)`.
+        Hidden states :math:`(N, T, E)`, and the pooled first token :math:`(N, E)`.
 
     Example:
         >>> from tvmgraph.models import Bert, BertConfig
@@ -90,19 +95,19 @@ class Bert(Cell):
         [(2, 3, 8), (2, 8)]
     """
 
-    def __init__(self, config: BertConfig) -> None:
+    def __init__(self, config: BertConfig, pooler: bool = True) -> None:
         super().__init__()
         self.config = config
         self.embeddings = BertEmbeddings(config)
         self.encoder = CellList([BertLayer(config) for _ in range(config.num_hidden_layers)])
-        self.pooler = Dense(config.hidden_size, config.hidden_size)
+        self.pooler = Dense(config.hidden_size, config.hidden_size) if pooler else None
 
     def construct(
         self,
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Any:
         if token_type_ids is None:
             token_type_ids = F.zeros_like(input_ids)
         hidden = None
@@ -112,4 +117,4 @@ class Bert(Cell):
         x = self.embeddings(input_ids, token_type_ids)
         for layer in self.encoder:
             x = layer(x, hidden)
-        return x, F.tanh(self.pooler(x[:, 0]))
+        return x if self.pooler is None else (x, F.tanh(self.pooler(x[:, 0])))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.models.attention import attend, join_heads, split_heads
+from tvmgraph.models.attention import activation, attend, join_heads, split_heads
 from tvmgraph.nn import Cell, CellList, Dense, Dropout, Embedding, LayerNorm
 
 
@@ -22,6 +22,9 @@ class Gpt2Config:
     n_inner: int | None = None
     layer_norm_epsilon: float = 1e-5
     resid_pdrop: float = 0.1
+    activation_function: str = "gelu_new"
+    num_labels: int = 2
+    pad_token_id: int | None = None
 
 
 class Gpt2Block(Cell):
@@ -31,6 +34,7 @@ class Gpt2Block(Cell):
         super().__init__()
         size, eps = config.n_embd, config.layer_norm_epsilon
         self.heads = config.n_head
+        self.activation_function = config.activation_function
         self.ln_1 = LayerNorm((size,), epsilon=eps)
         self.c_attn = Dense(size, 3 * size)
         self.c_proj = Dense(size, size)
@@ -43,7 +47,7 @@ class Gpt2Block(Cell):
         joined = F.split(self.c_attn(self.ln_1(x)), x.shape[-1], -1)
         q, k, v = (split_heads(part, self.heads) for part in joined)
         x = x + self.dropout(self.c_proj(join_heads(attend(q, k, v, future))))
-        wide = F.gelu(self.mlp_fc(self.ln_2(x)), "tanh")
+        wide = activation(self.activation_function, self.mlp_fc(self.ln_2(x)))
         return x + self.dropout(self.mlp_proj(wide))
 
 
@@ -55,6 +59,7 @@ class Gpt2(Cell):
 
     Inputs:
         - **input_ids** (Tensor) - Integers :math:`(N, T)`.
+        - **attention_mask** (Tensor) - :math:`(N, T)`, 0 where a token does not count.
 
     Outputs:
         Logits :math:`(N, T, vocab)`; the head shares the word embedding's table.
@@ -75,10 +80,18 @@ class Gpt2(Cell):
         self.h = CellList([Gpt2Block(config) for _ in range(config.n_layer)])
         self.ln_f = LayerNorm((config.n_embd,), epsilon=config.layer_norm_epsilon)
 
-    def construct(self, input_ids: Tensor) -> Tensor:
+    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Returns what the head sees: :math:`(N, T, E)`."""
         places = F.arange(input_ids.shape[1])
         future = F.expand_dims(places, 0) > F.expand_dims(places, 1)
+        if attention_mask is not None:
+            n, t = attention_mask.shape
+            future = F.logical_or(future, F.reshape(attention_mask == 0, (n, 1, 1, t)))
         x = self.dropout(self.wte(input_ids) + self.wpe(places))
         for block in self.h:
             x = block(x, future)
-        return F.matmul(self.ln_f(x), F.transpose(self.wte.embedding_table, (1, 0)))
+        return self.ln_f(x)
+
+    def construct(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        x = self.hidden_states(input_ids, attention_mask)
+        return F.matmul(x, F.transpose(self.wte.embedding_table, (1, 0)))

@@ -13,8 +13,16 @@ import numpy as np
 
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, NotFoundError, ShapeError, user_source
+from tvmgraph.models.attention import ACTIVATIONS
 from tvmgraph.models.bert import Bert, BertConfig
 from tvmgraph.models.gpt2 import Gpt2, Gpt2Config
+from tvmgraph.models.heads import (
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    Gpt2ForSequenceClassification,
+)
 from tvmgraph.nn import Cell
 from tvmgraph.runtime.tensors import BadTensors, from_bytes
 
@@ -47,44 +55,81 @@ _GPT2: Rules = (
 )
 # GPT-2's dense layers are stored (in, out), as its original code multiplies
 _GPT2_TRANSPOSED = re.compile(r"(c_attn|c_proj|mlp_fc|mlp_proj)\.weight$")
-# heads of training tasks, and tables that the network computes itself
-_BERT_UNUSED = re.compile(r"^cls\.|position_ids$|^classifier\.|^qa_outputs\.")
+# heads that were not asked for, and tables that the network computes itself or shares
+_BERT_UNUSED = re.compile(
+    r"position_ids$|^cls\.seq_relationship\.|^cls\.predictions\.decoder\.weight$"
+)
 _GPT2_UNUSED = re.compile(r"\.attn\.(masked_)?bias$|^lm_head\.weight$")
+_HEAD_WEIGHTS = re.compile(r"^(cls|classifier|qa_outputs|score)\.")
+_HEAD: Rules = (
+    (r"^cls\.predictions\.(decoder\.)?bias$", "bias"),
+    (r"^cls\.predictions\.transform\.dense", "transform"),
+    (r"^cls\.predictions\.transform\.LayerNorm\.(gamma|weight)$", "transform_norm.gamma"),
+    (r"^cls\.predictions\.transform\.LayerNorm\.(beta|bias)$", "transform_norm.beta"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Kind:
-    """How one architecture is stored."""
+    """How one architecture is stored.
+
+    Attributes:
+        config: Its sizes.
+        cell: The network without a head.
+        heads: Networks with a head, by the name under ``architectures``.
+        body: What those call the network without.
+        rules: From names in the file to names of parameters.
+        unused: Weights that are not read.
+        transposed: Weights that are stored transposed.
+        required: Settings that change the computation, with the values that are known.
+    """
 
     config: type
     cell: type[Cell]
+    heads: dict[str, type[Cell]]
+    body: str
     rules: Rules
     unused: re.Pattern[str]
     transposed: re.Pattern[str] | None
-    required: dict[str, tuple[str, ...]]  # settings that change the computation
+    required: dict[str, tuple[Any, ...]]
 
 
+_BERT_HEADS: dict[str, type[Cell]] = {
+    "BertForSequenceClassification": BertForSequenceClassification,
+    "BertForTokenClassification": BertForTokenClassification,
+    "BertForQuestionAnswering": BertForQuestionAnswering,
+    "BertForMaskedLM": BertForMaskedLM,
+}
+_WITHOUT_POOLER = (BertForTokenClassification, BertForQuestionAnswering, BertForMaskedLM)
+_GPT2_HEADS: dict[str, type[Cell]] = {
+    "GPT2ForSequenceClassification": Gpt2ForSequenceClassification
+}
 _KINDS = {
-    "bert": _Kind(BertConfig, Bert, _BERT, _BERT_UNUSED, None, {
-        "hidden_act": ("gelu",), "position_embedding_type": ("absolute",),
-    }),
-    "gpt2": _Kind(Gpt2Config, Gpt2, _GPT2, _GPT2_UNUSED, _GPT2_TRANSPOSED, {  # pyright: ignore[reportArgumentType]
-        "activation_function": ("gelu_new",), "scale_attn_by_inverse_layer_idx": (False,),
-        "tie_word_embeddings": (True,),
-    }),
+    "bert": _Kind(
+        BertConfig, Bert, _BERT_HEADS, "bert", _BERT, _BERT_UNUSED, None,
+        {"hidden_act": ("gelu", *ACTIVATIONS), "position_embedding_type": ("absolute",),
+         "is_decoder": (False,)},
+    ),
+    "gpt2": _Kind(
+        Gpt2Config, Gpt2, _GPT2_HEADS, "transformer", _GPT2, _GPT2_UNUSED, _GPT2_TRANSPOSED,
+        {"activation_function": ("gelu_new", *ACTIVATIONS), "tie_word_embeddings": (True,),
+         "scale_attn_by_inverse_layer_idx": (False,), "scale_attn_weights": (True,)},
+    ),
 }  # fmt: skip
 
 
-def load_hf(folder: str | os.PathLike[str]) -> Cell:
+def load_hf(folder: str | os.PathLike[str], head: bool = True) -> Cell:
     """Builds the network a local Hugging Face folder describes and loads its weights.
 
     Args:
         folder: A folder with ``config.json`` and ``model.safetensors`` (or several files with
             ``model.safetensors.index.json``) of a BERT or a GPT-2. Nothing is downloaded and no
             code of the folder runs.
+        head: Whether to load the task head that ``architectures`` in ``config.json`` names;
+            without one, a BERT is an encoder and a GPT-2 a language model.
 
     Returns:
-        A :class:`Bert` or :class:`Gpt2` in inference mode.
+        The network in inference mode: a class of :mod:`tvmgraph.models`.
 
     Raises:
         NotFoundError: if a file or a weight is missing.
@@ -99,11 +144,28 @@ def load_hf(folder: str | os.PathLike[str]) -> Cell:
                      f"folders of {' and '.join(_KINDS)} can be loaded")  # fmt: skip
     for name, allowed in kind.required.items():
         if settings.get(name, allowed[0]) not in allowed:
-            raise _wrong(f"{name} is {settings[name]!r}", path, f"only {allowed[0]!r} is known")
-    fields = {f.name for f in dataclasses.fields(kind.config)}
-    net = kind.cell(kind.config(**{k: v for k, v in settings.items() if k in fields}))
-    _fill(net, _translate(_weights(path), kind), path)
+            known = ", ".join(map(repr, dict.fromkeys(allowed)))
+            raise _wrong(f"{name} is {settings[name]!r}", path, f"only {known} is known")
+    cell = _class_of(settings, kind) if head else kind.cell
+    net = cell(_sizes(settings, kind, path))
+    _fill(net, _translate(_weights(path), kind, cell), path)
     return net.set_train(False)
+
+
+def _class_of(settings: dict[str, Any], kind: _Kind) -> type[Cell]:
+    named = settings.get("architectures") or [""]
+    return kind.heads.get(str(named[0]), kind.cell)
+
+
+def _sizes(settings: dict[str, Any], kind: _Kind, path: Path) -> Any:
+    fields = {f.name for f in dataclasses.fields(kind.config)}
+    given = {k: v for k, v in settings.items() if k in fields}
+    if isinstance(settings.get("id2label"), dict):
+        given["num_labels"] = len(settings["id2label"])
+    try:
+        return kind.config(**given)
+    except TypeError as e:
+        raise _wrong(f"config.json is incomplete: {e}", path, "download it again") from None
 
 
 def _wrong(message: str, path: Path, fix: str) -> ArgumentError:
@@ -143,16 +205,22 @@ def _weights(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _translate(arrays: dict[str, np.ndarray], kind: _Kind) -> dict[str, np.ndarray]:
+def _translate(
+    arrays: dict[str, np.ndarray], kind: _Kind, cell: type[Cell]
+) -> dict[str, np.ndarray]:
     """Returns the weights under this package's names and layouts."""
+    bare = cell is kind.cell
     result = {}
     for name, array in arrays.items():
-        if kind.unused.search(name):
+        in_head = _HEAD_WEIGHTS.search(name) is not None
+        pooled = ".pooler." in f".{name}" and cell in _WITHOUT_POOLER
+        if kind.unused.search(name) or (in_head and bare) or pooled:
             continue
-        for pattern, new in kind.rules:
+        for pattern, new in _HEAD if in_head else kind.rules:
             name = re.sub(pattern, new, name)
         turned = kind.transposed is not None and kind.transposed.search(name)
-        result[name] = array.T if turned else array
+        own = name if bare or in_head else f"{kind.body}.{name}"
+        result[own] = array.T if turned else array
     return result
 
 
