@@ -27,7 +27,7 @@ _ELEMENTWISE = frozenset({"gelu", "celu", "where", "cast", "identity"})
 _REDUCTIONS = frozenset({"reduce_mean", "reduce_sum", "reduce_max", "reduce_min"})
 #: Multiplications per element of the result from which a convolution alone is worth putting its
 #: result back afterwards.
-_MIN_DEPTH = 32
+_MIN_DEPTH = 24
 
 Derive = Callable[[Callable[..., Any], tuple[Value, ...], TensorType], Value]
 

@@ -57,7 +57,7 @@ class Contraction:
         right: The operand of the column axes, along which the result is contiguous.
         batch: Axes of both operands.
         rows: Axes of ``left`` only.
-        columns: Axes of ``right`` only.
+        columns: Axes of ``right`` only; there are none in a depthwise convolution of blocks.
         reduce: Summed axes.
         dtype: Type of the sums.
         sums: The buffer that the sums are named by in ``epilogue``.
@@ -213,7 +213,7 @@ def _classify(
     batch = tuple(a for a in spatial if left[id(a)] and right[id(a)])
     rows = tuple(a for a in spatial if left[id(a)] and not right[id(a)])
     columns = tuple(a for a in spatial if right[id(a)] and not left[id(a)])
-    if not columns:
+    if not columns and (not batch or not rows):
         return None
     ordered = [*batch, *rows, *columns, *anchor.reduce]
     final = [_operand(factors[side], ordered) for side in order]

@@ -22,6 +22,7 @@ from tvmgraph.schedule.contraction import (
 from tvmgraph.schedule.conv import emit_conv, is_conv
 from tvmgraph.schedule.conv_blocked import emit_blocked_conv, is_blocked_conv
 from tvmgraph.schedule.conv_weight import emit_weight_gradient, is_weight_gradient
+from tvmgraph.schedule.depthwise import emit_depthwise, is_depthwise
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.gemm import emit_gemm
 from tvmgraph.schedule.injective import emit_injective
@@ -105,6 +106,9 @@ def emit_program(program: Program, model: CpuModel) -> None:
 def emit_contraction(program: Program, model: CpuModel) -> None:
     """Writes a matrix product, after the stages that prepare its operands."""
     contraction = match_contraction(program)
+    if contraction is not None and is_depthwise(contraction):
+        emit_depthwise(contraction, model)
+        return
     while contraction is not None and contraction.before:
         if _is_padded_window(contraction):
             _emit_window(contraction, contraction.before[0], model)
@@ -148,6 +152,8 @@ def _is_product(program: Program) -> bool:
     contraction = match_contraction(program)
     if contraction is None or not all(map(has_identity_store, contraction.before)):
         return False
+    if not contraction.columns:
+        return is_depthwise(contraction)
     return bool(contraction.rows) or not is_window(contraction)
 
 

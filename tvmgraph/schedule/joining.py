@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tvmgraph.schedule.access import group_extent
 from tvmgraph.schedule.contraction import is_window, match_contraction, prepare_first
+from tvmgraph.schedule.depthwise import is_depthwise
 from tvmgraph.schedule.inline import has_identity_store, inline, inline_into
 from tvmgraph.schedule.program import Program, Stage, parse, product, static_shape, substitute
 from tvmgraph.schedule.row_plan import plan_rows
@@ -76,7 +77,11 @@ def _program(func: Func) -> Program | None:
 
 def _is_product(program: Program) -> bool:
     contraction = match_contraction(prepare_first(program))
-    return contraction is not None and (bool(contraction.rows) or not is_window(contraction))
+    if contraction is None:
+        return False
+    if not contraction.columns:
+        return is_depthwise(contraction)
+    return bool(contraction.rows) or not is_window(contraction)
 
 
 def _row_shape(program: Program, model: CpuModel) -> Shape | None:

@@ -24,7 +24,7 @@ WINDOW = 3
 _POINTS = {2: (0.0, 1.0, -1.0), 4: (0.0, 0.75, -0.75, 1.5, -1.5)}
 #: Operations per byte of weights, and per transformed element; slowdown of the small products; and
 #: the largest share of the direct convolution's time that is worth the memory.
-_BYTE, _TRANSFORM, _SLOWER, _GAIN = 6, 12, 1.25, 0.95
+_BYTE, _TRANSFORM, _SLOWER, _GAIN = 7, 12, 1.25, 0.98
 
 
 @dataclass(frozen=True)
