@@ -85,6 +85,13 @@ def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:
     T.buffer_store(buffer, value, places)
 
 
+def prefetch(buffer: Buffer, indices: Sequence[Index]) -> None:
+    """Asks for the line of an element in the second-level cache; it need not exist."""
+    address = T.address_of(buffer[tuple(indices)])
+    read, second_level, data = 0, 2, 1
+    T.evaluate(_any.call_intrin("void", "tirx.prefetch", address, read, second_level, data))
+
+
 def ramp(base: Index, lanes: int) -> Expr:
     """The indices base, base + 1, ...; with one lane the base itself."""
     return _any.Ramp(index(base), i64(1), lanes) if lanes > 1 else index(base)

@@ -9,7 +9,7 @@ import tvm_ffi
 from tvm import ir, sym, tirx
 
 from tvmgraph.schedule.program import Axis, Stage
-from tvmgraph.schedule.types import Expr, dtype_of
+from tvmgraph.schedule.types import Expr, Load, dtype_of
 
 _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE)
 
@@ -46,27 +46,84 @@ def resolve(stage: Stage, axis: Axis, start: int, end: int) -> Stage:
         analyzer.bind(other.var, bounds)
     return replace(
         stage,
-        values=tuple(analyzer.simplify(value) for value in stage.values),
-        lets=tuple((var, analyzer.simplify(value)) for var, value in stage.lets),
+        values=tuple(_decide(value, analyzer) for value in stage.values),
+        lets=tuple((var, _decide(value, analyzer)) for var, value in stage.lets),
     )
 
 
+def _decide(value: Expr, analyzer: sym.Analyzer) -> Expr:
+    """``value`` without the conditions on indices that ``analyzer`` can decide.
+
+    The analyzer itself must not see floats: it takes them for reals, where ``x - x`` is 0.
+    """
+
+    def compare(node: Expr) -> Expr:
+        return analyzer.simplify(node) if _is_integral(node.a) else node
+
+    def both(node: Expr) -> Expr:
+        a, b = _truth(node.a), _truth(node.b)
+        if a is False or b is True:
+            return node.a
+        return node.b if a is True or b is False else node
+
+    def either(node: Expr) -> Expr:
+        a, b = _truth(node.a), _truth(node.b)
+        if a is True or b is False:
+            return node.a
+        return node.b if a is False or b is True else node
+
+    def negate(node: Expr) -> Expr:
+        a = _truth(node.a)
+        return node if a is None else tirx.IntImm("bool", int(not a))
+
+    def select(node: Expr) -> Expr:
+        chosen = _truth(node.condition)
+        return node if chosen is None else node.true_value if chosen else node.false_value
+
+    def choose(node: Expr) -> Expr:
+        chosen = _truth(node.args[0]) if _is_choice(node) else None
+        return node if chosen is None else node.args[1 if chosen else 2]
+
+    def load(node: Expr) -> Expr:
+        return node.source[tuple(analyzer.simplify(index) for index in node.indices)]
+
+    callbacks = [
+        (_COMPARISONS, compare), (tirx.And, both), (tirx.Or, either), (tirx.Not, negate),
+        (tirx.Select, select), (ir.Call, choose), (Load, load),
+    ]  # fmt: skip
+    return tvm_ffi.structural_map(value, callbacks)
+
+
+def _truth(condition: Expr) -> bool | None:
+    """What a condition is, if that is known."""
+    return bool(int(condition)) if isinstance(condition, tirx.IntImm) else None
+
+
 def _merged(stage: Stage, axis: Axis, cuts: list[int]) -> list[int]:
-    """Drops the cuts on both sides of which the body is the same."""
+    """Drops the cuts without which just as many conditions are decided."""
     kept: list[int] = []
-    bounds = [0, *cuts, axis.extent]
-    previous: Stage | None = None
+    first, bounds = 0, [0, *cuts, axis.extent]
     for start, end in itertools.pairwise(bounds):
-        current = resolve(stage, axis, start, end)
-        if previous is not None and not _same(previous, current):
+        if start == first:
+            continue
+        apart = max(_undecided(stage, axis, first, start), _undecided(stage, axis, start, end))
+        if _undecided(stage, axis, first, end) > apart:
             kept.append(start)
-        previous = current
+            first = start
     return kept
 
 
-def _same(left: Stage, right: Stage) -> bool:
-    return all(tvm_ffi.structural_equal(a, b) for a, b in zip(left.exprs, right.exprs))
+def _undecided(stage: Stage, axis: Axis, start: int, end: int) -> int:
+    """The number of comparisons left within a range."""
+    found: list[Expr] = []
+    for expr in resolve(stage, axis, start, end).exprs:
+        tvm_ffi.structural_walk(expr, (_COMPARISONS, found.append))
+    return len(found)
 
 
 def _is_integral(expr: Expr) -> bool:
     return dtype_of(expr) in ("int32", "int64")
+
+
+def _is_choice(call: Expr) -> bool:
+    return str(getattr(call.op, "name", "")).endswith("if_then_else")

@@ -16,6 +16,7 @@ from tvmgraph.schedule.access import accesses, group_extent, groups
 from tvmgraph.schedule.guards import breakpoints, resolve
 from tvmgraph.schedule.point import Bound, Point, bind_group, vectors
 from tvmgraph.schedule.program import Axis, Stage, product
+from tvmgraph.schedule.stream import is_streamed, streaming, write_vector
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.transposed import emit_transposed, find_transposed
 from tvmgraph.schedule.types import Expr
@@ -57,7 +58,10 @@ def emit_injective(stage: Stage, model: CpuModel) -> None:
         emit_transposed(stage, turned, model)
         return
     lanes = model.lanes_of(max(2, *(item.itemsize for item in found)))
-    _Writer(stage, model, loops, lanes, _segments(stage, loops[-1])).write()
+    streamed = is_streamed(stage, loops[-1].extent, lanes, model)
+    with streaming(stage.buffers if streamed else (), lanes):
+        segments = _segments(stage, loops[-1])
+        _Writer(stage, model, loops, lanes, segments, streamed).write()
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class _Writer:
     loops: Sequence[_Loop]
     lanes: int
     segments: Sequence[_Segment]
+    streamed: bool
 
     def write(self) -> None:
         outer = self.loops[:-1]
@@ -144,11 +149,16 @@ class _Writer:
             self._vectors(bound, emit.i64(segment.start), segment.length, segment.stage)
 
     def _vectors(self, bound: Bound, start: Expr, length: int, stage: Stage) -> None:
+        aligned = self.streamed and all(s.start % self.lanes == 0 for s in self.segments)
+
         def vector(at: Expr, lanes: int, _part: int) -> None:
             point = Point(stage, lanes)
-            with emit.lanes_loop(lanes) as lane:
-                mapping = bound | self.loops[-1].bind(at + lane)
-                for buffer, value in zip(stage.buffers, point.values(mapping, lane)):
-                    emit.store(buffer, value, point.indices(mapping))
+            write_vector(
+                stage.buffers,
+                lanes,
+                lambda lane: point.values(bound | self.loops[-1].bind(at + lane), lane),
+                lambda lane: point.indices(bound | self.loops[-1].bind(at + lane)),
+                streamed=aligned and lanes == self.lanes,
+            )
 
         vectors(start, length, self.lanes, vector)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.access import accesses, dtype_bytes, group_extent, groups
+from tvmgraph.schedule.access import access, accesses, dtype_bytes, group_extent, groups
 from tvmgraph.schedule.point import Bound, Point, bind_group, nest, vectors
-from tvmgraph.schedule.program import Axis, map_loads
+from tvmgraph.schedule.program import Axis, loads_of, map_loads, substitute
 from tvmgraph.schedule.reducer import Reducer, horizontal, match_reducer
 from tvmgraph.schedule.row_arg import emit_arg_row, match_arg_reducer
 from tvmgraph.schedule.row_plan import RowStage, row_dims
+from tvmgraph.schedule.stream import write_vector
 from tvmgraph.schedule.types import Buffer, Expr, Load, dtype_of
 
 #: Vectors of accumulators of one row, which hide the latency of an addition.
@@ -51,12 +53,17 @@ class RowTile:
         rows: Outer indices of the first row.
         lanes: Elements of a vector.
         width: Number of rows; they differ in the last outer axis.
+        large: Whether the operands come from memory rather than from a cache.
+        streamed: Whether results may be stored around the caches.
     """
 
     stages: Sequence[RowStage]
     rows: Sequence[Expr]
     lanes: int
     width: int
+    large: bool = False
+    streamed: bool = False
+    _fetches: list[tuple[str, Load]] = field(default_factory=list)
     _locals: list[_Local] = field(default_factory=list)
 
     def run(self, is_output: Callable[[Buffer], bool]) -> None:
@@ -65,13 +72,44 @@ class RowTile:
             for buffer in row.stage.buffers:
                 if not is_output(buffer):
                     self._locals.append(self._declare(buffer, row))
-        for row in self.stages:
+        if self.large and self.width == 1:
+            self._plan_fetches()
+        waiting: RowStage | None = None
+        for row, following in itertools.zip_longest(self.stages, self.stages[1:]):
             if row.stage.is_reduction:
-                self._reduction(row)
+                self._reduction(row, waiting)
+                waiting = None
+            elif following is not None and self._is_reduced_at_once(row, following):
+                waiting = row
             else:
                 self._elementwise(row)
 
-    def partial(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
+    def _is_reduced_at_once(self, row: RowStage, following: RowStage) -> bool:
+        """Whether a reduction takes a row of intermediates one by one, in order."""
+        reducer = match_reducer(following.stage)
+        if reducer is None or self.width > 1 or not isinstance(reducer.term, Load):
+            return False
+        kept = any(local.original.same_as(row.stage.buffer) for local in self._locals)
+        if not kept or not reducer.term.source.same_as(row.stage.buffer):
+            return False
+        places = dict(zip((id(axis) for axis in row_dims(row.stage)), reducer.term.indices))
+        return (
+            len(row.inner) == len(following.inner)
+            and all(
+                mine.extent == theirs.extent and theirs.var.same_as(places[id(mine)])
+                for mine, theirs in zip(row.inner, following.inner)
+            )
+            and len(reduction_loops(row)) == len(reduction_loops(following)) == 1
+        )
+
+    def partial(
+        self,
+        row: RowStage,
+        reducer: Reducer,
+        start: Expr,
+        length: int,
+        before: RowStage | None = None,
+    ) -> Buffer:
         """Reduces over part of the first reduction loop.
 
         Args:
@@ -79,13 +117,14 @@ class RowTile:
             reducer: Its form.
             start: Where the part starts in the first of :func:`reduction_loops`.
             length: How many iterations it has.
+            before: A stage that is run for the same elements just before.
 
         Returns:
             ``width`` accumulators.
         """
         term = replace(row, stage=replace(row.stage, values=(reducer.term,)))
         if self.width == 1:
-            return self._along(term, reducer, start, length)
+            return self._along(term, reducer, start, length, before)
         return self._across(term, reducer, start, length)
 
     def _declare(self, buffer: Buffer, row: RowStage) -> _Local:
@@ -143,10 +182,28 @@ class RowTile:
         self, row: RowStage, inner: Bound, last: Sequence[Axis], start: Expr, lanes: int
     ) -> None:
         point = Point(row.stage, lanes)
+        if row.inner:
+            self._fetch(row, inner, last, start)
+        buffer = row.stage.buffer
+        kept = any(buffer.same_as(local.original) for local in self._locals)
+        if self.streamed and not kept and self.width == 1 and lanes == self.lanes:
+
+            def bound_at(lane: Expr) -> Bound:
+                return self._position(row, inner, last, start + lane)[1]
+
+            def value_at(lane: Expr) -> list[Expr]:
+                value = point.values(bound_at(lane), lane, self._redirect(emit.i64(0)))[0]
+                dtype = str(buffer.dtype)
+                return [value if dtype_of(value) == dtype else tirx.Cast(dtype, value)]
+
+            write_vector(
+                [buffer], lanes, value_at, lambda lane: point.indices(bound_at(lane)), streamed=True
+            )
+            return
         with emit.lanes_loop(lanes) as lane:
             slot, bound = self._position(row, inner, last, start + lane)
             value = point.values(bound, lane, self._redirect(slot))[0]
-            self._store(row.stage.buffer, value, point.indices(bound), slot)
+            self._store(buffer, value, point.indices(bound), slot)
 
     def _position(
         self, row: RowStage, inner: Bound, last: Sequence[Axis], at: Expr
@@ -157,12 +214,14 @@ class RowTile:
         slot = emit.i64(0)
         return slot, self._bound(row, slot) | inner | (bind_group(last, at) if last else {})
 
-    def _reduction(self, row: RowStage) -> None:
+    def _reduction(self, row: RowStage, before: RowStage | None = None) -> None:
+        """A reduction; ``before`` computes what it takes, a vector at a time."""
         reducer = match_reducer(row.stage)
         if reducer is None:
             self._generic_reduction(row)
             return
-        result = self.partial(row, reducer, emit.i64(0), group_extent(reduction_loops(row)[0]))
+        length = group_extent(reduction_loops(row)[0])
+        result = self.partial(row, reducer, emit.i64(0), length, before)
         self.finish(row, reducer, result)
 
     def finish(self, row: RowStage, reducer: Reducer, accumulators: Buffer) -> None:
@@ -179,7 +238,14 @@ class RowTile:
 
         vectors(emit.i64(0), self.width, self.lanes, vector)
 
-    def _along(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
+    def _along(
+        self,
+        row: RowStage,
+        reducer: Reducer,
+        start: Expr,
+        length: int,
+        before: RowStage | None,
+    ) -> Buffer:
         """One row: vectors of accumulators along the innermost reduction loop."""
         loops = reduction_loops(row)
         last = loops[-1]
@@ -194,6 +260,9 @@ class RowTile:
 
         def body(inner: Bound) -> None:
             def vector(at: Expr, lanes: int, part: int) -> None:
+                if before is not None:
+                    self._vector(before, {}, before.inner, at, lanes)
+                self._fetch(row, inner, last, at)
                 point = Point(row.stage, lanes)
                 with emit.lanes_loop(lanes) as lane:
                     slot, bound = self._position(row, inner, last, at + lane)
@@ -221,6 +290,38 @@ class RowTile:
         value = horizontal(reducer.combine, total, count * self.lanes, self.lanes, reducer.dtype)
         emit.store(result, value, [0])
         return result
+
+    def _plan_fetches(self) -> None:
+        """Decides which pass asks for which part of the next row.
+
+        The first pass over a row waits for memory. A later one over the same elements finds them
+        in the cache and computes; meanwhile those of the next row can come.
+        """
+        read: list[Buffer] = []
+        for row in self.stages:
+            mine = [load for load in loads_of(*row.stage.exprs) if self._is_row_of(load, row)]
+            again = [load for load in mine if any(load.source.same_as(b) for b in read)]
+            read = [b for b in read if not any(load.source.same_as(b) for load in again)]
+            self._fetches += [(row.stage.name, load) for load in again]
+            new = [load.source for load in mine if not any(load is other for other in again)]
+            read += new
+
+    def _is_row_of(self, load: Load, row: RowStage) -> bool:
+        """Whether a stage reads a row of an operand, not of an intermediate."""
+        if any(load.source.same_as(local.original) for local in self._locals) or not row.outer:
+            return False
+        if any(load.source.same_as(buffer) for buffer in row.stage.buffers):
+            return False
+        used = access(load.source, list(load.indices), [*row.outer, *row.inner]).used
+        return used[len(row.outer) - 1] and any(used[len(row.outer) :])
+
+    def _fetch(self, row: RowStage, inner: Bound, last: Sequence[Axis], at: Expr) -> None:
+        """Asks for what :meth:`_plan_fetches` said, at one position of a row."""
+        for name, load in self._fetches:
+            if name == row.stage.name:
+                bound = self._bound(row, emit.i64(0)) | inner | bind_group(last, at)
+                bound[row.outer[-1].var] = self.rows[-1] + 1
+                emit.prefetch(load.source, [substitute(index, bound) for index in load.indices])
 
     def _across(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
         """Several rows: one accumulator lane per row."""

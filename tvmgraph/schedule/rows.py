@@ -18,10 +18,12 @@ from dataclasses import replace
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import accesses, group_extent
-from tvmgraph.schedule.program import product
+from tvmgraph.schedule.program import product, static_shape
 from tvmgraph.schedule.reducer import Reducer, match_reducer
 from tvmgraph.schedule.row_plan import RowPlan
+from tvmgraph.schedule.row_softmax import multiply_by_reciprocals
 from tvmgraph.schedule.row_tile import RowTile, reduction_loops
+from tvmgraph.schedule.stream import is_streamed, streaming
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Var
 
@@ -35,12 +37,16 @@ IsOutput = Callable[[Buffer], bool]
 
 def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
     """Writes the loops of a row plan."""
+    plan = multiply_by_reciprocals(plan)
     parallel = plan.work >= MIN_PARALLEL_WORK and model.threads > 1
     lanes = _lanes(plan, model)
     if plan.along_rows or not plan.extents:
-        with emit.parallel(plan.rows, parallel and plan.rows > 1) as row:
+        results = _streamed_results(plan, lanes, model, is_output)
+        shared = parallel and plan.rows > 1
+        with streaming(results, lanes), emit.parallel(plan.rows, shared) as row:
             rows = emit.unfuse(row, plan.extents)
-            RowTile(plan.stages, rows, lanes, 1).run(is_output)
+            large = _is_large(plan, model)
+            RowTile(plan.stages, rows, lanes, 1, large, bool(results)).run(is_output)
         return
     *outer, last = plan.extents
     width = min(_tile_width(plan, model, lanes), last)
@@ -52,6 +58,30 @@ def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
         with emit.parallel(product(outer), parallel and product(outer) > 1) as rest:
             rows = [*emit.unfuse(rest, outer), emit.i64(full * width)]
             RowTile(plan.stages, rows, lanes, last % width).run(is_output)
+
+
+def _streamed_results(
+    plan: RowPlan, lanes: int, model: CpuModel, is_output: IsOutput
+) -> list[Buffer]:
+    """The results of full rows, if all of them are large enough to be stored around the caches."""
+    rows = [
+        row
+        for row in plan.stages
+        if not row.stage.is_reduction and is_output(row.stage.buffer) and row.inner
+    ]
+    if all(is_streamed(row.stage, group_extent(row.inner), lanes, model) for row in rows):
+        return [row.stage.buffer for row in rows]
+    return []
+
+
+def _is_large(plan: RowPlan, model: CpuModel) -> bool:
+    """Whether an operand does not fit the last-level cache beside others."""
+    sizes = (
+        item.itemsize * product(static_shape(item.buffer) or ())
+        for row in plan.stages
+        for item in accesses(row.stage, ())
+    )
+    return max(sizes) >= model.l3_bytes // 2
 
 
 def wants_split(plan: RowPlan, model: CpuModel) -> bool:

@@ -18,6 +18,7 @@ from tvmgraph.schedule.access import access, dtype_bytes, group_extent
 from tvmgraph.schedule.microkernel import transpose
 from tvmgraph.schedule.point import Bound, Point, bind_group, nest, vectors
 from tvmgraph.schedule.program import Axis, Stage, loads_of, map_loads, product, substitute
+from tvmgraph.schedule.stream import is_streamed, streaming, write_vector
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr, Load
 
@@ -84,21 +85,26 @@ def emit_transposed(stage: Stage, turned: Transposed, model: CpuModel) -> None:
     side = next(count for count in (4, 2, 1) if squares_down % count == 0)
     extents = [*(group_extent(group) for group in turned.others), squares_down // side]
     parallel = stage.points >= _MIN_PARALLEL_ELEMENTS and model.threads > 1
-    with emit.parallel(product(extents), parallel) as item:
+    streamed = is_streamed(stage, wide, lanes, model)
+    kept = stage.buffers if streamed else ()
+    with streaming(kept, lanes), emit.parallel(product(extents), parallel) as item:
         *outer, down = emit.unfuse(item, extents)
         bound: Bound = {}
         for group, value in zip(turned.others, outer):
             bound |= bind_group(group, value)
         with emit.serial(squares_along * side) as square:
             along, across = emit.unfuse(square, [squares_along, side])
-            _square(stage, turned, bound, (down * side + across) * lanes, along * lanes)
+            first = (down * side + across) * lanes
+            _square(stage, turned, bound, first, along * lanes, streamed=streamed)
     if wide % lanes:
         _rest(stage, turned, (0, high), (squares_along * lanes, wide))
     if high % lanes:
         _rest(stage, turned, (squares_down * lanes, high), (0, squares_along * lanes))
 
 
-def _square(stage: Stage, turned: Transposed, outer: Bound, first: Expr, along: Expr) -> None:
+def _square(
+    stage: Stage, turned: Transposed, outer: Bound, first: Expr, along: Expr, *, streamed: bool
+) -> None:
     lanes, dtype = turned.lanes, str(turned.load.source.dtype)
     square = emit.stack(lanes * lanes, dtype)
     for row in range(lanes):
@@ -112,16 +118,23 @@ def _square(stage: Stage, turned: Transposed, outer: Bound, first: Expr, along: 
     result = transpose(square, lanes, dtype)
     point = Point(stage, lanes)
     for row in range(lanes):
-        with emit.vectorized(lanes) as lane:
-            bound = (
-                outer
-                | bind_group(turned.along, along + lane)
-                | bind_group(turned.across, first + row)
-            )
+
+        def bound(lane: Expr, row: int = row) -> Bound:
+            across = bind_group(turned.across, first + row)
+            return outer | bind_group(turned.along, along + lane) | across
+
+        def value(lane: Expr, row: int = row) -> list[Expr]:
             element = result[emit.i64(row * lanes) + lane]
             swap = functools.partial(_swap, turned=turned, element=element)
-            value = map_loads(stage.value, swap)
-            emit.store(stage.buffer, substitute(value, bound), point.indices(bound))
+            return [substitute(map_loads(stage.value, swap), bound(lane, row))]
+
+        write_vector(
+            stage.buffers,
+            lanes,
+            value,
+            lambda lane, row=row: point.indices(bound(lane, row)),
+            streamed=streamed,
+        )
 
 
 def _rest(
