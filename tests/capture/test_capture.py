@@ -16,7 +16,7 @@ import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, jit, nn, ops
 from tvmgraph.capture import capture
 from tvmgraph.eager import evaluate
-from tvmgraph.errors import CaptureError, NoGradientError
+from tvmgraph.errors import CaptureError
 from tvmgraph.graph import check, parse
 from tvmgraph.graph.passes import simplify
 
@@ -75,13 +75,52 @@ def test_gradient_is_the_eager_one(fn: Any, values: list[float]) -> None:
         np.testing.assert_allclose(compiled(x).asnumpy(), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_second_derivative_of_a_branch_and_of_a_loop() -> None:
+@pytest.mark.parametrize("fn", [branch, loop, nested])
+def test_second_derivatives(fn: Any) -> None:
+    def second(f: Any) -> Any:
+        return ms.grad(lambda v: (ms.grad(f)(v) ** 2).sum())
+
     x = Tensor([1.5, 1.25])
-    expected = ms.grad(lambda v: ms.grad(branch)(v).sum())(x).asnumpy()
-    actual = ms.grad(lambda v: ms.grad(jit(branch))(v).sum())(x).asnumpy()
-    np.testing.assert_allclose(actual, expected, rtol=1e-5)
-    with pytest.raises(NoGradientError, match="second derivatives through a loop"):
-        ms.grad(lambda v: ms.grad(jit(loop))(v).sum())(x)
+    expected = second(fn)(x).asnumpy()
+    for compiled in (second(jit(fn)), jit(second(fn))):
+        np.testing.assert_allclose(compiled(x).asnumpy(), expected, rtol=1e-4)
+
+
+def test_third_derivative_through_a_loop() -> None:
+    def f(x: Tensor) -> Tensor:
+        s = x
+        while s.sum() < 9:
+            s = s * x + ops.sin(x)
+        return s.sum()
+
+    def third(x: Tensor) -> Tensor:
+        return ms.grad(lambda a: ms.grad(lambda b: ms.grad(f)(b).sum())(a).sum())(x)
+
+    x = Tensor([1.5, 1.25])
+    np.testing.assert_allclose(jit(third)(x).asnumpy(), third(x).asnumpy(), rtol=1e-4)
+
+
+def test_gradient_of_a_long_loop() -> None:
+    def f(x: Tensor, n: Tensor) -> Tensor:
+        i = 0
+        while i < n:
+            x = x * 1.0001 + ops.sin(x) * 1e-4
+            i += 1
+        return x.sum()
+
+    x = Tensor([0.3, 0.5])
+    gradient = ms.grad(jit(f))
+    for n in (0, 1, 63, 64, 65, 10_000):
+        expected = ms.grad(f)(x, Tensor(n)) if n < 100 else None
+        actual = gradient(x, Tensor(n)).asnumpy()
+        if expected is not None:
+            np.testing.assert_allclose(actual, expected.asnumpy(), rtol=1e-4)
+    slope = np.ones(2)  # the same recurrence in double precision
+    value = x.asnumpy().astype(np.float64)
+    for _ in range(10_000):
+        slope *= 1.0001 + np.cos(value) * 1e-4
+        value = value * 1.0001 + np.sin(value) * 1e-4
+    np.testing.assert_allclose(actual, slope, rtol=1e-2)
 
 
 def test_long_loops_neither_stop_early_nor_overflow() -> None:
@@ -199,6 +238,66 @@ def test_global_writes_stay_inside_and_warn_once() -> None:
     found = [str(w.message) for w in caught if "SETTING" in str(w.message)]
     assert len(found) == 1
     assert "test_capture.py:" in found[0]
+
+
+class Merging(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = 0
+        self.last = Tensor([0.0])
+        self.log: list[Any] = []
+
+    def construct(self, x: Tensor) -> Tensor:
+        if x.sum() > 0:
+            self.n += 1
+            self.last = x * 2
+            self.log.append(("up", x + 1)[1])
+        else:
+            self.last = x * 3
+            self.log.append(x - 1)
+        while x.sum() < 10:
+            self.n += 1
+            x = x + 4
+        return x * self.n
+
+
+def test_effects_that_both_sides_have_are_merged() -> None:
+    plain, net = Merging(), Merging()
+    compiled = jit(net)
+    for v in (1.0, -1.0, 20.0):
+        assert compiled(Tensor([v])).item() == plain(Tensor([v])).item()
+        assert (net.n, net.last.item()) == (plain.n, plain.last.item())
+        assert [t.item() for t in net.log] == [t.item() for t in plain.log]
+        assert type(net.n) is int
+
+
+def test_closures_and_globals_are_written_inside_branches_and_loops() -> None:
+    def make() -> tuple[Any, Any]:
+        k = 0
+
+        def f(x: Tensor) -> Tensor:
+            nonlocal k
+            global SETTING
+            if x.sum() > 0:
+                k += 1
+                SETTING = 7
+            for _ in range(20):
+                if x.sum() > 30:
+                    break
+                x = x + 5
+                k = k + 2
+            return x * k * SETTING
+
+        return f, lambda: k
+
+    (plain, count), (function, counted) = make(), make()
+    compiled = jit(function, global_writes="replay")
+    for v in (-1.0, 1.0):
+        globals()["SETTING"] = 1
+        expected = plain(Tensor([v])).item(), count(), SETTING
+        globals()["SETTING"] = 1
+        assert (compiled(Tensor([v])).item(), counted(), SETTING) == expected
+    globals()["SETTING"] = 1
 
 
 def test_effects_are_repeated_in_order_and_only_once_per_call(capsys: Any) -> None:

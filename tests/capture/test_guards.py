@@ -214,18 +214,6 @@ def test_global_writes_warn_by_default_and_do_not_leak() -> None:
     assert all("COUNTER" in str(w.message) for w in caught)
 
 
-def test_a_tensor_cannot_decide_about_writing_a_global() -> None:
-    @jit
-    def f(x: Tensor) -> Tensor:
-        global COUNTER
-        if x.sum() > 0:
-            COUNTER = 5
-        return x
-
-    with pytest.raises(CaptureError, match="where a tensor decides"):
-        f(ONE)
-
-
 def test_options_are_checked() -> None:
     with pytest.raises(ValueError, match="global_writes cannot be 'maybe'"):
         jit(count, global_writes="maybe")

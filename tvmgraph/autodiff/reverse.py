@@ -96,3 +96,44 @@ def reverse_step(body: Graph, moving: Sequence[int], fixed: Sequence[int]) -> Gr
         totals = [F.add(s, g) for s, g in zip(sums, found[len(moving) :])]
     results = [*found[: len(moving)], *totals]
     return recorder.builder.build([recorder.value_of(g) for g in results])
+
+
+def tangent_loop(
+    cond: Graph, body: Graph, pull_back: Graph, moving: Sequence[int], fixed: Sequence[int]
+) -> tuple[Graph, Graph]:
+    """Builds the loop that carries, beside the state, its directional derivative.
+
+    One iteration is linear in the direction; its transpose is ``pull_back``, so the derivative of
+    that by its cotangents is the iteration of the direction.
+
+    Args:
+        cond: The loop's condition.
+        body: The loop's body.
+        pull_back: The reverse of one iteration, see :func:`reverse_step`.
+        moving: Numbers of the float state values.
+        fixed: Numbers of the float operands that stay fixed.
+
+    Returns:
+        Condition and body of a loop of: the state, its directions, the fixed operands, their
+        directions.
+    """
+    count, forward = len(body.outputs), len(body.params)
+    wanted = list(range(forward, forward + len(moving)))
+    directional = reverse(pull_back, wanted, range(len(pull_back.outputs)))
+
+    def build(name: str, with_directions: bool) -> Graph:
+        recorder = Recorder(name)
+        types = [p.value.type for p in body.params]
+        state = [recorder.argument(t, f"x{i}") for i, t in enumerate(types[:count])]
+        moved = [recorder.argument(types[i], f"d{i}") for i in moving]
+        rest = [recorder.argument(t, f"w{i}") for i, t in enumerate(types[count:])]
+        fixed_moved = [recorder.argument(types[i], f"e{i}") for i in fixed]
+        with _only(recorder):
+            found = replay(body if with_directions else cond, [*state, *rest])
+            if with_directions:
+                directions = [*moved, *fixed_moved]
+                anywhere = [F.zeros_like(d) for d in directions]  # it is linear in these
+                found += replay(directional, [*state, *rest, *anywhere, *directions])
+        return recorder.builder.build([recorder.value_of(t) for t in found])
+
+    return build("cond", False), build("body", True)

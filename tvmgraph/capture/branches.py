@@ -7,9 +7,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.capture.frame import Completion, Frame, Unset
+from tvmgraph.capture.hoist import recorded_again
 from tvmgraph.capture.merge import Merger, Mismatch, Plan, as_tensor
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.snapshot import Snapshot, refill
@@ -20,6 +21,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError
 
 if TYPE_CHECKING:
+    from tvmgraph.capture.effects import Noted
     from tvmgraph.capture.interpreter import Interpreter
     from tvmgraph.capture.recorder import Recorder
 
@@ -37,6 +39,7 @@ class Side:
         names: The variables of every frame at its end.
         changed: Contents of the containers it changed.
         assigned: Tensors it assigned, with what they denoted at its end.
+        effects: What it did to containers of the outside.
     """
 
     recorder: Recorder
@@ -45,6 +48,7 @@ class Side:
     names: list[dict[str, Any]]
     changed: dict[int, Any]
     assigned: dict[int, tuple[Tensor, Any]]
+    effects: list[Noted]
 
     def final(self, value: Any) -> Any:
         """Returns a tensor that denotes what ``value`` denoted at the end of the branch."""
@@ -57,11 +61,16 @@ class Side:
 class Branches:
     """The part of the interpreter that records branches."""
 
+    def snapshot(self: Interpreter, frame: Frame) -> Snapshot:
+        """Remembers everything that code running in a frame may change."""
+        return Snapshot(frame, self.hoisted.frame)
+
     def trace(
         self: Interpreter, region: Region, snapshot: Snapshot, run: Callable[[], Any]
     ) -> Side:
         """Records ``run`` into a region and takes its effects back."""
         tapes, state.tapes = state.tapes, ()
+        mark = self.effects.mark()
         self.depth += 1
         try:
             with self.recorder.recording_into(region):
@@ -71,15 +80,19 @@ class Branches:
             state.tapes = tapes
             names, changed = snapshot.now()
             snapshot.restore()
+            effects = self.effects.take_back(mark)
             assigned = self.recorder.leave(region)
-        return Side(self.recorder, region, result, names, changed, assigned)
+        return Side(self.recorder, region, result, names, changed, assigned, effects)
 
     def probe(self: Interpreter, run: Callable[[], Completion], frame: Frame) -> Completion | None:
         """Runs something without any effect; returns how it ended, or ``None`` if it cannot."""
         region = Region("probe", self.recorder.region)
         mark = len(self.recorder.region.builder.nodes)
+        node = frame.node or frame.source.node
         try:
-            return self.trace(region, Snapshot(frame), run).result
+            return recorded_again(
+                self, node, frame, lambda: self.trace(region, self.snapshot(frame), run).result
+            )
         except CaptureError:
             return None
         finally:
@@ -101,7 +114,15 @@ class Branches:
         orelse: Callable[[], Completion], node: ast.AST, frame: Frame,
     ) -> Completion:  # fmt: skip
         """Records both branches and merges everything they leave behind."""
-        snapshot = Snapshot(frame)
+        return recorded_again(
+            self, node, frame, lambda: self._fork(condition, then, orelse, node, frame)
+        )
+
+    def _fork(
+        self: Interpreter, condition: Tensor, then: Callable[[], Completion],
+        orelse: Callable[[], Completion], node: ast.AST, frame: Frame,
+    ) -> Completion:  # fmt: skip
+        snapshot = self.snapshot(frame)
         outer = self.recorder.region
         a = self.trace(Region("then", outer), snapshot, then)
         b = self.trace(Region("orelse", outer), snapshot, orelse)
@@ -146,6 +167,7 @@ class _Plans:
         names = [self._names(i, f) for i, (f, _) in enumerate(self.snapshot.names)]
         containers = self._containers()
         assigned = self._assigned()
+        effects = self._effects()
         position = self._position()
         completion = self._completion()
 
@@ -154,6 +176,9 @@ class _Plans:
                 f.names = {k: p(outputs) for k, p in plans.items()}
             for container, plan in containers:
                 refill(container, plan(outputs))
+            for noted, plan in effects:
+                args, kwargs = plan(outputs)
+                self.interpreter.effects.again(noted, args, kwargs, self.node, self.frame)
             recorder = self.interpreter.recorder
             for tensor, plan in assigned:
                 recorder.assign(tensor, plan(outputs))
@@ -178,7 +203,7 @@ class _Plans:
             try:
                 plans[name] = self.merger.merge(*pair)
             except Mismatch as e:
-                own = str(e) == one_sided.why
+                own = any(isinstance(x, Unset) for x in pair)
                 why = str(e) if own else f"it is {e} of the branch at line {line}"
                 unset = Unset(why)
                 plans[name] = lambda outs, unset=unset: unset
@@ -189,12 +214,34 @@ class _Plans:
         a, b = self.sides
         for key in dict.fromkeys([*a.changed, *b.changed]):
             container, before = self.snapshot.contents[key]
+            if self.interpreter.effects.is_outside(container):
+                continue  # what was done to it is repeated
             pair = [s.changed.get(key, before) for s in self.sides]
             if self.only is not None:
                 plans.append((container, self.merger.keep(pair[self.only], self.only)))
                 continue
             plans.append((container, self._merge(pair, f"a {type(container).__name__} becomes")))
         return plans
+
+    def _effects(self) -> list[tuple[Noted, Plan]]:
+        """Merges what both sides did to containers of the outside, if it is the same."""
+        a, b = (s.effects for s in self.sides)
+        if self.only is not None and (a or b):
+            self._refuse_effect((a or b)[0])
+        if [(id(e.owner), e.method) for e in a] != [(id(e.owner), e.method) for e in b]:
+            self._refuse_effect((a or b)[0])
+        plans = []
+        for x, y in zip(a, b):
+            what = f"what {x.describe()} gets is"
+            plans.append((x, self._merge([(x.args, x.kwargs), (y.args, y.kwargs)], what)))
+        return plans
+
+    def _refuse_effect(self, effect: Noted) -> NoReturn:
+        self.interpreter.refuse(
+            effect.node, effect.frame,
+            f"{effect.describe()} where a tensor decides whether it happens",
+            "do it on both sides, or outside of the branch with a value that both sides give",
+        )  # fmt: skip
 
     def _merge(self, pair: list[Any], what: str) -> Plan:
         try:

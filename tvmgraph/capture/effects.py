@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture import tree
 from tvmgraph.capture.frame import Frame
+from tvmgraph.capture.places import contents
 from tvmgraph.capture.snapshot import Container, copy_of, refill
 
 if TYPE_CHECKING:
@@ -60,6 +61,33 @@ class Effect:
             getattr(target, self.method)(*args, **kwargs)
 
 
+@dataclass(frozen=True)
+class Noted:
+    """One side effect of the captured call.
+
+    Attributes:
+        owner: What it happens to.
+        method: The method.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        node: The expression that did it.
+        frame: The frame that did it.
+        before: What the container held before, where a tensor decides.
+    """
+
+    owner: Any
+    method: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    node: ast.AST
+    frame: Frame
+    before: Any = None
+
+    def describe(self) -> str:
+        """Names it for messages."""
+        return f"{type(self.owner).__name__}.{self.method}() on a container from outside"
+
+
 class Effects:
     """Notes side effects while a function is captured, and undoes them afterwards.
 
@@ -71,7 +99,7 @@ class Effects:
         self._interpreter = interpreter
         self._outside: dict[int, Any] = {}
         self._paths: dict[int, Path] = {}
-        self._log: list[tuple[Any, str, tuple[Any, ...], dict[str, Any]]] = []
+        self._log: list[Noted] = []
         self._undo: dict[int, Callable[[], None]] = {}
 
     def add_arguments(self, given: Any, path: Path = ()) -> None:
@@ -95,6 +123,10 @@ class Effects:
                 self.seen(v)
         return value
 
+    def is_outside(self, container: Any) -> bool:
+        """Whether a container existed before the call."""
+        return id(container) in self._outside
+
     def item(self, owner: Any, value: Any) -> Any:
         """Notes an item of a container: it is outside if its container is."""
         return self.seen(value) if id(owner) in self._outside else value
@@ -114,13 +146,29 @@ class Effects:
         self, owner: Container, method: str, args: tuple[Any, ...], kwargs: dict[str, Any],
         node: ast.AST, frame: Frame,
     ) -> None:  # fmt: skip
-        self.unconditional(
-            f"{type(owner).__name__}.{method}() on a container from outside", node, frame
-        )
         before = copy_of(owner)
         self._interpreter.recorder.guards.originals.setdefault(id(owner), before)
         self._undo.setdefault(id(owner), lambda: refill(owner, before))
-        self._log.append((owner, method, args, kwargs))
+        inside = before if self._interpreter.depth else None
+        self._log.append(Noted(owner, method, args, kwargs, node, frame, inside))
+
+    def again(
+        self, noted: Noted, args: tuple[Any, ...], kwargs: Any, node: ast.AST, frame: Frame
+    ) -> None:
+        """Does what both sides of a branch did."""
+        self.call(noted.owner, noted.method, args, kwargs, node, frame)
+
+    def mark(self) -> int:
+        """Returns a position to which :meth:`take_back` can return."""
+        return len(self._log)
+
+    def take_back(self, mark: int) -> list[Noted]:
+        """Undoes everything since a position, and returns it."""
+        done = self._log[mark:]
+        for noted in reversed(done):
+            refill(noted.owner, noted.before)
+        del self._log[mark:]
+        return done
 
     def unconditional(self, what: str, node: ast.AST, frame: Frame) -> None:
         """Refuses a side effect that a tensor decides about."""
@@ -130,26 +178,24 @@ class Effects:
                 "do it outside of the branch or loop, with a value that both sides give",
             )  # fmt: skip
 
-    def write_cell(self, cell: types.CellType, value: Any, frame: Frame) -> None:
+    def write_cell(self, cell: types.CellType, value: Any, node: ast.AST, frame: Frame) -> None:
         """Writes a closure variable of a function from outside."""
-        node = frame.node or frame.source.node
-        self.unconditional("writing a nonlocal variable", node, frame)
-        before = cell.cell_contents
+        before = contents(cell)
         self._undo.setdefault(id(cell), lambda: setattr(cell, "cell_contents", before))
-        self._log.append((cell, "write_cell", (value,), {}))
+        self._log.append(Noted(cell, "write_cell", (value,), {}, node, frame))
         self._interpreter.recorder.guards.written.add(("closure", id(cell)))
         cell.cell_contents = value
 
-    def write_global(self, space: dict[str, Any], name: str, value: Any) -> None:
+    def write_global(self, name: str, value: Any, node: ast.AST, frame: Frame) -> None:
         """Writes a global variable after every call."""
-        self._log.append((space, "__setitem__", (name, value), {}))
+        self._log.append(Noted(frame.globals, "__setitem__", (name, value), {}, node, frame))
 
     def print(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST, frame: Frame
     ) -> None:
         """Prints after every call."""
         self.unconditional("print()", node, frame)
-        self._log.append((None, "print", args, kwargs))
+        self._log.append(Noted(None, "print", args, kwargs, node, frame))
 
     # ---- the end of the capture -------------------------------------------------------------
 
@@ -162,6 +208,9 @@ class Effects:
     def finish(self, leaf: Callable[[Any], tree.Leaf]) -> tuple[Effect, ...]:
         """Returns what every call must do."""
         return tuple(
-            Effect(self._paths.get(id(owner), owner), method, tree.describe((args, kwargs), leaf))
-            for owner, method, args, kwargs in self._log
-        )
+            Effect(
+                self._paths.get(id(n.owner), n.owner), n.method,
+                tree.describe((n.args, n.kwargs), leaf),
+            )
+            for n in self._log
+        )  # fmt: skip

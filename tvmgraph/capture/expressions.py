@@ -87,14 +87,7 @@ class Expressions:
                     f"cannot access local variable {name!r} where it is not associated with a value"
                 )
             return owner.names[name]
-        guards = self.recorder.guards
-        cell = frame.cell(name)
-        if cell is not None:
-            guards.add_variable(cell, name)
-            return self.effects.seen(cell.cell_contents)
-        if (id(frame.globals), name) not in self.overlay:
-            guards.add_global(frame.globals, name)
-        return self.effects.seen(frame.outside(name, self.overlay))
+        return self.read_outside(name, frame)
 
     def store(self: Interpreter, name: str, value: Any, frame: Frame) -> None:
         """Binds a name."""
@@ -103,11 +96,7 @@ class Expressions:
         if owner is not None:
             owner.names[name] = value
             return
-        cell = frame.cell(name)
-        if cell is not None:
-            self.effects.write_cell(cell, value, frame)
-        else:
-            self.write_global(name, value, frame)
+        self.write_outside(name, value, frame)
 
     def _Attribute(self: Interpreter, node: ast.Attribute, frame: Frame) -> Any:
         owner = self.evaluate(node.value, frame)

@@ -11,19 +11,20 @@ import ast
 import functools
 import inspect
 import types
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from tvmgraph import dtypes
 from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.effects import MUTATING, Effects
-from tvmgraph.capture.expect import LIBRARIES, is_cell
+from tvmgraph.capture.expect import LIBRARIES
 from tvmgraph.capture.expressions import Expressions
 from tvmgraph.capture.frame import Completion, Frame
+from tvmgraph.capture.hoist import Hoisted
 from tvmgraph.capture.loops import Loops
 from tvmgraph.capture.merge import as_tensor, common_dtype, marked, number_type
 from tvmgraph.capture.nested import NestedFunction
+from tvmgraph.capture.outside import Outside
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.source import FunctionSource, source_of
@@ -38,10 +39,9 @@ from tvmgraph.errors import CaptureError, TvmgraphError
 # builtins that look at classes and lengths only
 _HARMLESS = (isinstance, issubclass, len, type, id, callable, hasattr, range, print, super)
 _MAX_DEPTH = 60  # interpreted calls inside each other
-_warned: set[str] = set()
 
 
-class Interpreter(Expressions, Statements, Branches, Loops):
+class Interpreter(Expressions, Statements, Branches, Loops, Outside):
     """Executes user code for one capture.
 
     Args:
@@ -51,6 +51,8 @@ class Interpreter(Expressions, Statements, Branches, Loops):
     Attributes:
         depth: How many branches and loops of the graph enclose what is being executed.
         effects: Side effects on things outside.
+        current: The frame that is being executed.
+        hoisted: Places outside that are variables of the capture.
         overlay: Globals written by the captured code.
     """
 
@@ -59,9 +61,10 @@ class Interpreter(Expressions, Statements, Branches, Loops):
         self.settings = settings
         self.depth = 0
         self.effects = Effects(self)
+        self.hoisted = Hoisted()
         self.overlay: dict[tuple[int, str], Any] = {}
         self._calls = 0
-        self._frames: list[Frame] = []
+        self.current: Any = None
 
     # ---- calls ------------------------------------------------------------------------------
 
@@ -160,6 +163,7 @@ class Interpreter(Expressions, Statements, Branches, Loops):
                 "make the recursion end by a Python value, or write a loop",
             )  # fmt: skip
         self._calls += 1
+        outer, self.current = self.current, frame
         try:
             done = self.block(frame.source.body, frame)
         except TvmgraphError:
@@ -175,6 +179,7 @@ class Interpreter(Expressions, Statements, Branches, Loops):
             raise
         finally:
             self._calls -= 1
+            self.current = outer
         return self._result(done, frame)
 
     def _result(self, done: Completion, frame: Frame) -> Any:
@@ -233,59 +238,6 @@ class Interpreter(Expressions, Statements, Branches, Loops):
         if dtype is not None:
             left, right = (as_tensor(x, dtype) for x in (left, right))
         return operation(left, right)
-
-    def attribute(self, owner: Any, name: str, *default: Any) -> Any:
-        """Reads an attribute, interpreting properties of user classes."""
-        if not isinstance(owner, Tensor):
-            self.recorder.guards.add_read(owner, name)
-            found = inspect.getattr_static(type(owner), name, None)
-            if isinstance(found, property) and self._interpretable(found.fget) is not None:
-                return self.call(found.fget, (owner,), {})
-        value = getattr(owner, name, *default)
-        if isinstance(owner, types.ModuleType) or not isinstance(value, types.BuiltinMethodType):
-            self.effects.seen(value)
-        return value
-
-    def set_attribute(self, owner: Any, name: str, value: Any, node: ast.AST, frame: Frame) -> None:
-        """Writes an attribute; every call repeats it."""
-        frame.node = node
-        if is_cell(owner) and name in owner._params and isinstance(value, Tensor):
-            setattr(owner, name, value)  # the value of a parameter: a result of the graph
-            return
-        self.effects.unconditional(f"writing the attribute {name!r}", node, frame)
-        if isinstance(value, NestedFunction):
-            self.refuse(node, frame, "storing a function in an attribute", "define it outside")
-        if not is_cell(owner):
-            self.recorder.before_attribute(owner, name)
-        self.recorder.guards.note_write(owner, name)
-        setattr(owner, name, value)
-
-    def write_global(self, name: str, value: Any, frame: Frame) -> None:
-        """Writes a global variable, which the rest of the captured call sees.
-
-        Whether others see it, is the user's choice (``global_writes``).
-        """
-        node = frame.node or frame.source.node
-        choice = self.settings.on_global_write
-        if choice == "error":
-            self.refuse(
-                node, frame, f"writing the global {name!r}",
-                "return the value, or allow it with jit(..., global_writes='replay')",
-            )  # fmt: skip
-        self.effects.unconditional(f"writing the global {name!r}", node, frame)
-        self.overlay[id(frame.globals), name] = value
-        if choice == "replay":
-            self.effects.write_global(frame.globals, name, value)
-            return
-        at = frame.source.describe(node)[0]
-        if at + name not in _warned:
-            _warned.add(at + name)
-            warnings.warn(
-                f"{at}: the compiled function {frame.source.name} writes the global {name!r}; the "
-                "write is not visible outside of the call. Return the value, or choose "
-                "jit(..., global_writes='replay').",
-                stacklevel=2,
-            )
 
     def iterate(self, value: Any, node: ast.AST, frame: Frame) -> Iterator[Any]:
         """Iterates over the items of something."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tvmgraph.capture import tree
 from tvmgraph.capture.branches import Side
 from tvmgraph.capture.frame import Completion, Frame, Unset
+from tvmgraph.capture.hoist import recorded_again
 from tvmgraph.capture.merge import _DTYPES as NUMBERS
 from tvmgraph.capture.merge import as_tensor, describe, marked, number_type, zeros
 from tvmgraph.capture.region import Region
@@ -119,13 +120,22 @@ class Loops:
         node: ast.For | ast.While, frame: Frame, hidden: list[str],
     ) -> Completion:  # fmt: skip
         """Records a loop; ``first`` runs at the start of every iteration."""
+        return recorded_again(
+            self, node, frame, lambda: self._loop(test, first, node, frame, hidden)
+        )
+
+    def _loop(
+        self: Interpreter, test: Callable[[], Any], first: Callable[[], None] | None,
+        node: ast.For | ast.While, frame: Frame, hidden: list[str],
+    ) -> Completion:  # fmt: skip
         if isinstance(node, ast.While) and any(
             isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)
         ):
             self.refuse(node.test, frame, "`:=` in the test of a loop", "assign it in the body")
         nodes = list(within([node]))
         names = [frame.source.mangle(n) for n in sorted(bound_names(nodes))]
-        recording = _Recording(self, test, first, node, frame, [*hidden, *names])
+        names = [*hidden, *names, *self.hoisted.frame.names]
+        recording = _Recording(self, test, first, node, frame, names)
         for _ in range(_MAX_ROUNDS):
             attempt = recording.attempt()
             if recording.learn(attempt):
@@ -177,7 +187,8 @@ class _Recording:
                 self.plan.names[n] = carried(value)
 
     def _owner(self, name: str) -> Frame:
-        return self.frame.owner(name) or self.frame
+        places = self.i.hoisted.frame
+        return places if name in places.names else self.frame.owner(name) or self.frame
 
     # ---- recording --------------------------------------------------------------------------
 
@@ -185,7 +196,7 @@ class _Recording:
         """Records test and body once with the present plan."""
         outer = self.i.recorder.region
         regions = (Region("cond", outer), Region("body", outer))
-        snapshot = Snapshot(self.frame)
+        snapshot = self.i.snapshot(self.frame)
         bound: dict[str, Any] = {}
 
         def begin(region: Region) -> tuple[Any, Any]:
@@ -235,7 +246,7 @@ class _Recording:
         """Adds to the plan what the attempt revealed; returns whether there was anything."""
         plan, side = self.plan, attempt.body
         size = self._size()
-        if side.changed or attempt.test.changed:
+        if side.changed or attempt.test.changed or side.effects or attempt.test.effects:
             self.i.refuse(
                 self.node, self.frame, "changing a list, dict or set in a loop that a tensor ends",
                 "write rows of a preallocated tensor: out[i] = value",

@@ -193,6 +193,7 @@ def _capture(
     with _active(recorder):
         try:
             value = recorder.call(fn, args, kwargs)
+            interpreter.hoisted.finish(interpreter)
             return _finish(recorder, value, before, interpreter.effects)
         finally:
             interpreter.effects.undo()

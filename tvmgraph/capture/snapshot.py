@@ -38,17 +38,19 @@ class Snapshot:
 
     Args:
         frame: The frame about to run something.
+        places: The frame of places outside that are variables.
 
     Attributes:
         names: The variables of every frame, as they were.
         contents: Every container with a copy of what it held, by ``id``.
     """
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, places: Frame) -> None:
         self.names: list[tuple[Frame, dict[str, Any]]] = []
         self.contents: dict[int, tuple[Container, Any]] = {}
         self._seen: set[int] = set()
         self._add_frame(frame)
+        self._add_frame(places)
 
     def _add_frame(self, frame: Frame) -> None:
         for f in frame.chain():

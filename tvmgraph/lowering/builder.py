@@ -128,6 +128,24 @@ class RelaxBuilder:
             function = self.block.emit_func_output(self.emit(body(*params)))
         return function
 
+    def define_recursive(
+        self, name: str, types: Sequence[TensorType], stub: Callable[..., Any],
+        make: Callable[[Any], Callable[..., Any]],
+    ) -> Any:  # fmt: skip
+        """Defines a private function that calls itself.
+
+        Args:
+            name: What it is called.
+            types: Types of its parameters.
+            stub: Any body with a result of the right type.
+            make: Returns the body, given the function itself.
+        """
+        function = self.define(name, types, stub)
+        real = self.define(name, types, make(function))
+        again = relax.utils.copy_with_new_vars(self.block.get()[real])
+        self.block.update_func(function, again)
+        return function
+
     def invoke(self, function: Any, args: Sequence[Any]) -> Any:
         """Calls a function of the module."""
         return relax.Call(function, list(args))

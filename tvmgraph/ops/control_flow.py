@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core.op import OPS, F, Reason, primitive, sample
+from tvmgraph.core.op import OPS, F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import DTypeError, ShapeError
@@ -26,12 +26,9 @@ from tvmgraph.ops import (
     math,  # noqa: F401
     math_trigonometric,  # noqa: F401
 )
+from tvmgraph.ops._loop_lowering import LoopFunctions, SweepFunctions
 
 __all__: list[str] = []
-
-# A loop is lowered to functions that run at most 2**k iterations each, two calls of level k - 1;
-# no machine reaches the end of the highest level, and the recursion is as deep as the levels.
-_LEVELS = 44
 
 
 @dataclass(frozen=True)
@@ -202,42 +199,7 @@ def _eager_while(*arrays: np.ndarray, cond: Graph, body: Graph) -> tuple[np.ndar
 
 
 def _define_while(R: Any, types: Sequence[TensorType], cond: Graph, body: Graph) -> Any:
-    count = len(body.outputs)
-    test, step = R.outline(cond), R.outline(body)
-    levels = _loop_levels(R, types, count, test, step)
-    rest = levels[-1]
-    for level in reversed(levels[:-1]):  # a short loop is over before the high levels begin
-
-        def climb(*args: Any, level: Any = level, higher: Any = rest) -> Any:
-            after = R.unpack(R.emit(R.invoke(level, args)), count)
-            more = [*after, *args[count:]]
-            unfinished = R.emit(R.invoke(test, more))
-            return R.branch(unfinished, R.invoke(higher, more), R.pack(after))
-
-        rest = R.define("climb", types, climb)
-    return rest
-
-
-def _loop_levels(
-    R: Any, types: Sequence[TensorType], count: int, test: Any, step: Any
-) -> list[Any]:
-    """Defines functions of which number k runs at most ``2**k`` iterations."""
-
-    def lowest(*args: Any) -> Any:
-        going_on = R.emit(R.invoke(test, args))
-        return R.branch(going_on, R.invoke(step, args), R.pack(args[:count]))
-
-    levels = [R.define("loop", types, lowest)]
-    for _ in range(_LEVELS):
-
-        def twice(*args: Any, inner: Any = levels[-1]) -> Any:
-            once = R.unpack(R.emit(R.invoke(inner, args)), count)
-            more = [*once, *args[count:]]
-            going_on = R.emit(R.invoke(test, more))
-            return R.branch(going_on, R.invoke(inner, more), R.pack(once))
-
-        levels.append(R.define("loop", types, twice))
-    return levels
+    return LoopFunctions(R, types, cond, body).whole()
 
 
 def _emit_call(R: Any, function: Any, args: Sequence[Any]) -> Any:
@@ -352,51 +314,37 @@ def _eager_while_grad(
 def _define_while_grad(
     R: Any, types: Sequence[TensorType], cond: Graph, body: Graph, pull_back: Graph
 ) -> Any:
-    """Defines the reverse sweep without a stack.
+    loop = LoopFunctions(R, types[: len(body.params)], cond, body)
+    return SweepFunctions(R, types, loop, pull_back).whole()
 
-    The state in the middle of ``2**k`` iterations is recomputed, then the second half is
-    reversed, then the first: memory grows with the logarithm of the trip count only.
-    """
+
+def _vjp_while_grad(
+    g: Any, y: Any, *operands: Tensor, cond: Graph, body: Graph, pull_back: Graph
+) -> Any:
+    """The reversed loop is linear in its cotangents: its derivative by them is the loop of
+    directions, and its derivative by the state is that of the loop of directions."""
+    from tvmgraph.autodiff.reverse import reverse_step, tangent_loop
+
     count, forward = _split(body, pull_back)
-    test, step, reverse = R.outline(cond), R.outline(body), R.outline(pull_back)
-    loops = _loop_levels(R, types[:forward], count, test, step)
-    sweeps = _sweep_levels(R, types, (count, forward), (test, reverse), loops)
-    chosen = sweeps[-1]  # the lowest level that reaches the end of the loop is used
-    for loop, sweep in reversed(list(zip(loops[:-1], sweeps[:-1]))):
-
-        def choose(*args: Any, loop: Any = loop, sweep: Any = sweep, higher: Any = chosen) -> Any:
-            after = R.unpack(R.emit(R.invoke(loop, args[:forward])), count)
-            unfinished = R.emit(R.invoke(test, [*after, *args[count:forward]]))
-            return R.branch(unfinished, R.invoke(higher, args), R.invoke(sweep, args))
-
-        chosen = R.define("sweep", types, choose)
-    return chosen
-
-
-def _sweep_levels(
-    R: Any, types: Any, sizes: tuple[int, int], functions: tuple[Any, Any], loops: list[Any]
-) -> list[Any]:
-    """Defines functions of which number k reverses at most ``2**k`` iterations."""
-    (count, forward), (test, reverse) = sizes, functions
-
-    def lowest(*args: Any) -> Any:
-        ran = R.emit(R.invoke(test, args[:forward]))
-        return R.branch(ran, R.invoke(reverse, args), R.pack(args[forward:]))
-
-    levels = [R.define("back", types, lowest)]
-    for loop in loops[:-1]:
-
-        def halves(*args: Any, loop: Any = loop, inner: Any = levels[-1]) -> Any:
-            fixed = args[count:forward]
-            middle = R.unpack(R.emit(R.invoke(loop, args[:forward])), count)
-            reached = R.emit(R.invoke(test, [*middle, *fixed]))
-            second = R.invoke(inner, [*middle, *fixed, *args[forward:]])
-            found = R.emit(R.branch(reached, second, R.pack(args[forward:])))
-            found = R.unpack(found, len(args) - forward)
-            return R.invoke(inner, [*args[:forward], *found])
-
-        levels.append(R.define("back", types, halves))
-    return levels
+    state, rest = operands[:count], operands[count:forward]
+    moving = [i for i, x in enumerate(state) if _is_float(x.type)]
+    fixed = [i for i, x in enumerate(rest, count) if _is_float(x.type)]
+    m, f = len(moving), len(fixed)
+    test, step = tangent_loop(cond, body, pull_back, moving, fixed)
+    start = [*state, *g[:m], *rest, *g[m:]]
+    directions = F.while_(*start, cond=test, body=step)[count:]
+    floats = [i for i, x in enumerate(start) if _is_float(x.type)]
+    carried = [i for i in floats if i < count + m]
+    constant = [i for i in floats if i >= count + m]
+    cotangents = [
+        *[F.zeros_like(state[i]) for i in moving], *operands[forward : forward + m],
+        *[F.zeros_like(start[i]) for i in constant],
+    ]  # fmt: skip
+    found = F.while_grad(
+        *start, *cotangents, cond=test, body=step, pull_back=reverse_step(step, carried, constant)
+    )
+    by_position = dict(zip([*moving, *fixed], [*found[:m], *found[2 * m : 2 * m + f]]))
+    return (*[by_position.get(i) for i in range(forward)], *directions, *g[m:])
 
 
 def _while_grad_samples() -> list[Any]:
@@ -418,7 +366,7 @@ def _while_grad_samples() -> list[Any]:
 @primitive(
     infer=_infer_while_grad, eager=_eager_while_grad,
     lower=Outlined(_define_while_grad, _emit_call),
-    vjp=Reason("second derivatives through a loop are not supported; unroll it with range(n)"),
+    vjp=_vjp_while_grad,
     onnx=_control_onnx.loop_grad, samples=_while_grad_samples(), multi=True,
 )  # fmt: skip
 def while_grad(*operands: Tensor, cond: Graph, body: Graph, pull_back: Graph) -> tuple[Tensor, ...]:

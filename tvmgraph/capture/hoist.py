@@ -1,0 +1,120 @@
+"""Attributes, closure variables and globals that are written where a tensor decides.
+
+Such a place becomes a variable of the capture: reads and writes of it go to a frame that every
+branch and loop sees, so it is merged and carried like any local variable. What the variable holds
+at the end is written to the place after every call. The outermost branch or loop is recorded again
+once a place turns out to need this.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.capture.frame import Frame, Unset
+from tvmgraph.capture.places import ABSENT, Place
+from tvmgraph.capture.source import FunctionSource
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
+
+
+class Hoist(BaseException):
+    """Asks for recording the outermost branch or loop again; no error of user code.
+
+    Attributes:
+        place: The place that must become a variable.
+        value: What it holds before.
+        write: Writes its final value, unconditionally.
+        what: What writing it is called in messages.
+    """
+
+    def __init__(self, place: Place, value: Any, write: Callable[[Any], None], what: str) -> None:
+        super().__init__(place.label)
+        self.place, self.value, self.write, self.what = place, value, write, what
+
+
+@dataclass
+class _Variable:
+    """One place as a variable."""
+
+    hoist: Hoist
+    name: str
+    initial: Any
+    node: ast.AST
+    frame: Frame
+
+
+_NOWHERE = ast.Lambda(ast.arguments([], [], None, [], [], None, []), ast.Constant(None))
+
+
+class Hoisted:
+    """The places that are variables of a capture.
+
+    Attributes:
+        frame: The frame that holds them.
+    """
+
+    def __init__(self) -> None:
+        self.frame = Frame(FunctionSource(_NOWHERE, "", "places"), {})
+        self._variables: dict[Any, _Variable] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._variables)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._variables
+
+    def add(self, hoist: Hoist, node: ast.AST, frame: Frame) -> None:
+        """Makes a place a variable that starts with what the place holds."""
+        key, value = hoist.place.key, hoist.value
+        name = f"{hoist.place.label} #{len(self._variables)}"
+        if value is ABSENT:
+            value = Unset(f"{hoist.place.label} has no value before")
+        self._variables[key] = _Variable(hoist, name, value, node, frame)
+        self.frame.names[name] = value
+
+    def read(self, key: Any) -> Any:
+        """Returns what a place holds at this point of the capture."""
+        return self.frame.names[self._variables[key].name]
+
+    def write(self, key: Any, value: Any) -> None:
+        """Notes what a place holds from here on."""
+        self.frame.names[self._variables[key].name] = value
+
+    def finish(self, interpreter: Interpreter) -> None:
+        """Writes what the places hold at the end of the capture."""
+        for v in self._variables.values():
+            value = self.frame.names.get(v.name, v.initial)
+            if value is v.initial:
+                continue
+            if isinstance(value, Unset):
+                interpreter.refuse(
+                    v.node, v.frame, f"{v.hoist.what} where a tensor decides: {value.why}",
+                    "give it a value of one shape and dtype before, and on every path", verb="",
+                )  # fmt: skip
+            v.hoist.write(value)
+
+
+def recorded_again(
+    interpreter: Interpreter, node: ast.AST, frame: Frame, record: Callable[[], Any]
+) -> Any:
+    """Records a branch or loop, again for every place that it turns out to write.
+
+    Args:
+        interpreter: Who records.
+        node: The statement, for messages.
+        frame: The frame that runs it.
+        record: Records it; called with everything as it was before.
+    """
+    if interpreter.depth:  # the outermost one does it
+        return record()
+    while True:
+        snapshot = interpreter.snapshot(frame)
+        try:
+            return record()
+        except Hoist as hoist:
+            snapshot.restore()
+            interpreter.hoisted.add(hoist, node, frame)

@@ -1,0 +1,151 @@
+"""Reads and writes of attributes, closure variables and globals by interpreted code."""
+
+# pyright: reportGeneralTypeIssues=false
+# (a part of Interpreter: `self` is the whole of it)
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.frame import Frame, Unset
+from tvmgraph.capture.hoist import Hoist
+from tvmgraph.capture.nested import NestedFunction
+from tvmgraph.capture.places import ABSENT, Closure, Global, Place, contents, member
+from tvmgraph.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
+
+_warned: set[str] = set()
+
+
+class Outside:
+    """The part of the interpreter that deals with what exists outside of the function."""
+
+    def attribute(self: Interpreter, owner: Any, name: str, *default: Any) -> Any:
+        """Reads an attribute, interpreting properties of user classes."""
+        if not isinstance(owner, Tensor):
+            if self.hoisted and ("attribute", id(owner), name) in self.hoisted:
+                return self._variable(("attribute", id(owner), name))
+            self.recorder.guards.add_read(owner, name)
+            found = inspect.getattr_static(type(owner), name, None)
+            if isinstance(found, property) and self._interpretable(found.fget) is not None:
+                return self.call(found.fget, (owner,), {})
+        value = getattr(owner, name, *default)
+        if isinstance(owner, types.ModuleType) or not isinstance(value, types.BuiltinMethodType):
+            self.effects.seen(value)
+        return value
+
+    def _variable(self: Interpreter, key: Any) -> Any:
+        value = self.hoisted.read(key)
+        if isinstance(value, Unset):
+            frame = self.current
+            self.refuse(
+                frame.node or frame.source.node, frame, f"this cannot be read here: {value.why}",
+                "give it a value of one shape and dtype on every path", verb="",
+            )  # fmt: skip
+        return value
+
+    def set_attribute(
+        self: Interpreter, owner: Any, name: str, value: Any, node: ast.AST, frame: Frame
+    ) -> None:
+        """Writes an attribute; every call repeats it."""
+        frame.node = node
+        if is_cell(owner) and name in owner._params and isinstance(value, Tensor):
+            setattr(owner, name, value)  # the value of a parameter: a result of the graph
+            return
+        if isinstance(value, NestedFunction):
+            self.refuse(node, frame, "storing a function in an attribute", "define it outside")
+        place = member(owner, name)
+        if place.key in self.hoisted:
+            self.hoisted.write(place.key, value)
+        elif self.depth:
+            self.recorder.guards.add_read(owner, name)
+            before = getattr(owner, name, ABSENT)
+            what = f"writing the attribute {name!r}"
+            raise Hoist(place, before, lambda v: self._set_attribute(owner, name, v), what)
+        else:
+            self._set_attribute(owner, name, value)
+
+    def _set_attribute(self: Interpreter, owner: Any, name: str, value: Any) -> None:
+        if not is_cell(owner):
+            self.recorder.before_attribute(owner, name)
+        self.recorder.guards.note_write(owner, name)
+        setattr(owner, name, value)
+
+    def read_outside(self: Interpreter, name: str, frame: Frame) -> Any:
+        """Returns what a closure variable, global or builtin denotes."""
+        guards = self.recorder.guards
+        cell = frame.cell(name)
+        if self.hoisted:
+            key = _place(cell, name, frame).key
+            if key in self.hoisted:
+                return self._variable(key)
+        if cell is not None:
+            guards.add_variable(cell, name)
+            return self.effects.seen(cell.cell_contents)
+        if (id(frame.globals), name) not in self.overlay:
+            guards.add_global(frame.globals, name)
+        return self.effects.seen(frame.outside(name, self.overlay))
+
+    def write_outside(self: Interpreter, name: str, value: Any, frame: Frame) -> None:
+        """Writes a closure variable or a global.
+
+        Whether others see a global written, is the user's choice (``global_writes``).
+        """
+        node, cell = frame.node or frame.source.node, frame.cell(name)
+        place = _place(cell, name, frame)
+        if cell is None and self.settings.on_global_write == "error":
+            self.refuse(
+                node, frame, f"writing the global {name!r}",
+                "return the value, or allow it with jit(..., global_writes='replay')",
+            )  # fmt: skip
+
+        def write(value: Any) -> None:
+            if cell is not None:
+                self.effects.write_cell(cell, value, node, frame)
+            else:
+                self._write_global(name, value, node, frame)
+
+        if place.key in self.hoisted:
+            self.hoisted.write(place.key, value)
+        elif self.depth:
+            before = self._before(cell, name, frame)
+            raise Hoist(place, before, write, f"writing {place.label}")
+        else:
+            write(value)
+
+    def _before(self: Interpreter, cell: types.CellType | None, name: str, frame: Frame) -> Any:
+        if cell is not None:
+            self.recorder.guards.add_variable(cell, name)
+            return contents(cell)
+        if (id(frame.globals), name) not in self.overlay:
+            self.recorder.guards.add_global(frame.globals, name)
+        return self.overlay.get((id(frame.globals), name), frame.globals.get(name, ABSENT))
+
+    def _write_global(
+        self: Interpreter, name: str, value: Any, node: ast.AST, frame: Frame
+    ) -> None:
+        self.overlay[id(frame.globals), name] = value
+        if self.settings.on_global_write == "replay":
+            self.effects.write_global(name, value, node, frame)
+            return
+        at = frame.source.describe(node)[0]
+        if at + name not in _warned:
+            _warned.add(at + name)
+            warnings.warn(
+                f"{at}: the compiled function {frame.source.name} writes the global {name!r}; the "
+                "write is not visible outside of the call. Return the value, or choose "
+                "jit(..., global_writes='replay').",
+                stacklevel=2,
+            )
+
+
+def _place(cell: types.CellType | None, name: str, frame: Frame) -> Place:
+    if cell is not None:
+        return Closure(("closure", id(cell)), f"closure variable {name!r}", cell)
+    return Global(("global", id(frame.globals), name), f"global {name!r}", frame.globals, name)
