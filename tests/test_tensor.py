@@ -16,6 +16,7 @@ import pytest
 import tvmgraph as ms
 from tvmgraph import Parameter, ParameterTuple, Tensor, dtypes, ops
 from tvmgraph.core import tensor as tensor_module
+from tvmgraph.core import tensor_access
 from tvmgraph.core.tensor_methods import CASTS, IN_PLACE, PLAIN, RENAMED
 from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, ShapeError, TvmgraphError
 
@@ -494,6 +495,72 @@ def test_in_place(change: Any, expected: Any) -> None:
     np.testing.assert_array_equal(view.asnumpy(), N)
 
 
+def _chain(t: Tensor) -> Any:
+    t = t * 1
+    t[0][1] = 5
+    return t
+
+
+def _stale_view(t: Tensor) -> Any:
+    t = t * 1
+    row = t[0]
+    row[0] = 7
+    t[0, 1] = 9
+    row[2] = 8  # keeps what was written to t meanwhile
+    return t, row
+
+
+def _rows(t: Tensor) -> Any:
+    t = t * 1
+    for row in t:
+        row[0] = 7
+    return t
+
+
+def _view_of_view(t: Tensor) -> Any:
+    t = t * 1
+    part = t[1:][0]
+    part[1:] = 3
+    part += 1  # a new tensor, as in MindSpore
+    return t, part
+
+
+def _masked(t: Tensor) -> Any:
+    t = t * 1
+    t[0][t[0] > 1] = 0
+    t[1].add_(1)
+    return t
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (_chain, ([[0, 5, 2], [3, 4, 5]],)),
+        (_stale_view, ([[7, 9, 8], [3, 4, 5]], [7, 9, 8])),
+        (_rows, ([[7, 1, 2], [7, 4, 5]],)),
+        (_view_of_view, ([[0, 1, 2], [3, 3, 3]], [4, 4, 4])),
+        (_masked, ([[0, 1, 0], [4, 5, 6]],)),
+    ],
+)
+@pytest.mark.parametrize("run", [lambda f: f, ms.jit], ids=["eager", "compiled"])
+def test_writing_to_a_slice_writes_to_its_tensor(run: Any, program: Any, expected: Any) -> None:
+    found = run(program)(Tensor(N))
+    found = found if isinstance(found, tuple) else (found,)
+    for got, want in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(got.asnumpy(), want)
+
+
+def test_gradient_through_a_written_slice() -> None:
+    def loss(t: Tensor) -> Tensor:
+        t = t * 1
+        t[0][1] = t[1][2] * 2
+        return (t * t).sum()
+
+    expected = [[0, 0, 4], [6, 8, 50]]
+    np.testing.assert_array_equal(ms.grad(loss)(Tensor(N)).asnumpy(), expected)
+    np.testing.assert_array_equal(ms.jit(ms.grad(loss))(Tensor(N)).asnumpy(), expected)
+
+
 def test_in_place_keeps_the_type() -> None:
     integers = Tensor([1, 2])
     with pytest.raises(DTypeError, match="must keep shape and dtype"):
@@ -557,7 +624,7 @@ def test_in_place_method_has_a_base(name: str) -> None:
 
 
 def test_operators_resolve_in_the_table() -> None:
-    source = inspect.getsource(tensor_module)
+    source = inspect.getsource(tensor_module) + inspect.getsource(tensor_access)
     names = set(re.findall(r'_(?:operator|unary)\("(\w+)"', source))
     names |= set(re.findall(r"\bF\.(\w+)", source))
     assert {"add", "matmul", "neg", "getitem"} <= names

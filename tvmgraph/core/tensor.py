@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -70,6 +70,7 @@ class Tensor(TensorMethods):
 
     __slots__ = {  # the texts are what help() shows
         "__weakref__": "Weak references.",
+        "_base": "The tensor this one was taken out of by index, and the index.",
         "_ffi": "What compiled code sees of the storage, once it was asked for.",
         "_token": "Identity of the value denoted now.",
         "array": "The elements as a NumPy array, not to be written to.",
@@ -300,54 +301,15 @@ class Tensor(TensorMethods):
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
 
-    # ---- Python values ----------------------------------------------------------------------
-
-    def __bool__(self) -> bool:
-        if self.size != 1:
-            raise ShapeError(
-                f"the truth value of {self.size} elements is ambiguous",
-                op="bool(Tensor)", got=str(self.type), at=user_source(), fix="use .any() or .all()",
-            )  # fmt: skip
-        return bool(self.host().item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __index__(self) -> int:
-        if not (self.dtype.is_integer or self.dtype is dtypes.bool_):
-            raise DTypeError("only an integer tensor can be an index", got=str(self.type))
-        return int(self.item())
-
-    def __len__(self) -> int:
-        if self.ndim == 0:
-            raise DTypeError("a 0-d tensor has no length", op="len(Tensor)", at=user_source())
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if self.ndim == 0:
-            raise DTypeError("a 0-d tensor cannot be iterated", op="iter", at=user_source())
-        return (self[i] for i in range(len(self)))
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(np.any(self.host() == np.asarray(value)))
-
     __hash__ = object.__hash__
 
-    # ---- indexing ---------------------------------------------------------------------------
-
-    def __getitem__(self, index: Any) -> Tensor:
-        return F.getitem(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.rebind(F.setitem(self, index, value))
+    # ---- changing in place ------------------------------------------------------------------
 
     def rebind(self, new: Tensor) -> Self:
         """Makes this tensor denote ``new``'s elements: the meaning of every in-place operation.
 
-        Storage is never written to, so views and recorded values keep what they had.
+        Storage is never written to, so recorded values keep what they had. A tensor that was
+        taken by index out of another one changes that one, too.
 
         Raises:
             ShapeError: if the shape differs.
@@ -365,6 +327,7 @@ class Tensor(TensorMethods):
             self._share(new)
             self._token = new.token
             note_write()
+        self._write_through()
         return self
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Self:

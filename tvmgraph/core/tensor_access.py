@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,13 +12,77 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor_overloads import TensorOverloads, aliases, is_int
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+
+
+def _is_basic(index: Any) -> bool:
+    """Whether an index is made of integers, slices, None and ... alone."""
+    if type(index) is tuple:
+        return all(map(_is_basic, index))
+    return type(index) in (int, slice) or index is None or index is ...
 
 
 class TensorAccess(TensorOverloads):
     """Mixin of :class:`~tvmgraph.core.tensor.Tensor`."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # what Tensor itself adds
+        type: TensorType
+        rebind: Callable[[Any], Any]
+        host: Callable[[], np.ndarray]
+        item: Callable[..., Any]
+
+    def __getitem__(self, index: Any) -> Any:
+        found = F.getitem(self, index)
+        if found is not self and _is_basic(index):
+            found._base = (self, index)
+        return found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        base = getattr(self, "_base", None)
+        now: Any = self if base is None else F.getitem(*base)
+        self.rebind(F.setitem(now, index, value))
+
+    def _write_through(self) -> None:
+        """Writes a change on into the tensor that this one was taken out of."""
+        base = getattr(self, "_base", None)
+        if base is not None:
+            whole, place = base
+            whole[place] = self
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ShapeError(
+                f"the truth value of {self.size} elements is ambiguous",
+                op="bool(Tensor)", got=str(self.type), at=user_source(), fix="use .any() or .all()",
+            )  # fmt: skip
+        return bool(self.host().item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if not (self.dtype.is_integer or self.dtype is dtypes.bool_):
+            raise DTypeError("only an integer tensor can be an index", got=str(self.type))
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise DTypeError("a 0-d tensor has no length", op="len(Tensor)", at=user_source())
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.ndim == 0:
+            raise DTypeError("a 0-d tensor cannot be iterated", op="iter", at=user_source())
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self.host() == np.asarray(value)))
 
     def gather(self, *args: Any, **kwargs: Any) -> Any:
         """``gather(input_indices, axis, batch_dims=0)`` takes slices
