@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any
 
 from tvmgraph.core.tensor import Tensor
@@ -60,8 +63,15 @@ def replace(value: Any, new: Iterator[Tensor]) -> Any:
     if isinstance(value, (tuple, list)):
         return _like(value, [replace(v, new) for v in value])
     if isinstance(value, dict):
-        return type(value)((k, replace(v, new)) for k, v in value.items())
+        return dict_like(value)((k, replace(v, new)) for k, v in value.items())
     return value
+
+
+def dict_like(value: dict[Any, Any]) -> Callable[[Any], Any]:
+    """Returns what makes a dict of the same class from pairs."""
+    if isinstance(value, defaultdict):
+        return partial(type(value), value.default_factory)
+    return type(value)
 
 
 def _like(value: Any, items: list[Any]) -> Any:
@@ -79,10 +89,22 @@ def describe(value: Any, leaf: Callable[[Any], Leaf]) -> Structure:
             return Branch(lambda items: kind(*items), children)
         return Branch(tuple if isinstance(value, tuple) else list, children)
     if isinstance(value, dict):
-        keys, kind = tuple(value), type(value)
+        keys, make = tuple(value), dict_like(value)
         children = tuple(describe(v, leaf) for v in value.values())
-        return Branch(lambda items: kind(zip(keys, items)), children)
+        return Branch(lambda items: make(zip(keys, items)), children)
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in fields(value)]
+        children = tuple(describe(getattr(value, n), leaf) for n in names)
+        return Branch(lambda items: _with_fields(value, names, items), children)
     return leaf(value)
+
+
+def _with_fields(example: Any, names: list[str], items: list[Any]) -> Any:
+    """Makes another instance of a data class, frozen or not."""
+    new = copy.copy(example)
+    for name, item in zip(names, items):
+        object.__setattr__(new, name, item)
+    return new
 
 
 def rebuild(structure: Structure, outputs: list[Tensor], arguments: list[Tensor]) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture import tree
+from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.record import AttributeRef, Captured
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig
@@ -45,7 +47,8 @@ class Entry:
         self.fast: dict[Any, FastCall] = {}  # by kind of arguments
         self.aliases: Any = None  # which arguments were one tensor
         self.told = False  # whether a change that this entry does not see was named
-        self.alive = alive  # objects whose id is part of the key
+        # objects whose id is part of the key; Cells weakly, the key goes with them
+        self.alive = _map(alive, lambda v: weakref.ref(v) if _is_cell_object(v) else v)
         empty = not captured.graph.outputs
         self.compiled = None if empty else CompiledGraph(captured.graph, config)
         self.order = captured.holders
@@ -56,6 +59,16 @@ class Entry:
         pairs = list(zip(captured.holders, captured.graph.params))
         self.held = tuple((h, p.value.type) for h, p in pairs if isinstance(h, Tensor))
         self.refs = tuple((h, p.value.type) for h, p in pairs if isinstance(h, AttributeRef))
+
+    def given(self) -> Any:
+        """Returns the arguments and keyword arguments of the call that was captured."""
+        return _map(self.alive, lambda v: v() if isinstance(v, weakref.ref) else v)
+
+    def cells(self) -> list[Any]:
+        """Returns the Cells among the arguments of that call."""
+        found: list[Any] = []
+        _map(self.given(), lambda v: found.append(v) if _is_cell_object(v) else None)
+        return found
 
     def failure(self, config: JitConfig) -> str | None:
         """Returns why this entry cannot serve a call now, or ``None``."""
@@ -115,3 +128,16 @@ class Entry:
         if captured.result.__class__ is tree.Leaf and captured.result.kind == "output":  # pyright: ignore
             return outputs[captured.result.value]  # pyright: ignore
         return tree.rebuild(captured.result, outputs, list(leaves))
+
+
+def _map(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns nested arguments with every leaf changed."""
+    if isinstance(value, dict):
+        return {k: _map(v, change) for k, v in value.items()}
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        return type(value)([_map(v, change) for v in value])
+    return change(value)
+
+
+def _is_cell_object(value: Any) -> bool:
+    return is_cell(value) and not isinstance(value, type)

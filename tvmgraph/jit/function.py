@@ -8,7 +8,9 @@ import inspect
 import sys
 import threading
 import time
+import types
 import warnings
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -92,6 +94,8 @@ class JitFunction(Inspectable):
         self.entries: dict[Any, list[Entry]] = {}
         self.history: list[CompileRecord] = []
         self.varying = Varying()
+        self._writes = False  # whether some capture writes to a tensor
+        self._methods: weakref.WeakKeyDictionary[Any, JitFunction] = weakref.WeakKeyDictionary()
         self._owned: set[int] = set()  # ids of tensors that entries with writes hold
         self._fast: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
@@ -101,8 +105,8 @@ class JitFunction(Inspectable):
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        if isinstance(instance, type):  # a class method: the class has no attributes of its own
-            return JitFunction(self.fn.__get__(instance, owner), self.config, None, self.settings)
+        if isinstance(instance, type) or not hasattr(instance, "__dict__"):
+            return self._bound_elsewhere(instance, owner)
         name = f"_jit_bound_{self.fn.__name__}"
         bound = instance.__dict__.get(name)
         if bound is None or bound.definition is not self:
@@ -113,6 +117,17 @@ class JitFunction(Inspectable):
         return bound
 
     definition: JitFunction | None = None
+
+    def _bound_elsewhere(self, instance: Any, owner: type | None) -> Any:
+        """Returns the method of a class, or of an object that has no room for it."""
+        try:
+            found = self._methods.get(instance)
+        except TypeError:  # neither room nor weak references
+            return types.MethodType(self, instance)
+        if found is None:
+            method = self.fn.__get__(instance, owner)
+            found = self._methods[instance] = JitFunction(method, self.config, None, self.settings)
+        return found
 
     def __repr__(self) -> str:
         name = getattr(self.fn, "__qualname__", "function")
@@ -176,7 +191,7 @@ class JitFunction(Inspectable):
                         return entry.run([*leaves, *numbers], (args, kwargs))
                     failure = "a number decides differently"
                 why = why or failure  # the newest entry is the nearest one
-        if aliases is not None:
+        if aliases is not None and self._writes:
             why = why or f"one tensor comes in several ways: {aliases[0]}"
             return self._compile_aliased(leaves, why, config, args, kwargs).run(
                 leaves, (args, kwargs)
@@ -244,6 +259,8 @@ class JitFunction(Inspectable):
 
     def _keep(self, key: Any, entry: Entry) -> None:
         """Remembers an entry for a key, unless numbers would give every call a key of its own."""
+        for cell in entry.cells():  # the key holds its id
+            weakref.finalize(cell, self.entries.pop, key, None).atexit = False
         if entry.captured.promotion.numbers:
             return
         with self._lock:
@@ -283,7 +300,8 @@ class JitFunction(Inspectable):
             entry, promoted = self.varying.capture(args, kwargs, slots, make)
             self.newest = describe_call(self.fn, args, kwargs)
             self._note(why, entry, args, kwargs, seconds, promoted)
-            if entry.captured.written and entry.held:
+            if entry.captured.written:
+                self._writes = True
                 self._owned.update(id(t) for t, _ in entry.held)
                 leaves = tree.tensors((args, kwargs))
                 if self._aliases(leaves) is not None:
@@ -344,7 +362,7 @@ class JitFunction(Inspectable):
         if not inputs:
             self.graph()  # raises when there is no call to repeat
             entries = next(reversed(self.entries.values()))
-            inputs = entries[0].alive[0]
+            inputs = entries[0].given()[0]
         kind = file_format or format_of(path)
         return export(self, *inputs, file_name=path, file_format=kind, **options)
 
@@ -369,7 +387,12 @@ class JitFunction(Inspectable):
         return "\n".join(lines)
 
     def _note(
-        self, why: str, entry: Entry, args: Any, kwargs: Any, capture_seconds: float,
+        self,
+        why: str,
+        entry: Entry,
+        args: Any,
+        kwargs: Any,
+        capture_seconds: float,
         promoted: str = "",
     ) -> None:
         signature = ", ".join(str(t.type) for t in tree.tensors((args, kwargs)))
