@@ -89,3 +89,12 @@ def test_concatenation(parts, streamed):
         *[((20, columns), "float32") for columns in parts],
         streamed=streamed,
     )
+
+
+@pytest.mark.parametrize("reduce, numpy", [(op.sum, np.sum), (op.max, np.max), (op.mean, np.mean)])
+@pytest.mark.parametrize("rows, columns", [(200, 600), (131, 257)])
+def test_sweep_of_columns(reduce, numpy, rows, columns):
+    _check(
+        lambda _, x: reduce(x, 0), lambda x: numpy(x, 0), ((rows, columns), "float32"),
+        tolerance=1e-4, streamed=False,
+    )  # fmt: skip

@@ -31,6 +31,8 @@ from tvmgraph.schedule.types import Buffer, Var
 MIN_PARALLEL_WORK = 32 * 1024
 #: Vectors in a tile of interleaved rows.
 _TILE_VECTORS = 8
+#: Bytes of results, and rows per worker, from which on a matrix is swept row by row.
+_MIN_SWEEP, _MIN_SWEEP_DEPTH = 2048, 64
 
 IsOutput = Callable[[Buffer], bool]
 
@@ -85,13 +87,30 @@ def _is_large(plan: RowPlan, model: CpuModel) -> bool:
 
 
 def wants_split(plan: RowPlan, model: CpuModel) -> bool:
-    """Whether there are too few rows to keep the workers busy, and enough work to divide."""
+    """Whether to divide the reduced axis: too few rows for the workers, or a sweep of columns."""
     if plan.work < 2 * MIN_PARALLEL_WORK or model.threads == 1:
         return False
+    if _is_sweep(plan, model):
+        return True
     lanes = _lanes(plan, model)
     if plan.along_rows or not plan.extents:
         return plan.rows < model.threads
     return product(plan.extents[:-1]) * -(-plan.extents[-1] // lanes) < model.threads
+
+
+def _is_sweep(plan: RowPlan, model: CpuModel) -> bool:
+    """Whether columns of a large matrix are reduced to so few results that they stay in the cache.
+
+    Each worker then reads its part of the matrix from one end to the other, as memory likes it.
+    """
+    if plan.along_rows or not plan.extents or not _is_large(plan, model):
+        return False
+    if any(not row.stage.is_reduction and row.inner for row in plan.stages):
+        return False
+    depth = min(group_extent(row.inner) for row in plan.stages if row.stage.is_reduction)
+    results = product(plan.extents)
+    fits = len(plan.extents) == 1 and _MIN_SWEEP <= results * 8 <= model.l1_bytes * 2
+    return fits and depth >= _MIN_SWEEP_DEPTH * model.threads
 
 
 def emit_split(plan: RowPlan, model: CpuModel) -> bool:
