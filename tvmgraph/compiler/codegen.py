@@ -49,7 +49,7 @@ def _passes(checked: bool) -> Any:
         _S.ConvertBlocksToOpaque(), _S.CompactBufferAllocation(), _S.LowerMatchBuffer(),
         _S.LowerOpaqueBlock(), _X.FlattenBuffer(), _X.BF16ComputeLegalize(),
         _X.NarrowDataType(32), _S.LoopPartition(), _X.VectorizeLoop(), _X.StorageRewrite(),
-        _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _X.RemoveNoOp(), _S.RewriteUnsafeSelect(),
+        _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _S.RewriteUnsafeSelect(),
         _tidy,
     ]  # fmt: skip
     calls = [

@@ -126,4 +126,4 @@ def _is_integral(expr: Expr) -> bool:
 
 
 def _is_choice(call: Expr) -> bool:
-    return str(getattr(call.op, "name", "")).endswith("if_then_else")
+    return getattr(call.op, "name", "") == "tirx.if_then_else"

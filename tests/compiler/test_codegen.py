@@ -1,0 +1,107 @@
+"""From loops to machine code: nothing rearranges floats, vectors stay vectors, no spare checks."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import tvm
+from tvm import te, tirx
+from tvm.script import tirx as T
+
+from tvmgraph import Tensor, jit, ops
+from tvmgraph.compiler.calls import split_calls
+from tvmgraph.compiler.codegen import generate
+from tvmgraph.schedule import cpu_model, install_intrinsics, make_target, schedule_cpu
+
+NUMBERS = np.array([1, 0, -2, 1e-30, 1e30, np.inf, -np.inf, np.nan], np.float32)
+FORMULAS = {
+    "x / (x - x)": lambda x: x / (x - x),
+    "1 / (x - x)": lambda x: 1 / (x - x),
+    "(x - x) ** -1": lambda x: (x - x) ** -1,
+    "log(x - x)": lambda x: ops.log(x - x),
+    "(x + c) - c": lambda x: (x + 1e8) - 1e8,
+    "x * 0": lambda x: x * 0.0,
+    "x - x, segments": lambda x: ops.concat((x - x, x / (x - x), x[:1] * 0.0)),
+    "x - x, padded": lambda x: ops.pad(x / (x - x), [1, 2]),
+    "x == x": lambda x: ops.select(x == x, x, x * 0.0),
+}
+
+
+@pytest.mark.parametrize("level", ["O0", "O1", "O2"])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_floats_are_no_reals(name, level):
+    x = Tensor(NUMBERS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        expected = FORMULAS[name](x).asnumpy()
+        found = jit(FORMULAS[name], jit_config={"jit_level": level})(x).asnumpy()
+    assert np.array_equal(found, expected, equal_nan=True)
+
+
+def _product(m=48, n=64, k=32) -> tvm.IRModule:
+    a, b = te.placeholder((m, k), name="a"), te.placeholder((k, n), name="b")
+    i = te.reduce_axis((0, k), name="i")
+    c = te.compute((m, n), lambda r, s: te.sum(a[r, i] * b[i, s], axis=i), name="c")
+    func = te.create_prim_func([a, b, c]).with_attr("global_symbol", "product")
+    install_intrinsics()
+    return schedule_cpu(tvm.IRModule({"product": func}), cpu_model(), 2)
+
+
+def test_vectors_stay_vectors():
+    """A vector that LLVM is given in pieces costs it more time than all the rest."""
+    text = generate(_product(), make_target("host", 0)).inspect_source("ll")
+    assert text.count("insertelement") < text.count("\n") // 10
+    assert text.count("llvm.fmuladd.v") > 4
+
+
+def test_kernels_check_arguments_only_for_strangers():
+    trusting = generate(_product(), make_target("host", 1)).inspect_source("ll")
+    checked = generate(_product(), make_target("host", 1), checked=True).inspect_source("ll")
+    assert "Mismatched" not in trusting
+    assert "Mismatched" in checked
+
+
+@T.prim_func(s_tir=True)
+def positive(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+    T.func_attr({"global_symbol": "positive"})
+    assert x[0] > T.float32(0), "the first element must be positive"
+    for i in range(4):
+        with T.sblock("copy"):
+            j = T.axis.remap("S", [i])
+            y[j] = x[j]
+
+
+def test_assertions_of_a_kernel_are_kept():
+    run = generate(tvm.IRModule({"positive": positive}), make_target())["positive"]
+    x, y = (tvm.runtime.tensor(np.full(4, v, np.float32)) for v in (1, 0))
+    run(x, y)
+    assert np.array_equal(y.numpy(), np.ones(4))
+    with pytest.raises(RuntimeError, match="must be positive"):
+        run(tvm.runtime.tensor(-np.ones(4, np.float32)), y)
+
+
+def test_calls_are_a_part_of_their_own():
+    part = _product()
+    same, nothing = split_calls(part)
+    assert nothing is None
+    assert same.same_as(part)
+    kernel = tirx.Evaluate(tirx.call_cpacked("product", 1))
+    caller = tirx.PrimFunc([], kernel).with_attr("global_symbol", "__vmtir__main")
+    kernels, callers = split_calls(tvm.IRModule({**part.functions, "__vmtir__main": caller}))
+    assert [v.name_hint for v in kernels.functions] == ["product"]
+    assert {v.name_hint for v in callers.functions} == {"__vmtir__main", "forward_product"}
+    assert "forward_product" in callers["__vmtir__main"].script()
+
+
+def test_native_calls_compute_the_same():
+    def chain(x):
+        for i in range(12):
+            x = ops.softmax(x * (i + 1)) + x.sum(1, keepdims=True)
+        return x
+
+    x = Tensor(np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32))
+    native = jit(chain, jit_config={"exec_mode": "sink"})
+    assert np.allclose(native(x).asnumpy(), chain(x).asnumpy(), rtol=1e-5)
+    assert "native host code" in native.explain()
