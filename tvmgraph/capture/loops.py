@@ -17,14 +17,14 @@ from tvmgraph.capture import tree
 from tvmgraph.capture.branches import Side
 from tvmgraph.capture.frame import Completion, Frame, Unset
 from tvmgraph.capture.hoist import recorded_again
-from tvmgraph.capture.merge import _DTYPES as NUMBERS
-from tvmgraph.capture.merge import as_tensor, describe, marked, number_type, zeros
+from tvmgraph.capture.merge import NUMBERS, as_tensor, describe, marked, number_type, zeros
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.snapshot import Snapshot
 from tvmgraph.capture.source import bound_names, within
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
 from tvmgraph.core.random import STATE_TYPE
+from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 
@@ -57,6 +57,8 @@ def carried(value: Any, kind: type | None = None) -> Any:
     """Returns a value with its numbers as 0-d tensors that remember that they are numbers."""
     if isinstance(value, Tensor):
         return value
+    if isinstance(value, Symbol):
+        return marked(as_tensor(value), kind or value.kind)
     if type(value) in NUMBERS:
         return _Number(value, kind or type(value))
     if isinstance(value, dict):
@@ -289,7 +291,7 @@ class _Recording:
             return self._settle(name, attempt.bound[name], after)
         if after is before or before is _UNSET or isinstance(before, Unset):
             return False
-        if type(after) is type(before) and repr(after) == repr(before) and type(after) in NUMBERS:
+        if _same_number(before, after):
             return False
         start = carried(before)
         if not tree.tensors(start) and not tree.tensors(after):
@@ -408,6 +410,12 @@ class _Recording:
 
 _UNSET = object()
 _WIDER = {bool: "biuf", int: "iuf", float: "f"}
+
+
+def _same_number(a: Any, b: Any) -> bool:
+    if isinstance(a, Symbol):
+        return isinstance(b, Symbol) and a.text == b.text
+    return type(a) is type(b) and type(a) in NUMBERS and repr(a) == repr(b)
 
 
 def tensor_flag() -> Tensor:

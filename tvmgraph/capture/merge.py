@@ -11,6 +11,8 @@ from tvmgraph import dtypes
 from tvmgraph.capture.frame import Unset
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
+from tvmgraph.core.state import state
+from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from tvmgraph.graph import Value
 
 Plan = Callable[[list[Tensor]], Any]
-_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32}
+#: Classes of Python numbers with the dtype of the 0-d tensors that stand for them.
+NUMBERS = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32}
 _ATOMS = (int, float, bool, str, bytes, complex, type(None), slice, range, dtypes.DType)
 
 
@@ -32,14 +35,19 @@ def number_type(value: Any) -> type | None:
     """Returns the type of a Python number, or of the one a tensor stands for."""
     if isinstance(value, TracedTensor):
         return value.number
-    return type(value) if type(value) in _DTYPES else None
+    if isinstance(value, Symbol):
+        return value.kind
+    return type(value) if type(value) in NUMBERS else None
 
 
 def as_tensor(value: Any, dtype: dtypes.DType | None = None) -> Tensor:
     """Makes a 0-d tensor of a Python number."""
     if isinstance(value, Tensor):
         return value if dtype is None or value.dtype is dtype else F.cast(value, dtype)
-    wanted = dtype or _DTYPES[type(value)]
+    if isinstance(value, Symbol):
+        recorder: Any = state.interpreter
+        return recorder.number(value, dtype or NUMBERS[value.kind])
+    wanted = dtype or NUMBERS[type(value)]
     return Tensor(np.asarray(value, wanted.numpy))
 
 
@@ -52,7 +60,7 @@ def common_dtype(a: Any, b: Any) -> dtypes.DType | None:
     kinds = [number_type(a), number_type(b)]
     if all(kinds):
         order = (bool, int, float)
-        return _DTYPES[order[max(order.index(k) for k in kinds if k is not None)]]
+        return NUMBERS[order[max(order.index(k) for k in kinds if k is not None)]]
     for kind, other in zip(kinds, (b, a)):
         if kind is None:
             continue
@@ -69,6 +77,8 @@ def describe(value: Any) -> str:
         return str(value.type)
     if isinstance(value, Unset):
         return "nothing"
+    if isinstance(value, Symbol):
+        return f"a Python {value.kind.__name__}"
     if isinstance(value, (list, tuple, dict, set)):
         return f"a {type(value).__name__} of {len(value)}"
     return "None" if value is None else f"{type(value).__name__} {value!r:.40}"
@@ -104,7 +114,7 @@ class Merger:
             return lambda outs: a
         if not tensors and isinstance(a, (list, tuple, dict)):
             return self._merge_containers(a, b)
-        if all(isinstance(x, Tensor) or type(x) in _DTYPES for x in (a, b)):
+        if all(isinstance(x, (Tensor, Symbol)) or type(x) in NUMBERS for x in (a, b)):
             return self._merge_tensors(a, b)
         raise Mismatch(f"{describe(a)} on one side and {describe(b)} on the other")
 
