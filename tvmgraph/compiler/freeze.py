@@ -143,7 +143,7 @@ class _Splitter:
         """Gives a product with a matrix of weights the panels of that matrix."""
         value, weight = node.inputs
         shape = value.type.shape
-        if weight not in self.stable or weight.type.ndim != 2 or not value.type.is_static:
+        if weight not in self.stable or weight.type.ndim != 2:
             return node
         if (
             len(shape) < 2
@@ -153,7 +153,8 @@ class _Splitter:
             return node
         turned = node.attrs["transpose_b"]
         depth, columns = weight.type.shape[::-1] if turned else weight.type.shape
-        if value.type.size // max(1, shape[-1]) < _MIN_ROWS or columns < _MIN_COLUMNS or not depth:  # pyright: ignore[reportOperatorIssue]
+        few = value.type.is_static and value.type.size // max(1, shape[-1]) < _MIN_ROWS  # pyright: ignore[reportOperatorIssue]
+        if few or columns < _MIN_COLUMNS or not depth:  # pyright: ignore[reportOperatorIssue]
             return node
         width = _PANEL_BYTES // weight.type.dtype.numpy.itemsize
         kind = tensor_type((-(-columns // width), depth, width), weight.type.dtype)  # pyright: ignore[reportOperatorIssue]

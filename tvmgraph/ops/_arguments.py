@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
 from tvmgraph.errors import DTypeError, TvmgraphError, user_source
@@ -30,10 +31,13 @@ def bad(error: type[TvmgraphError], message: str, op: str, got: Any = "", fix: s
 
 def describe(**arguments: Any) -> str:
     """Describes arguments for the ``got`` line of an error."""
-    parts = (
-        f"{k}={v.type if isinstance(v, Tensor) else repr(v)[:80]}" for k, v in arguments.items()
-    )
-    return ", ".join(parts)
+    return ", ".join(f"{k}={_brief(v)}" for k, v in arguments.items())
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, Symbol):
+        return value.text
+    return str(value.type) if isinstance(value, Tensor) else repr(value)[:80]
 
 
 def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:

@@ -167,6 +167,8 @@ def parse(func: Func) -> Program | None:
     root = func.body
     if not isinstance(root, SBlockRealize) or root.block.iter_vars:
         return None
+    if not all(map(tirx.is_buffer_var, func.params)):  # a symbolic size is a parameter
+        return None
     if any(static_shape(buffer) is None for buffer in [*func.params, *root.block.alloc_buffers]):
         return None
     stages = []

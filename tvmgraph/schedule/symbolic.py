@@ -1,14 +1,16 @@
-"""Functions whose leading dimension, typically the batch, is known only at run time.
+"""Functions with a dimension, typically the batch, that is known only at run time.
 
-Where all rows of that dimension are computed alike, the function is compiled for a few fixed
+Where all rows along that dimension are computed alike, the function is compiled for a few fixed
 numbers of rows, and runs them one after the other: as many of the largest as fit, then of the next
-one. The fixed kernels are those of the static case, and divide their rows among the workers
-themselves.
+one. The fixed kernels are those of the static case, and divide their work among the workers
+themselves. The dimension may be any axis of a buffer, a different one in each; of two such
+dimensions one is taken after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import tvm_ffi
 from tvm import tirx
@@ -20,11 +22,32 @@ from tvmgraph.schedule.program import Program, Stage, loads_of, parse, product
 from tvmgraph.schedule.types import Buffer, Expr, Func, Load, Var
 
 #: Rows of the fixed kernels, largest first; the last one must be 1.
-_SIZES = (64, 8, 1)
+_SIZES = (64, 8, 2, 1)
 #: Rows with fewer elements than this are not worth a kernel call of their own.
 _MIN_ROW = 16
+#: Rows with more elements than this are enough work for one kernel call.
+_WIDE_ROW = 1 << 15
+#: Sizes at which the function is looked at: all different, so that nothing broadcasts by accident.
+_PROBES = (64, 48)
 
 Scheduler = Callable[[Func], Func]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A dimension along which the function is cut.
+
+    Attributes:
+        count: Its extent.
+        places: The parameters that have it, each with the position of the axis.
+    """
+
+    count: Var
+    places: tuple[tuple[Buffer, int], ...]
+
+    def position(self, buffer: Buffer) -> int | None:
+        """The axis of a parameter, None where it has none."""
+        return next((axis for other, axis in self.places if buffer.same_as(other)), None)
 
 
 def schedule_rows(func: Func, schedule: Scheduler) -> Func | None:
@@ -32,113 +55,139 @@ def schedule_rows(func: Func, schedule: Scheduler) -> Func | None:
 
     Args:
         func: A function with a symbolic shape.
-        schedule: Gives the kernel of a function of static shape.
+        schedule: Gives the kernel of a function of another shape.
     """
-    count = _leading_symbol(func)
-    if count is None or not _is_row_wise(func, count):
+    if not all(tirx.is_buffer_var(param) for param in func.params):
         return None
-    kernels = [(size, _fix(func, count, size)) for size in _SIZES]
-    if any(parse(kernel) is None for _, kernel in kernels):
+    counts = _symbols(func)
+    if not 1 <= len(counts) <= len(_PROBES):
         return None
-    done = [(size, schedule(kernel)) for size, kernel in kernels]
-    return emit.kernel(func, lambda: _write(func, count, done))
+    for count in counts:
+        rows = _find_rows(func, count)
+        width = None if rows is None else _row_width(func, rows, counts)
+        if rows is None or width is None or width < _MIN_ROW:
+            continue
+        sizes = _SIZES[-1:] if width > _WIDE_ROW else _SIZES
+        kernels = [(size, _fix(func, {rows: size})) for size in sizes]
+        done = [(size, schedule(kernel)) for size, kernel in kernels]
+        return emit.kernel(func, lambda rows=rows, done=done: _write(func, rows, done))
+    return None
 
 
-def _write(func: Func, count: Var, kernels: Sequence[tuple[int, Func]]) -> None:
+def _write(func: Func, rows: _Rows, kernels: Sequence[tuple[int, Func]]) -> None:
     start: Expr = emit.i64(0)
     for size, kernel in kernels:
-        chunks = tirx.floordiv(count - start, emit.i64(size))
+        chunks = tirx.floordiv(rows.count - start, emit.i64(size))
         with emit.serial(chunks) as chunk:
             first = start + chunk * size
-            T.add_to_parent(_shift(kernel, func, first))
+            T.add_to_parent(_shift(kernel, func, rows, first))
         start = start + chunks * size
 
 
-def _shift(kernel: Func, func: Func, first: Expr) -> tirx.Stmt:
+def _shift(kernel: Func, func: Func, rows: _Rows, first: Expr) -> tirx.Stmt:
     """The kernel's body on rows ``first`` and following of the function's parameters."""
     moved = [
-        (mine, theirs)
+        (mine, theirs, rows.position(theirs))
         for mine, theirs in zip(kernel.params, func.params)
         if not mine.same_as(theirs)
     ]
 
-    def target(buffer: Buffer) -> Buffer | None:
-        return next((theirs for mine, theirs in moved if buffer.same_as(mine)), None)
+    def target(buffer: Buffer, indices: Sequence[Expr]) -> tuple[Buffer, list[Expr]] | None:
+        for mine, theirs, axis in moved:
+            if buffer.same_as(mine):
+                shifted = [i + first if a == axis else i for a, i in enumerate(indices)]
+                return theirs, shifted
+        return None
 
     def load(node: Load) -> Expr:
-        buffer = target(node.source)
-        return node if buffer is None else buffer[(node.indices[0] + first, *node.indices[1:])]
+        found = target(node.source, node.indices)
+        return node if found is None else found[0][tuple(found[1])]
 
     def store(node: tirx.BufferStore) -> tirx.Stmt:
-        buffer = target(node.buffer)
-        if buffer is None:
-            return node
-        indices = [node.indices[0] + first, *node.indices[1:]]
-        return tirx.BufferStore(buffer, node.value, indices)
+        found = target(node.buffer, node.indices)
+        return node if found is None else tirx.BufferStore(found[0], node.value, found[1])
 
     body = kernel.body.block.body
     return tvm_ffi.structural_map(body, [(Load, load), (tirx.BufferStore, store)])
 
 
-def _leading_symbol(func: Func) -> Var | None:
-    """The symbol that is the first extent of some parameters, if there is no other one."""
-    count: Var | None = None
-    for buffer in _buffers(func):
+def _symbols(func: Func) -> list[Var]:
+    """The extents of parameters that are symbols; those of the first axes come first."""
+    found: list[tuple[int, Var]] = []
+    for buffer in func.params:
         for position, extent in enumerate(buffer.shape):
-            if isinstance(extent, tirx.IntImm):
-                continue
-            if position or not isinstance(extent, tirx.Var):
-                return None
-            if count is not None and not extent.same_as(count):
-                return None
-            count = extent
-    return count
+            if isinstance(extent, tirx.Var) and not any(extent.same_as(v) for _, v in found):
+                found.append((position, extent))
+    return [var for _, var in sorted(found, key=lambda pair: pair[0])]
+
+
+def _find_rows(func: Func, count: Var) -> _Rows | None:
+    """The axes with this extent, if every buffer has at most one."""
+    places: list[tuple[Buffer, int]] = []
+    for buffer in _buffers(func):
+        axes = [a for a, extent in enumerate(buffer.shape) if count.same_as(extent)]
+        others = [e for a, e in enumerate(buffer.shape) if a not in axes]
+        if len(axes) > 1 or any(count.same_as(v) for e in others for v in _variables(e)):
+            return None
+        if axes:
+            places.append((buffer, axes[0]))
+    return _Rows(count, tuple(places)) if places else None
 
 
 def _buffers(func: Func) -> list[Buffer]:
-    params = [param for param in func.params if tirx.is_buffer_var(param)]
-    return [*params, *getattr(func.body, "block", func.body).alloc_buffers]
+    return [*func.params, *getattr(func.body, "block", func.body).alloc_buffers]
 
 
-def _fix(func: Func, count: Var, size: int) -> Func:
-    """The function for ``size`` rows."""
-    fixed = {
-        param: tirx.decl_buffer(
-            (emit.i64(size), *param.shape[1:]), str(param.dtype), str(param.name)
-        )
-        for param in func.params
-        if len(param.shape) and count.same_as(param.shape[0])
-    }
+def _fix(func: Func, sizes: dict[_Rows, int]) -> Func:
+    """The function for fixed numbers of rows."""
+    fixed = {}
+    for param in func.params:
+        extents = {
+            axis: size for rows, size in sizes.items() if (axis := rows.position(param)) is not None
+        }
+        if extents:
+            shape = [emit.i64(extents[a]) if a in extents else e for a, e in enumerate(param.shape)]
+            fixed[param] = tirx.decl_buffer(
+                shape, str(param.dtype), str(param.name), data_alignment=param.data_alignment
+            )
     return func.specialize(fixed)
 
 
-def _is_row_wise(func: Func, count: Var) -> bool:
-    """Whether every stage computes row i from rows i only, by the same expression for all i."""
-    if not all(tirx.is_buffer_var(param) for param in func.params):
-        return False
-    static = _fix(func, count, _SIZES[0])
+def _row_width(func: Func, rows: _Rows, counts: Sequence[Var]) -> int | None:
+    """Elements per row, or None unless every stage computes row i from rows i only, all alike."""
+    others = [_find_rows(func, c) for c in counts if not c.same_as(rows.count)]
+    if any(o is None for o in others) or _computes_with(func, rows.count):
+        return None
+    probed = dict(zip([rows, *(o for o in others if o is not None)], _PROBES))
+    static = _fix(func, probed)
     program = parse(static)
-    if program is None or _computes_with(func, count):
+    if program is None:
+        return None
+    pairs = zip(_buffers(static), _buffers(func))
+    axes = [(mine, axis) for mine, theirs in pairs if (axis := rows.position(theirs)) is not None]
+    if not all(_stage_is_row_wise(stage, program, axes) for stage in program.stages):
+        return None
+    return max(product(map(int, b.shape)) // _PROBES[0] for b, _ in axes)
+
+
+def _stage_is_row_wise(stage: Stage, program: Program, axes: Sequence[tuple[Buffer, int]]) -> bool:
+    def position(buffer: Buffer) -> int | None:
+        return next((axis for other, axis in axes if buffer.same_as(other)), None)
+
+    places = {position(buffer) for buffer in stage.buffers}
+    if places == {None}:  # a part of a weight, say: the same for all rows
+        own = [position(load.source) for load in loads_of(*stage.exprs)]
+        return not stage.is_reduction and all(axis is None for axis in own)
+    if len(places) != 1 or (place := places.pop()) is None:
         return False
-    pairs = list(zip(_buffers(static), _buffers(func)))
-    rowed = [mine for mine, theirs in pairs if len(theirs.shape) and count.same_as(theirs.shape[0])]
-    wide = [product(int(extent) for extent in buffer.shape[1:]) for buffer in rowed]
-    return max(wide) >= _MIN_ROW and all(
-        _stage_is_row_wise(s, program, rowed) for s in program.stages
-    )
-
-
-def _stage_is_row_wise(stage: Stage, program: Program, rowed: Sequence[Buffer]) -> bool:
-    def has_rows(buffer: Buffer) -> bool:
-        return any(buffer.same_as(other) for other in rowed)
-
-    axis = next((axis for axis in stage.axes if axis.var.same_as(stage.indices[0])), None)
-    if axis is None or not all(has_rows(buffer) for buffer in stage.buffers):
+    axis = next((axis for axis in stage.axes if axis.var.same_as(stage.indices[place])), None)
+    if axis is None:
         return False
     uses = 1  # by the store
     for load in loads_of(*stage.exprs):
-        if has_rows(load.source):
-            if not axis.var.same_as(load.indices[0]):
+        own = position(load.source)
+        if own is not None:
+            if not axis.var.same_as(load.indices[own]):
                 return False
             uses += 1
     found = [var for expr in (*stage.indices, *stage.exprs) for var in _variables(expr)]
