@@ -71,6 +71,8 @@ class Batcher:
         size: Length of the batch.
     """
 
+    symbols = None  # symbolic sizes are the affair of the interpreter around it
+
     def __init__(self, size: int) -> None:
         self.size = size
         self.interpreter, self.tapes = state.interpreter, state.tapes
