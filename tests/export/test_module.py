@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -416,6 +419,37 @@ def test_aarch64_objects(tmp_path: Path) -> None:
     if host.architecture() != "aarch64":
         with pytest.raises(LoadError, match="compiled for aarch64 linux"):
             load(path)
+
+
+def test_aarch64_runs_in_an_emulator(tmp_path: Path) -> None:
+    """A kernel for another processor, linked by its compiler driver, computes the same."""
+    compiler, emulator = shutil.which("aarch64-linux-gnu-g++"), shutil.which("qemu-aarch64")
+    if compiler is None or emulator is None:
+        pytest.xfail("aarch64-linux-gnu-g++ or qemu-aarch64 is not installed")
+    x = np.linspace(-3, 3, 37, dtype=np.float32)
+    path = ms.export(
+        lambda x: ops.tanh(x) * 2 + 1, Tensor(x), file_name=tmp_path / "f", file_format="TVM",
+        target="aarch64", linker=compiler,
+    )  # fmt: skip
+    with zipfile.ZipFile(path) as z:
+        z.extract(archive.LIBRARY, tmp_path)
+    library, main = tmp_path / archive.LIBRARY, tmp_path / "main"
+    names = subprocess.run(
+        ["readelf", "--dyn-syms", "-W", str(library)], capture_output=True, text=True, check=True
+    ).stdout
+    (kernel,) = re.findall(r"(__tvm_ffi_[a-z]\w+)", names)
+    headers = Path(importlib.util.find_spec("tvm_ffi").origin).parent / "include"  # pyright: ignore
+    subprocess.run(
+        [compiler.replace("g++", "gcc"), "-O1", "-rdynamic", f"-I{headers}", "-o", str(main),
+         str(Path(__file__).parent / "kernel_main.c"), "-ldl"], check=True,
+    )  # fmt: skip
+    found = subprocess.run(
+        [emulator, "-L", "/usr/aarch64-linux-gnu", str(main), str(library), kernel, str(x.size)],
+        input=x.tobytes(), capture_output=True,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    y = np.frombuffer(found.stdout, np.float32)
+    np.testing.assert_allclose(y, np.tanh(x) * 2 + 1, rtol=1e-6, atol=1e-6)
 
 
 def test_smaller_target(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 from tvmgraph.runtime import host
 from tvmgraph.runtime.archive import LIBRARY, OBJECTS, PARAMETERS, Archive, Entry, Manifest
-from tvmgraph.runtime.tensors import BadTensors, from_bytes
+from tvmgraph.runtime.tensors import ALIGNMENT, BadTensors, aligned_bytes
+from tvmgraph.runtime.tensors import views as tensor_views
 
-_ALIGNMENT = 64  # bytes: generated vector code uses aligned loads
 _CPU = 1  # DLPack's number
 _POOLED = 2  # TVM's allocator that keeps freed blocks
 
@@ -65,7 +65,7 @@ class Module:
         if not self.manifest.parameters:
             return []
         try:
-            arrays = from_bytes(archive.member(PARAMETERS))
+            arrays = tensor_views(archive.member(PARAMETERS))
         except BadTensors as e:
             raise archive.fail(str(e), "export the network again") from None
         views = []
@@ -143,7 +143,7 @@ class Module:
         """Returns TVM's view of an array, copying it where it is not aligned and contiguous."""
         raw = array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array
         flags = raw.flags
-        ready = flags.c_contiguous and flags.writeable and not raw.ctypes.data % _ALIGNMENT
+        ready = flags.c_contiguous and flags.writeable and not raw.ctypes.data % ALIGNMENT
         if not ready or not raw.size:
             raw = _aligned(raw)
         view = self._ffi.from_dlpack(raw)
@@ -214,16 +214,15 @@ def _load_library(ffi: Any, archive: Archive) -> Any:
 
 
 def _aligned(array: np.ndarray) -> np.ndarray:
-    raw = np.empty(max(array.nbytes, 1) + _ALIGNMENT, np.uint8)
-    offset = -raw.ctypes.data % _ALIGNMENT
+    raw = aligned_bytes(max(array.nbytes, array.itemsize))
     if not array.size:  # NumPy gives empty arrays strides that TVM does not take for compact
         strides, step = [], array.itemsize
         for d in reversed(array.shape):
             strides.insert(0, step)
             step *= d
-        base = raw[offset:][: array.itemsize].view(array.dtype)
+        base = raw.view(array.dtype)
         return np.lib.stride_tricks.as_strided(base, array.shape, strides)
-    out = raw[offset : offset + array.nbytes].view(array.dtype).reshape(array.shape)
+    out = raw.view(array.dtype).reshape(array.shape)
     np.copyto(out, array)
     return out
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +16,16 @@ _NUMPY: dict[str, Any] = {
     "U32": np.uint32, "I32": np.int32, "U64": np.uint64, "I64": np.int64, "F16": np.float16,
     "BF16": ml_dtypes.bfloat16, "F32": np.float32, "F64": np.float64, "C64": np.complex64,
 }  # fmt: skip
+ALIGNMENT = 64  # bytes: generated vector code uses aligned loads
+_LENGTH_BYTES = 8  # in front of the header stands its length
 _NAMES = {np.dtype(kind).name for kind in _NUMPY.values()}
+
+
+def aligned_bytes(size: int) -> np.ndarray:
+    """Returns ``uint8[size]`` at an aligned address, its elements undefined."""
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    offset = -raw.ctypes.data % ALIGNMENT
+    return raw[offset : offset + size]
 
 
 class BadTensors(ValueError):
@@ -32,7 +43,47 @@ def to_bytes(arrays: Mapping[str, np.ndarray], metadata: dict[str, str] | None =
             raise BadTensors(f"{name}: safetensors has no {array.dtype.name}")
     # it would write the elements in memory order, whatever the strides are
     plain = {k: np.ascontiguousarray(a).reshape(a.shape) for k, a in arrays.items()}
-    return safetensors.numpy.save(plain, metadata)
+    return _padded(safetensors.numpy.save(plain, metadata))
+
+
+def _padded(data: bytes) -> bytes:
+    """Lengthens the header by blanks, so that the elements start at an aligned place."""
+    end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
+    blanks = b" " * (-end % ALIGNMENT)
+    size = (end - _LENGTH_BYTES + len(blanks)).to_bytes(_LENGTH_BYTES, "little")
+    return b"".join((size, data[_LENGTH_BYTES:end], blanks, memoryview(data)[end:]))
+
+
+def views(raw: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns arrays by name without copying them.
+
+    Args:
+        raw: The bytes, ``uint8[size]``.
+
+    Raises:
+        BadTensors: if they are damaged.
+    """
+    start = _LENGTH_BYTES + int.from_bytes(raw[:_LENGTH_BYTES].tobytes(), "little")
+    try:
+        if start > raw.size:
+            raise BadTensors("the header is longer than the file")
+        header = json.loads(raw[_LENGTH_BYTES:start].tobytes())
+        header.pop("__metadata__", None)
+        return {name: _view(raw[start:], entry) for name, entry in header.items()}
+    except BadTensors:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as e:
+        raise BadTensors(f"these are no safetensors: {type(e).__name__}: {e}") from None
+
+
+def _view(elements: np.ndarray, entry: dict[str, Any]) -> np.ndarray:
+    kind, shape = np.dtype(_NUMPY[entry["dtype"]]), entry["shape"]
+    first, last = entry["data_offsets"]
+    if not all(type(n) is int and n >= 0 for n in (first, last, *shape)):
+        raise BadTensors("sizes and offsets must be natural numbers")
+    if last > elements.size or last - first != math.prod(shape) * kind.itemsize:
+        raise BadTensors(f"an array of {shape} does not fit its place")
+    return elements[first:last].view(kind).reshape(shape)
 
 
 def from_bytes(data: bytes) -> dict[str, np.ndarray]:
