@@ -156,7 +156,7 @@ def test_random_operators_and_steps_agree() -> None:
     def step(x: Tensor) -> Tensor:
         loss, grads = both(x)
         optimizer(grads)
-        return loss + ops.standard_normal((3,))
+        return loss
 
     with ms.flags(check=3):
         for _ in range(3):

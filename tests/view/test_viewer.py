@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tvmgraph as ms
-from tvmgraph import Tensor, nn, ops
+from tvmgraph import Tensor, jit, nn, ops
 from tvmgraph.cli import app
 from tvmgraph.view import model_of, viewer_page
 
@@ -79,6 +79,9 @@ def test_show_writes_a_viewer(page: Any, tmp_path: Path) -> None:
     details = page.locator("#details").inner_text()
     assert "kernel time" in details
     assert "program.py:11" in details
+    assert (
+        "return ops.softmax(self.dense(x) * 2.0, -1)" in page.locator("#details mark").inner_text()
+    )
 
 
 def test_boxes_open_and_close(page: Any, tmp_path: Path) -> None:
@@ -106,15 +109,15 @@ def test_thousands_of_nodes_can_be_searched(page: Any, tmp_path: Path) -> None:
                 x = ops.sin(x) + 1.0
             return ops.cosh(x) if x.shape[0] == 7 else x
 
-    net = nn.SequentialCell(*[Step() for _ in range(100)])
+    net = nn.SequentialCell(*[Step() for _ in range(125)])
     graph = ms.record(net, Tensor(np.ones(3, np.float32)))
-    assert len(graph.nodes) == 4000
+    assert len(graph.nodes) == 5000
     path = tmp_path / "large.html"
     path.write_text(viewer_page([model_of(graph)], "large"))
     load(page, path)
     assert page.locator(".n, .b").count() < 400
     took = page.locator("#state").inner_text()
-    assert took.startswith("4002 nodes")
+    assert took.startswith("5002 nodes")
 
     page.fill("#search", "sin sequentialcell.57")
     assert page.locator("#found p").inner_text() == "20 found"
@@ -123,6 +126,40 @@ def test_thousands_of_nodes_can_be_searched(page: Any, tmp_path: Path) -> None:
     assert page.locator(".sel").count() == 1
     assert page.locator("[data-id='/SequentialCell/57'].closed").count() == 0
     assert "SequentialCell.57" in page.locator("#details").inner_text()
+    settled(page, page.locator("#expand").click)
+    assert 200 < page.locator(".n, .b").count() < 1200
+    page.locator("#fit").click()
+    width = page.evaluate("document.querySelector('#canvas svg').getBoundingClientRect().width")
+    assert width <= page.evaluate("document.querySelector('#canvas').clientWidth")
+    page.mouse.move(300, 400)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -200)
+    page.keyboard.up("Control")
+    page.wait_for_function(
+        "w => document.querySelector('#canvas svg').getBoundingClientRect().width > w", arg=width
+    )
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+
+
+def test_branches_and_loops_are_boxes(page: Any, tmp_path: Path) -> None:
+    @jit
+    def control(x: Tensor) -> Tensor:
+        y = ops.tanh(x) * 2 if x.sum() > 0 else ops.exp(x)
+        while y.mean() > 0.1:
+            y = y * 0.5
+        return y
+
+    control(Tensor(np.ones(3, np.float32)))
+    graph, kernels = control.fused_graph()
+    path = tmp_path / "control.html"
+    path.write_text(viewer_page([model_of(graph), model_of(graph, kernels)], "control"))
+    load(page, path)
+    boxes = page.locator(".b.control > text").all_text_contents()
+    assert [b for b in boxes if "test_viewer.py" not in b] == ["then", "orelse", "cond", "body"]
+    assert page.locator(".n.control").count() == 2
+    settled(page, lambda: page.select_option("#view", index=1))
+    assert page.locator(".b.kernel").count() == len(kernels)
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,15 @@ def show(target: str, inputs: list[str], output: str, compile_it: bool = True) -
     module, found = find_name(target)
     name = target.rpartition(":")[2]
     path = Path(output or f"{name}.html")
-    with users_code(target.rpartition(":")[0]):
+    file = target.rpartition(":")[0]
+    with users_code(file):
         models = _models(found, module, inputs, compile_it)
-    write_atomically(path.absolute(), viewer_page(models, name))
+    write_atomically(path.absolute(), viewer_page(models, name, [file]))
     return path
 
 
 def _models(found: Any, module: Any, inputs: list[str], compile_it: bool) -> list[dict[str, Any]]:
+    found = found() if isinstance(found, type) else found  # a Cell without arguments
     if isinstance(found, Graph):
         return [model_of(found, title="Cell scope")]
     args = _arguments(module, inputs)

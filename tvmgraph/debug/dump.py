@@ -21,7 +21,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _STYLE = (
     "body{font:14px/1.5 system-ui,sans-serif;margin:2em;max-width:72em}"
     "td,th{text-align:left;padding:.2em 1em .2em 0;border-bottom:1px solid #ddd}"
@@ -125,6 +125,7 @@ def _write_root_index(root: Path) -> None:
 def write_atomically(path: Path, text: str) -> None:
     """Writes a file so that a reader sees the old or the new one, never half of it."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
+    os.chmod(temporary, 0o666 & ~_umask())  # as readable as any other file of the user
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as f:
             f.write(text)
@@ -132,3 +133,10 @@ def write_atomically(path: Path, text: str) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _umask() -> int:
+    with _lock:  # reading it means setting it
+        mask = os.umask(0o077)
+        os.umask(mask)
+    return mask

@@ -70,7 +70,14 @@ class _Modeller:
             label = f"new {self.graph.writes[written]}" if written >= 0 else f"output {i}"
             self._add(f"o{i}", "output", [label], [], {"type": str(v.type)})
             self._edge(v, f"o{i}")
-        return {"title": title, "nodes": self.nodes, "edges": self.edges}
+        return {"title": title, "nodes": self.nodes, "edges": self.edges, "shares": self._shares()}
+
+    def _shares(self) -> dict[str, float]:
+        """The part of all kernel time that every kernel's box takes."""
+        timed = {_box(n, k): k.seconds for group in self.kernel_of.values() for n, k in group
+                 if k.seconds is not None}  # fmt: skip
+        total = sum(timed.values()) or 1.0
+        return {name: round(seconds / total, 4) for name, seconds in timed.items()}
 
     def _body(self, graph: Graph, outer: list[str], prefix: str) -> None:
         """Adds the constants and nodes of the graph or of a region.
@@ -107,15 +114,14 @@ class _Modeller:
             path = [*path, f"{node.op.name} {node.source}".strip() + f" #{i}"]
             self._regions(i, node, path)
         kernels = self.kernel_of.get(i, [])
-        boxes = [f"kernel {n}: {k.name}" for n, k in kernels[-1:]]
+        boxes = [_box(n, k) for n, k in kernels[-1:]]
         attrs = {k: format_attr(a) for k, a in node.attrs.items()}
         numbers = [self.inline[v] for v in node.inputs if v in self.inline]
         shown = ", ".join([*numbers, *(f"{k}={a}" for k, a in attrs.items())])
         lines = [node.op.name, *([shown[:_LONG]] if shown else [])]
         name = f"n{i}"
         facts = self._facts(node, attrs, [k for _, k in kernels])
-        self._add(name, "control" if node.regions else "op", lines, [*path, *boxes], facts,
-                  node.source)  # fmt: skip
+        self._add(name, _kind(node), lines, [*path, *boxes], facts, node.source)
         for v in node.inputs:
             self._edge(v, name)
         self.maker.update((v, name) for v in node.outputs)
@@ -157,6 +163,30 @@ class _Modeller:
             "id": name, "kind": kind, "lines": lines, "path": path, "facts": facts,
             "source": source, "text": text,
         })  # fmt: skip
+
+
+def _box(number: int, kernel: Kernel) -> str:
+    """Name of a kernel's box: its number tells equal kernels apart."""
+    name = kernel.name if len(kernel.name) <= _LONG else f"{kernel.name[: _LONG - 1]}…"
+    took = f" {kernel.seconds * 1e6:.1f} us" if kernel.seconds is not None else ""
+    return f"kernel {number}: {name}{took}"
+
+
+#: What an operator's file is called after; the first that fits counts.
+_KINDS = {
+    "product": ("linalg", "conv", "attention"),
+    "reduce": ("reduction", "normalization", "pooling", "activation_softmax", "loss", "sort"),
+    "move": ("shape", "indexing", "creation", "assignment"),
+}
+
+
+def _kind(node: Node) -> str:
+    """How a node is coloured."""
+    if node.regions:
+        return "control"
+    module = node.op.module.rpartition(".")[2]
+    found = (kind for kind, files in _KINDS.items() if module.startswith(files))
+    return next(found, "op")
 
 
 def _first_readers(graph: Graph) -> dict[Value, int]:

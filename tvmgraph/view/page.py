@@ -8,16 +8,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph.view.draw import resource
+from tvmgraph.view.excerpts import excerpts
 
 
-def viewer_page(models: Sequence[dict[str, Any]], title: str) -> str:
+def viewer_page(models: Sequence[dict[str, Any]], title: str, files: Sequence[str] = ()) -> str:
     """Returns the HTML of a viewer.
 
     Args:
         models: What :func:`tvmgraph.view.model_of` gave, one per way of grouping.
         title: Heading of the page.
+        files: Paths of the user's source files whose names others may have, too.
     """
-    data = json.dumps(list(models)).replace("</", "<\\/")  # a string must not end the script
+    lines = excerpts((n["source"] for m in models for n in m["nodes"] if n["source"]), files)
+    models = [{**m, "code": lines if i == 0 else {}} for i, m in enumerate(models)]
+    data = json.dumps(models).replace("</", "<\\/")  # a string must not end the script
     parts = {
         "__TITLE__": html.escape(title),
         "__ELK__": resource("elk.bundled.js").replace("</script", "<\\/script"),

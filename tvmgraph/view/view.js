@@ -17,13 +17,16 @@ const View = (() => {
       for (const part of node.path) {
         id += "/" + part;
         if (!groups.has(id)) {
-          const inner = box(id, part, at);
+          const inner = box(id, part.replace(/ #\d+$/, ""), at); // the number told equal names apart
           groups.set(id, inner);
           at.items.push(inner);
         }
         at = groups.get(id);
       }
       at.items.push(node);
+    }
+    for (const [id, share] of Object.entries(model.shares || {})) {
+      for (const group of groups.values()) if (group.id.endsWith("/" + id)) group.share = share;
     }
     split(root, groups);
     count(root);
@@ -58,6 +61,8 @@ const View = (() => {
     for (const item of group.items) if (item.isBox) split(item, groups);
   }
 
+  const counted = (n) => `${n} ${n === 1 ? "node" : "nodes"}`;
+
   function size(lines) {
     const width = Math.max(...lines.map((l) => l.length)) * CHAR + 16;
     return { width: Math.max(40, width), height: lines.length * LINE + 8 };
@@ -74,7 +79,7 @@ const View = (() => {
       if (!open.has(item.id)) {
         const mark = (i) => (i.isBox ? i.items.forEach(mark) : shown.set(i.id, item.id));
         mark(item);
-        return { id: item.id, ...size([`+ ${item.label}`, `${item.size} nodes`]), item, closed: true };
+        return { id: item.id, ...size([`+ ${item.label}`, counted(item.size)]), item, closed: true };
       }
       return {
         id: item.id, item, children: item.items.map(build),
@@ -109,22 +114,44 @@ const View = (() => {
   }
 
   const STYLE =
-    ".n rect{fill:#fff;stroke:#57606a}.n.input rect{fill:#ddf4ff}.n.parameter rect{fill:#fff8c5}" +
-    ".n.const rect{fill:#f6f8fa}.n.output rect{fill:#dafbe1}.b>rect{fill:#8250df0d;stroke:#8250df}" +
-    ".b.kernel>rect{fill:#1a7f370d;stroke:#1a7f37;stroke-dasharray:4 2}.b.closed>rect{fill:#f3eefc}" +
-    "text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}.e path{fill:none;stroke:#57606a}" +
-    ".e text{font-size:9px;fill:#57606a}.b>text{font-weight:600}.sel>rect{stroke:#cf222e;stroke-width:3}";
+    ".n rect{fill:#fff;stroke:#57606a}.n.product rect{fill:#ffe8d6;stroke:#bc4c00}" +
+    ".n.reduce rect{fill:#fff0f6;stroke:#bf3989}.n.move rect{fill:#f6f8fa;stroke:#8c959f}" +
+    ".n.input rect{fill:#ddf4ff;stroke:#0969da}.n.parameter rect{fill:#fff8c5;stroke:#9a6700}" +
+    ".n.state rect{fill:#fff8c5;stroke:#9a6700}.n.const rect{fill:#f6f8fa;stroke:#8c959f}" +
+    ".n.output rect{fill:#dafbe1;stroke:#1a7f37}.n.control rect{fill:#ffd8b5;stroke:#bc4c00;rx:12}" +
+    ".b>rect{fill:#8250df08;stroke:#8250df}.b.closed>rect{fill:#f3eefc}" +
+    ".b.control>rect{fill:#bc4c000a;stroke:#bc4c00;stroke-dasharray:6 3}" +
+    ".b.kernel>rect{fill:#1a7f370d;stroke:#1a7f37;stroke-dasharray:4 2}" +
+    "text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}.n text+text{fill:#57606a}" +
+    ".e path{fill:none;stroke:#57606a}.e text{font-size:9px;fill:#57606a}" +
+    ".b>text{font-weight:600}.b>text,.e text{paint-order:stroke;stroke:#fff;stroke-width:3px}" +
+    ".n.sel>rect,.b.sel>rect{stroke:#cf222e;stroke-width:3}";
+
+  // How much of all kernel time a box takes, as the strength of its colour.
+  function heat(item) {
+    return item.share ? ` style="fill:rgba(207,34,46,${(0.04 + 0.4 * item.share).toFixed(3)})"` : "";
+  }
+
+  function kindOf(item) {
+    if (item.id.includes("/kernel ")) return "kernel";
+    return /\/(if_|while_|while_grad)[^/]* #\d+(\/[^/]*)?$/.test(item.id) ? "control" : "";
+  }
+
+  function shortened(text, width) {
+    const fits = Math.floor((width - 14) / CHAR);
+    return text.length > fits ? text.slice(0, fits - 1) + "\u2026" : text;
+  }
 
   function shape(node) {
     const kind = node.item.isBox
-      ? `b ${node.closed ? "closed" : ""} ${node.item.id.includes("/kernel ") ? "kernel" : ""}`
+      ? `b ${node.closed ? "closed" : ""} ${kindOf(node.item)}`
       : `n ${node.item.kind}`;
-    const lines = node.children ? [node.item.label]
-      : node.closed ? [`+ ${node.item.label}`, `${node.item.size} nodes`] : node.item.lines;
+    const lines = node.children ? [shortened(node.item.label, node.width)]
+      : node.closed ? [`+ ${node.item.label}`, counted(node.item.size)] : node.item.lines;
     const text = lines.map((l, i) =>
       `<text x="${node.x + 8}" y="${node.y + 15 + i * LINE}">${esc(l)}</text>`).join("");
     const title = node.item.isBox ? node.item.label : node.item.source || "";
-    const rect = `<rect x="${node.x}" y="${node.y}" width="${node.width}" height="${node.height}" rx="4"/>`;
+    const rect = `<rect x="${node.x}" y="${node.y}" width="${node.width}" height="${node.height}" rx="4"${heat(node.item)}/>`;
     const own = `<g class="${kind}" data-id="${esc(node.id)}"><title>${esc(title)}</title>${rect}${text}</g>`;
     return own + (node.children || []).map(shape).join("");
   }
