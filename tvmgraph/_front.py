@@ -33,6 +33,7 @@ from tvmgraph.common.dtype import (
     ushort,
 )
 from tvmgraph.common.seed import get_seed, set_seed
+from tvmgraph.common.mutable import mutable
 from tvmgraph.config import (
     COMPATIBLE,
     GRAPH_MODE,
@@ -141,7 +142,7 @@ __all__ = [
     "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "export", "flags", "float16",
     "float32", "float64", "from_dlpack", "from_numpy", "get_context", "get_rng_state", "get_seed",
     "grad", "half", "int8", "int16", "int32", "int64", "intc", "intp", "is_tensor", "jacfwd",
-    "jacrev", "jit", "jit_class", "jvp", "load", "load_hf", "manual_seed", "ms_function",
+    "jacrev", "jit", "jit_class", "jvp", "load", "load_hf", "manual_seed", "ms_function", "mutable",
     "pytype_to_dtype", "record", "reset_context", "set_context", "set_device", "set_rng_state",
     "set_seed", "short", "single", "tensor", "ubyte", "uint8", "uint16", "uint32", "uint64",
     "uintc", "uintp", "ushort", "value_and_grad", "vjp", "vmap",

@@ -17,12 +17,16 @@ class Settings:
         global_writes: ``"warn"`` keeps a write to a global inside the call and warns once,
             ``"error"`` refuses it, ``"replay"`` repeats it after every call; empty follows
             ``set_context(global_writes=...)``.
+        prints: Whether ``print`` is a node of the graph; found out while capturing.
+        dynamic: Whether the sizes of all axes vary from the first call on.
         alias: Name under which the function was made, for messages.
     """
 
     mode: str = "ast"
     attr_guard: bool = True
     global_writes: str = ""
+    dynamic: bool = False
+    prints: bool = False
     alias: str = "jit"
 
     @property

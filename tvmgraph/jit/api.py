@@ -12,10 +12,11 @@ from tvmgraph.capture.settings import Settings
 from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 from tvmgraph.jit.function import JitFunction
+from tvmgraph.jit.signature import Signature, signature_of
 
 _MODES = ("PSJit", "PIJit")
 _CAPTURE_MODES = ("ast", "bytecode", "trace")
-_DEPRECATED = ("input_signature", "hash_args", "compile_once")
+_DEPRECATED = ("hash_args", "compile_once")
 
 
 def jit(
@@ -30,6 +31,7 @@ def jit(
     jit_config: JitConfig | str | None = None,
     attr_guard: bool = True,
     global_writes: str = "",
+    input_signature: Any = None,
     **options: Any,
 ) -> Any:
     """Compiles a function, a method or a Cell into one graph.
@@ -47,7 +49,8 @@ def jit(
             tensors; ``"trace"`` runs it once with symbolic tensors, where control flow on a
             tensor is an error that names the line.
         jit_level: ``"O0"`` to ``"O3"``; empty follows ``jit_config``.
-        dynamic: 0: shapes are part of the key. 1 is accepted and compiles per shape as well.
+        dynamic: 0: a size becomes symbolic when a second one is seen. 1: all sizes are symbolic
+            from the first call on, where the code allows it.
         fullgraph: The function is always captured as one graph, so both values mean the same.
         backend: Empty or ``"tvm"``.
         jit_config: A :class:`JitConfig` or the name of a preset.
@@ -56,6 +59,10 @@ def jit(
         global_writes: What a write to a global does: ``"warn"`` keeps it inside the call and warns
             once, ``"error"`` refuses it, ``"replay"`` repeats it after every call; empty follows
             ``set_context(global_writes=...)``.
+        input_signature: What the arguments must be: placeholders such as
+            ``Tensor(shape=[None, 3], dtype=ms.float32)``. Their ``None`` sizes (or names, for
+            sizes that are equal) are symbolic from the first call on; a call that does not fit is
+            an error.
 
     Returns:
         A :class:`JitFunction`.
@@ -75,13 +82,14 @@ def jit(
     _choice("attr_guard", attr_guard, (True, False))
     _choice("global_writes", global_writes, ("", *GLOBAL_WRITES))
     captured = "trace" if capture_mode == "trace" else "ast"
-    settings = Settings(captured, attr_guard, global_writes)
+    settings = Settings(captured, attr_guard, global_writes, bool(dynamic))
+    signature = signature_of(input_signature)
     if jit_level:
         base = JitConfig() if config is None else config
         config = base.replace(jit_level=jit_level)
     if function is None:
-        return functools.partial(_wrap, config=config, settings=settings)
-    return _wrap(function, config, settings)
+        return functools.partial(_wrap, config=config, settings=settings, signature=signature)
+    return _wrap(function, config, settings, signature)
 
 
 def _choice(name: str, value: Any, valid: tuple[Any, ...]) -> None:
@@ -97,7 +105,7 @@ def _check_options(
 ) -> None:
     _choice("mode", mode, _MODES)
     _choice("capture_mode", capture_mode, _CAPTURE_MODES)
-    _choice("dynamic", dynamic, (0, 1))
+    _choice("dynamic", dynamic, (0, 1, False, True))
     _choice("fullgraph", fullgraph, (False, True))
     _choice("backend", backend, ("", "tvm", "ms_backend"))
     for name in options:
@@ -110,22 +118,33 @@ def _check_options(
         warnings.warn(f"jit: {name} is deprecated and has no effect", stacklevel=4)
 
 
-def _wrap(function: Any, config: JitConfig | None, settings: Settings) -> Any:
-    if isinstance(function, JitFunction):
-        same = config is None and settings == function.settings
-        return function if same else JitFunction(function.fn, config, function.owner, settings)
-    if is_cell(function) and not isinstance(function, type):
-        return JitFunction(CellCall(function), config, function, settings)
-    if is_cell(function):
-        function.construct = JitFunction(function.construct, config, None, settings)  # pyright: ignore
+def _wrap(
+    function: Any, config: JitConfig | None, settings: Settings, signature: Signature | None = None
+) -> Any:
+    if is_cell(function) and isinstance(function, type):
+        function.construct = _jitted(function.construct, config, None, settings, signature)  # pyright: ignore
         return function
+    if isinstance(function, JitFunction):
+        if config is None and settings == function.settings and signature is None:
+            return function
+        return _jitted(function.fn, config, function.owner, settings, signature)
+    if is_cell(function):
+        return _jitted(CellCall(function), config, function, settings, signature)
     if not callable(function):
         raise DTypeError(
             f"jit needs a function, a method or a Cell, not {type(function).__name__}",
             op="jit", at=user_source(),
         )  # fmt: skip
     owner = getattr(function, "__self__", None)
-    return JitFunction(function, config, owner if is_cell(owner) else None, settings)
+    return _jitted(function, config, owner if is_cell(owner) else None, settings, signature)
+
+
+def _jitted(
+    fn: Any, config: JitConfig | None, owner: Any, settings: Settings, signature: Signature | None
+) -> JitFunction:
+    made = JitFunction(fn, config, owner, settings)
+    made.signature = signature
+    return made
 
 
 class CellCall:

@@ -8,7 +8,7 @@ out to need the number itself, it stays a constant and every value has a capture
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,11 @@ class Family:
     fixed: set[Any] = field(default_factory=set)
     entries: list[Entry] = field(default_factory=list)
     names: dict[Axis, str] = field(default_factory=dict)
+
+    def declare(self, axes: Mapping[Axis, str]) -> None:
+        """Notes axes that the user says vary; those of one name are equal."""
+        self.axes |= axes.keys()
+        self.names.update({axis: name for axis, name in axes.items() if name})
 
     def learn(self, call: _Call) -> list[str]:
         """Compares a call with those before; returns what newly varies, in words."""
@@ -181,8 +186,9 @@ class Varying:
         return [] if family is None else family.entries
 
     def capture(
-        self, args: Any, kwargs: Any, slots: Sequence[Slot], make: Make
-    ) -> tuple[Entry, str]:
+        self, args: Any, kwargs: Any, slots: Sequence[Slot], make: Make,
+        declared: Mapping[Axis, str] | None = None, dynamic: bool = False,
+    ) -> tuple[Entry, str]:  # fmt: skip
         """Captures a call, with symbols for what varies.
 
         Args:
@@ -190,11 +196,17 @@ class Varying:
             kwargs: Keyword arguments.
             slots: Places outside of the function that hold another number than before.
             make: Captures and compiles with the symbols it is given.
+            declared: Axes that the user declared as varying, with their names if they have any.
+            dynamic: Whether all axes vary.
 
         Returns:
             The entry, and what became symbolic because of this call, in words.
         """
         family, call = self.family(args, kwargs)
+        if declared is not None:
+            family.declare(declared)
+        if dynamic:
+            family.declare({(i, a): "" for i, s in enumerate(call.shapes) for a in range(len(s))})
         news = family.learn(call)
         for slot in slots:
             if slot.key not in family.slots and slot.key not in family.fixed:

@@ -19,7 +19,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture import tree
-from tvmgraph.capture.promotion import Promotion
+from tvmgraph.capture.promotion import MutableFloat, MutableInt, Promotion
 from tvmgraph.capture.record import capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
@@ -33,6 +33,7 @@ from tvmgraph.jit.dynamic import Varying
 from tvmgraph.jit.entry import Entry
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
 from tvmgraph.jit.look import Inspectable
+from tvmgraph.jit.signature import Signature
 from tvmgraph.jit.watch import describe_call, explain_record, why_new
 
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
@@ -113,10 +114,12 @@ class JitFunction(Inspectable):
             method = self.fn.__get__(instance, owner)
             bound = JitFunction(method, self.config, instance, self.settings)
             bound.definition = self
+            bound.signature = self.signature
             instance.__dict__[name] = bound  # not through Cell.__setattr__: no attribute changed
         return bound
 
     definition: JitFunction | None = None
+    signature: Signature | None = None  # of ``input_signature``; that of a Cell is looked up
 
     def _bound_elsewhere(self, instance: Any, owner: type | None) -> Any:
         """Returns the method of a class, or of an object that has no room for it."""
@@ -284,6 +287,7 @@ class JitFunction(Inspectable):
             if found is not None:
                 return found[0]
             self._check_arity(args, kwargs)
+            declared = self._declared(args, kwargs)
             seconds = 0.0
 
             def make(promotion: Promotion | None) -> Entry:
@@ -297,7 +301,9 @@ class JitFunction(Inspectable):
 
             before = [*self.entries.get(key, ()), *self.varying.entries(args, kwargs)]
             slots = [s for e in before for s in e.captured.guards.varying()]
-            entry, promoted = self.varying.capture(args, kwargs, slots, make)
+            entry, promoted = self.varying.capture(
+                args, kwargs, slots, make, declared, bool(self.settings.dynamic)
+            )
             self.newest = describe_call(self.fn, args, kwargs)
             self._note(why, entry, args, kwargs, seconds, promoted)
             if entry.captured.written:
@@ -308,6 +314,14 @@ class JitFunction(Inspectable):
                     return self._compile_aliased(leaves, why, config, args, kwargs)
             self._keep(key, entry)
             return entry
+
+    def _declared(self, args: Any, kwargs: Any) -> dict[tuple[int, int], str] | None:
+        """Checks a call against what was declared; returns the axes that vary then."""
+        signature = self.signature
+        if signature is None and self.owner is not None:
+            inputs, keywords = self.owner.__dict__.get("_inputs", ((), {}))
+            signature = Signature(inputs, keywords) if inputs or keywords else None
+        return None if signature is None else signature.axes(self.fn, args, kwargs)
 
     def _check_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:
@@ -429,4 +443,6 @@ def _key_of(value: Any, leaves: list[Tensor]) -> Any:
         return (kind, tuple([_key_of(v, leaves) for v in value]))
     if isinstance(value, np.ndarray):
         return (kind, value.dtype.str, value.shape, value.tobytes())
+    if kind is MutableInt or kind is MutableFloat:
+        return (kind, repr(value))
     return (kind, id(value))

@@ -411,8 +411,30 @@ class Cell(HookMethods, StateMethods):
         return weight if self._to_float is None else F.cast(weight, self._to_float)
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
-        """Notes example inputs; kept until dynamic shapes are compiled."""
+        """Declares the arguments of ``construct`` for compiled calls.
+
+        Sizes that are ``None`` in a placeholder are symbolic from the first call on, so that one
+        compile serves all of them; axes with one name have equal sizes. A compiled call whose
+        arguments do not fit is an error. Eager calls are not checked.
+
+        Args:
+            inputs: One placeholder such as ``Tensor(shape=[None, 3], dtype=ms.float32)`` per
+                argument, nested like the arguments, or ``None`` for one that may be anything.
+            kwargs: The same by name.
+
+        Raises:
+            DTypeError: if an input is something else.
+
+        Example:
+            >>> net.set_inputs(Tensor(shape=[None, 16], dtype=ms.float32))
+        """
+        from tvmgraph.jit.signature import check_specs
+
+        check_specs((*inputs, *kwargs.values()), f"{type(self).__name__}.set_inputs")
         object.__setattr__(self, "_inputs", (inputs, kwargs))
+        object.__setattr__(self, "_graph_mode", None)  # calls are checked when they are compiled
+        for name in [n for n in self.__dict__ if n.startswith("_jit_bound_")]:
+            del self.__dict__[name]
 
     def get_inputs(self) -> Any:
         """Returns what :meth:`set_inputs` was given."""

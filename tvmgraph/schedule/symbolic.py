@@ -21,12 +21,11 @@ from tvmgraph.schedule.access import direct_uses
 from tvmgraph.schedule.program import Program, Stage, loads_of, parse, product
 from tvmgraph.schedule.types import Buffer, Expr, Func, Load, Var
 
-#: Rows of the fixed kernels, largest first; the last one must be 1.
-_SIZES = (64, 8, 2, 1)
+#: Rows of the fixed kernels, largest first, by the least number of elements per row. The last one
+#: must be 1; every further one takes as long to compile as a static kernel.
+_SIZES = {1 << 15: (1,), 1 << 11: (8, 1), 0: (64, 8, 2, 1)}
 #: Rows with fewer elements than this are not worth a kernel call of their own.
 _MIN_ROW = 16
-#: Rows with more elements than this are enough work for one kernel call.
-_WIDE_ROW = 1 << 15
 #: Sizes at which the function is looked at: all different, so that nothing broadcasts by accident.
 _PROBES = (64, 48)
 
@@ -67,7 +66,7 @@ def schedule_rows(func: Func, schedule: Scheduler) -> Func | None:
         width = None if rows is None else _row_width(func, rows, counts)
         if rows is None or width is None or width < _MIN_ROW:
             continue
-        sizes = _SIZES[-1:] if width > _WIDE_ROW else _SIZES
+        sizes = next(sizes for least, sizes in _SIZES.items() if width >= least)
         kernels = [(size, _fix(func, {rows: size})) for size in sizes]
         done = [(size, schedule(kernel)) for size, kernel in kernels]
         return emit.kernel(func, lambda rows=rows, done=done: _write(func, rows, done))

@@ -1,0 +1,173 @@
+"""Declared arguments: ``set_inputs``, ``input_signature``, and the sizes that vary in them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import Dim
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+
+Axis = tuple[int, int]  # number of the tensor argument, axis
+
+
+@dataclass
+class Signature:
+    """What the arguments of a function must be.
+
+    Attributes:
+        positional: Specifications in the order of the parameters: a placeholder
+            ``Tensor(shape=[None, 3], dtype=...)``, a nested tuple, list or dict of them, or
+            ``None`` for an argument that may be anything.
+        keywords: Specifications by name.
+    """
+
+    positional: tuple[Any, ...]
+    keywords: dict[str, Any] = field(default_factory=dict)
+
+    def axes(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> dict[Axis, str]:
+        """Checks a call and returns the axes that vary, with their names (``""`` without one).
+
+        Raises:
+            ArgumentError: if the number of arguments differs.
+            DTypeError: if an argument is no tensor or has another dtype.
+            ShapeError: if a tensor has another number of axes or another fixed size, or axes of
+                one name differ in size.
+        """
+        wanted = self._by_parameter(fn)
+        given = inspect.signature(fn).bind(*args, **kwargs)
+        walk = _Walk(getattr(fn, "__qualname__", "function"))
+        names = list(inspect.signature(fn).parameters)
+        for i, value in enumerate(args):
+            label = names[i] if i < len(names) else f"argument {i}"
+            walk.visit(value, wanted.get(label), label)
+        for name, value in kwargs.items():
+            walk.visit(value, wanted.get(name), name)
+        missing = [n for n in wanted if n not in given.arguments]
+        if missing:
+            raise ArgumentError(
+                f"the declared argument {missing[0]!r} is missing", op=walk.name, at=user_source(),
+                fix="pass it, or declare the arguments of this call with set_inputs",
+            )  # fmt: skip
+        return walk.found
+
+    def _by_parameter(self, fn: Callable[..., Any]) -> dict[str, Any]:
+        try:
+            bound = inspect.signature(fn).bind_partial(*self.positional, **self.keywords)
+            return dict(bound.arguments)
+        except TypeError as e:
+            raise ArgumentError(
+                f"the declared inputs do not fit the function: {e}",
+                op=getattr(fn, "__qualname__", "function"), at=user_source(),
+                got=f"{len(self.positional)} inputs, keywords {list(self.keywords)}",
+                fix=f"its signature is {inspect.signature(fn)}",
+            ) from None  # fmt: skip
+
+
+class _Walk:
+    """Visits arguments beside their specifications."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.found: dict[Axis, str] = {}
+        self.sizes: dict[str, tuple[int, str]] = {}
+        self._tensors = 0
+
+    def visit(self, value: Any, spec: Any, label: str) -> None:
+        """Checks one argument."""
+        if isinstance(value, Tensor):
+            if isinstance(spec, Tensor):
+                self._check(value, spec, label)
+            elif spec is not None:
+                self._fail(DTypeError, label, f"{type(spec).__name__}", str(value.type))
+            self._tensors += 1
+        elif isinstance(value, (tuple, list, dict)):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            inner = self._inner(value, spec, label)
+            for k, v in pairs:
+                self.visit(v, None if inner is None else inner[k], f"{label}[{k!r}]")
+        elif isinstance(spec, Tensor):
+            self._fail(DTypeError, label, str(_text(spec)), type(value).__name__)
+
+    def _inner(self, value: Any, spec: Any, label: str) -> Any:
+        if spec is None:
+            return None
+        keys = spec.keys() if isinstance(spec, dict) else range(len(spec))
+        own = value.keys() if isinstance(value, dict) else range(len(value))
+        same = isinstance(spec, (tuple, list, dict)) and set(keys) == set(own)
+        if not same:
+            self._fail(DTypeError, label, f"a {type(spec).__name__} of {len(spec)}",
+                       f"a {type(value).__name__} of {len(value)}")  # fmt: skip
+        return spec
+
+    def _check(self, value: Tensor, spec: Tensor, label: str) -> None:
+        if value.dtype is not spec.dtype:
+            self._fail(DTypeError, label, _text(spec), str(value.type))
+        if value.ndim != spec.ndim:
+            self._fail(ShapeError, label, _text(spec), str(value.type))
+        for axis, (d, size) in enumerate(zip(spec.type.shape, value.type.static_shape)):
+            if not isinstance(d, Dim):
+                if d != size:
+                    self._fail(ShapeError, label, _text(spec), str(value.type))
+                continue
+            name = "" if is_unnamed(d) else d.text
+            self.found[self._tensors, axis] = name
+            if name:
+                known, first = self.sizes.setdefault(name, (size, label))
+                if known != size:
+                    raise ShapeError(
+                        f"the axes called {name!r} differ: {known} in {first!r}, {size} in "
+                        f"{label!r}", op=self.name, at=user_source(),
+                        fix="make them equal, or give them different names",
+                    )  # fmt: skip
+
+    def _fail(self, error: Any, label: str, wanted: str, got: str) -> None:
+        raise error(
+            f"argument {label!r} was declared as {wanted}, but is {got}", op=self.name,
+            at=user_source(), fix="pass what set_inputs or input_signature says, or change that",
+        )  # fmt: skip
+
+
+def is_unnamed(d: Dim) -> bool:
+    """Whether a size was given as ``None``, which is equal to no other."""
+    return d.text.startswith("any_")
+
+
+def _text(spec: Tensor) -> str:
+    dims = ["?" if isinstance(d, Dim) and is_unnamed(d) else str(d) for d in spec.type.shape]
+    return f"{spec.dtype.name}[{','.join(dims)}]"
+
+
+def signature_of(value: Any, option: str = "input_signature") -> Signature | None:
+    """Returns a signature from a placeholder, or a tuple or list of them.
+
+    Raises:
+        DTypeError: if it is something else.
+    """
+    if value is None:
+        return None
+    items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    check_specs(items, f"jit({option}=...)")
+    return Signature(items)
+
+
+def check_specs(items: tuple[Any, ...], op: str) -> None:
+    """Raises DTypeError unless all items can declare an argument."""
+    for value in items:
+        if not _is_spec(value):
+            raise DTypeError(
+                f"an argument cannot be declared by a {type(value).__name__}", op=op,
+                got=f"{value!r:.80}", at=user_source(),
+                fix="use placeholders such as Tensor(shape=[None, 3], dtype=ms.float32)",
+            )  # fmt: skip
+
+
+def _is_spec(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_spec, value))
+    if isinstance(value, dict):
+        return all(map(_is_spec, value.values()))
+    return value is None or isinstance(value, (Tensor, bool, int, float, str))
