@@ -48,7 +48,8 @@ class JitConfig:
             ``"LAX"`` may run parts in Python.
         options: Backend options: ``target`` names a row of ``configs/targets.toml``,
             ``graph_kernel_flags`` says which rewrites and fusions run
-            (see :mod:`tvmgraph.graph_kernel`).
+            (see :mod:`tvmgraph.graph_kernel`), ``search_trials`` how many kernels the search of
+            ``O3`` builds and times for each kernel of a graph.
 
     Raises:
         ConfigError: for an unknown key or value; the message lists the valid ones.
@@ -83,6 +84,7 @@ class JitConfig:
         for name, value in given.items():
             object.__setattr__(self, name, _choice(name, value or defaults[name]))
         object.__setattr__(self, "options", _check_options(options or {}))
+        _check_together(self)
 
     @classmethod
     def preset(cls, name: str, path: str | os.PathLike[str] | None = None) -> JitConfig:
@@ -111,12 +113,19 @@ class JitConfig:
         """Name of the compilation target."""
         return self.options.get("target", "host")
 
+    @property
+    def search_trials(self) -> int:
+        """Kernels that the search may try per kernel; 0 below ``O3``."""
+        return self.options.get("search_trials", _TRIALS) if self.jit_level == "O3" else 0
+
     def replace(self, **changes: Any) -> JitConfig:
         """Returns a copy with some settings changed."""
         return replace(self, **changes)
 
 
-_OPTIONS = ("target", "graph_kernel_flags")
+_OPTIONS = ("target", "graph_kernel_flags", "search_trials")
+#: Kernels that the search of O3 builds and times per kernel, unless ``search_trials`` is given.
+_TRIALS = 16
 
 
 def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +134,28 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise _unknown("JitConfig options", name, list(_OPTIONS))
         if name == "graph_kernel_flags":
             parse_flags(value)
+        if name == "search_trials" and (type(value) is not int or value < 0):
+            raise ConfigError(
+                f"search_trials cannot be {value!r}", op="JitConfig", at=user_source(),
+                fix="use a number of kernels to try, such as 16; 0 uses what was found before",
+            )  # fmt: skip
     return dict(options)
+
+
+def _check_together(config: JitConfig) -> None:
+    """Raises ConfigError for settings that contradict each other."""
+
+    def fail(option: str, levels: str, why: str) -> ConfigError:
+        return ConfigError(
+            f"{option} contradicts jit_level={config.jit_level!r}: {why}", op="JitConfig",
+            at=user_source(), fix=f"use jit_level={levels}, or leave {option} out",
+        )  # fmt: skip
+
+    if "search_trials" in config.options and config.jit_level != "O3":
+        raise fail("search_trials", "'O3'", "only O3 searches")
+    flags = parse_flags(config.options.get("graph_kernel_flags", "--opt_level=0"))
+    if config.jit_level == "O0" and (flags.has("rows") or flags.has("parallel")):
+        raise fail("graph_kernel_flags", "'O1', 'O2' or 'O3'", "O0 fuses nothing")
 
 
 @functools.cache
@@ -207,6 +237,7 @@ class Context:
 settings_version = 0
 context = Context()
 
+_WORDS = {"deterministic": ("ON", "OFF"), "global_writes": GLOBAL_WRITES}
 _DEVICES = ("CPU", "GPU", "CUDA")
 _SWITCHES = ("enable_graph_kernel", "pynative_synchronize", "enable_compile_cache")
 _IGNORED = (
@@ -241,10 +272,8 @@ def _check_context(name: str, value: Any) -> Any:
         return as_jit_config(value)
     elif name == "jit_syntax_level" and value not in (STRICT, COMPATIBLE, LAX):
         raise fail("must be STRICT (0), COMPATIBLE (1) or LAX (2)")
-    elif name == "global_writes" and value not in GLOBAL_WRITES:
-        raise fail(f"must be one of {', '.join(map(repr, GLOBAL_WRITES))}")
-    elif name == "deterministic" and value not in ("ON", "OFF"):
-        raise fail("must be 'ON' or 'OFF'")
+    elif name in _WORDS and value not in _WORDS[name]:
+        raise fail(f"must be one of {', '.join(map(repr, _WORDS[name]))}")
     elif name in ("max_call_depth", "thread_num", "runtime_num_threads"):
         if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
             raise fail("must be a positive int")

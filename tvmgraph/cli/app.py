@@ -82,6 +82,15 @@ def info() -> None:
 
 @cache.command()
 @guarded
+def kernels() -> None:
+    """Show what the search of jit_level O3 found."""
+    from tvmgraph.cli.cache import show_kernels
+
+    show_kernels()
+
+
+@cache.command()
+@guarded
 def clear() -> None:
     """Delete all executables that are kept on disk."""
     from tvmgraph.cli.cache import clear_all

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from tvmgraph.compiler import disk
+from tvmgraph.compiler import disk, tuning
 
 
 def show_info() -> None:
@@ -15,8 +15,23 @@ def show_info() -> None:
     table.add_row("folder", str(disk.folder()))
     table.add_row("executables", str(usage.entries))
     table.add_row("size", f"{usage.bytes / 2**20:.1f} MiB of {disk.limit() >> 20} MiB")
+    table.add_row("searched kernels", f"{len(tuning.records())} in {tuning.folder()}")
     table.add_row("linker", " ".join(disk.linker() or ("none",)))
     table.add_row("state", disk.why_not() or "on")
+    Console().print(table)
+
+
+def show_kernels() -> None:
+    """Prints what the search of O3 found for every kernel."""
+    table = Table(
+        "kernel", "threads", "decided otherwise than the model", "us", "instead of", "tried"
+    )
+    for record in tuning.records():
+        decided = ", ".join(f"{name}: {value}" for name, value in record.decisions.items())
+        times = (f"{record.best_us:.1f}", f"{record.default_us:.1f}")
+        table.add_row(
+            record.kernel, str(record.threads), decided or "nothing", *times, str(record.trials)
+        )
     Console().print(table)
 
 

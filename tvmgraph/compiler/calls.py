@@ -53,7 +53,7 @@ def _redirect(func: tirx.PrimFunc, names: Iterable[str]) -> tirx.PrimFunc:
     return func.with_body(tvm_ffi.structural_map(func.body, (ir.Call, visit)))
 
 
-def _forwarder(name: str, count: int) -> tirx.PrimFunc:
+def _forwarder(name: str, count: int) -> ir.BaseFunc:
     """A function that hands the arguments of a packed call on to a kernel with ``count`` of them.
 
     The kernel's status is returned; its result belongs behind the arguments, as in the caller.

@@ -33,12 +33,15 @@ class CompileOptions:
         native: Whether host code is machine code (``True``), bytecode (``False``) or whatever
             suits the number of kernels (``None``).
         kernels: Graph-kernel settings, ``None`` for those of the level.
+        trials: Kernels that the search of ``O3`` may build and time per kernel; with 0 it uses what
+            was found before.
     """
 
     level: str = "O2"
     target: str = "host"
     native: bool | None = None
     kernels: GraphKernel | None = None
+    trials: int = 0
 
     @property
     def settings(self) -> GraphKernel:
@@ -187,8 +190,9 @@ def _build(
         with phases.time("lower"):
             mod = lower(simplified)
         module, kernels, native = pipeline.build(
-            mod, level, options.target, phases, options.settings, options.native, folder
-        )
+            mod, level, options.target, phases, options.settings, options.native, folder,
+            trials=options.trials,
+        )  # fmt: skip
     except TvmgraphError:
         raise
     except Exception as e:

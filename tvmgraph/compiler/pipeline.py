@@ -5,7 +5,7 @@
 | O0 | none | none: one operator, one kernel | none | opt-level 1 |
 | O1 | exact | FuseOps, FuseTIR | parallel, vectorized loops | opt-level 2 |
 | O2 | exact | O1, then whole rows and siblings | O1 and tiled GEMM, convolution | opt-level 3 |
-| O3 | also those that change rounding | as O2 | as O2 | opt-level 3 |
+| O3 | also those that change rounding | as O2 | O2's, each searched around | opt-level 3 |
 
 The levels are this project's; TVM has none of that meaning.
 """
@@ -24,6 +24,7 @@ from tvmgraph.compiler import parts
 from tvmgraph.compiler.cleanup import drop_scope_pragmas
 from tvmgraph.compiler.entry import drop_entry_checks
 from tvmgraph.compiler.fusion import fuse_kernels
+from tvmgraph.compiler.search import schedule_by_search
 from tvmgraph.compiler.sources import show_code
 from tvmgraph.config import context
 from tvmgraph.debug import Phases
@@ -40,13 +41,14 @@ class Level:
     fuse: bool
     schedule: int
     llvm_opt: int
+    search: bool = False
 
 
 LEVELS = {
     "O0": Level(fuse=False, schedule=0, llvm_opt=1),
     "O1": Level(fuse=True, schedule=1, llvm_opt=2),
     "O2": Level(fuse=True, schedule=2, llvm_opt=3),
-    "O3": Level(fuse=True, schedule=2, llvm_opt=3),
+    "O3": Level(fuse=True, schedule=2, llvm_opt=3, search=True),
 }
 
 
@@ -86,6 +88,7 @@ def build(
     native: bool | None = False,
     objects: Path | None = None,
     checked: bool = False,
+    trials: int = 0,
 ) -> tuple[Any, tuple[str, ...], bool]:
     """Compiles a module.
 
@@ -101,6 +104,7 @@ def build(
             memory, unless the program is of no use in another process.
         checked: Whether the compiled functions check their arguments at every call, for callers
             that do not.
+        trials: Kernels that a search may build and time per kernel, where the level searches.
 
     Returns:
         The TVM executable, the names of its kernels, and whether its host code is native.
@@ -117,8 +121,11 @@ def build(
                 mod = fuse_kernels(mod, kernels, model)
         names = count_kernels(mod)
         phases.text(2, "Relax fused", "py", mod.script)
-        with phases.time("schedule"):
-            mod = schedule_cpu(mod, model, level.schedule)
+        with phases.time("search" if level.search else "schedule"):
+            if level.search:
+                mod = schedule_by_search(mod, model, level.schedule, target, trials)
+            else:
+                mod = schedule_cpu(mod, model, level.schedule)
         phases.text(3, "TIR scheduled", "py", mod.script)
         native = len(names) > NATIVE_FROM if native is None else native
         with phases.time("codegen"):

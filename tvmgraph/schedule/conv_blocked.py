@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import dtype_bytes
+from tvmgraph.schedule.choice import choose, ranked
 from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.epilogue import Epilogue, Place
 from tvmgraph.schedule.gemm_plan import MIN_PARALLEL_FLOPS, step_cycles
@@ -76,19 +77,21 @@ def _plan(contraction: Contraction, model: CpuModel) -> BlockedPlan:
     block = contraction.columns[-1].extent
     lanes = min(block, model.lanes_of(dtype_bytes(contraction.dtype)))
     channels = product(axis.extent for axis in contraction.columns) // lanes
-    best, best_cost = (1, 1, 1), float("inf")
+    costs: dict[tuple[int, int, int], float] = {}
     for vectors in range(1, min(_MAX_VECTORS if height * width > 1 else 8, channels) + 1):
         limit = min((model.registers - 1 - vectors) // vectors, _MAX_POSITIONS)
         for across in range(1, min(width, limit) + 1):
             for down in range(1, (min(height, limit // across) if across == width else 1) + 1):
                 cost = _cost((height, width, channels), (down, across, vectors), model)
-                if cost < best_cost:
-                    best, best_cost = (vectors, across, down), cost
-    vectors, across, down = best
+                costs[vectors, across, down] = cost
+    best = ranked(costs)
+    vectors, across, down = choose("conv tile", best[0], best)
     pixels = product(static_shape(contraction.left.load.source) or (1,))
     weights = product(static_shape(contraction.right.load.source) or (1,))
-    parallel = contraction.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
-    return BlockedPlan(lanes, vectors, across, down, weights > pixels, parallel)
+    enough = contraction.flops >= MIN_PARALLEL_FLOPS
+    parallel = model.threads > 1 and choose("conv parallel", enough, (True, False))
+    outside = choose("conv weights outside", weights > pixels, (True, False))
+    return BlockedPlan(lanes, vectors, across, down, outside, parallel)
 
 
 def _cost(extents: tuple[int, int, int], tile: tuple[int, int, int], model: CpuModel) -> float:

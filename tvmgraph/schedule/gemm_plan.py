@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from tvmgraph.schedule.choice import choose, ranked
 from tvmgraph.schedule.target import CpuModel
 
 #: Below this many floating-point operations the calling thread works alone.
@@ -98,7 +99,8 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
     lanes = model.lanes_of(shape.itemsize)
     tile_rows, vectors = _register_tile(shape, model, lanes)
     depth = _depth_block(shape, model, vectors * lanes)
-    parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+    depth = choose("gemm depth block", depth, [depth, *_parts_of(depth)])
+    parallel = _parallel(shape, model)
     one_block = shape.rows <= tile_rows
     items = shape.outer * -(-shape.columns // (vectors * lanes))
     row_block, packing = shape.rows, Packing.LOCAL
@@ -124,15 +126,15 @@ def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | Non
     if panel % lanes or not 1 <= vectors <= 8:
         return None
     limit = max(1, (model.registers - 2 - vectors) // vectors)
-    rows = min(
-        range(1, min(shape.rows, limit, 14) + 1),
-        key=lambda r: (
-            (shape.rows // r) * step_cycles(r, vectors, model)
-            + (step_cycles(shape.rows % r, vectors, model) if shape.rows % r else 0)
-        ),
-    )
+    costs = {
+        r: (shape.rows // r) * step_cycles(r, vectors, model)
+        + (step_cycles(shape.rows % r, vectors, model) if shape.rows % r else 0)
+        for r in range(1, min(shape.rows, limit, 14) + 1)
+    }
+    best = ranked(costs)
+    rows = choose("panel rows", best[0], best)
     items = shape.outer * -(-shape.columns // panel)
-    parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+    parallel = _parallel(shape, model)
     row_block = shape.rows
     if parallel and imbalance(items, model.threads) > MAX_IMBALANCE:
         row_block = _row_block(shape.rows, rows, items, model.threads)
@@ -151,7 +153,7 @@ def wants_dot_products(shape: GemmShape, model: CpuModel) -> bool:
 
 def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, int]:
     """The tile with the fewest cycles for all rows and columns, leftovers included."""
-    best, best_cost = (1, 1), float("inf")
+    costs: dict[tuple[int, int], float] = {}
     available = -(-shape.columns // lanes)
     for vectors in range(min(8 if shape.rows == 1 else 4, available), 0, -1):
         limit = (model.registers - 2 - vectors) // vectors
@@ -165,9 +167,19 @@ def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, 
             items = shape.outer * (panels + bool(rest_vectors))
             if items >= model.threads:  # fewer items than workers are divided by rows instead
                 cost /= 1 - imbalance(items, model.threads)
-            if cost < best_cost:
-                best, best_cost = (rows, vectors), cost
-    return best
+            costs[rows, vectors] = cost
+    best = ranked(costs)
+    return choose("gemm tile", best[0], best)
+
+
+def _parallel(shape: GemmShape, model: CpuModel) -> bool:
+    enough = shape.flops >= MIN_PARALLEL_FLOPS
+    return model.threads > 1 and choose("gemm parallel", enough, (True, False))
+
+
+def _parts_of(depth: int) -> list[int]:
+    """Half and a quarter of a depth that is long enough to be cut."""
+    return [-(-depth // n) for n in (2, 4) if depth >= 256 * n]
 
 
 def step_cycles(rows: int, vectors: int, model: CpuModel) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import accesses, group_extent, groups
+from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.guards import breakpoints, resolve
 from tvmgraph.schedule.point import Bound, Point, bind_group, vectors
 from tvmgraph.schedule.program import Axis, Stage, product
@@ -101,7 +102,8 @@ class _Writer:
         outer = self.loops[:-1]
         points = product(loop.extent for loop in self.loops)
         wanted = self.model.threads * _PIECES_PER_THREAD
-        if points < MIN_PARALLEL_ELEMENTS or self.model.threads == 1:
+        enough = points >= MIN_PARALLEL_ELEMENTS
+        if self.model.threads == 1 or not choose("elements parallel", enough, (True, False)):
             self._rows(outer, self.segments, {})
         elif product(loop.extent for loop in outer) >= wanted:
             self._parallel_rows(outer, wanted)

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import accesses, group_extent
+from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.program import product, static_shape
 from tvmgraph.schedule.reducer import Reducer, match_reducer
 from tvmgraph.schedule.row_plan import RowPlan
@@ -40,7 +41,8 @@ IsOutput = Callable[[Buffer], bool]
 def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
     """Writes the loops of a row plan."""
     plan = multiply_by_reciprocals(plan)
-    parallel = plan.work >= MIN_PARALLEL_WORK and model.threads > 1
+    enough = plan.work >= MIN_PARALLEL_WORK
+    parallel = model.threads > 1 and choose("rows parallel", enough, (True, False))
     lanes = _lanes(plan, model)
     if plan.along_rows or not plan.extents:
         results = _streamed_results(plan, lanes, model, is_output)
@@ -184,7 +186,7 @@ def _lanes(plan: RowPlan, model: CpuModel) -> int:
 
 def _tile_width(plan: RowPlan, model: CpuModel, lanes: int) -> int:
     """Rows of a tile: as many as give every worker a tile and keep intermediates in L2."""
-    width = lanes * _TILE_VECTORS
+    width = lanes * choose("row tile vectors", _TILE_VECTORS, (4, _TILE_VECTORS, 16))
     kept = sum(
         4 * group_extent(row.inner)
         for row in plan.stages

@@ -16,6 +16,7 @@ from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import dtype_bytes
+from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.inline import has_identity_store
 from tvmgraph.schedule.program import Stage, product, static_shape
 from tvmgraph.schedule.target import CpuModel
@@ -45,7 +46,9 @@ def is_streamed(stage: Stage, extent: int, lanes: int, model: CpuModel) -> bool:
         if str(b.dtype) in _LLVM
     ]
     fits = len(sizes) == len(stage.buffers) and lanes > 1 and extent % lanes == 0
-    return fits and has_identity_store(stage) and sum(sizes) >= model.l3_bytes // 2
+    if not fits or not has_identity_store(stage):
+        return False
+    return choose("stores around caches", sum(sizes) >= model.l3_bytes // 2, (True, False))
 
 
 @contextlib.contextmanager

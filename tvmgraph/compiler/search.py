@@ -1,0 +1,189 @@
+"""Search, the top level: the decisions behind every kernel are tried on the machine itself.
+
+Kernels are shaped by a model of the processor; here a handful of other register tiles, block sizes
+and ways to divide the work are built and timed, one decision after the other. A kernel that is not measurably faster than the model's is not used, so ``O3`` is never
+slower than ``O2``. What was found is kept, see :mod:`tvmgraph.compiler.tuning`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from tvm import tirx
+
+from tvmgraph.compiler import tuning
+from tvmgraph.compiler.codegen import generate
+from tvmgraph.compiler.tuning import Record
+from tvmgraph.schedule import CpuModel, schedule_cpu
+from tvmgraph.schedule.choice import Decision, deciding
+
+#: A kernel must take less than this share of the model's time to be preferred to it.
+_GAIN = 0.96
+#: Kernels that take fewer seconds are not worth a search: the call costs as much.
+_SHORTEST = 5e-6
+#: Seconds of one sample, samples per trial, and interleaved samples of the final comparison.
+_SAMPLE, _SAMPLES, _ROUNDS = 1e-3, 3, 9
+#: Kernels with more bytes of arguments than this are not measured.
+_MOST_BYTES = 2 << 30
+
+Choices = Mapping[str, Any]
+
+
+def schedule_by_search(
+    mod: tvm.IRModule, model: CpuModel, level: int, target: Any, trials: int
+) -> tvm.IRModule:
+    """Schedules a module as :func:`schedule_cpu` does, with the best decisions known.
+
+    Args:
+        mod: A fused module.
+        model: The processor.
+        level: The level of :func:`schedule_cpu`.
+        target: The TVM target; it must be this machine for a search.
+        trials: Kernels to build and time per kernel; 0 uses what is known and tries nothing.
+    """
+    functions = dict(mod.functions.items())
+    loops = {v: f for v, f in functions.items() if isinstance(f, tirx.PrimFunc)}
+    searches = [_Search(v, f, model, level, target) for v, f in loops.items()]
+    unknown = [s for s in searches if s.record is None] if trials > 0 else []
+    for search in _watched(unknown):
+        search.run(trials)
+    for search in searches:
+        chosen = {} if search.record is None else search.record.decisions
+        functions[search.var] = search.schedule(chosen)[0]
+    return tvm.IRModule(functions, attrs=mod.attrs)
+
+
+def _watched(searches: list[_Search]) -> Iterator[_Search]:
+    """The searches, with a progress bar on the terminal."""
+    if not searches:
+        return
+    columns = (
+        TextColumn("search"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task("", total=len(searches))
+        for search in searches:
+            progress.update(bar, description=search.var.name_hint[:40])
+            yield search
+            progress.advance(bar)
+
+
+class _Search:
+    """The search for one kernel."""
+
+    def __init__(self, var: Any, func: Any, model: CpuModel, level: int, target: Any) -> None:
+        self.var = var
+        self.func = func
+        self.model = model
+        self.level = level
+        self.target = target
+        loops = func.without_attr("global_symbol") if "global_symbol" in func.attrs else func
+        number = tvm_ffi.structural_hash(loops)
+        self.key = tuning.key_of(int(number), str(target), model.threads)
+        self.record = tuning.find(self.key)
+        self.trials = 0
+
+    def schedule(self, given: Choices) -> tuple[Any, dict[str, Decision]]:
+        """Returns the kernel under some decisions, and all decisions behind it."""
+        with deciding(given) as decisions:
+            kernel = schedule_cpu(tvm.IRModule({self.var: self.func}), self.model, self.level)
+        return kernel[self.var], decisions.found
+
+    def run(self, trials: int) -> None:
+        """Tries other decisions, and keeps what was found."""
+        arguments = _arguments(self.func)
+        kernel, decisions = self.schedule({})
+        if arguments is None or not any(len(d.options) > 1 for d in decisions.values()):
+            return
+        default = self._build(kernel, arguments)
+        shortest = _seconds(default)
+        if shortest < _SHORTEST:
+            self._keep({}, shortest, shortest)
+            return
+        best, chosen = self._descend(decisions, shortest, arguments, trials)
+        if chosen:
+            again = self._build(self.schedule(chosen)[0], arguments)
+            shortest, best = _compare(default, again)
+            if best > shortest * _GAIN:
+                chosen, best = {}, shortest
+        self._keep(chosen, shortest, best)
+
+    def _descend(
+        self, decisions: dict[str, Decision], best: float, arguments: list[Any], trials: int
+    ) -> tuple[float, dict[str, Any]]:
+        """Changes one decision after the other, and stays with what is faster."""
+        chosen: dict[str, Any] = {}
+        for name, decision in decisions.items():
+            for option in decision.options:
+                if option == decision.taken or self.trials >= trials:
+                    continue
+                given = {**chosen, name: option}
+                seconds = _seconds(self._build(self.schedule(given)[0], arguments), best)
+                if seconds < best * _GAIN:
+                    best, chosen = seconds, given
+        return best, chosen
+
+    def _build(self, kernel: Any, arguments: list[Any]) -> Callable[[], Any]:
+        self.trials += 1
+        named = kernel.with_attr("global_symbol", "kernel")
+        run = generate(tvm.IRModule({"kernel": named}), self.target)["kernel"]
+        return lambda: run(*arguments)
+
+    def _keep(self, chosen: Choices, default: float, best: float) -> None:
+        name, threads = self.var.name_hint, self.model.threads
+        self.record = Record(name, threads, chosen, default * 1e6, best * 1e6, self.trials)
+        tuning.keep(self.key, self.record)
+
+
+def _arguments(func: Any) -> list[Any] | None:
+    """Arrays of random numbers for a kernel, or None when it cannot be called alone."""
+    random = np.random.default_rng(0)
+    found, total = [], 0
+    for param in func.params:
+        shape = getattr(param, "shape", None)
+        if shape is None or not all(isinstance(extent, tirx.IntImm) for extent in shape):
+            return None
+        extents, dtype = [int(extent) for extent in shape], str(param.dtype)
+        tensor = tvm.runtime.empty(extents, dtype)
+        total += tensor.numpy().nbytes
+        if total > _MOST_BYTES:
+            return None
+        if dtype.startswith("float"):  # numbers far from overflow; indices stay 0
+            tensor.copyfrom(random.uniform(0.5, 1, extents).astype(dtype))
+        else:
+            tensor.copyfrom(np.zeros(extents, tensor.numpy().dtype))
+        found.append(tensor)
+    return found
+
+
+def _seconds(run: Callable[[], Any], limit: float = float("inf")) -> float:
+    """Seconds of a call, the best of a few samples; one when it is far above ``limit``."""
+    run()
+    once = _sample(run, 1)
+    if once > 3 * limit:
+        return once
+    calls = max(1, int(_SAMPLE / max(once, 1e-7)))
+    return min(_sample(run, calls) for _ in range(_SAMPLES))
+
+
+def _sample(run: Callable[[], Any], calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        run()
+    return (time.perf_counter() - start) / calls
+
+
+def _compare(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[float, float]:
+    """Median seconds of two kernels, timed in turns."""
+    calls = max(1, int(_SAMPLE / max(_seconds(first), 1e-7)))
+    pairs = [(_sample(first, calls), _sample(second, calls)) for _ in range(_ROUNDS)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)

@@ -1,0 +1,90 @@
+"""Decisions that a search may overrule.
+
+Where a kernel is shaped by a model of the processor (the register tile, what is divided among the
+workers, stores around the caches), it asks :func:`choose`. The model's answer counts, except while
+:func:`deciding` is open: then the decisions given there do, and all that come up are written down.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A point where a kernel could be written differently.
+
+    Attributes:
+        taken: What was chosen.
+        default: What the model chooses.
+        options: What may be chosen: numbers, booleans or tuples of them.
+    """
+
+    taken: Any
+    default: Any
+    options: tuple[Any, ...]
+
+
+@dataclass
+class Decisions:
+    """What is decided while one kernel is written.
+
+    Attributes:
+        given: Choices by name; one that is no option any more is not heeded.
+        found: All decisions that came up, by name, in order.
+    """
+
+    given: Mapping[str, Any] = field(default_factory=dict)
+    found: dict[str, Decision] = field(default_factory=dict)
+
+
+_open = threading.local()
+
+
+@contextlib.contextmanager
+def deciding(given: Mapping[str, Any] | None = None) -> Iterator[Decisions]:
+    """Overrules decisions of the kernels that this thread writes inside.
+
+    Args:
+        given: Choices by name of the decision.
+    """
+    before = getattr(_open, "decisions", None)
+    _open.decisions = decisions = Decisions({k: _frozen(v) for k, v in (given or {}).items()})
+    try:
+        yield decisions
+    finally:
+        _open.decisions = before
+
+
+def choose(name: str, default: Any, options: Sequence[Any]) -> Any:
+    """Returns ``default``, or what an open :func:`deciding` says.
+
+    A kernel that asks the same question several times is answered the same every time.
+
+    Args:
+        name: What is decided, such as ``"gemm tile"``.
+        default: The model's choice.
+        options: All choices; each must give a correct kernel.
+    """
+    decisions: Decisions | None = getattr(_open, "decisions", None)
+    if decisions is None:
+        return default
+    wanted = decisions.given.get(name, default)
+    taken = wanted if wanted in options else default
+    if name not in decisions.found:
+        decisions.found[name] = Decision(taken, default, tuple(options))
+    return taken
+
+
+def ranked(costs: Mapping[Any, float], count: int = 6) -> list[Any]:
+    """The ``count`` cheapest keys, cheapest first; of equal ones the first is first."""
+    return sorted(costs, key=lambda key: costs[key])[:count]
+
+
+def _frozen(value: Any) -> Any:
+    """Lists, as JSON has them, as tuples."""
+    return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value
