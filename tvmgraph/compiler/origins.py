@@ -67,7 +67,7 @@ def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, list[Si
     regions: dict[str, Graph] = {}
     mod = lower(graph, regions)
     regions["main"] = graph
-    owners = {name: _owners(f, _marks(graph, regions.get(name))) for name, f in _functions(mod)}
+    owners = _all_owners(mod, graph, regions)
     level = pipeline.LEVELS[options.level]
     target = make_target(options.target, level.llvm_opt)
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
@@ -134,10 +134,37 @@ def _is_primitive(function: Any) -> bool:
     return bool(dict(function.attrs or {}).get("Primitive", False))
 
 
-def _marks(graph: Graph, part: Graph | None) -> dict[str, int]:
+def _all_owners(
+    mod: tvm.IRModule, graph: Graph, regions: Mapping[str, Graph]
+) -> dict[str, dict[str, int]]:
+    """The node of every variable of every function.
+
+    What is neither the graph nor a region was defined to run a loop; it belongs to the node whose
+    call leads there.
+    """
+    functions = dict(_functions(mod))
+    owners = {name: _owners(functions[name], _marks(graph, part)) for name, part in regions.items()}
+    todo = [(b.value, owners[name].get(b.var.name, -1))
+            for name in regions for b in _bindings(functions[name])]  # fmt: skip
+    while todo:
+        value, node = todo.pop()
+        for name in _called(value):
+            if name in functions and name not in owners:
+                bindings = _bindings(functions[name])
+                owners[name] = {b.var.name: node for b in bindings}
+                todo += [(b.value, node) for b in bindings]
+    return owners
+
+
+def _called(value: Any) -> list[str]:
+    """Names of the functions that an expression mentions."""
+    names: list[str] = []
+    tvm_ffi.structural_walk(value, (tvm.ir.GlobalVar, lambda v: names.append(str(v.name_hint))))
+    return names
+
+
+def _marks(graph: Graph, part: Graph) -> dict[str, int]:
     """The names of the variables of a part of the graph that hold results of its nodes."""
-    if part is None:
-        return {}
     positions: dict[int, int] = {}
     for i, node in enumerate(graph.walk()):
         positions.setdefault(id(node), i)
