@@ -130,7 +130,7 @@ def test_operator_names_of_tensor_resolve() -> None:
         for n in ast.walk(ast.parse(source))
         if isinstance(n, ast.Call)
         and isinstance(n.func, ast.Name)
-        and n.func.id in ("_operator", "_unary")
+        and n.func.id in ("binary", "unary")
         and isinstance(n.args[0], ast.Constant)
     ]
     assert len(names) > 20

@@ -262,6 +262,46 @@ def f(x):
     print("x is", x, len(x))
     return x
 """,
+    "print decided by a tensor (a node of the graph)": """
+def f(x):
+    n = 0
+    print("start")
+    while x.sum() < 9:
+        if x[0] > 1:
+            print(n, x, sep=": ")
+        x = x * 2 + 1
+        n += 1
+    return x
+""",
+    "attributes, closures and containers written under a branch": """
+import types
+KEPT = types.SimpleNamespace(n=0, last=None, log=[])
+def f(x):
+    k = [0]
+    KEPT.n, KEPT.last = 0, x * 0
+    def g(t):
+        nonlocal y
+        if t.sum() > 0:
+            y = t
+            KEPT.n += 1
+            KEPT.last = t
+            k.append(t)
+        else:
+            k.append(-t)
+    y = x
+    g(x)
+    return y, KEPT.n, KEPT.last, k[1]
+""",
+    "an attribute counted in a loop": """
+import types
+KEPT = types.SimpleNamespace(n=0)
+def f(x):
+    KEPT.n = 0
+    while x.sum() < 9:
+        KEPT.n += 1
+        x = x + 3
+    return x * KEPT.n
+""",
     "import inside a function": """
 def f(x):
     import math
@@ -509,10 +549,40 @@ def f(x):
 def f(x):
     return x * float(input())
 """,
-    "print under a tensor condition": """
+    "container changed on one side": """
+KEPT = []
 def f(x):
     if x.sum() > 0:
-        print("positive")
+        KEPT.append(x)
+    return x
+""",
+    "attribute that one side creates": """
+import types
+KEPT = types.SimpleNamespace()
+def f(x):
+    if x.sum() > 0:
+        KEPT.last = x
+    return x
+""",
+    "attribute that becomes a tensor on one side": """
+import types
+KEPT = types.SimpleNamespace(last=None)
+def f(x):
+    if x.sum() > 0:
+        KEPT.last = x
+    return x
+""",
+    "print to a file under a tensor condition": """
+import sys
+def f(x):
+    if x.sum() > 0:
+        print(x, file=sys.stderr)
+    return x
+""",
+    "print of a list of tensors under a tensor condition": """
+def f(x):
+    if x.sum() > 0:
+        print([x, x])
     return x
 """,
     "endless Python loop": """

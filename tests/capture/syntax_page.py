@@ -26,10 +26,33 @@ Rules:
   tensor. A variable that only one side sets may not be read afterwards.
 * What a loop carries keeps its shape and dtype. A Python number that a loop changes comes back as
   a Python number.
-* A write to an attribute, list or dict from outside, and `print`, happen after the compiled part of
-  every call, in order. Where a tensor would decide whether they happen they are refused.
-  Parameters may be assigned anywhere.
+* Writes to attributes, closure variables and containers from outside, and `print`, happen after the
+  compiled part of every call, in order. Where a tensor decides, an attribute or variable is merged
+  like a local one (so it needs a value before), a container takes what both sides of a branch do to
+  it, and `print` becomes a node of the graph. Parameters may be assigned anywhere.
 * A write to a global variable is seen by the rest of the call only; it warns once.
+  `jit(..., global_writes="replay")` repeats it after every call, `"error"` refuses it, and
+  `set_context(global_writes=...)` says what counts where `jit` does not.
+* Everything that was read is guarded: globals, closure variables, attributes, methods, containers,
+  the training mode. When something changes, the function is captured again and `explain()` says
+  what changed. `jit(..., attr_guard=False)` switches that off; so does `ms_function`, which keeps
+  MindSpore's documented meaning: compiled once per kind of arguments, a changed attribute is not
+  seen, and the first time a warning names it.
+
+```python
+class Func:
+    def __init__(self):
+        self.value = 5
+
+    @ms.jit  # with @ms.ms_function both calls give 6
+    def call(self):
+        return self.value + 1
+
+func = Func()
+func.call()  # 6
+func.value = 1
+func.call()  # 2
+```
 
 This page is written by `python -m tests.capture.syntax_page`; a test runs every example.
 """

@@ -13,6 +13,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Specialise, SymbolScope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.graph import Graph, Role
+from tvmgraph.graph.passes import quiet
 
 
 @contextmanager
@@ -29,6 +30,7 @@ def _pulled(
     graph: Graph, wanted: Sequence[int], floats: Sequence[int], recorder: Recorder
 ) -> tuple[list[Tensor], Callable[[Sequence[Tensor]], list[Tensor]]]:
     """Replays a graph on a tape; returns its parameters and the pull-back."""
+    graph = quiet(graph)  # what it prints, it printed
     params = [recorder.argument(p.value.type, f"p{i}") for i, p in enumerate(graph.params)]
     tape = GradTape()
     inputs = [p for p, q in zip(params, graph.params) if q.role is Role.INPUT]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph.capture import tree
+from tvmgraph.capture import printing, tree
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.places import contents
 from tvmgraph.capture.snapshot import Container, copy_of, refill
@@ -193,9 +193,13 @@ class Effects:
     def print(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST, frame: Frame
     ) -> None:
-        """Prints after every call."""
-        self.unconditional("print()", node, frame)
-        self._log.append(Noted(None, "print", args, kwargs, node, frame))
+        """Prints: after every call, or in the graph where a tensor decides about some print."""
+        if self._interpreter.settings.prints:
+            printing.emit(self._interpreter, args, kwargs, node, frame)
+        elif self._interpreter.depth:
+            raise printing.PrintsInside
+        else:
+            self._log.append(Noted(None, "print", args, kwargs, node, frame))
 
     # ---- the end of the capture -------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from tvmgraph import dtypes
+from tvmgraph.capture import printing
 from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.effects import MUTATING, Effects
 from tvmgraph.capture.expect import LIBRARIES
@@ -65,6 +66,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         self.overlay: dict[tuple[int, str], Any] = {}
         self._calls = 0
         self.current: Any = None
+        self._token: Tensor | None = None
 
     # ---- calls ------------------------------------------------------------------------------
 
@@ -201,6 +203,18 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
                 first = next(iter(f.names.values()))
                 return super(cell.cell_contents, first)
         raise RuntimeError("super(): no arguments")
+
+    def token(self) -> Tensor:
+        """Returns the tensor that orders the prints of the graph."""
+        if self._token is None:
+            with self.recorder.recording_into(self.recorder.root):
+                self._token = printing.first_token()
+        return self._token
+
+    @property
+    def last_token(self) -> Tensor | None:
+        """The token of the last print, if the graph prints."""
+        return self._token
 
     # ---- values -----------------------------------------------------------------------------
 

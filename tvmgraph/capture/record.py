@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.capture import tree
-from tvmgraph.capture.effects import Effect, Effects
+from tvmgraph.capture.effects import Effect
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.interpreter import Interpreter
+from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.promotion import (
     Promotion,
     Resolver,
@@ -152,9 +153,18 @@ def capture(
             is neither a tensor nor a constant.
     """
     settings = settings or Settings()
+    try:
+        return _capture_with(fn, (args, kwargs), settings, promotion, aliased)
+    except PrintsInside:
+        return _capture_with(fn, (args, kwargs), replace(settings, prints=True), promotion, aliased)
+
+
+def _capture_with(
+    fn: Callable[..., Any], given: Any, settings: Settings, promotion: Promotion | None,
+    aliased: bool,
+) -> Captured:  # fmt: skip
     recorder = Recorder(_graph_name(fn))
     recorder.keeps_identity = aliased
-    given = (args, kwargs)
     if not promotion:
         return _capture(recorder, fn, given, settings, _NOTHING)
     leaves = tree.tensors(given)
@@ -194,7 +204,7 @@ def _capture(
         try:
             value = recorder.call(fn, args, kwargs)
             interpreter.hoisted.finish(interpreter)
-            return _finish(recorder, value, before, interpreter.effects)
+            return _finish(recorder, value, before, interpreter)
         finally:
             interpreter.effects.undo()
 
@@ -214,7 +224,9 @@ def _graph_name(fn: Callable[..., Any]) -> str:
     return name if name[:1].isalpha() else f"fn{name}"
 
 
-def _finish(recorder: Recorder, value: Any, before: list[Value], effects: Effects) -> Captured:
+def _finish(
+    recorder: Recorder, value: Any, before: list[Value], interpreter: Interpreter
+) -> Captured:
     outputs: list[Value] = []
 
     def leaf(x: Any) -> tree.Leaf:
@@ -228,7 +240,9 @@ def _finish(recorder: Recorder, value: Any, before: list[Value], effects: Effect
 
     result = tree.describe(value, leaf)
     attributes = _attribute_effects(recorder, kept)
-    done = effects.finish(kept)
+    done = interpreter.effects.finish(kept)
+    if interpreter.last_token is not None:  # keeps the prints alive
+        outputs.append(recorder.value_of(interpreter.last_token))
     position = _computed_position(recorder, outputs)
     changed = [(i, t.value) for i, t in enumerate(recorder.arguments) if t.value is not before[i]]
     writes: list[tuple[int | Tensor, Value]] = [*changed, *recorder.written()]

@@ -76,7 +76,8 @@ class _File:
 
 
 _files: dict[str, _File] = {}
-_known: dict[types.CodeType, FunctionSource | None] = {}
+# by file, too: code of equal functions in two files is equal
+_known: dict[tuple[str, types.CodeType], FunctionSource | None] = {}
 _lock = threading.Lock()
 
 
@@ -86,11 +87,11 @@ def source_of(function: types.FunctionType) -> FunctionSource | None:
     Code made by ``exec``, generators, coroutines and definitions that cannot be found again in
     their file have none.
     """
-    code = function.__code__
-    if code in _known:
-        return _known[code]
+    key = (function.__code__.co_filename, function.__code__)
+    if key in _known:
+        return _known[key]
     with _lock:
-        found = _known[code] = _find(function)
+        found = _known[key] = _find(function)
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import numbers
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -14,38 +13,13 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, note_write, state
 from tvmgraph.core.storage import aligned_copy, lend
 from tvmgraph.core.tensor_methods import TensorMethods
+from tvmgraph.core.tensor_operators import binary, unary
 from tvmgraph.core.tensor_text import tensor_text
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
 
 _new = object.__new__
-
-
-def _operator(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """Builds a binary operator method that calls the table's function ``name``."""
-    function: Any = None  # found at the first call
-
-    def call(self: Any, other: Any) -> Any:
-        nonlocal function
-        if function is None:
-            function = getattr(F, name)
-        return function(self, other)
-
-    def call_reflected(self: Any, other: Any) -> Any:
-        nonlocal function
-        if function is None:
-            function = getattr(F, name)
-        return function(other, self)
-
-    return call_reflected if reflected else call
-
-
-def _unary(name: str) -> Callable[[Any], Any]:
-    def call(self: Any) -> Any:
-        return getattr(F, name)(self)
-
-    return call
 
 
 class Tensor(TensorMethods):
@@ -55,8 +29,9 @@ class Tensor(TensorMethods):
         input_data: A NumPy array, (nested) list, number or Tensor; copied.
         dtype: Element type; by default NumPy's own, int64 for Python integers, float32 for Python
             floats and bool for Python bools.
-        shape: With ``init``: the shape to fill. With ``dtype`` alone: a placeholder whose ``None``
-            entries are symbolic, for :meth:`Cell.set_inputs`.
+        shape: With ``init``: the shape to fill. With ``dtype`` alone: a placeholder for
+            :meth:`Cell.set_inputs`, ``jit(input_signature=...)`` and ``export``; its entries are
+            ``None`` (or -1) where a size varies, and a name where sizes vary but are equal.
         init: An initializer that fills the new tensor.
 
     Raises:
@@ -108,7 +83,7 @@ class Tensor(TensorMethods):
         dtype = dtypes.dtype_of(dtype if dtype is not None else dtypes.float32)
         dims = (shape,) if isinstance(shape, int) else tuple(shape)
         if init is None:
-            named = [Dim(f"d{i}") if d in (None, -1) else d for i, d in enumerate(dims)]
+            named = [_placeholder_size(d, i) for i, d in enumerate(dims)]
             self.type = tensor_type(named, dtype)
             if self.type.is_static:
                 self._bind(aligned_copy(np.zeros(self.type.static_shape, dtype.numpy)))
@@ -367,22 +342,22 @@ class Tensor(TensorMethods):
 
     # ---- operators --------------------------------------------------------------------------
 
-    __add__, __radd__ = _operator("add"), _operator("add", True)
-    __sub__, __rsub__ = _operator("sub"), _operator("sub", True)
-    __mul__, __rmul__ = _operator("mul"), _operator("mul", True)
-    __truediv__, __rtruediv__ = _operator("div"), _operator("div", True)
-    __floordiv__, __rfloordiv__ = _operator("floor_div"), _operator("floor_div", True)
-    __mod__, __rmod__ = _operator("floor_mod"), _operator("floor_mod", True)
-    __pow__, __rpow__ = _operator("pow"), _operator("pow", True)
-    __matmul__, __rmatmul__ = _operator("matmul"), _operator("matmul", True)
-    __and__, __rand__ = _operator("operator_and"), _operator("operator_and", True)
-    __or__, __ror__ = _operator("operator_or"), _operator("operator_or", True)
-    __xor__, __rxor__ = _operator("operator_xor"), _operator("operator_xor", True)
-    __lshift__ = _operator("bitwise_left_shift")
-    __rshift__ = _operator("bitwise_right_shift")
-    __lt__, __le__ = _operator("less"), _operator("less_equal")
-    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
-    __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("logical_not")
+    __add__, __radd__ = binary("add"), binary("add", True)
+    __sub__, __rsub__ = binary("sub"), binary("sub", True)
+    __mul__, __rmul__ = binary("mul"), binary("mul", True)
+    __truediv__, __rtruediv__ = binary("div"), binary("div", True)
+    __floordiv__, __rfloordiv__ = binary("floor_div"), binary("floor_div", True)
+    __mod__, __rmod__ = binary("floor_mod"), binary("floor_mod", True)
+    __pow__, __rpow__ = binary("pow"), binary("pow", True)
+    __matmul__, __rmatmul__ = binary("matmul"), binary("matmul", True)
+    __and__, __rand__ = binary("operator_and"), binary("operator_and", True)
+    __or__, __ror__ = binary("operator_or"), binary("operator_or", True)
+    __xor__, __rxor__ = binary("operator_xor"), binary("operator_xor", True)
+    __lshift__ = binary("bitwise_left_shift")
+    __rshift__ = binary("bitwise_right_shift")
+    __lt__, __le__ = binary("less"), binary("less_equal")
+    __gt__, __ge__ = binary("greater"), binary("greater_equal")
+    __neg__, __abs__, __invert__ = unary("neg"), unary("abs"), unary("logical_not")
 
     def __pos__(self) -> Tensor:
         return self
@@ -408,6 +383,17 @@ _stored_array = _slot.__get__  # does not view what compiled code returned
 def _forget_array(tensor: Tensor) -> None:
     with contextlib.suppress(AttributeError):
         _slot.__delete__(tensor)
+
+
+def _placeholder_size(d: Any, axis: int) -> int | Dim:
+    """The size of an axis of a placeholder: ``None`` or -1 for any, a name, or an int."""
+    if d is None or (d.__class__ is int and d == -1):
+        return Dim(f"any_{axis}")
+    if isinstance(d, str):
+        if not d.isidentifier():
+            raise ArgumentError(f"{d!r} is no name of an axis", op="Tensor", at=user_source())
+        return Dim(d)
+    return d if isinstance(d, Dim) else d.__index__()
 
 
 def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:

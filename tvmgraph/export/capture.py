@@ -14,6 +14,7 @@ from tvmgraph.capture.record import AttributeRef, capture
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ExportError, user_source
 from tvmgraph.graph import Graph, Param, Role
+from tvmgraph.graph.passes import quiet
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def capture_program(
             tensor = holder.read() if isinstance(holder, AttributeRef) else holder
             assert isinstance(tensor, Tensor)
             values[p.label] = tensor.array
-    kept = _without_writes(graph, captured.result)
+    kept = quiet(_without_writes(graph, captured.result))
     return Program(kept, values, tuple(f"output{i}" for i in range(len(kept.outputs))))
 
 

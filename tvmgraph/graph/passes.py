@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,9 +82,15 @@ def fold(graph: Graph) -> Graph:
     return _rebuild(graph, nodes, graph.outputs, consts=consts)
 
 
+#: Operators that do more than compute: they run once per call, neither earlier nor less often.
+HAS_EFFECT = frozenset({"host_print"})
+
+
 def _is_foldable(node: Node, consts: dict[Value, np.ndarray]) -> bool:
     small = all(v.type.is_static and v.type.size <= _FOLD_LIMIT for v in node.outputs)
     known = bool(node.inputs) and all(v in consts for v in node.inputs)
+    if node.op.name in HAS_EFFECT:
+        return False
     return known and small and not node.regions and not isinstance(node.op.lower, Reason)
 
 
@@ -130,3 +137,19 @@ def _simplify_regions(graph: Graph) -> Graph:
         for n in graph.nodes
     ]
     return _rebuild(graph, nodes, graph.outputs)
+
+
+def quiet(graph: Graph) -> Graph:
+    """Returns the graph without its prints: for computing it again, backwards or elsewhere."""
+    if not any(node.op.name in HAS_EFFECT for node in graph.walk()):
+        return graph
+    renamed: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node.op.name in HAS_EFFECT:
+            token = node.inputs[0]
+            renamed[node.outputs[0]] = renamed.get(token, token)
+            continue
+        changed = with_inputs(node, renamed)
+        nodes.append(replace(changed, regions=tuple(map(quiet, node.regions))))
+    return _rebuild(graph, nodes, tuple([renamed.get(v, v) for v in graph.outputs]))

@@ -16,6 +16,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, Node, Value
+from tvmgraph.graph.passes import HAS_EFFECT
 from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
 from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.jit import observe
@@ -55,7 +56,9 @@ class CompiledGraph:
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
         if self.steps is None:
             options = compile_options(config, self.path.native)
-            frozen = None if state.tapes or options.level in ("O0", "O1") else freeze(graph)
+            once = any(n.op.name in HAS_EFFECT for n in graph.walk())
+            plain = once or state.tapes or options.level in ("O0", "O1")
+            frozen = None if plain else freeze(graph)
             if frozen is None:
                 self.executable, self.stats = compile_graph(graph, options=options)
             else:
@@ -161,7 +164,8 @@ def compile_options(config: JitConfig, native: bool) -> CompileOptions:
 
     flags = config.options.get("graph_kernel_flags")
     settings = None if flags is None else parse_flags(flags)
-    return CompileOptions(config.jit_level, config.target, native, settings)
+    trials = config.search_trials
+    return CompileOptions(config.jit_level, config.target, native, settings, trials)
 
 
 class _Steps:

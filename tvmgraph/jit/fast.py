@@ -20,7 +20,6 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.flag_registry import active
 from tvmgraph.jit.frozen import FrozenExecutable
-from tvmgraph.runtime.executable import from_ffi, to_ffi
 
 if TYPE_CHECKING:
     from tvmgraph.core.types import TensorType
@@ -64,7 +63,9 @@ class _Source:
     """Writes the function for one entry and one kind of arguments."""
 
     def __init__(self, entry: Entry, args: tuple[Any, ...]) -> None:
-        self.entry = entry
+        from tvmgraph.runtime.executable import from_ffi, to_ffi  # loads TVM's runtime
+
+        self.entry, self.to_ffi = entry, to_ffi
         self.args = args
         self.space: dict[str, Any] = {
             "MISS": MISS, "state": state, "versioned": versioned, "configuration": configuration,
@@ -176,7 +177,7 @@ class _Source:
         args: Sequence[Tensor] = [*leaves, *self.entry.order[len(leaves) :]]  # pyright: ignore
         if isinstance(executable, FrozenExecutable):
             executable, args = executable.resolve(args)
-        handles = tuple([t._ffi or to_ffi(t) for t in args[len(leaves) :]])
+        handles = tuple([t._ffi or self.to_ffi(t) for t in args[len(leaves) :]])
         ready = self.space["ready"] = (at, lent, executable, handles)
         return ready
 

@@ -12,6 +12,7 @@ from tvm import relax, te, tirx, topi
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import GraphError
 from tvmgraph.graph.ir import Graph, Node
+from tvmgraph.runtime import callback
 from tvmgraph.schedule.types import WRITTEN
 
 #: TVM's operator pattern of what must not be fused.
@@ -70,6 +71,19 @@ class RelaxBuilder:
         if written_as is not None:
             kwargs["primfunc_attrs"] = {"op_pattern": _OPAQUE, WRITTEN: written_as}
         return self.emit(self.block.call_te(function, *args, **kwargs))
+
+    def host_call(self, function: Callable[..., Any], key: str, args: Sequence[Any]) -> Any:
+        """Returns a call of a Python function, which gives its first argument back.
+
+        Args:
+            function: Takes one array per argument.
+            key: Identifies it; functions of one key do the same.
+            args: What it is called with.
+        """
+        callback.register(key, function)
+        return relax.op.call_pure_packed(
+            callback.NAME, tvm.ir.StringImm(key), *args, ty_args=[args[0].ty]
+        )
 
     def const(self, value: Any, dtype: str) -> Any:
         """Returns a constant of a number or array."""

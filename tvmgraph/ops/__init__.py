@@ -10,6 +10,7 @@ from tvmgraph.ops.comparison import *  # noqa: F403
 from tvmgraph.ops.comparison_logic import *  # noqa: F403
 from tvmgraph.ops.composite import *  # noqa: F403
 from tvmgraph.ops.control_flow import *  # noqa: F403
+from tvmgraph.ops.printing import *  # noqa: F403
 from tvmgraph.ops.conv import *  # noqa: F403
 from tvmgraph.ops.conv_blocked import *  # noqa: F403
 from tvmgraph.ops.conv_functional import *  # noqa: F403

@@ -19,6 +19,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.graph import Graph, GraphBuilder
+from tvmgraph.graph.passes import quiet
 from tvmgraph.ops import (
     _control_onnx,
     comparison,  # noqa: F401 (samples)
@@ -209,6 +210,7 @@ def _emit_call(R: Any, function: Any, args: Sequence[Any]) -> Any:
 def _vjp_while(g: Any, y: Any, *xs: Tensor, cond: Graph, body: Graph) -> Any:
     from tvmgraph.autodiff.reverse import reverse_step
 
+    cond, body = quiet(cond), quiet(body)  # its iterations run again
     count = len(body.outputs)
     moving = [i for i in range(count) if _is_float(xs[i].type)]
     fixed = [i for i in range(count, len(xs)) if _is_float(xs[i].type)]
