@@ -162,8 +162,6 @@ def _epilogue(program: Program, anchor: Stage, after: Stage | None) -> Stage | N
     """The stage after the sums rewritten to the anchor's axes; a plain store when there is none."""
     own = anchor.buffer[tuple(anchor.indices)]
     if after is None:
-        if not program.is_parameter(anchor.buffer):
-            return None
         return Stage(anchor.name, anchor.axes, (), anchor.buffers, anchor.indices, (own,), None)
     if program.is_parameter(anchor.buffer) or len(after.buffers) != 1:
         return None

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import dtype_bytes
+from tvmgraph.schedule.choice import choose, ranked
 from tvmgraph.schedule.contraction import Contraction
+from tvmgraph.schedule.conv_columns import emit_conv_columns, wants_columns
 from tvmgraph.schedule.epilogue import Epilogue, Place
 from tvmgraph.schedule.gemm_plan import (
     MAX_IMBALANCE,
@@ -30,6 +32,8 @@ from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr
 from tvmgraph.schedule.window import Dimension, Rearranged, rearrange, window_dimensions
 
+#: Rows of the image up to this many eighths of a vector are joined to longer ones.
+_NARROW = 3
 #: Position vectors of a tile.
 _MAX_VECTORS = 8
 
@@ -73,6 +77,9 @@ def emit_conv(contraction: Contraction, padding: Stage | None, model: CpuModel) 
     dimensions = window_dimensions(contraction, contraction.columns)
     assert dimensions is not None
     shape = _loops(contraction, dimensions)
+    if wants_columns(contraction, shape.column.extent, _NARROW, model):
+        emit_conv_columns(contraction, padding, model)
+        return
     plan = _plan(contraction, shape, model)
     slack = -shape.column.extent % plan.lanes
     copy, stage = rearrange(contraction, dimensions, padding, slack)
@@ -100,7 +107,7 @@ def _plan(contraction: Contraction, shape: _Shape, model: CpuModel) -> ConvPlan:
         lanes //= 2
     channels = product(axis.extent for axis in contraction.rows)
     across = min(-(-shape.column.extent // lanes), 4)
-    best, best_cost = (1, 1), float("inf")
+    costs: dict[tuple[int, int], float] = {}
     for down in range(1, min(shape.height, _MAX_VECTORS // across) + 1):
         vectors = across * down
         for rows in range(1, min(channels, (model.registers - 2 - vectors) // vectors, 14) + 1):
@@ -109,10 +116,11 @@ def _plan(contraction: Contraction, shape: _Shape, model: CpuModel) -> ConvPlan:
             cycles += step_cycles(rest, vectors, model) if rest else 0
             cost = cycles * -(-shape.height // down)
             cost *= 1 + 0.02 * bool(rest) + 0.02 * bool(shape.height % down)
-            if cost < best_cost:
-                best, best_cost = (down, rows), cost
-    down, rows = best
-    parallel = contraction.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+            costs[down, rows] = cost
+    best = ranked(costs)
+    down, rows = choose("conv tile", best[0], best)
+    enough = contraction.flops >= MIN_PARALLEL_FLOPS
+    parallel = model.threads > 1 and choose("conv parallel", enough, (True, False))
     segments = -(-shape.column.extent // (across * lanes))
     items = product(a.extent for a in shape.outer) * -(-shape.height // down) * segments
     block = channels

@@ -16,7 +16,9 @@ from tvm import tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import dtype_bytes
+from tvmgraph.schedule.columns import split_columns
 from tvmgraph.schedule.contraction import Contraction
+from tvmgraph.schedule.conv_columns import emit_weight_columns, wants_columns
 from tvmgraph.schedule.epilogue import Epilogue
 from tvmgraph.schedule.gemm_plan import MIN_PARALLEL_FLOPS
 from tvmgraph.schedule.injective import emit_injective
@@ -27,6 +29,8 @@ from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Var
 from tvmgraph.schedule.window import Rearranged, rearrange, window_dimensions
 
+#: Rows of the image up to this many eighths of a vector are joined to longer ones.
+_NARROW = 4
 #: Output channels, and (input channel, tap) pairs, of a tile: 16 vectors of partial sums.
 _TILE_ROWS, _TILE_COLUMNS = 4, 4
 #: Tiles of one work item at most: their partial sums take part of the second-level cache.
@@ -34,7 +38,11 @@ _MAX_TILES = 64
 
 
 def is_weight_gradient(contraction: Contraction) -> bool:
-    """Whether the sums run over more window positions than there are taps."""
+    """Whether the sums run over more window positions than there are taps.
+
+    The result of a convolution of images smaller than the window would be one as well, were its
+    columns, images and positions, not apart in memory.
+    """
     dimensions = window_dimensions(contraction, contraction.reduce)
     if dimensions is None or not contraction.rows or contraction.batch:
         return False
@@ -42,7 +50,7 @@ def is_weight_gradient(contraction: Contraction) -> bool:
     if last.axis is None or last.tap is None or not contraction.left.is_plain:
         return False
     strides = contraction.strides(contraction.left)
-    along = last.axis.extent > last.tap.extent
+    along = last.axis.extent > last.tap.extent and not split_columns(contraction).outer
     return along and strides is not None and strides[last.axis.var] == 1
 
 
@@ -52,6 +60,9 @@ def emit_weight_gradient(contraction: Contraction, padding: Stage | None, model:
     assert dimensions is not None
     along = dimensions[-1].axis
     assert along is not None
+    if wants_columns(contraction, along.extent, _NARROW, model):
+        emit_weight_columns(contraction, padding, model)
+        return
     lanes = model.lanes_of(dtype_bytes(contraction.dtype))
     while lanes > 4 and along.extent <= lanes // 2:
         lanes //= 2

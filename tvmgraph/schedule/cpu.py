@@ -86,6 +86,8 @@ def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
         ordered = prepare_first(program)
         if _is_product(ordered):
             program, write = ordered, emit_contraction
+        elif _has_product(ordered):
+            program, write = ordered, emit_product_apart
     kernel = emit.kernel(func, lambda: write(program, model))
     return kernel.with_attr(SCHEDULED, True)
 
@@ -128,6 +130,38 @@ def emit_contraction(program: Program, model: CpuModel) -> None:
         _emit_window(contraction, None, model)
     else:
         emit_gemm(contraction, model)
+
+
+def emit_product_apart(program: Program, model: CpuModel) -> None:
+    """Writes a matrix product into memory first, then the stages that use it.
+
+    For what no epilogue can be: a slice of the result, or results of two shapes.
+    """
+    last = _product_position(program)
+    later = program.stages[last + 1 :]
+    stages = _materialize(program.stages, last)
+    for position in range(last):
+        if any(stage.reads(stages[position].buffer) for stage in later):
+            stages = _materialize(stages, position)
+            _emit_stage(stages[position], model)
+    written = [
+        s for s in stages[:last] if any(stage.reads(s.buffer) for stage in stages[last + 1 :])
+    ]
+    head = tuple(s for s in stages[: last + 1] if not any(s is w for w in written))
+    emit_contraction(replace(program, stages=head), model)
+    emit_program(replace(program, stages=stages[last + 1 :]), model)
+
+
+def _product_position(program: Program) -> int:
+    return next((i for i, s in enumerate(program.stages) if s.is_reduction), -1)
+
+
+def _has_product(program: Program) -> bool:
+    """Whether the only sums of a program are a matrix product of which it does more than store."""
+    last = _product_position(program)
+    if last < 0 or any(stage.is_reduction for stage in program.stages[last + 1 :]):
+        return False
+    return _is_product(replace(program, stages=program.stages[: last + 1]))
 
 
 def _has_window_kernel(contraction: Contraction) -> bool:

@@ -41,9 +41,9 @@ from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var
 
 
-def emit_gemm(contraction: Contraction, model: CpuModel) -> None:
-    """Writes the kernel of a contraction."""
-    columns = split_columns(contraction)
+def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None = None) -> None:
+    """Writes the kernel of a contraction; ``columns`` says which form panels, if that is known."""
+    columns = columns or split_columns(contraction)
     shape = gemm_shape(contraction, columns)
     strides = contraction.strides(contraction.right)
     panel = stored_panel(contraction, columns)
