@@ -108,7 +108,7 @@ class _Fuser:
     def _match(self, softmax: Node) -> _Found | None:
         scores, weights = softmax.inputs[0], softmax.outputs[0]
         kind = scores.type
-        if kind.dtype not in FLOATS or not kind.is_static or kind.ndim not in (2, 3, 4):
+        if kind.dtype not in FLOATS or kind.ndim not in ((2, 3, 4) if kind.is_static else (4,)):
             return None
         if softmax.attrs["axis"] not in (-1, kind.ndim - 1) or self.uses[weights] != 1:
             return None
@@ -120,6 +120,8 @@ class _Fuser:
         found = _Found([], [], mixing.outputs[0], mixing)
         product = self._through_scores(found, scores)
         if product is None or not self._operands(found, product, mixing):
+            return None
+        if found.mask is not None and found.mask.type.ndim < 4 and not found.mask.type.is_static:
             return None
         self._see_diagonal(found, kind)
         self._turn_result(found)
@@ -215,7 +217,7 @@ class _Fuser:
             turned if mixing.attrs["transpose_b"] else plain,
         ]
         for value, layout in zip((*product.inputs, mixing.inputs[1]), layouts):
-            if value.type.ndim != rank or not value.type.is_static:
+            if value.type.ndim != rank:
                 return False
             scaled = len(found.inputs) < 2
             value, layout = self._origin(found, value, layout, scaled)
@@ -230,7 +232,8 @@ class _Fuser:
             and q["D"] == k["D"]
             and k["S"] == v["S"]
             and all(v.type.dtype is mixing.outputs[0].type.dtype for v in found.inputs)
-            and all(extent > 0 for kind in (q, k, v) for extent in kind.values())
+            and all(isinstance(kind[axis], int) for kind in (q, k, v) for axis in "ND")
+            and all(extent != 0 for kind in (q, k, v) for extent in kind.values())
         )
 
     def _origin(self, found: _Found, value: Value, layout: str, scaled: bool) -> tuple[Value, str]:
@@ -267,7 +270,8 @@ class _Fuser:
             return
         mask = found.mask
         rows, keys = scores.shape[-2:]
-        if mask.type.is_static and mask.type.size == rows * keys:  # pyright: ignore[reportOperatorIssue]
+        known = mask.type.is_static and isinstance(rows, int) and isinstance(keys, int)
+        if known and mask.type.size == rows * keys:  # pyright: ignore[reportOperatorIssue]
             array = self._constant(mask)
             diagonal = None if array is None else _diagonal(found, array.reshape(rows, keys))
             if diagonal is not None:
@@ -275,7 +279,7 @@ class _Fuser:
                 return
         missing = 4 - mask.type.ndim
         if missing:
-            shape = mask.type.shape
+            shape = mask.type.static_shape
             lead = (1,) * missing + tuple(shape)
             if scores.ndim == 3 and mask.type.ndim == 3:
                 lead = (shape[0], 1, *shape[1:])

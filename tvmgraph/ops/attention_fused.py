@@ -94,7 +94,8 @@ def _lower(
 ) -> Any:
     """A kernel of plain loops, which says what it computes so that a schedule can do better."""
     said = {"scale": scale, "diagonal": diagonal, "fill": fill, "layouts": layouts}
-    known = all(R.type(x).is_static for x in inputs)
+    kinds = [dict(zip(order, R.type(x).shape)) for x, order in zip(inputs[:3], layouts)]
+    known = all(isinstance(kind[axis], int) for kind in kinds for axis in "ND")
     written_as = ("attention", json.dumps(said)) if known else None
     return R.emit_te(_Loops(R, said).attention, *inputs, written_as=written_as)
 
@@ -153,7 +154,10 @@ class _Loops:
     def _hide(self, score: Any, index: tuple[Any, ...], mask: Any, wide: str) -> Any:
         score = score * self.tir.const(self.said["scale"], wide)
         for m in mask:
-            place = (i if int(extent) > 1 else 0 for i, extent in zip(index, m.shape))
+            place = (
+                0 if isinstance(extent, self.tir.IntImm) and int(extent) == 1 else i
+                for i, extent in zip(index, m.shape)
+            )
             value = m[tuple(place)]
             if self.said["fill"] is None:
                 score = score + value.astype(wide)

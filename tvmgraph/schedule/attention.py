@@ -19,83 +19,18 @@ from dataclasses import dataclass
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.gemm_plan import MAX_IMBALANCE, MIN_PARALLEL_FLOPS, imbalance, step_cycles
+from tvmgraph.schedule.attention_plan import Operand, Plan, Problem, plan_attention
 from tvmgraph.schedule.microkernel import Tile, multiply_tile, sum_each, transpose
-from tvmgraph.schedule.program import static_shape
 from tvmgraph.schedule.reducer import horizontal
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func, Index
 
-_AXES = "BNSD"
-#: Queries of a block (at most about) and keys of a block: their scores stay in the first cache.
-_QUERIES, _KEYS = 48, 128
+#: Keys of a block; their scores with a block of queries stay in the first cache.
+_KEYS = 128
 #: Up to this many queries the keys are read in place.
 _FEW_QUERIES = 2
 #: Where running maxima start: finite, so that a difference of two is never NaN.
 _LOWEST = {"float32": -3.0e38, "float64": -1.0e308}
-
-
-@dataclass(frozen=True)
-class _Operand:
-    """A tensor with its axes in any order."""
-
-    buffer: Buffer
-    layout: str
-
-    def extent(self, axis: str) -> int:
-        return (static_shape(self.buffer) or ())[self.layout.index(axis)]
-
-    def at(self, batch: Expr, head: Expr, row: Expr, column: Expr) -> tuple[Expr, ...]:
-        """Indices of an element."""
-        named = dict(zip(_AXES, (batch, head, row, column)))
-        return tuple(named[axis] for axis in self.layout)
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """What is computed."""
-
-    query: _Operand
-    key: _Operand
-    value: _Operand
-    out: _Operand
-    mask: Buffer | None
-    scale: float
-    diagonal: int | None
-    fill: float | None
-
-    @property
-    def dtype(self) -> str:
-        """Type of the sums."""
-        return "float64" if str(self.query.buffer.dtype) == "float64" else "float32"
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Shape of the kernel.
-
-    Attributes:
-        lanes: Elements of a vector.
-        vectors: Vectors of a panel of keys.
-        tile: Queries of a register tile.
-        queries: Queries of a block.
-        blocks: Blocks of queries; the last one may overlap the one before it.
-        groups: Work items per head.
-        parallel: Whether the workers share them.
-    """
-
-    lanes: int
-    vectors: int
-    tile: int
-    queries: int
-    blocks: int
-    groups: int
-    parallel: bool
-
-    @property
-    def panel(self) -> int:
-        """Keys of a panel."""
-        return self.vectors * self.lanes
 
 
 def emit_attention(func: Func, settings: str, model: CpuModel) -> None:
@@ -109,36 +44,14 @@ def emit_attention(func: Func, settings: str, model: CpuModel) -> None:
     said = json.loads(str(settings))
     buffers = list(func.params)
     query, key, value, out = (
-        _Operand(buffer, layout)
+        Operand(buffer, layout)
         for buffer, layout in zip((*buffers[:3], buffers[-1]), said["layouts"])
     )
     mask = buffers[3] if len(buffers) == 5 else None
-    problem = _Problem(
+    problem = Problem(
         query, key, value, out, mask, said["scale"], said["diagonal"], said["fill"]
     )  # fmt: skip
-    _Writer(problem, _plan(problem, model)).write()
-
-
-def _plan(problem: _Problem, model: CpuModel) -> _Plan:
-    rows, keys = problem.query.extent("S"), problem.key.extent("S")
-    heads = problem.query.extent("B") * problem.query.extent("N")
-    lanes = model.lanes_of(8 if problem.dtype == "float64" else 4)
-    vectors = 4 if model.registers >= 32 else 2
-    limit = (model.registers - 2 - vectors) // vectors
-    tile = min(
-        range(1, min(limit, rows) + 1),
-        key=lambda r: -(-rows // r) * step_cycles(r, vectors, model),
-    )
-    tiles = -(-rows // tile)
-    blocks = -(-tiles // max(1, _QUERIES // tile))
-    queries = min(rows, tile * -(-tiles // blocks))
-    blocks = -(-rows // queries)
-    flops = 4 * heads * rows * keys * problem.query.extent("D")
-    parallel = flops >= MIN_PARALLEL_FLOPS and model.threads > 1
-    groups = 1
-    while parallel and groups < blocks and imbalance(heads * groups, model.threads) > MAX_IMBALANCE:
-        groups += 1
-    return _Plan(lanes, vectors, tile, queries, blocks, groups, parallel)
+    _Writer(problem, plan_attention(problem, model)).write()
 
 
 @dataclass(frozen=True)
@@ -175,56 +88,64 @@ class _Block:
 
 @dataclass(frozen=True)
 class _Writer:
-    problem: _Problem
-    plan: _Plan
+    problem: Problem
+    plan: Plan
 
     # Extents
 
     @property
     def _depth(self) -> int:
-        return self.problem.query.extent("D")
+        return self.problem.query.fixed("D")
 
     @property
-    def _keys(self) -> int:
+    def _queries(self) -> Index:
+        return self.problem.query.extent("S")
+
+    @property
+    def _keys(self) -> Index:
         return self.problem.key.extent("S")
 
     @property
     def _size(self) -> int:
-        return self.problem.value.extent("D")
+        return self.problem.value.fixed("D")
 
     @property
     def _padded_size(self) -> int:
         return -(-self._size // self.plan.lanes) * self.plan.lanes
 
     @property
-    def _panels(self) -> int:
-        return -(-self._keys // self.plan.panel)
+    def _panels(self) -> Index:
+        return _rounded_up(self._keys, self.plan.panel)
 
     @property
     def _block_keys(self) -> int:
         wanted = -(-_KEYS // self.plan.panel) * self.plan.panel
-        return min(wanted, self._panels * self.plan.panel)
+        panels = self._panels
+        return min(wanted, panels * self.plan.panel) if isinstance(panels, int) else wanted
 
     @property
     def _is_few(self) -> bool:
-        strides = self.problem.key.layout
-        return self.problem.query.extent("S") <= _FEW_QUERIES and strides[-1] == "D"
+        rows = self._queries
+        few = isinstance(rows, int) and rows <= _FEW_QUERIES
+        return few and self.problem.key.layout[-1] == "D"
 
     def write(self) -> None:
         """Writes the loops over heads and blocks of queries."""
         problem, plan = self.problem, self.plan
-        heads = problem.query.extent("N")
+        heads = problem.query.fixed("N")
         extents = [problem.query.extent("B"), heads, plan.groups]
         with emit.parallel(extents[0] * heads * plan.groups, plan.parallel) as item:
             batch, head, group = emit.unfuse(item, extents)
-            shared = tirx.floordiv(head, emit.i64(heads // problem.key.extent("N")))
+            shared = tirx.floordiv(head, emit.i64(heads // problem.key.fixed("N")))
             at = _Head(batch, head, shared, None, None)
             at = _Head(batch, head, shared, self._packed_keys(at), self._packed_values(at))
-            size = -(-plan.blocks // plan.groups)
+            size = _rounded_up(plan.blocks, plan.groups)
             with emit.serial(size) as position:
-                number = group * size + position
-                last = problem.query.extent("S") - plan.queries
-                self._block(at, tirx.min(number * plan.queries, emit.i64(last)))
+                first = (group * size + position) * plan.queries
+                if isinstance(self._queries, int):
+                    self._block(at, tirx.min(first, emit.i64(self._queries - plan.queries)))
+                else:
+                    emit.only_if(first < self._queries, lambda: self._block(at, first))
 
     # Keys and values
 
@@ -240,7 +161,7 @@ class _Writer:
         packed = emit.workspace([self._panels * size], self.problem.dtype)
 
         def element(row: Expr, depth: Expr) -> Expr:
-            row = tirx.min(row, emit.i64(self._keys - 1))  # the rest is hidden later
+            row = tirx.min(row, emit.index(self._keys) - 1)  # the rest is hidden later
             return self._wide(key.buffer[key.at(at.batch, at.shared, row, depth)])
 
         done = self._depth - self._depth % lanes if lanes > 1 else 0
@@ -249,11 +170,13 @@ class _Writer:
                 with emit.serial(plan.vectors * (done // lanes)) as part:
                     vector, block = emit.unfuse(part, [plan.vectors, done // lanes])
                     self._turn(element, panel, vector, block * lanes, packed)
-            with emit.serial(self._depth - done) as rest, emit.serial(plan.vectors) as vector:
-                with emit.lanes_loop(lanes) as lane:
-                    depth, row = rest + done, vector * lanes + lane
-                    value = element(panel * plan.panel + row, depth)
-                    emit.store(packed, value, [panel * size + depth * plan.panel + row])
+            if done == self._depth:
+                return packed
+            rests, vectors = emit.serial(self._depth - done), emit.serial(plan.vectors)
+            with rests as rest, vectors as vector, emit.lanes_loop(lanes) as lane:
+                depth, row = rest + done, vector * lanes + lane
+                value = element(panel * plan.panel + row, depth)
+                emit.store(packed, value, [panel * size + depth * plan.panel + row])
         return packed
 
     def _turn(
@@ -283,12 +206,12 @@ class _Writer:
         if direct and str(value.buffer.dtype) == self.problem.dtype:
             return None
         packed = emit.workspace([self._keys * self._padded_size], self.problem.dtype)
-        with emit.serial(self._keys) as row, emit.serial(self._padded_size // lanes) as vector:
-            with emit.lanes_loop(lanes) as lane:
-                column = tirx.min(vector * lanes + lane, emit.i64(self._size - 1))
-                element = value.buffer[value.at(at.batch, at.shared, row, column)]
-                place = row * self._padded_size + vector * lanes + lane
-                emit.store(packed, self._wide(element), [place])
+        rows, vectors = emit.serial(self._keys), emit.serial(self._padded_size // lanes)
+        with rows as row, vectors as vector, emit.lanes_loop(lanes) as lane:
+            column = tirx.min(vector * lanes + lane, emit.i64(self._size - 1))
+            element = value.buffer[value.at(at.batch, at.shared, row, column)]
+            place = row * self._padded_size + vector * lanes + lane
+            emit.store(packed, self._wide(element), [place])
         return packed
 
     def _value_vector(self, at: _Head, row: Expr, first: Index) -> Expr:
@@ -321,7 +244,7 @@ class _Writer:
             ),
         )
         size = self._block_keys
-        seen: Expr = emit.i64(self._keys)
+        seen: Expr = emit.index(self._keys)
         if self.problem.diagonal is not None:
             seen = tirx.min(seen, first + (plan.queries + self.problem.diagonal))
             seen = tirx.max(seen, emit.i64(0))
@@ -339,9 +262,16 @@ class _Writer:
         rows = emit.workspace([self.plan.queries * self._depth], dtype)
         scale = tirx.const(self.problem.scale, dtype)
         with emit.serial(self.plan.queries) as row, emit.serial(self._depth) as depth:
-            element = query.buffer[query.at(at.batch, at.head, first + row, depth)]
+            place = query.at(at.batch, at.head, self._existing(first + row), depth)
+            element = query.buffer[place]
             emit.store(rows, self._wide(element) * scale, [row * self._depth + depth])
         return rows
+
+    def _existing(self, row: Expr) -> Expr:
+        """A query that exists in place of one that does not."""
+        if isinstance(self._queries, int):
+            return row
+        return tirx.min(row, self._queries - 1)
 
     def _vectors_of(self, size: int, body: Callable[[Expr, int], None]) -> None:
         """Calls ``body`` with the first index of every vector of ``size`` elements."""
@@ -403,7 +333,8 @@ class _Writer:
         with emit.serial(groups) as group, emit.serial(plan.queries) as row:
             sums = [emit.stack(lanes, dtype) for _ in range(lanes)]
             rows = [
-                tirx.min(start + group * lanes + i, emit.i64(self._keys - 1)) for i in range(lanes)
+                tirx.min(start + group * lanes + i, emit.index(self._keys) - 1)
+                for i in range(lanes)
             ]
             for total in sums:
                 zero = emit.broadcast(emit.zero(dtype), lanes)
@@ -463,12 +394,11 @@ class _Writer:
         start = emit.broadcast(tirx.const(identity, dtype), lanes)
         emit.store(kept, start, [emit.ramp(0, lanes)])
         fresh = emit.stack(lanes, dtype)
-        with emit.serial(groups) as group:
-            with emit.lanes_loop(lanes) as lane:
-                place = base + group * lanes + lane
-                emit.store(fresh, change(block.scores[place], group * lanes + lane), [lane])
-                emit.store(block.scores, fresh[lane], [place])
-                emit.store(kept, combine(kept[lane], fresh[lane]), [lane])
+        with emit.serial(groups) as group, emit.lanes_loop(lanes) as lane:
+            place = base + group * lanes + lane
+            emit.store(fresh, change(block.scores[place], group * lanes + lane), [lane])
+            emit.store(block.scores, fresh[lane], [place])
+            emit.store(kept, combine(kept[lane], fresh[lane]), [lane])
         return horizontal(combine, kept, lanes, lanes, dtype)
 
     def _hide(
@@ -477,11 +407,13 @@ class _Writer:
         """A score under the mask; minus infinity for keys that do not count."""
         problem, dtype = self.problem, self.problem.dtype
         if problem.mask is not None:
-            key = tirx.min(start + column, emit.i64(self._keys - 1))
-            extents = static_shape(problem.mask) or ()
-            index = (at.batch, at.head, row, key)
+            key = tirx.min(start + column, emit.index(self._keys) - 1)
+            index = (at.batch, at.head, self._existing(row), key)
             value = problem.mask[
-                tuple(i if extent > 1 else emit.i64(0) for i, extent in zip(index, extents))
+                tuple(
+                    emit.i64(0) if isinstance(extent, tirx.IntImm) and int(extent) == 1 else i
+                    for i, extent in zip(index, problem.mask.shape)
+                )
             ]
             if problem.fill is None:
                 score = score + self._wide(value)
@@ -490,7 +422,7 @@ class _Writer:
         seen = column < count
         if problem.diagonal is not None:
             seen = tirx.And(seen, start + column <= row + problem.diagonal)
-        elif self._keys % self.plan.lanes == 0:
+        elif isinstance(self._keys, int) and self._keys % self.plan.lanes == 0:
             return score
         return tirx.Select(seen, score, tirx.const(float("-inf"), dtype))
 
@@ -527,7 +459,10 @@ class _Writer:
 
     def _store(self, at: _Head, block: _Block) -> None:
         out, dtype = self.problem.out, self.problem.dtype
-        with emit.serial(self.plan.queries) as row:
+        count: Index = self.plan.queries
+        if not isinstance(self._queries, int):
+            count = tirx.min(emit.i64(count), self._queries - block.first)
+        with emit.serial(count) as row:
             factor = emit.stack(1, dtype)
             emit.store(factor, tirx.const(1.0, dtype) / block.total[row], [0])
 
@@ -539,3 +474,10 @@ class _Writer:
                     emit.store(out.buffer, value, place)
 
             self._vectors_of(self._size, vector)
+
+
+def _rounded_up(count: Index, size: int) -> Index:
+    """How many times ``size`` it takes to hold ``count``."""
+    if isinstance(count, int):
+        return -(-count // size)
+    return tirx.floordiv(count + (size - 1), emit.i64(size))

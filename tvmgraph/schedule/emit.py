@@ -74,9 +74,9 @@ def stack(size: int, dtype: str) -> Buffer:
     return T.alloc_buffer((i64(size),), dtype, scope="global", annotations=_STACK)
 
 
-def workspace(shape: Sequence[int], dtype: str) -> Buffer:
+def workspace(shape: Sequence[Index], dtype: str) -> Buffer:
     """A temporary from TVM's workspace pool."""
-    return T.alloc_buffer(tuple(i64(extent) for extent in shape), dtype, scope="global")
+    return T.alloc_buffer(tuple(index(extent) for extent in shape), dtype, scope="global")
 
 
 def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:
@@ -144,14 +144,14 @@ def pieces(split: tuple[Expr, int, int, int], body: Callable[[int], None]) -> No
         when(index < count - 1, lambda: body(size), lambda: body(rest))
 
 
-def unfuse(fused: Expr, extents: Sequence[int]) -> list[Expr]:
+def unfuse(fused: Expr, extents: Sequence[Index]) -> list[Expr]:
     """The loop indices of a fused loop, outermost first."""
     indices: list[Expr] = []
     for position, extent in enumerate(reversed(extents)):
         last = position == len(extents) - 1
-        if extent == 1 and not last:
+        if isinstance(extent, int) and extent == 1 and not last:
             indices.append(i64(0))
             continue
-        indices.append(fused if last else tirx.floormod(fused, i64(extent)))
-        fused = tirx.floordiv(fused, i64(extent))
+        indices.append(fused if last else tirx.floormod(fused, index(extent)))
+        fused = fused if last else tirx.floordiv(fused, index(extent))
     return indices[::-1]

@@ -1,0 +1,184 @@
+"""Attention in one kernel: any extents, masks and layouts against float64 NumPy, and its memory."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tvmgraph as ms
+from tvmgraph import Tensor, jit, nn, ops
+from tvmgraph.core.op import get_op
+
+_LENGTHS = st.sampled_from([1, 2, 3, 7, 16, 33, 64, 130])
+_SIZES = st.sampled_from([1, 5, 8, 16, 24, 64])
+_LAYOUTS = st.sampled_from(["BNSD", "BSND", "SBND", "BNDS"])
+
+
+def _array(rng, layout, dtype="float32", **extents):
+    return rng.standard_normal([extents[axis] for axis in layout]).astype(dtype)
+
+
+def _check(inputs, tolerance=2e-6, **attrs):
+    fused = get_op("fused_attention")
+    got = jit(lambda *xs: ops.fused_attention(*xs, **attrs))(*map(Tensor, inputs)).asnumpy()
+    wide = [x if x.dtype == bool else x.astype("float64") for x in inputs]
+    want = fused.eager(*wide, **attrs)
+    assert got.dtype == inputs[0].dtype
+    np.testing.assert_allclose(got.astype("float64"), want, rtol=tolerance, atol=tolerance)
+
+
+@settings(max_examples=16, deadline=None, derandomize=True)
+@given(_LENGTHS, _LENGTHS, _SIZES, _SIZES, _LAYOUTS, st.sampled_from([None, -3, 0, 40]),
+       st.sampled_from(["none", "add", "hide"]))  # fmt: skip
+def test_any_extents(queries, keys, depth, size, layout, diagonal, kind):
+    rng = np.random.default_rng(queries + keys)
+    inputs = [
+        _array(rng, layout, B=2, N=4, S=queries, D=depth),
+        _array(rng, layout, B=2, N=2, S=keys, D=depth),
+        _array(rng, layout, B=2, N=2, S=keys, D=size),
+    ]
+    if kind == "add":
+        inputs.append(rng.standard_normal((1, 4, 1, keys)).astype("float32"))
+    if kind == "hide":
+        inputs.append(rng.integers(0, 2, (2, 1, queries, keys)).astype(bool))
+    fill = -math.inf if kind == "hide" else None
+    _check(inputs, scale=1.5 / math.sqrt(depth), diagonal=diagonal, fill=fill,
+           layouts=(layout,) * 4)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "dtype, tolerance", [("float16", 2e-3), ("bfloat16", 2e-2), ("float64", 1e-13)]
+)
+@pytest.mark.parametrize("queries", [1, 40])
+def test_other_types(dtype, tolerance, queries):
+    rng = np.random.default_rng(0)
+    kind = ms.dtypes.dtype_of(dtype).numpy
+    extents = {"B": 1, "N": 2, "S": queries, "D": 32}
+    q, k, v = (_array(rng, "BNSD", kind, **extents | {"S": s}) for s in (queries, 70, 70))
+    _check([q, k, v], tolerance, scale=0.2, diagonal=None, fill=None, layouts=("BNSD",) * 4)
+
+
+def test_values_that_are_not_finite():
+    rng = np.random.default_rng(0)
+    q, k, v = (_array(rng, "BNSD", B=1, N=1, S=20, D=16) for _ in "qkv")
+    q[0, 0, 3] = np.nan
+    k[0, 0, 5] *= 1e30
+    v[0, 0, 7, 2] = np.inf
+    mask = np.zeros((1, 1, 20, 20), bool)
+    mask[0, 0, 9] = True  # a query that sees nothing
+    _check([q, k, v, mask], scale=1.0, diagonal=None, fill=-math.inf, layouts=("BNSD",) * 4)
+
+
+# ---- graphs --------------------------------------------------------------------------------------
+
+
+def _attend(q, k, v):
+    scores = ops.matmul(q, k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1])
+    return ops.matmul(ops.softmax(scores, -1), v)
+
+
+def _causal(q, k, v):
+    scores = ops.matmul(q, k.swapaxes(-1, -2)) * 0.25
+    hidden = ops.triu(ops.ones((q.shape[-2], k.shape[-2])), 1).astype(ms.bool_)
+    return ops.matmul(ops.softmax(ops.masked_fill(scores, hidden, -1e9), -1), v)
+
+
+def _kept(q, k, v):
+    scores = ops.matmul(q * 0.25, ops.transpose(k, (0, 1, 3, 2)))
+    seen = ops.tril(ops.ones((q.shape[-2], k.shape[-2]))).astype(ms.bool_)
+    scores = ops.where(seen, scores, Tensor(-1e9, ms.float32))
+    return ops.transpose(ops.matmul(ops.softmax(scores, 3), v), (0, 2, 1, 3))
+
+
+def _tensors(*shape):
+    rng = np.random.default_rng(0)
+    return [Tensor(rng.standard_normal(shape).astype(np.float32)) for _ in "qkv"]
+
+
+@pytest.mark.parametrize("function", [_attend, _causal, _kept])
+def test_written_by_hand(function):
+    compiled = jit(function)
+    args = _tensors(2, 3, 40, 16)
+    np.testing.assert_allclose(compiled(*args).asnumpy(), function(*args).asnumpy(), atol=2e-6)
+    assert compiled.kernels() == ("attention",)
+
+
+def test_fewer_axes():
+    for shape in ((6, 20, 16), (20, 16)):
+        compiled, args = jit(_attend), _tensors(*shape)
+        np.testing.assert_allclose(compiled(*args).asnumpy(), _attend(*args).asnumpy(), atol=2e-6)
+        assert "attention" in compiled.kernels()
+
+
+def test_weights_that_are_read_stay():
+    def with_weights(q, k, v):
+        weights = ops.softmax(ops.matmul(q, k.swapaxes(-1, -2)), -1)
+        return ops.matmul(weights, v), weights
+
+    compiled = jit(with_weights)
+    compiled(*_tensors(1, 2, 20, 16))
+    assert "attention" not in compiled.kernels()
+
+
+def test_gradient():
+    args = _tensors(1, 2, 20, 16)
+    eager = ms.grad(lambda *xs: _causal(*xs).sum(), (0, 1, 2))
+    for got, want in zip(jit(eager)(*args), eager(*args)):
+        np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("layer", [
+    lambda: nn.TransformerEncoderLayer(32, 4), lambda: nn.TransformerDecoderLayer(32, 4),
+])  # fmt: skip
+def test_layers(layer):
+    net = layer()
+    net.set_train(False)
+    rng = np.random.default_rng(0)
+    x = Tensor(rng.standard_normal((10, 2, 32)).astype(np.float32))
+    args = (x,) if isinstance(net, nn.TransformerEncoderLayer) else (x, x)
+    compiled = jit(net)
+    np.testing.assert_allclose(compiled(*args).asnumpy(), net(*args).asnumpy(), atol=1e-5)
+    assert any("attention" in name for name in compiled.kernels())
+
+
+def test_lengths_known_only_at_run_time():
+    def masked(q, k, v, mask):
+        scores = ops.matmul(q, k.swapaxes(-1, -2)) * 0.25 + mask
+        return ops.matmul(ops.softmax(scores, -1), v)
+
+    compiled = jit(masked, dynamic=1)
+    rng = np.random.default_rng(0)
+    for length in (50, 3, 129, 1):
+        args = [Tensor(rng.standard_normal((2, 3, length, 16)).astype(np.float32)) for _ in "qkv"]
+        mask = Tensor(rng.standard_normal((2, 1, 1, length)).astype(np.float32))
+        got, want = compiled(*args, mask), masked(*args, mask)
+        np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), atol=2e-6)
+    assert "attention" in compiled.kernels()
+
+
+_PEAK = """
+import resource, sys
+import numpy as np
+from tvmgraph import Tensor, jit, ops
+length = int(sys.argv[1])
+x = Tensor(np.ones((1, 2, length, 16), np.float32))
+f = jit(lambda q, k, v: ops.matmul(ops.softmax(ops.matmul(q, k.swapaxes(-1, -2)), -1), v))
+small = Tensor(np.ones((1, 2, 64, 16), np.float32))
+f(small, small, small)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+f(x, x, x)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_memory_is_linear_in_the_length():
+    length = 8192
+    out = subprocess.run(
+        [sys.executable, "-c", _PEAK, str(length)], capture_output=True, text=True, check=True
+    )
+    scores = 2 * length * length * 4 // 1024
+    assert int(out.stdout) < scores // 8
