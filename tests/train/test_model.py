@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
+from tests.models.resnet import resnet18
 from tvmgraph import nn, train
 from tvmgraph.data import load_digits
 from tvmgraph.dataset import NumpySlicesDataset
@@ -55,6 +56,26 @@ def test_lenet_on_the_digits_reaches_98_percent(graph_mode: None) -> None:
     model.train(15, training)
     assert model.eval(test)["accuracy"] >= 0.98
     assert net.training is False
+    assert model.train_network._graph_mode.compile_count == 1
+
+
+@pytest.mark.slow
+def test_resnet_learns_the_digits(graph_mode: None) -> None:
+    images, labels = load_digits()
+    order = np.random.default_rng(1).permutation(len(images))
+    large = ((images[order].astype(np.float32) - 8) / 8).repeat(4, 1).repeat(4, 2)
+    x = np.repeat(large[:, None], 3, 1)
+    y = labels[order].astype(np.int32)
+    ms.set_seed(1)
+    net = resnet18(10)
+    training = NumpySlicesDataset({"x": x[360:], "y": y[360:]}).batch(32, drop_remainder=True)
+    test = NumpySlicesDataset({"x": x[:360], "y": y[:360]}, shuffle=False).batch(120)
+    steps = training.get_dataset_size()
+    rate = nn.cosine_decay_lr(1e-4, 0.02, 3 * steps, 1, 3 * steps)
+    optimizer = nn.Momentum(net.trainable_params(), rate, 0.9)
+    model = train.Model(net, nn.CrossEntropyLoss(), optimizer, metrics={"accuracy"})
+    model.train(3, training)
+    assert model.eval(test)["accuracy"] >= 0.95
     assert model.train_network._graph_mode.compile_count == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import lzma
 
 import numpy as np
 
@@ -26,3 +27,17 @@ def load_digits() -> tuple[np.ndarray, np.ndarray]:
     path = importlib.resources.files("tvmgraph") / "data" / "digits.npz"
     with path.open("rb") as file, np.load(file) as archive:
         return archive["images"], archive["labels"].astype(np.int32)
+
+
+def load_alice() -> str:
+    """Returns the text of *Alice's Adventures in Wonderland*, for models of characters.
+
+    Returns:
+        About 144,000 characters, 70 different ones, all ASCII; chapters are separated by blank
+        lines.
+
+    Reference:
+        Lewis Carroll, 1865; in the public domain. See ``ATTRIBUTION.md``.
+    """
+    path = importlib.resources.files("tvmgraph") / "data" / "alice.txt.xz"
+    return lzma.decompress(path.read_bytes()).decode("ascii")
