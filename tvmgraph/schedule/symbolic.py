@@ -19,7 +19,7 @@ from tvm.tirx.script import builder as T
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import direct_uses
 from tvmgraph.schedule.program import Program, Stage, loads_of, parse, product
-from tvmgraph.schedule.types import Buffer, Expr, Func, Load, Var
+from tvmgraph.schedule.types import SCHEDULED, Buffer, Expr, Func, Load, Var
 
 #: Rows of the fixed kernels, largest first, by the least number of elements per row. The last one
 #: must be 1; every further one takes as long to compile as a static kernel.
@@ -69,6 +69,8 @@ def schedule_rows(func: Func, schedule: Scheduler) -> Func | None:
         sizes = next(sizes for least, sizes in _SIZES.items() if width >= least)
         kernels = [(size, _fix(func, {rows: size})) for size in sizes]
         done = [(size, schedule(kernel)) for size, kernel in kernels]
+        if not all(kernel.attrs and SCHEDULED in kernel.attrs for _, kernel in done):
+            continue  # the general rule keeps loop variables, which may occur once only
         return emit.kernel(func, lambda rows=rows, done=done: _write(func, rows, done))
     return None
 
