@@ -5,20 +5,40 @@ The compiler calls, in this order::
     configure_threads(n)                       # before anything runs
     target, model = make_target(), cpu_model()
     mod = schedule_cpu(mod, model, level)      # mod after FuseTIR
+
+Names are loaded when they are first used: tables that need no TVM (:mod:`winograd_matrices`) can be
+read without it.
 """
 
-from tvmgraph.schedule.cpu import schedule_cpu
-from tvmgraph.schedule.intrinsics import install as install_intrinsics
-from tvmgraph.schedule.joining import Shape, joined_shape, shape_of
-from tvmgraph.schedule.target import (
-    CpuModel,
-    cache_sizes,
-    cpu_model,
-    host_features,
-    make_target,
-    target_names,
-)
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from tvmgraph.threads import configure_threads, thread_count
+
+if TYPE_CHECKING:
+    from tvmgraph.schedule.cpu import schedule_cpu
+    from tvmgraph.schedule.intrinsics import install as install_intrinsics
+    from tvmgraph.schedule.joining import Shape, joined_shape, shape_of
+    from tvmgraph.schedule.target import (
+        CpuModel,
+        cache_sizes,
+        cpu_model,
+        host_features,
+        make_target,
+        target_names,
+    )
+
+_HOMES = {
+    "schedule_cpu": "cpu",
+    "install_intrinsics": "intrinsics",
+    **dict.fromkeys(("Shape", "joined_shape", "shape_of"), "joining"),
+    **dict.fromkeys(
+        ("CpuModel", "cache_sizes", "cpu_model", "host_features", "make_target", "target_names"),
+        "target",
+    ),
+}
 
 __all__ = [
     "CpuModel",
@@ -35,3 +55,10 @@ __all__ = [
     "target_names",
     "thread_count",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+    return getattr(home, "install" if name == "install_intrinsics" else name)
