@@ -19,7 +19,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.dtypes import DType, bfloat16, float16, float32, float64
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.ops.conv_blocked import block_of, cut_weight, to_blocks
-from tvmgraph.schedule.winograd_matrices import best_tile, transform_weight
+from tvmgraph.winograd import best_tile, transform_weight
 
 _FLOATS = (float16, bfloat16, float32, float64)
 #: Elementwise operators whose type rule is one of their own.

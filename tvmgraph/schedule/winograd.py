@@ -29,7 +29,7 @@ from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.program import Program, product, static_shape, substitute
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
-from tvmgraph.schedule.winograd_matrices import Matrices, matrices, tile_of
+from tvmgraph.winograd import Matrices, matrices, tile_of
 
 _MAX_TILES, _MAX_VECTORS = 28, 4
 
