@@ -12,6 +12,7 @@ from tvmgraph.core.op import F, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ShapeError
+from tvmgraph.ops._conv_phases import join_residues, phases_of, residue_weight
 from tvmgraph.ops._window import (
     LOW_PRECISION,
     Ints,
@@ -265,6 +266,17 @@ def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pair
     pads = tuple(zip(before, after))
     low = tx.dtype in LOW_PRECISION  # float32: TVM has no bfloat16 selects
     x, w = (R.emit(R.op.astype(v, "float32")) if low else v for v in (x, w))
+    phases = phases_of(
+        tx.shape[2:],
+        result.shape[2:],
+        tw.static_shape[2:],
+        stride,
+        padding,
+        dilation,  # pyright: ignore[reportArgumentType]
+    )
+    if phases is not None and any(s > 1 for s in stride):
+        y = _by_phases(R, x, w, phases, result.shape[2:], groups)
+        return R.op.astype(R.emit(y), tx.dtype.name) if low else y
     if any(s > 1 for s in stride) or min(*before, *after) < 0:
         sizes = tuple(int(n) + r for n, r in zip(result.shape[2:], reach))  # pyright: ignore[reportArgumentType]
         x = R.emit_te(_spread(R, stride, before, sizes), x, primfunc_name_hint="spread")
@@ -273,6 +285,16 @@ def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pair
     y = _lower_conv(R, x, w, stride=(1,) * len(stride), padding=pads, dilation=dilation,
                     groups=groups)  # fmt: skip
     return R.op.astype(R.emit(y), tx.dtype.name) if low else y
+
+
+def _by_phases(R: Any, x: Any, w: Any, phases: Any, out: Any, groups: int) -> Any:
+    """The residues of a strided transposed convolution by one plain convolution."""
+    w = R.emit_te(residue_weight(R, phases, groups), w, primfunc_name_hint="residue_weight")
+    y = _lower_conv(
+        R, x, w, stride=(1,) * len(phases), padding=tuple(p.padding for p in phases),
+        dilation=tuple(p.dilation for p in phases), groups=groups,
+    )  # fmt: skip
+    return R.emit_te(join_residues(R, phases, out), R.emit(y), primfunc_name_hint="join_residues")
 
 
 def _vjp_conv_transpose(
