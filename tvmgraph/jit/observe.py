@@ -54,7 +54,7 @@ def call(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[Tensor]:
     """Runs a compiled graph and does what the flags ask for."""
     if _asked.seen is not None:
         _asked.seen.append((compiled, [tensor_from_numpy(a.array.copy()) for a in args]))
-    kept = active.check >= 3 or active.numerics >= 1
+    kept = active.check >= 3 or active.numerics >= 1 or active.debug >= 2
     held = [tensor_from_numpy(a.array.copy()) for a in args] if kept else []
     heard = recorder.current()
     if heard is None:
@@ -66,7 +66,7 @@ def call(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[Tensor]:
     if active.check >= 3:
         compare(compiled, held, outputs)
     if active.debug >= 2:
-        profile = measure(compiled, args, facts=False)
+        profile = measure(compiled, held, facts=False)
         print(f"[tvmgraph] {profile.table()}", file=sys.stderr)
     return outputs
 

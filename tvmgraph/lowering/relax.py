@@ -11,8 +11,11 @@ from tvm import relax
 from tvmgraph.core.op import Reason
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CompileError, TvmgraphError
-from tvmgraph.graph.ir import Graph, Node, Value
+from tvmgraph.graph.ir import Graph, Node, Role, Value
 from tvmgraph.lowering.builder import RelaxBuilder, constant, unpack
+
+#: Attribute of a function: pairs of an output and the parameter that it replaces.
+WRITES = "tvmgraph.writes"
 
 
 def lower(graph: Graph, outlined: dict[str, Graph] | None = None) -> tvm.IRModule:
@@ -66,7 +69,20 @@ def _lower_function(R: RelaxBuilder, name: str, graph: Graph, private: bool = Fa
         outputs = [values[v] for v in graph.outputs]
         # a single output comes bare: unpacking a tuple would cost more than a small kernel
         result = outputs[0] if len(outputs) == 1 else relax.Tuple(outputs)
-        return R.block.emit_func_output(result)
+        function = R.block.emit_func_output(result)
+    replaced = _replaced(graph)
+    if replaced and not private:
+        lowered = R.block.get()[function].with_attr(WRITES, replaced)
+        R.block.update_func(function, lowered)
+    return function
+
+
+def _replaced(graph: Graph) -> list[list[int]]:
+    """Outputs that replace parameters of the function that holds the graph, and which."""
+    labels = {p.label: i for i, p in enumerate(graph.params) if p.role is not Role.INPUT}
+    first = len(graph.outputs) - len(graph.writes)
+    pairs = [[first + i, labels.get(label, -1)] for i, label in enumerate(graph.writes)]
+    return [pair for pair in pairs if pair[1] >= 0]
 
 
 def _lower_body(R: RelaxBuilder, graph: Graph, values: dict[Value, Any]) -> None:
@@ -145,8 +161,9 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
         for v, expr, nothing in zip(node.outputs, results, empty, strict=True):
             R.hint = variable_name(node, v)
             values[v] = R.emit(R.empty(v.type) if nothing else expr)
-    except TvmgraphError:
-        raise
+    except TvmgraphError as e:
+        got = ", ".join(str(v.type) for v in node.inputs)
+        raise e.locate(f"ops.{node.op.name}", got, node.source) from e.__cause__
     except Exception as e:
         raise lowering_error(node, e) from e
 
