@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from tvmgraph.core.symbols import Specialise, Symbol, current, roots_of, scope, text_of
@@ -239,3 +239,10 @@ def same_size(a: int | Dim, b: int | Dim) -> bool:
     if known is None and scope() is not None and current(a) == current(b):
         raise Specialise(roots_of(a, b))
     return bool(known)
+
+
+def same_form(a: Sequence[int | Dim], b: Sequence[int | Dim]) -> bool:
+    """Whether two shapes are written alike, which decides nothing about symbolic sizes."""
+    return len(a) == len(b) and all(
+        x is y or (isinstance(x, int) and isinstance(y, int) and x == y) for x, y in zip(a, b)
+    )

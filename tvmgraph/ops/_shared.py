@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph.core.op import F, sample
+from tvmgraph.core.sizes import same_form
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
 
@@ -14,7 +15,7 @@ DATA_DEPENDENT = "the output shape depends on the values, which a static graph c
 
 def sum_to(g: Tensor, x: Tensor) -> Tensor:
     """Sums a cotangent over the axes along which ``x`` was broadcast."""
-    if g.type.shape == x.type.shape:
+    if same_form(g.type.shape, x.type.shape):
         return g
     lead = g.ndim - x.ndim
     axes = tuple(range(lead)) + tuple(
@@ -22,7 +23,7 @@ def sum_to(g: Tensor, x: Tensor) -> Tensor:
     )
     if axes:
         g = F.reduce_sum(g, axis=axes, keep_dims=False)
-    return g if g.type.shape == x.type.shape else F.reshape(g, x.type.shape)
+    return g if same_form(g.type.shape, x.type.shape) else F.reshape(g, x.type.shape)
 
 
 def unary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Any]:

@@ -116,12 +116,8 @@ def _batch_statistics(
     mean = F.reduce_mean(x, axis=axes, keep_dims=True)
     centered = x - mean
     variance = F.reduce_mean(centered * centered, axis=axes, keep_dims=True)
-    if x.type.is_static:
-        count = prod(x.shape[i] for i in axes)
-        unbiased = variance * (count / max(count - 1, 1))
-    else:  # the number of elements per channel is only known when the graph runs
-        ones = F.reduce_sum(F.ones_like(x), axis=axes, keep_dims=True)
-        unbiased = variance * (ones / F.where(ones > 1, ones - 1, ones))
+    count = prod(x.type.shape[i] for i in axes)  # pyright: ignore[reportArgumentType]
+    unbiased = variance * count / max(count - 1, 1)
     for state, seen in ((running_mean, mean), (running_var, unbiased)):
         flat = F.stop_gradient(F.cast(F.reshape(seen, state.shape), state.dtype))
         state.rebind(F.cast(state * (1 - momentum) + flat * momentum, state.dtype))
@@ -203,7 +199,7 @@ def group_norm(
     _require_shape(weight, (channels,), "weight", op)
     _require_shape(bias, (channels,), "bias", op)
     full = input.type.shape
-    rest = prod(input.type.with_shape(full[2:]).static_shape)
+    rest: Any = prod(full[2:])  # pyright: ignore[reportArgumentType]
     rows = F.reshape(input, (full[0], groups, channels // groups * rest))
     y = F.reshape(F.row_normalize(rows, count=1, eps=float(eps), center=True), full)
     return _affine(y, weight, bias, (channels, *(1,) * (input.ndim - 2)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,7 @@ def expand_reduced(g: Tensor, x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     if not keep_dims and axis:
         kept: list[Any] = [None if a in axis else (0, None, 1) for a in range(x.ndim)]
         g = F.basic_index(g, index=tuple(kept))
-    if x.type.is_static:
-        return F.broadcast_to(g, x.shape)
-    return F.where(F.equal(x, x), g, g)  # gives g the symbolic sizes of x
+    return F.broadcast_to(g, x.type.shape)
 
 
 def in_float32(function: Any) -> Any:
@@ -149,7 +148,7 @@ def reduce_sum(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
     ...
 
 
-def _count(shape: tuple[int, ...], axis: Axes) -> int:
+def _count(shape: Sequence[Any], axis: Axes) -> Any:
     return math.prod(shape[a] for a in axis)
 
 
@@ -159,10 +158,8 @@ def _numpy_mean(x: np.ndarray, *, axis: Axes, keepdims: bool) -> Any:
 
 
 def _vjp_mean(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -> tuple[Tensor]:
-    if x.type.is_static:
-        return (expand_reduced(g / max(_count(x.shape, axis), 1), x, axis, keep_dims),)
-    ones = F.reduce_sum(F.ones_like(x), axis=axis, keep_dims=keep_dims)
-    return (expand_reduced(g / ones, x, axis, keep_dims),)
+    count = max(_count(x.type.shape, axis), 1)
+    return (expand_reduced(g / count, x, axis, keep_dims),)
 
 
 @primitive(

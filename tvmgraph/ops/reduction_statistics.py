@@ -42,12 +42,12 @@ def _moments(
     x = as_float(input)
     d = x.type.dtype
     wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
-    count = math.prod(x.type.static_shape[a] for a in axes)
+    count = math.prod(x.type.shape[a] for a in axes)  # pyright: ignore[reportArgumentType]
     center = rows.reduce_mean(wide, axes, True)
     away = wide - center
     total = rows.reduce_sum(away * away, axes, bool(keepdims))
     # like NumPy, too few elements give NaN (0 / 0) or infinity
-    variance = total / float(max(count - int(ddof), 0))
+    variance = total / max(count - int(ddof), 0)
     if not keepdims and axes:
         center = F.squeeze(center, axes)
     return variance, center, d
