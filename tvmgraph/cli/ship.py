@@ -59,11 +59,16 @@ def export(
     kind = "GRAPH" if output.endswith(".graph") else "ONNX"
     options: dict[str, Any] = {}
     if kind == "ONNX":
-        options = {"opset": opset, "dynamic": _axes(dynamic or [])}
+        options = {"opset": opset, "dynamic": axes_of(dynamic or [])}
     _write(model, input, output, kind, options)
 
 
-def _axes(texts: list[str]) -> dict[str, dict[int, str]]:
+def axes_of(texts: list[str]) -> dict[str, dict[int, str]]:
+    """Reads variable axes: ``name:axis=label``.
+
+    Raises:
+        ArgumentError: if a text has another form.
+    """
     from tvmgraph.errors import ArgumentError
 
     axes: dict[str, dict[int, str]] = {}

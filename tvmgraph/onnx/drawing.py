@@ -39,6 +39,7 @@ def _normal(n: NodeCall, like: Tensor | None = None) -> Tensor:
 
 def _drawn(n: NodeCall, like: Tensor | None) -> tuple[tuple[int, ...], dtypes.DType]:
     shape = n.get("shape") if like is None else like.shape
+    n.require_memory(shape)
     return tuple(shape), n.dtype("dtype", dtypes.float32 if like is None else like.dtype)
 
 

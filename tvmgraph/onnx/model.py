@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,11 @@ from tvmgraph.onnx.table import NodeCall, dtype_of, find_converter, to_tensor
 
 Env = dict[str, Any]
 STANDARD = ("", "ai.onnx")
+#: What a converter raises on a node that is not as ONNX defines it.
+_BROKEN_RULES = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError,
+    TypeError, ValueError,
+)  # fmt: skip
 
 
 def load(path: str | os.PathLike[str] | onnx.ModelProto) -> OnnxCell:
@@ -71,7 +77,7 @@ class OnnxCell(Cell):
     """An ONNX model.
 
     Floating-point initializers become Parameters of the same name; everything that depends on
-    constants only is computed when the model is loaded.
+    constants only is computed once, at the first call. Loading computes nothing.
 
     Args:
         model: The model.
@@ -97,7 +103,7 @@ class OnnxCell(Cell):
         self.input_names = [v.name for v in model.graph.input if v.name not in given]
         self.output_names = [v.name for v in model.graph.output]
         self._kinds = {v.name: v.type for v in model.graph.input}
-        self._rest = self._fold(list(model.graph.node))
+        self._once: dict[str, tuple[Env, list[onnx.NodeProto]]] = {}
 
     def _add_initializer(self, proto: onnx.TensorProto) -> None:
         try:
@@ -133,18 +139,25 @@ class OnnxCell(Cell):
 
     # ---- running ----------------------------------------------------------------------------
 
-    def _fold(self, nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
-        """Runs what depends on constants only; returns the other nodes."""
-        rest = []
-        for node in nodes:
-            if _has_graphs(node) or any(i and i not in self._fixed for i in node.input):
+    def _folded(self) -> tuple[Env, list[onnx.NodeProto]]:
+        """Returns what depends on constants only, and the other nodes."""
+        found = self._once.get("folded")
+        if found is None:
+            with _outside_capture():
+                found = self._once["folded"] = self._fold()
+        return found
+
+    def _fold(self) -> tuple[Env, list[onnx.NodeProto]]:
+        fixed, rest = dict(self._fixed), []
+        for node in self.model_graph.node:
+            if _has_graphs(node) or any(i and i not in fixed for i in node.input):
                 rest.append(node)
                 continue
-            self._run_node(node, self._fixed, self.opsets)
+            self._run_node(node, fixed, self.opsets)
             for name in node.output:  # a folded result is an array, as constants are
-                value = self._fixed.get(name)
-                self._fixed[name] = _as_constant(value)
-        return rest
+                if name:
+                    fixed[name] = _as_constant(fixed.get(name))
+        return fixed, rest
 
     def construct(self, *inputs: Tensor) -> Any:
         """Runs the model.
@@ -159,12 +172,13 @@ class OnnxCell(Cell):
                 f"{len(self.input_names)} inputs are needed, not {len(inputs)}",
                 op=f"onnx.{self.model_graph.name}", fix=f"give {', '.join(self.input_names)}",
             )  # fmt: skip
-        env: Env = dict(self._fixed)
+        fixed, rest = self._folded()
+        env: Env = dict(fixed)
         env.update((name, getattr(self, at)) for name, at in self._weights.items())
         env.update((n, self._argument(n, v)) for n, v in zip(self.input_names, inputs))
-        for node in self._rest:
+        for node in rest:
             self._run_node(node, env, self.opsets)
-        outputs = [_result(env[name]) for name in self.output_names]
+        outputs = [_result(_value(env, name)) for name in self.output_names]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _argument(self, name: str, value: Any) -> Any:
@@ -176,10 +190,18 @@ class OnnxCell(Cell):
         return np.asarray(value, dtype_of(kind, name).numpy if kind else None)
 
     def _run_node(self, node: onnx.NodeProto, env: Env, opsets: dict[str, int]) -> None:
-        values = [env[name] if name else None for name in node.input]
+        values = [_value(env, name) if name else None for name in node.input]
         domain = node.domain if node.domain not in STANDARD else ""
         opset = opsets.get(domain, self.opsets.get(domain, 1))
-        results = self._evaluate(node, values, env, domain, opset)
+        try:
+            results = self._evaluate(node, values, env, domain, opset)
+        except _BROKEN_RULES as e:
+            if isinstance(e, TvmgraphError):
+                raise
+            raise LoadError(
+                f"the node breaks ONNX's rules ({type(e).__name__}: {e})",
+                op=f"onnx.{node.op_type}", got=node.name or None, fix="onnx.checker names the rule",
+            ) from e  # fmt: skip
         for name, value in zip(node.output, results):
             if name:
                 env[name] = value
@@ -198,9 +220,11 @@ class OnnxCell(Cell):
             lambda graph, given: self._run_graph(graph, given, env),
         )  # fmt: skip
         if constant:  # known while a graph is captured: computed now
-            result = _outside_capture(convert, call, values)
-        else:
-            result = convert(call, *[to_tensor(v) for v in values])
+            with _outside_capture():
+                result = convert(call, *[to_tensor(v) for v in values])
+            parts = result if isinstance(result, tuple) else (result,)
+            return tuple(_as_constant(p) for p in parts)
+        result = convert(call, *[to_tensor(v) for v in values])
         return result if isinstance(result, tuple) else (result,)
 
     def _run_graph(self, graph: onnx.GraphProto, inputs: Sequence[Any], outer: Env) -> list[Any]:
@@ -210,7 +234,7 @@ class OnnxCell(Cell):
         env.update(zip((v.name for v in graph.input), inputs))
         for node in graph.node:
             self._run_node(node, env, self.opsets)
-        return [env[v.name] for v in graph.output]
+        return [_value(env, v.name) for v in graph.output]
 
     def _run_function(
         self, body: onnx.FunctionProto, node: onnx.NodeProto, values: Sequence[Any]
@@ -243,15 +267,22 @@ def _has_graphs(node: onnx.NodeProto) -> bool:
     return any(a.HasField("g") for a in node.attribute)
 
 
-def _outside_capture(convert: Any, call: NodeCall, values: Sequence[Any]) -> Any:
-    interpreter, state.interpreter = state.interpreter, None
-    tapes, state.tapes = state.tapes, ()
+@contextmanager
+def _outside_capture() -> Iterator[None]:
+    """Computes in NumPy for a while, also when a graph is being captured."""
+    held = state.interpreter, state.tapes
+    state.interpreter, state.tapes = None, ()
     try:
-        result = convert(call, *[to_tensor(v) for v in values])
+        yield
     finally:
-        state.interpreter, state.tapes = interpreter, tapes
-    parts = result if isinstance(result, tuple) else (result,)
-    return tuple(_as_constant(p) for p in parts)
+        state.interpreter, state.tapes = held
+
+
+def _value(env: Env, name: str) -> Any:
+    if name not in env:
+        raise LoadError(f"nothing defines the value {name!r}", op="onnx.load",
+                        fix="onnx.checker names the rule that is broken")  # fmt: skip
+    return env[name]
 
 
 def _as_constant(value: Any) -> Any:

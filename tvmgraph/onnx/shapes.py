@@ -32,6 +32,7 @@ def _constant_of_shape(n: NodeCall, shape: Tensor) -> Any:
 
     value = n.attrs.get("value")
     fill = np.zeros(1, np.float32) if value is None else numpy_helper.to_array(value)
+    n.require_memory(n.ints(0))
     return np.full(n.ints(0), fill.reshape(-1)[0], fill.dtype)
 
 
@@ -92,11 +93,14 @@ def _unsqueeze(n: NodeCall, x: Tensor, axes: Any = None) -> Tensor:
 
 @converter("Expand")
 def _expand(n: NodeCall, x: Tensor, shape: Any) -> Tensor:
-    return F.broadcast_to(x, np.broadcast_shapes(x.shape, n.ints(1)))
+    wide = np.broadcast_shapes(x.shape, n.ints(1))
+    n.require_memory(wide)
+    return F.broadcast_to(x, wide)
 
 
 @converter("Tile")
 def _tile(n: NodeCall, x: Tensor, repeats: Any) -> Tensor:
+    n.require_memory((*x.shape, *n.ints(1)))
     return F.tile(x, n.ints(1))
 
 
@@ -221,6 +225,7 @@ def _pad(n: NodeCall, x: Tensor, pads: Any = None, value: Any = None, axes: Any 
         cut = slice(max(0, -before), x.shape[axis] - max(0, -after))
         x = x[(slice(None),) * axis + (cut,)]
     pairs = [(max(0, b), max(0, a)) for b, a in pairs]
+    n.require_memory([d + b + a for d, (b, a) in zip(x.shape, pairs)])
     mode = n.get("mode")
     if mode == "constant":
         return _filled(n, x, tuple(pairs), value)
@@ -275,6 +280,7 @@ def _space_to_depth(n: NodeCall, x: Tensor) -> Tensor:
 @converter("OneHot")
 def _one_hot(n: NodeCall, index: Tensor, depth: Any, values: Tensor) -> Tensor:
     size = int(n.number(1))
+    n.require_memory((*index.shape, size))
     axis = n.get("axis") % (index.ndim + 1)
     index = F.cast(index, dtypes.int64)
     index = F.where(index < 0, index + size, index)
@@ -303,6 +309,7 @@ def _range(n: NodeCall, start: Any, limit: Any, delta: Any) -> Any:
     first, last, step = (n.number(i) for i in range(3))
     kind = n.known(0).dtype
     count = max(int(np.ceil((last - first) / step)), 0)
+    n.require_memory((count,))
     return (first + step * np.arange(count)).astype(kind)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import math
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,6 +81,16 @@ def dtype_of(number: int, where: str) -> dtypes.DType:
         raise LoadError(f"element type {name} is not supported", op=where) from None
 
 
+_ELEMENT_BYTES = 8  # of the widest element types
+
+
+@functools.cache
+def _memory_bytes() -> int:
+    if not hasattr(os, "sysconf"):
+        return 1 << 40  # Windows does not tell; NumPy fails beyond what there is
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 class NodeCall:
     """One execution of one ONNX node.
 
@@ -141,6 +154,17 @@ class NodeCall:
         """Returns :meth:`known` as one Python number."""
         found = self.known(i)
         return default if found is None else found.reshape(-1)[0].item()
+
+    def require_memory(self, shape: Sequence[int]) -> None:
+        """Checks that a result this node would make fits into memory, before it is made.
+
+        Raises:
+            LoadError: if it does not.
+        """
+        elements = math.prod(shape)
+        if elements * _ELEMENT_BYTES > _memory_bytes():
+            raise self.fail(f"its result of {elements:.1e} elements does not fit into memory",
+                            "check the values that decide about its shape")  # fmt: skip
 
     def dtype(self, name: str, default: Any = None) -> Any:
         """Returns an attribute that is an element type."""

@@ -1,0 +1,1 @@
+"""Hostile input: what fuzzers call, and the inputs that once found something."""

@@ -1,0 +1,40 @@
+"""Coverage-guided fuzzing: ``python -m tests.fuzz TARGET SECONDS [folder]``; needs ``atheris``.
+
+The folder keeps what reached new code, so that a later run goes on from there. Input that makes a
+target fail is written to the folder; put it into ``findings/`` after the fix, named after its target.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+_MEGABYTES = 3000
+_SECONDS_PER_INPUT = 20
+
+
+def main(name: str, seconds: int, folder: Path) -> None:
+    """Fuzzes one target."""
+    import atheris  # pyright: ignore[reportMissingImports]
+
+    with atheris.instrument_imports(include=["tvmgraph.onnx", "tvmgraph.graph", "tvmgraph.runtime",
+                                             "tvmgraph.export", "tvmgraph.cli"]):  # fmt: skip
+        from tests.fuzz.targets import TARGETS
+    function, seeds = TARGETS[name]
+    corpus = folder / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    for i, data in enumerate(seeds()):
+        (corpus / f"seed{i}").write_bytes(data)
+    options = [
+        f"-max_total_time={seconds}", f"-rss_limit_mb={_MEGABYTES}",
+        f"-timeout={_SECONDS_PER_INPUT}", f"-artifact_prefix={folder}/{name}-", "-len_control=0",
+        "-max_len=20000",
+    ]  # fmt: skip
+    atheris.Setup([sys.argv[0], *options, str(corpus)], function)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv[3]) if len(sys.argv) > 3 else Path(tempfile.mkdtemp(prefix="fuzz-"))
+    main(sys.argv[1], int(sys.argv[2]), where)
