@@ -7,7 +7,9 @@ parameters, in NumPy, and the compiled graph takes the results as arguments.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +17,13 @@ import numpy as np
 
 from tvmgraph.compiler.layout import BlockedLayout
 from tvmgraph.core.op import Op, Reason, get_op
+from tvmgraph.core.storage import aligned_copy, is_ready
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import float32, float64
 from tvmgraph.graph import Graph, passes
 from tvmgraph.graph.ir import Node, Param, Role, Value
 from tvmgraph.ops.linalg_panels import to_panels
+from tvmgraph.threads import thread_count
 
 #: Columns of a panel: four vectors of the widest registers, whole vectors on all others.
 _PANEL_BYTES = 256
@@ -27,6 +31,8 @@ _PANEL_BYTES = 256
 _MIN_ROWS, _MIN_COLUMNS = 5, 64
 #: A result this many times larger than what it is computed from is not kept.
 _MAX_GROWTH = 2
+#: Parameters with fewer bytes than this are prepared faster than threads are started.
+_SMALL = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -61,14 +67,46 @@ class Frozen:
     prepared: tuple[Value, ...]
 
     def prepare(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Computes the prepared values from the arrays of ``params``."""
+        """Computes the prepared values from the arrays of ``params``.
+
+        Steps run side by side, because most of them move memory, where NumPy lets go of Python's
+        lock. A step waits only for earlier ones, which have been started before it.
+
+        Returns:
+            Arrays of their own, in memory that compiled code may read.
+        """
         known: dict[Value, Any] = dict(self.consts)
         known.update(zip(self.params, arrays))
-        for step in self.steps:
-            result = step.compute(*[known[v] for v in step.inputs])
-            results = result if isinstance(result, tuple) else (result,)
-            known.update((v, np.asarray(r)) for v, r in zip(step.outputs, results))
-        return [known[v] for v in self.prepared]
+        if sum(a.nbytes for a in arrays) < _SMALL:
+            for step in self.steps:
+                known.update(self._run(step, [known[v] for v in step.inputs]))
+            return [known[v] for v in self.prepared]
+        started: dict[Value, Future[dict[Value, np.ndarray]]] = {}
+
+        def run(step: Step) -> dict[Value, np.ndarray]:
+            return self._run(
+                step, [started[v].result()[v] if v in started else known[v] for v in step.inputs]
+            )
+
+        with ThreadPoolExecutor(thread_count()) as pool:
+            for step in self.steps:
+                task = pool.submit(run, step)
+                started.update((v, task) for v in step.outputs)
+        return [started[v].result()[v] if v in started else known[v] for v in self.prepared]
+
+    def _run(self, step: Step, inputs: list[np.ndarray]) -> dict[Value, np.ndarray]:
+        result = step.compute(*inputs)
+        results = result if isinstance(result, tuple) else (result,)
+        found = {v: np.asarray(r) for v, r in zip(step.outputs, results)}
+        for value in found.keys() & self._kept:
+            array = found[value]
+            if not is_ready(array) or any(np.may_share_memory(array, i) for i in inputs):
+                found[value] = aligned_copy(array)
+        return found
+
+    @functools.cached_property
+    def _kept(self) -> frozenset[Value]:
+        return frozenset(self.prepared)
 
 
 def freeze(graph: Graph) -> Frozen | None:

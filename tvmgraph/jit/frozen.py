@@ -112,7 +112,7 @@ class FrozenExecutable:
             if self._prepared is None or tokens != self._tokens:
                 arrays = frozen.prepare([t.array for t in sources])
                 self._versions += 1
-                self._prepared = [tensor_from_numpy(storage.aligned_copy(a)) for a in arrays]
+                self._prepared = [tensor_from_numpy(a) for a in arrays]
             self._tokens, self._lent = tokens, lent
             return self._prepared
 

@@ -9,6 +9,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import Reason, primitive, sample
+from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
@@ -20,11 +21,12 @@ def to_panels(weight: np.ndarray, width: int) -> np.ndarray:
     """Cuts the columns of a (K, N) matrix into panels (N / width rounded up, K, width)."""
     depth, columns = weight.shape
     count = -(-columns // width)
-    panels = np.zeros((count, depth, width), weight.dtype)
+    panels = aligned_empty((count, depth, width), weight.dtype)
     whole = columns // width
     body = weight[:, : whole * width].reshape(depth, whole, width)
-    panels[:whole] = body.transpose(1, 0, 2)
+    np.copyto(panels[:whole], body.transpose(1, 0, 2))
     if count > whole:
+        panels[whole] = 0
         panels[whole, :, : columns - whole * width] = weight[:, whole * width :]
     return panels
 
