@@ -13,9 +13,11 @@
 
 from __future__ import annotations
 
+import difflib
 import html
 import itertools
 import os
+import re
 import tempfile
 import threading
 from dataclasses import dataclass
@@ -23,11 +25,28 @@ from pathlib import Path
 
 _lock = threading.RLock()
 _STYLE = (
-    "body{font:14px/1.5 system-ui,sans-serif;margin:2em;max-width:72em}"
-    "td,th{text-align:left;padding:.2em 1em .2em 0;border-bottom:1px solid #ddd}"
-    "pre{background:#f6f8fa;padding:1em;overflow:auto;max-height:40em;font-size:12px}"
-    "summary{cursor:pointer;font-weight:600;margin-top:1em}"
+    "body{font:14px/1.5 system-ui,sans-serif;color:#1f2328;margin:2em;max-width:76em}"
+    "table{border-collapse:collapse;margin:1em 0}"
+    "td,th{text-align:left;padding:.25em 1.2em .25em 0;border-bottom:1px solid #d0d7de}"
+    "td.n{text-align:right;font-variant-numeric:tabular-nums}small{color:#57606a}"
+    ".bar{display:inline-block;height:.7em;background:#8ec5ff;border-radius:2px}"
+    "pre{background:#f6f8fa;border:1px solid #d0d7de;border-radius:6px;padding:1em;overflow:auto;"
+    "max-height:44em;font:12px/1.5 ui-monospace,Menlo,Consolas,monospace}"
+    "ins{background:#dafbe1;text-decoration:none}del{background:#ffebe9;text-decoration:none}"
+    "summary{cursor:pointer;font-weight:600;margin-top:.8em}summary small{font-weight:400}"
 )
+#: What the results are, for people who meet them for the first time.
+_MEANING = {
+    "captured graph": "your code as a graph, with your lines",
+    "simplified graph": "what is lowered",
+    "Relax": "the graph in TVM's terms, one operator per node",
+    "Relax fused": "operators that became one kernel; the kernels as naive loops",
+    "TIR scheduled": "the loops as they run: tiled, vectorized, parallel",
+    "VM program": "how the kernels are called",
+    "LLVM": "the code that LLVM gets",
+    "assembly": "the machine code",
+}
+_SHOWN = ("operators", "kernels", "jit_level", "compile time")
 _EMBED_LIMIT = 400_000  # characters of one phase shown in the index; the file holds everything
 
 
@@ -82,14 +101,42 @@ class Dump:
     def _html(self, facts: dict[str, str], seconds: dict[str, float]) -> str:
         esc = html.escape
         known = "".join(f"<tr><td>{esc(k)}<td>{esc(v)}" for k, v in facts.items())
-        spent = "".join(f"<tr><td>{esc(p)}<td>{s * 1e3:.1f} ms" for p, s in seconds.items())
-        parts = [
-            f"<details><summary>{esc(i.title)} ({i.lines} lines)</summary>"
-            f'<p><a href="{esc(i.file)}">{esc(i.file)}</a></p>'
-            f"<pre>{esc(i.text[:_EMBED_LIMIT])}</pre></details>"
-            for i in self.items
-        ]
-        return _page(self.name, f"<table>{known}{spent}</table>{''.join(parts)}")
+        longest = max(seconds.values(), default=0.0) or 1.0
+        spent = "".join(
+            f'<tr><td>{esc(p)}<td class="n">{s * 1e3:.1f} ms'
+            f'<td><span class="bar" style="width:{12 * s / longest:.2f}em"></span>'
+            for p, s in seconds.items()
+        )
+        before: _Item | None = None
+        parts = []
+        for item in self.items:
+            parts.append(_section(item, before))
+            before = item if item.file.endswith(".txt") else None
+        return _page(
+            self.name, f'<p><a href="../index.html">all compiles</a></p><table>{known}</table>'
+            f"<table>{spent}</table>{''.join(parts)}",
+        )  # fmt: skip
+
+
+def _section(item: _Item, before: _Item | None) -> str:
+    """One result: its meaning, its text, and how it differs from the graph before it."""
+    esc = html.escape
+    meaning = _MEANING.get(item.title, "")
+    body, changed = esc(item.text[:_EMBED_LIMIT]), ""
+    if before is not None and len(item.text) < _EMBED_LIMIT:
+        old, new = before.text.splitlines(), item.text.splitlines()
+        lines = list(difflib.unified_diff(old, new, n=len(old) + len(new), lineterm=""))[3:]
+        added = sum(line.startswith("+") for line in lines)
+        gone = sum(line.startswith("-") for line in lines)
+        changed = f", +{added} -{gone}" if lines else ", unchanged"
+        if lines:
+            mark = {"+": "<ins>{}</ins>", "-": "<del>{}</del>"}
+            body = "\n".join(mark.get(t[:1], "{}").format(esc(t)) for t in lines)
+    return (
+        f"<details><summary>{esc(item.title)} <small>{esc(meaning)} ({item.lines} lines{changed}) "
+        f'<a href="{esc(item.file)}">{esc(item.file)}</a></small></summary>'
+        f"<pre>{body}</pre></details>"
+    )
 
 
 def _page(title: str, body: str) -> str:
@@ -115,11 +162,17 @@ def _new_folder(root: Path, name: str) -> Path:
 
 
 def _write_root_index(root: Path) -> None:
-    folders = sorted(p.name for p in root.iterdir() if (p / "index.html").exists())
-    rows = "".join(
-        f'<li><a href="{html.escape(f)}/index.html">{html.escape(f)}</a>' for f in folders
+    rows = []
+    for folder in sorted(p for p in root.iterdir() if (p / "index.md").exists()):
+        known = re.findall(r"^- ([^:]+): (.*)$", (folder / "index.md").read_text(), re.MULTILINE)
+        facts = dict(known)
+        cells = "".join(f'<td class="n">{html.escape(facts.get(k, ""))}' for k in _SHOWN)
+        name = html.escape(folder.name)
+        rows.append(f'<tr><td><a href="{name}/index.html">{name}</a>{cells}')
+    heads = "".join(f"<th>{h}" for h in ("compile", *_SHOWN))
+    write_atomically(
+        root / "index.html", _page("Compiled graphs", f"<table><tr>{heads}{''.join(rows)}</table>")
     )
-    write_atomically(root / "index.html", _page("Compiled graphs", f"<ul>{rows}</ul>"))
 
 
 def write_atomically(path: Path, text: str) -> None:
