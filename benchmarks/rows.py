@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from benchmarks.conv_rows import CONVOLUTIONS, VISION
 from benchmarks.kernel_rows import GEMM, PASSES
 from benchmarks.network_rows import NETWORKS
 from benchmarks.training_rows import TRAINING
@@ -13,6 +14,8 @@ GROUPS: dict[str, Factories] = {
     "basic": BASIC,
     "gemm": GEMM,
     "elementwise": PASSES,
+    "convolution": CONVOLUTIONS,
+    "vision": VISION,
     "transformer": NETWORKS,
     "training": TRAINING,
 }

@@ -4,6 +4,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.peers import cells_layers as layers
+from benchmarks.peers.cells_networks import network
 from benchmarks.peers.cells_training import training_cell
 from benchmarks.workloads import LENET_CONVS, LENET_DENSES, Array, Workload
 
@@ -65,6 +66,7 @@ BUILDERS = {
     "myop": _myop,
     "mlp": _mlp,
     "lenet": _lenet,
+    "network": network,
     **layers.BUILDERS,
 }
 

@@ -10,6 +10,7 @@ from jax import lax
 
 from benchmarks.peers import Call
 from benchmarks.peers import jax_layers as layers
+from benchmarks.peers.jax_networks import network
 from benchmarks.peers.jax_training import resnet18, training_step
 from benchmarks.workloads import LENET_CONVS, LENET_DENSES, Workload
 
@@ -77,7 +78,8 @@ class JaxPeer:
         if work.model == "train":
             forwards = {**BUILDERS, "resnet18": resnet18}
             return training_step(work, forwards[work.options["model"]], params)
-        run = jax.jit(BUILDERS[work.model])
+        forward = network(work) if work.model == "network" else BUILDERS[work.model]
+        run = jax.jit(forward)
         args = [jnp.asarray(a) for a in work.args]
         return lambda: run(params, *args).block_until_ready()
 

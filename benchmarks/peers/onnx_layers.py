@@ -8,6 +8,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from benchmarks.network_rows import HEAD, HEADS, LSTM_LAYERS, LSTM_SIZE, WIDTH
+from benchmarks.peers.onnx_networks import network
 from benchmarks.workloads import Workload
 
 
@@ -136,6 +137,7 @@ BUILDERS: dict[str, Callable[[Nodes], str]] = {
     "gpt2": _gpt2,
     "attention": _causal,
     "lstm": _lstm,
+    "network": network,
 }
 
 

@@ -9,6 +9,7 @@ from torch import nn
 
 from benchmarks.peers import Call
 from benchmarks.peers import torch_layers as layers
+from benchmarks.peers.torch_networks import network
 from benchmarks.peers.torch_training import training_step
 from benchmarks.workloads import LENET_CONVS, LENET_DENSES, Array, Workload
 
@@ -61,6 +62,7 @@ BUILDERS = {
     "myop": _myop,
     "mlp": _mlp,
     "lenet": _lenet,
+    "network": network,
     **layers.BUILDERS,
 }
 
