@@ -50,6 +50,11 @@ class Parameter(Tensor):
             narrow = isinstance(default_input, int) and not isinstance(default_input, bool)
             super().__init__(default_input, dtypes.int32 if narrow else None)
         self.name = _DEFAULT_NAME if name is None else name
+        if not isinstance(requires_grad, bool):
+            raise DTypeError(
+                f"requires_grad must be a bool, not {type(requires_grad).__name__}",
+                op="Parameter", got=f"requires_grad={requires_grad!r}", at=user_source(),
+            )  # fmt: skip
         self.requires_grad = requires_grad
         self.layerwise_parallel = layerwise_parallel
         self.parallel_optimizer = parallel_optimizer
