@@ -13,6 +13,7 @@ from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import GraphError
 from tvmgraph.graph.ir import Graph, Node
 from tvmgraph.runtime import callback
+from tvmgraph.schedule.cpu import written
 from tvmgraph.schedule.types import WRITTEN
 
 #: TVM's operator pattern of what must not be fused.
@@ -177,6 +178,23 @@ class RelaxBuilder:
         if count == 1:
             return [value]
         return [self.emit(relax.TupleGetItem(value, i)) for i in range(count)]
+
+    def write(
+        self, name: str, settings: str, inputs: Sequence[Any], types: Sequence[TensorType]
+    ) -> Any:
+        """Emits a kernel that only the schedule knows how to write, for static shapes.
+
+        Args:
+            name: Name of the kernel.
+            settings: What it takes besides its operands.
+            inputs: Its operands.
+            types: Types of its results.
+        """
+        kinds = [*(self.type(x) for x in inputs), *types]
+        function = written(name, settings, [(t.static_shape, t.dtype.name) for t in kinds])
+        found = self.block.add_func(function, name)
+        out = [self.relax_type(t) for t in types]
+        return self.emit(relax.call_tir(found, list(inputs), out if len(out) > 1 else out[0]))
 
     def call_kernel(
         self, function: Any, inputs: Sequence[Any], types: Sequence[TensorType], name: str

@@ -16,6 +16,7 @@ from tvmgraph.nn._gates import STEPS, State
 from tvmgraph.nn._parameters import new_parameter
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.dropout import Dropout
+from tvmgraph.ops.recurrent_sweep import PANEL
 
 
 class _Recurrent(Cell):
@@ -123,7 +124,14 @@ class _Recurrent(Cell):
         if self.has_bias:
             b_ih = self.compute(getattr(self, f"bias_ih_{suffix}"))
             b_hh = self.compute(getattr(self, f"bias_hh_{suffix}"))
-        projected = F.unstack(F.dense(x, w_ih, b_ih), 0)  # all steps in one product
+        projected = F.dense(x, w_ih, b_ih)  # all steps in one product
+        if valid is None and not self.training and _has_sweep(projected):
+            bias = F.zeros(w_hh.shape[:1], x.dtype) if b_hh is None else b_hh
+            y, *last = F.recurrent_sweep(
+                projected, _panels(w_hh), bias, *state, mode=self.mode, reverse=backwards
+            )
+            return y, tuple(last)
+        projected = F.unstack(projected, 0)
         steps = range(x.shape[0])
         outputs: list[Any] = [None] * x.shape[0]
         for t in reversed(steps) if backwards else steps:
@@ -181,6 +189,21 @@ class _Recurrent(Cell):
         # one comparison and one cut, so that all steps run the same kernels
         steps = F.reshape(F.arange(x.shape[0]), (x.shape[0], 1, 1))
         return list(F.unstack(lengths > steps, 0))
+
+
+def _has_sweep(projected: Tensor) -> bool:
+    """Whether one operator runs all steps."""
+    return projected.type.is_static and projected.dtype in (dtypes.float32, dtypes.float64)
+
+
+def _panels(weight: Tensor) -> Tensor:
+    """Cuts the weights of the state (gates * units, units) into panels of 16 units, all gates."""
+    units = weight.shape[1]
+    blocks = -(-units // PANEL)
+    gates = F.reshape(weight, (-1, units, units))
+    if units % PANEL:
+        gates = F.pad(gates, (0, 0, 0, blocks * PANEL - units))
+    return F.transpose(F.reshape(gates, (-1, blocks, PANEL, units)), (1, 3, 0, 2))
 
 
 class RNN(_Recurrent):

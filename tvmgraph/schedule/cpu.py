@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tvm import ir
+from tvm import ir, tirx
 
 from tvmgraph.schedule import emit, intrinsics
 from tvmgraph.schedule.attention import emit_attention
@@ -30,6 +30,7 @@ from tvmgraph.schedule.inline import has_identity_store, inline
 from tvmgraph.schedule.joining import join_points
 from tvmgraph.schedule.pool_grad import emit_max_pool_grad
 from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_shape
+from tvmgraph.schedule.recurrent import emit_recurrent
 from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
 from tvmgraph.schedule.symbolic import schedule_rows
@@ -38,7 +39,13 @@ from tvmgraph.schedule.types import SCHEDULED, WRITTEN, Buffer, Func, Load, Modu
 from tvmgraph.schedule.winograd import emit_winograd, transformed_weight
 
 #: Kernels that rows ask for by name, see :data:`WRITTEN`.
-_WRITERS = {"attention": emit_attention, "max_pool_grad": emit_max_pool_grad}
+_WRITERS = {
+    "attention": emit_attention,
+    "max_pool_grad": emit_max_pool_grad,
+    "recurrent": emit_recurrent,
+}
+#: What kernels are written for until the processor is known.
+_ANY = CpuModel(16, 16, 32 << 10, 512 << 10, 8 << 20, threads=1)
 
 
 def schedule_cpu(mod: Module, model: CpuModel, level: int) -> Module:
@@ -61,6 +68,28 @@ def schedule_cpu(mod: Module, model: CpuModel, level: int) -> Module:
         for var, func in mod.functions.items()
     }
     return ir.IRModule(functions, attrs=mod.attrs)
+
+
+def written(name: str, settings: str, operands: Sequence[tuple[Sequence[int], str]]) -> Func:
+    """A function that is a kernel of :data:`_WRITERS` from the start, correct on any processor.
+
+    It is written again for the processor at hand when it is scheduled.
+
+    Args:
+        name: Which kernel.
+        settings: What the kernel takes besides its operands.
+        operands: Shape and type of the inputs and of the results.
+    """
+    params = [
+        tirx.decl_buffer([emit.i64(extent) for extent in shape], dtype, f"p{i}")
+        for i, (shape, dtype) in enumerate(operands)
+    ]
+    func = tirx.PrimFunc(params, tirx.Evaluate(0))
+    kernel = emit.kernel(func, lambda: _WRITERS[name](func, settings, _ANY))
+    attrs = {WRITTEN: (name, settings), "op_pattern": 8, "tirx.noalias": True}
+    for key, value in attrs.items():
+        kernel = kernel.with_attr(key, value)
+    return kernel
 
 
 def schedule_func(func: Func, model: CpuModel, level: int) -> Func:

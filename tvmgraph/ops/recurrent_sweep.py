@@ -1,0 +1,211 @@
+"""All steps of a recurrent layer as one operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, primitive, sample
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ArgumentError, ShapeError
+
+__all__ = ["recurrent_sweep"]
+
+#: Units of a panel of weights: the lanes of the widest vectors, whole vectors on all others.
+PANEL = 16
+#: Gates and tensors of the state by kind of cell.
+_KINDS = {"rnn_tanh": (1, 1), "rnn_relu": (1, 1), "lstm": (4, 2), "gru": (3, 1)}
+
+
+def _infer(*inputs: TensorType, mode: str, reverse: bool) -> tuple[TensorType, ...]:
+    if mode not in _KINDS:
+        raise ArgumentError(f"mode must be one of {', '.join(_KINDS)}", got=repr(mode))
+    gates, states = _KINDS[mode]
+    if len(inputs) != 3 + states:
+        raise ArgumentError(f"{mode} takes {states} tensors of state")
+    x, panels, bias = inputs[:3]
+    rules.require_dtype(x, (dtypes.float32, dtypes.float64))
+    rules.require_same_dtype(*inputs)
+    if x.ndim != 3 or any(s.ndim != 2 for s in inputs[3:]):
+        raise ShapeError("projected inputs need 3 axes and states 2")
+    units = inputs[3].shape[1]
+    blocks = -(-units // PANEL)  # pyright: ignore[reportOperatorIssue]
+    if x.shape[2] != gates * units or panels.shape != (blocks, units, gates, PANEL):
+        raise ShapeError(f"the gates of {units} units and the panels of weights do not fit")
+    if bias.shape != (gates * units,) or any(s.shape != (x.shape[1], units) for s in inputs[3:]):
+        raise ShapeError("bias or state do not fit the batch and the units")
+    y = x.with_shape((*x.shape[:2], units))
+    return (y, *inputs[3:])
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
+
+
+def _weight(panels: np.ndarray, units: int) -> np.ndarray:
+    """The weights (units, gates * units) that a product with the state takes."""
+    plain = panels.transpose(1, 2, 0, 3).reshape(units, panels.shape[2], -1)[:, :, :units]
+    return plain.reshape(units, -1)
+
+
+def _numpy_step(
+    mode: str, x: np.ndarray, h: np.ndarray, state: tuple[np.ndarray, ...]
+) -> tuple[np.ndarray, ...]:
+    """One step, given what the inputs and the state contribute to the gates."""
+    if mode == "lstm":
+        i, f, g, o = np.split(x + h, 4, -1)
+        c = _sigmoid(f) * state[1] + _sigmoid(i) * np.tanh(g)
+        return _sigmoid(o) * np.tanh(c), c
+    if mode == "gru":
+        x_r, x_z, x_n = np.split(x, 3, -1)
+        h_r, h_z, h_n = np.split(h, 3, -1)
+        r, z = _sigmoid(x_r + h_r), _sigmoid(x_z + h_z)
+        n = np.tanh(x_n + r * h_n)
+        return (n + z * (state[0] - n),)
+    total = x + h
+    return (np.tanh(total) if mode == "rnn_tanh" else np.maximum(total, 0),)
+
+
+def _eager(*inputs: np.ndarray, mode: str, reverse: bool) -> tuple[np.ndarray, ...]:
+    x, panels, bias = inputs[:3]
+    state = inputs[3:]
+    weight = _weight(panels, state[0].shape[1])
+    y = np.empty((*x.shape[:2], state[0].shape[1]), x.dtype)
+    for t in reversed(range(len(x))) if reverse else range(len(x)):
+        state = _numpy_step(mode, x[t], state[0] @ weight + bias, state)
+        y[t] = state[0]
+    return (y, *state)
+
+
+def _step(mode: str, x: Tensor, h: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    units = state[0].shape[-1]
+    if mode == "lstm":
+        i, f, g, o = F.split(x + h, units, axis=-1)
+        c = F.sigmoid(f) * state[1] + F.sigmoid(i) * F.tanh(g)
+        return F.sigmoid(o) * F.tanh(c), c
+    if mode == "gru":
+        x_r, x_z, x_n = F.split(x, units, axis=-1)
+        h_r, h_z, h_n = F.split(h, units, axis=-1)
+        r, z = F.sigmoid(x_r + h_r), F.sigmoid(x_z + h_z)
+        n = F.tanh(x_n + r * h_n)
+        return (n + z * (state[0] - n),)
+    return (F.tanh(x + h) if mode == "rnn_tanh" else F.relu(x + h),)
+
+
+def _unrolled(*inputs: Tensor, mode: str, reverse: bool) -> tuple[Tensor, ...]:
+    """The same as a list of basic operators, for derivatives."""
+    x, panels, bias = inputs[:3]
+    state = inputs[3:]
+    units, gates = state[0].shape[1], panels.shape[2]
+    plain = F.reshape(F.transpose(panels, (1, 2, 0, 3)), (units, gates, -1))
+    weight = F.reshape(plain[:, :, :units], (units, gates * units))
+    outputs: list[Any] = [None] * x.shape[0]
+    parts = F.unstack(x, 0)
+    for t in reversed(range(len(outputs))) if reverse else range(len(outputs)):
+        state = _step(mode, parts[t], F.matmul(state[0], weight) + bias, state)
+        outputs[t] = state[0]
+    return (F.stack(outputs, 0), *state)
+
+
+def _vjp(g: Any, y: Any, *inputs: Tensor, mode: str, reverse: bool) -> tuple[Any, ...]:
+    from tvmgraph.autodiff import vjp
+
+    _, pull_back = vjp(lambda *xs: _unrolled(*xs, mode=mode, reverse=reverse), *inputs)
+    cotangents = [F.zeros_like(t) if c is None else c for c, t in zip(g, y)]
+    return pull_back(*cotangents)
+
+
+def _lower(R: Any, *inputs: Any, mode: str, reverse: bool) -> Any:
+    types = _infer(*[R.type(x) for x in inputs], mode=mode, reverse=reverse)
+    return R.unpack(R.write("recurrent", f"{mode} {int(reverse)}", inputs, types), len(types))
+
+
+def _onnx(O: Any, *inputs: Any, mode: str, reverse: bool) -> Any:
+    x, panels, bias = inputs[:3]
+    state = list(inputs[3:])
+    gates, states = _KINDS[mode]
+    steps, _, wide = x.type.shape
+    units = wide // gates
+    turned = O.Reshape(O.Transpose(panels, perm=[1, 2, 0, 3]), O.const([units, gates, -1]))
+    plain = O.Slice(turned, O.const([0]), O.const([units]), O.const([2]))
+    weight = O.Reshape(plain, O.const([units, wide]))
+    outputs: list[Any] = [None] * steps
+    for t in reversed(range(steps)) if reverse else range(steps):
+        projected = O.Gather(x, O.const(t), axis=0)
+        hidden = O.Add(O.MatMul(state[0], weight), bias)
+        state = _onnx_step(O, mode, units, projected, hidden, state)
+        outputs[t] = O.Unsqueeze(state[0], O.const([0]))
+    return (O.Concat(*outputs, axis=0), *state[:states])
+
+
+def _onnx_step(O: Any, mode: str, units: int, x: Any, h: Any, state: list[Any]) -> list[Any]:
+    def part(value: Any, gate: int) -> Any:
+        return O.Slice(value, O.const([gate * units]), O.const([(gate + 1) * units]), O.const([1]))
+
+    def both(gate: int) -> Any:
+        return O.Add(part(x, gate), part(h, gate))
+
+    if mode == "lstm":
+        kept = O.Mul(O.Sigmoid(both(1)), state[1])
+        c = O.Add(kept, O.Mul(O.Sigmoid(both(0)), O.Tanh(both(2))))
+        return [O.Mul(O.Sigmoid(both(3)), O.Tanh(c)), c]
+    if mode == "gru":
+        n = O.Tanh(O.Add(part(x, 2), O.Mul(O.Sigmoid(both(0)), part(h, 2))))
+        return [O.Add(n, O.Mul(O.Sigmoid(both(1)), O.Sub(state[0], n)))]
+    return [O.Tanh(both(0)) if mode == "rnn_tanh" else O.Relu(both(0))]
+
+
+def _sample(mode: str, steps: int, batch: int, units: int, **more: Any) -> Any:
+    gates, states = _KINDS[mode]
+    shapes = [(steps, batch, gates * units), (-(-units // PANEL), units, gates, PANEL),
+              (gates * units,)]  # fmt: skip
+    attrs = {"mode": mode, "reverse": more.pop("reverse", False)}
+    return sample(*shapes, *[(batch, units)] * states, attrs=attrs, low=-1, high=1, **more)
+
+
+@primitive(
+    infer=_infer,
+    eager=_eager,
+    lower=_lower,
+    vjp=_vjp,
+    onnx=_onnx,
+    multi=True,
+    samples=[
+        _sample("lstm", 3, 2, 5),
+        _sample("lstm", 4, 1, 48, grad=False),
+        _sample("lstm", 2, 9, 33, reverse=True, grad=False),
+        _sample("gru", 3, 2, 17, grad=False),
+        _sample("gru", 2, 2, 3, dtype="float64", reverse=True),
+        _sample("rnn_tanh", 3, 1, 20, grad=False),
+        _sample("rnn_relu", 1, 8, 16, grad=False),
+    ],
+)
+def recurrent_sweep(*inputs: Tensor, mode: str, reverse: bool) -> tuple[Tensor, ...]:
+    r"""Runs a recurrent cell over all steps of a sequence, :math:`s_t = cell(x_t, W h_{t-1} + b,
+    s_{t-1})`.
+
+    Args:
+        *inputs: What the inputs contribute to the gates, (T, N, G H); weights of the state in
+            panels (H / 16 rounded up, H, G, 16); their bias (G H,); the first state h and, for an
+            LSTM, c, both (N, H). float32 or float64.
+        mode: ``"lstm"`` (gates i, f, g, o), ``"gru"`` (r, z, n), ``"rnn_tanh"`` or ``"rnn_relu"``.
+        reverse: Whether the steps run from the last to the first.
+
+    Returns:
+        Tuple of the outputs (T, N, H) and the last state.
+
+    Raises:
+        ShapeError: if the extents do not fit.
+
+    Example:
+        >>> x, w, b = ops.ones((5, 2, 4)), ops.ones((1, 4, 1, 16)), ops.zeros(4)
+        >>> y, h = ops.recurrent_sweep(x, w, b, ops.zeros((2, 4)), mode="rnn_tanh", reverse=False)
+        >>> y.shape, h.shape
+        ((5, 2, 4), (2, 4))
+    """
+    ...
