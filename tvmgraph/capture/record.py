@@ -63,7 +63,8 @@ class Captured:
         result: Structure of the function's result (see :mod:`.tree`).
         written: Tensors (or argument numbers) that receive the trailing outputs.
         attributes: Cell attributes to set after a call: ``(cell, name, structure)``.
-        random_blocks: Random counter blocks that one call consumes.
+        random_blocks: Random counter blocks that one call consumes; may be symbolic.
+        random_leaf: Then the number among the tensor arguments and computed numbers.
         random_output: Number of the output that holds the random state after the call, where a
             tensor decides how much is drawn.
         effects: What to do to things outside after every call, in order.
@@ -80,10 +81,11 @@ class Captured:
     result: tree.Structure
     written: tuple[int | Tensor, ...]
     attributes: tuple[tuple[Any, str, tree.Structure], ...]
-    random_blocks: int
+    random_blocks: Any
     guards: Guards
     random_output: int | None = None
     effects: tuple[Effect, ...] = ()
+    random_leaf: int | None = None
     resolve: Resolver | None = None
     promotion: Promotion = _NOTHING
     decided: frozenset[str] = frozenset()
@@ -249,12 +251,15 @@ def _finish(
     labels = {p.value: p.label for p in recorder.root.builder.params}
     originals = {id(t): labels[v] for t, v in recorder.captured}
     names = [labels[before[w]] if isinstance(w, int) else originals[id(w)] for w, _ in writes]
+    blocks: Any = recorder.root.blocks if position is None else 0
+    varies = isinstance(blocks, Symbol)
+    random_leaf = len(before) + recorder.result(blocks) if varies else None
     graph = recorder.root.builder.build([*outputs, *(v for _, v in writes)], names)
     recorder.guards.settle()
     return Captured(
         graph, _holders(recorder, before, attributes), result, tuple(w for w, _ in writes),
         tuple((c, n, s) for c, n, s, _ in attributes),
-        recorder.root.blocks if position is None else 0, recorder.guards, position, done,
+        blocks, recorder.guards, position, done, random_leaf,
     )  # fmt: skip
 
 

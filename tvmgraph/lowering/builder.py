@@ -120,6 +120,10 @@ class RelaxBuilder:
         """Returns a size as an int or a TIR expression, to be passed to :meth:`emit_te`."""
         return self.dim(size) if isinstance(size, Dim) else int(size)
 
+    def int64(self, size: Any) -> Any:
+        """Returns an extent that :meth:`extent` gave as a TIR expression."""
+        return tirx.IntImm("int64", size) if isinstance(size, int) else size
+
     def size(self, dim: Dim, extents: Mapping[str, Any]) -> Any:
         """Returns a symbolic size as an expression of the extents of its roots."""
         return dim.evaluate(extents)

@@ -33,8 +33,7 @@ def _lower_range(R: Any, *, start: Any, step: Any, count: int, dtype: dtypes.DTy
             )
             return value.astype(dtype.name)
 
-        extent = extent if isinstance(count, Dim) else R.tir.IntImm("int64", count)
-        return R.te.compute((extent,), element, name="arange")
+        return R.te.compute((R.int64(extent),), element, name="arange")
 
     first = R.dim(start) if isinstance(start, Dim) else start
     return R.emit_te(arange, R.extent(count), first)

@@ -169,7 +169,7 @@ def _lower_symbolic_index(R: Any, x: Any, index: Index) -> Any:
             position += rest
             return x[tuple(position)] if position else x()
 
-        return R.te.compute(result, element, name="basic_index")
+        return R.te.compute([*map(R.int64, result)], element, name="basic_index")
 
     return R.emit_te(take, x, result, firsts)
 

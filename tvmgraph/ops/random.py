@@ -101,10 +101,12 @@ def _lower_bits(R: Any, state: Any, *, offset: int, count: int) -> Any:
     def mul(a: Any, m: int) -> tuple[Any, Any]:
         return halves(a.astype("uint64") * wide(m))
 
-    def random_bits(s: Any) -> Any:
+    def random_bits(s: Any, count: Any, blocks: Any, offset: Any) -> Any:
+        skipped = wide(offset) if isinstance(offset, int) else offset.astype("uint64")
+
         def element(i: Any) -> Any:
             block = R.te.indexmod(i, blocks)
-            number = block.astype("uint64") + s[1].astype("uint64") + wide(offset)
+            number = block.astype("uint64") + s[1].astype("uint64") + skipped
             high, low = halves(number)
             key_high, key_low = halves(s[0].astype("uint64"))
             words = _philox((low, high), (key_low, key_high), mul, word)
@@ -113,9 +115,9 @@ def _lower_bits(R: Any, state: Any, *, offset: int, count: int) -> Any:
             last = R.tir.Select(which == 2, words[2], words[3])
             return R.tir.Select(which < 2, first, last)
 
-        return R.te.compute(R.shape((count,)), element, name="random_bits")
+        return R.te.compute((R.int64(count),), element, name="random_bits")
 
-    return R.emit_te(random_bits, state)
+    return R.emit_te(random_bits, state, *map(R.extent, (count, blocks, offset)))
 
 
 def _infer_bits(state: TensorType, *, offset: int, count: int) -> TensorType:

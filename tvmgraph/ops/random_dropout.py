@@ -7,6 +7,7 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import Shape
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops._arguments import bad, describe
 from tvmgraph.ops.random import draw_normal, draw_uniform
@@ -26,7 +27,7 @@ def _check_p(p: Any, input: Tensor, op: str) -> None:
         raise bad(ArgumentError, "p must be in [0, 1]", op, got)
 
 
-def _drop(input: Tensor, p: float, shape: tuple[int, ...], seed: Any, op: str) -> Tensor:
+def _drop(input: Tensor, p: float, shape: Shape, seed: Any, op: str) -> Tensor:
     """Keeps and scales elements where a uniform number of ``shape`` is at least ``p``."""
     if p == 0:
         return input
@@ -62,7 +63,7 @@ def dropout(
     if not input.dtype.is_float:
         raise bad(DTypeError, f"input must be a float tensor, not {input.dtype.name}", "dropout",
                   describe(input=input), "cast it to float32")  # fmt: skip
-    return _drop(input, p, input.type.static_shape, seed, "dropout") if training else input
+    return _drop(input, p, input.type.shape, seed, "dropout") if training else input
 
 
 def _drop_channels(
@@ -74,7 +75,7 @@ def _drop_channels(
                   f"not {input.ndim}", op, describe(input=input))  # fmt: skip
     if not training:
         return input
-    shape = input.type.static_shape
+    shape = input.type.shape
     lead = 2 if input.ndim == ndims[-1] else 1
     dropped = _drop(input, p, (*shape[:lead], *(1,) * (input.ndim - lead)), None, op)
     return dropped if dropped.dtype is input.dtype else F.cast(dropped, input.dtype)

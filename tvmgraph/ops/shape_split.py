@@ -49,7 +49,7 @@ def _lower_piece(R: Any, x: Any, axis: int, first: Any, count: Any) -> Any:
     """Cuts one piece out of an axis of symbolic size."""
 
     def piece(x: Any, first: Any, count: Any) -> Any:
-        shape = [count if i == axis else d for i, d in enumerate(x.shape)]
+        shape = [R.int64(count) if i == axis else d for i, d in enumerate(x.shape)]
         return R.te.compute(
             shape, lambda *at: x[(*at[:axis], at[axis] + first, *at[axis + 1 :])], name="piece"
         )
