@@ -11,8 +11,8 @@
 # %% [markdown]
 # # Eager and compiled code together
 #
-# A network runs statement by statement. `@jit` compiles a piece of it, or all of it, without a change
-# to the code, and gradients go through both.
+# A network runs statement by statement. `@jit` compiles a piece of it, or all of it, without a
+# change to the code, and gradients go through both.
 
 # %%
 import warnings
@@ -94,8 +94,8 @@ print(outer(Tensor([1.0])), "compiled", outer.compile_count, "and", inner.compil
 # %% [markdown]
 # ## 2. Control flow that a tensor decides
 #
-# What a Python value decides is settled while compiling; what a tensor decides becomes a branch or a
-# loop of the graph. One compile serves every input.
+# What a Python value decides is settled while compiling; what a tensor decides becomes a branch or
+# a loop of the graph. One compile serves every input.
 
 
 # %%
@@ -138,7 +138,8 @@ print("twice   ", jit(ms.grad(lambda v: ms.grad(grow)(v).sum()))(x))
 # ## 3. State
 #
 # Parameters may be assigned anywhere. Attributes and lists are written after every call, in order;
-# where a tensor decides they are merged like local variables, and `print` becomes a part of the graph.
+# where a tensor decides they are merged like local variables, and `print` becomes a part of the
+# graph.
 
 
 # %%
@@ -169,8 +170,8 @@ print(counter.total.asnumpy(), counter.positive, counter.history)
 # ## 4. What changes outside
 #
 # Everything that compiled code read is guarded: a changed attribute compiles again and gives the
-# right answer. `ms_function` keeps MindSpore's documented meaning: it is compiled once, does not see
-# the change, and says so.
+# right answer. `ms_function` keeps MindSpore's documented meaning: it is compiled once, does not
+# see the change, and says so.
 
 
 # %%
