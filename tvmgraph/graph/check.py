@@ -6,6 +6,12 @@ from tvmgraph.core.types import tensor_type
 from tvmgraph.errors import GraphError, TvmgraphError
 from tvmgraph.graph.ir import Graph, Node, Value
 
+#: What a row's rule raises on attributes or operands of another kind than it is made for.
+_WRONG_KINDS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError,
+    ValueError,
+)  # fmt: skip
+
 
 def check(graph: Graph) -> Graph:
     """Verifies a graph and returns it.
@@ -67,6 +73,11 @@ def _check_node(graph: Graph, node: Node, defined: set[Value]) -> None:
         inferred = node.op.infer(*[v.type for v in node.inputs], **node.keywords)
     except TvmgraphError as e:
         raise GraphError(f"{node.op.name}: {e.message}", op=graph.name, at=node.source) from e
+    except _WRONG_KINDS as e:
+        raise GraphError(
+            f"{node.op.name} cannot take these operands and attributes ({type(e).__name__}: {e})",
+            op=graph.name, at=node.source,
+        ) from e  # fmt: skip
     inferred = inferred if isinstance(inferred, tuple) else (inferred,)
     if tuple(v.type for v in node.outputs) != inferred:
         raise GraphError(

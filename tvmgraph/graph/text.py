@@ -25,7 +25,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import get_op
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import GraphError
+from tvmgraph.errors import GraphError, TvmgraphError
 from tvmgraph.graph.ir import Graph, Node, Param, Role, Value
 
 _INLINE_ELEMENTS = 8  # constants up to this size are written out
@@ -107,7 +107,9 @@ def canonical_text(graph: Graph) -> str:
         outputs = ",".join(f"{number(v)}:{v.type}" for v in n.outputs)
         regions = "".join("{" + canonical_text(r) + "}" for r in n.regions)
         lines.append(f"{outputs}={n.op.name}({inputs};{attrs}){regions}")
-    lines.append("return " + ",".join(map(number, graph.outputs)) + f" writes {len(graph.writes)}")
+    places = {p.label: number(p.value) for p in graph.params if p.role is not Role.INPUT}
+    written = ",".join(places.get(label, "?") for label in graph.writes)
+    lines.append("return " + ",".join(map(number, graph.outputs)) + f" writes {written}")
     return "\n".join(lines)
 
 
@@ -121,6 +123,13 @@ _NODE = re.compile(r"(?P<out>%.*?) = (?P<op>\w+)\((?P<args>.*?)\)(?:  # (?P<comm
 _COMMENT = re.compile(r"(?P<source>[^ ]*)(?: \((?P<scope>.*)\))?$")
 
 
+#: What Python's parser, NumPy and the reading of attributes raise on text that is no graph.
+_UNREADABLE = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError,
+    SyntaxError, TypeError, ValueError,
+)  # fmt: skip
+
+
 def parse(text: str) -> Graph:
     """Parses the text of one graph (as written by ``graph.text(full=True)``).
 
@@ -128,7 +137,13 @@ def parse(text: str) -> Graph:
         GraphError: naming the line that cannot be read.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    return _Parser(lines).graph()
+    parser = _Parser(lines)
+    try:
+        return parser.graph()
+    except TvmgraphError:
+        raise
+    except _UNREADABLE as e:
+        raise parser.fail(f"{type(e).__name__}: {e}") from None
 
 
 class _Parser:

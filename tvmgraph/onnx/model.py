@@ -26,7 +26,7 @@ Env = dict[str, Any]
 STANDARD = ("", "ai.onnx")
 #: What a converter raises on a node that is not as ONNX defines it.
 _BROKEN_RULES = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError,
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError,
     TypeError, ValueError,
 )  # fmt: skip
 
