@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing: ``python -m tests.fuzz TARGET SECONDS [folder]``; needs ``atheris``.
 
-The folder keeps what reached new code, so that a later run goes on from there. Input that makes a
-target fail is written to the folder; put it into ``findings/`` after the fix, named after its target.
+The folder keeps what reached new code, so that a later run goes on from there. Input that makes
+a target fail is written to the folder; put it into ``findings/`` as ``target__what``.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from tests.fuzz.targets import TARGETS, onnx_model, target
 from tvmgraph.onnx import supported_operators
 
 FINDINGS = sorted((Path(__file__).parent / "findings").iterdir())
-BOUNDED = settings(max_examples=60, deadline=5000, suppress_health_check=list(HealthCheck))
+BOUNDED = settings(max_examples=60, deadline=60_000, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("path", FINDINGS, ids=lambda p: p.name)
