@@ -134,6 +134,7 @@ class Coordinator:
         self.log = log
         self.quiet = quiet
         self.info: dict[str, dict[str, Any]] = {}
+        self.facts: dict[str, dict[str, Any]] = {}
         self.workers: dict[str, WorkerProcess] = {}
         self._start = lambda name: WorkerProcess(name, pythons[name], threads)
         for name in peers:
@@ -164,6 +165,13 @@ class Coordinator:
             return "not installed"
         return self.info[name].get("error", "")
 
+    def peaks(self) -> dict[str, float]:
+        """Return what the machine was measured to reach, or nothing without tvmgraph."""
+        if OURS not in self.workers:
+            return {}
+        reply = self.workers[OURS].ask("peaks")
+        return {} if "error" in reply else reply
+
     def _setup(self, name: str, row: str) -> tuple[Timing, float]:
         if name not in self.workers:
             return Timing(self.state(name)), 0.0
@@ -174,6 +182,7 @@ class Coordinator:
             return Timing(f"failed: {error}"), 0.0
         if "error" in reply:
             return Timing(f"failed: {reply['error']}"), 0.0
+        self.facts[row] = reply["facts"]
         return Timing(first=reply["first"]), reply["once"]
 
     def _restart(self, name: str) -> None:

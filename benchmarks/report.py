@@ -4,13 +4,14 @@ import datetime
 import os
 import platform
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import RowTimings, Timing, best_peer
 from benchmarks.peers import OURS, PEERS
-from benchmarks.rows import ROWS
+from benchmarks.results import Results, Row
+from benchmarks.rows import GROUPS
 
 CPU_FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")
 
@@ -33,10 +34,11 @@ REPRODUCE = """\
 
 ```sh
 pip install -e ".[peers]"
-python -m benchmarks.run --out benchmarks/RESULTS.md
+python -m benchmarks.run --data benchmarks/results.json --out benchmarks/RESULTS.md
 ```
 
-`--rows` and `--peers` select a part. Frameworks may live in other environments, for instance when
+`--rows` (names or groups) and `--peers` select a part; with `--data` the rows measured earlier
+stay in the report. Frameworks may live in other environments, for instance when
 they need another NumPy: `--python mindspore=/path/to/python` (repeatable) names the interpreter of
 one peer. A framework that is absent is reported as 'not installed'. torch.compile needs a C++
 compiler, MindSpore's fusion the `decorator` package.
@@ -129,49 +131,89 @@ def _background(timings: RowTimings) -> str:
     return f"Other processes used {statistics.median(others):.2f} cores in the median sample."
 
 
-def _row_section(row: str, timings: RowTimings) -> str:
+def _row_section(row: Row) -> str:
     header = ["framework", "median", "minimum", "x ours", "first call"]
-    ours = timings.get(OURS)
+    timings, ours = row.timings, row.timings.get(OURS)
     table = _table(header, [_timing_row(n, t, ours) for n, t in timings.items()])
-    title = f"## {ROWS[row]().title}"
+    title = f"## {row.title}"
     return "\n\n".join(filter(None, [title, table, _ratio(timings), _background(timings)]))
 
 
-def _summary(results: Mapping[str, RowTimings]) -> str:
-    names = list(next(iter(results.values())))
-    rows = []
-    for row, timings in results.items():
-        cells = [format_seconds(t.median) if t.samples else "-" for t in timings.values()]
-        rows.append([row, *cells])
-    return _table(["median per call", *names], rows)
+def _of_peak(row: Row, peaks: Mapping[str, float]) -> str:
+    """Our share of what the machine can do, where arithmetic or memory bounds a row."""
+    ours = row.timings.get(OURS)
+    if ours is None or not ours.samples or not peaks:
+        return ""
+    if row.flops:
+        return f"{row.flops / ours.median / peaks['flops']:.0%} FMA"
+    return f"{row.bytes / ours.median / peaks['bandwidth']:.0%} stream" if row.bytes else ""
 
 
-def render(
-    machine: list[tuple[str, str]],
-    info: Mapping[str, Mapping[str, Any]],
-    results: Mapping[str, RowTimings],
-    rounds: int,
-) -> str:
-    """Return the text of RESULTS.md.
+def _to_best(row: Row) -> float | None:
+    """Our median divided by that of the best peer."""
+    ours, name = row.timings.get(OURS), best_peer(row.timings, lambda t: t.median)
+    if ours is None or not ours.samples or name is None:
+        return None
+    return ours.median / row.timings[name].median
 
-    Args:
-        machine: The pairs of ``machine_description``.
-        info: What each worker said about itself.
-        results: The timings of each row.
-        rounds: Number of samples behind each median.
 
-    Returns:
-        Markdown.
-    """
-    facts = [*machine, ("samples per median", str(rounds))]
+def _summary(results: Results) -> str:
+    names = list(dict.fromkeys(n for row in results.rows.values() for n in row.timings))
+    rows, ratios = [], dict[str, float]()
+    for name, row in results.rows.items():
+        found = [row.timings.get(n) for n in names]
+        cells = [format_seconds(t.median) if t and t.samples else "-" for t in found]
+        ratio = _to_best(row)
+        if ratio is not None:
+            ratios[name] = ratio
+        text = "-" if ratio is None else f"{ratio:.2f}"
+        rows.append([name, *cells, text, _of_peak(row, results.peaks)])
+    table = _table(["median per call", *names, "ours / best", "of peak"], rows)
+    return "\n\n".join(filter(None, [table, _means(ratios), _peaks(results.peaks)]))
+
+
+def _means(ratios: Mapping[str, float]) -> str:
+    """The geometric means of the ratios, over all rows and by group."""
+    if not ratios:
+        return ""
+
+    def mean(names: Iterable[str]) -> str:
+        chosen = [ratios[name] for name in names if name in ratios]
+        return f"{statistics.geometric_mean(chosen):.2f} ({len(chosen)})" if chosen else "-"
+
+    cells = [mean(ratios), *(mean(rows) for rows in GROUPS.values())]
+    slow = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items() if ratio > 1.10)
+    table = _table(
+        ["ours / best, geometric mean (rows)", *GROUPS], [["all: " + cells[0], *cells[1:]]]
+    )
+    return f"{table}\n\nRows above 1.10: {slow or 'none'}."
+
+
+def _peaks(peaks: Mapping[str, float]) -> str:
+    if not peaks:
+        return ""
+    return (
+        f"Measured peaks: {peaks['flops'] / 1e9:.0f} GFLOP/s of float32 multiply-adds and "
+        f"{peaks['bandwidth'] / 1e9:.1f} GB/s for a = b + s c, every array counted once. Stores "
+        "around the caches save part of the traffic that this pattern causes, so that a row may "
+        "exceed it."
+    )
+
+
+def render(results: Results) -> str:
+    """Return the text of RESULTS.md in Markdown."""
+    counts = sorted(
+        {len(t.samples) for r in results.rows.values() for t in r.timings.values()} - {0}
+    )
+    facts = [*results.machine, ("samples per median", " or ".join(map(str, counts)))]
     sections = [
         INTRODUCTION.strip(),
         "## Machine",
         _table(["", ""], [[a, b] for a, b in facts]),
-        _packages(info),
+        _packages(results.info),
         "## Summary",
         _summary(results),
-        *[_row_section(row, timings) for row, timings in results.items()],
+        *[_row_section(row) for row in results.rows.values()],
         REPRODUCE.strip(),
     ]
     return "\n\n".join(sections) + "\n"

@@ -9,18 +9,21 @@ import typer
 from benchmarks.measure import Coordinator, RowTimings
 from benchmarks.peers import PEERS
 from benchmarks.report import format_seconds, machine_description, render
+from benchmarks.results import Results, Row
 from benchmarks.rows import GROUPS, ROWS
 
 app = typer.Typer(add_completion=False)
 
 Rows = Annotated[
     str,
-    typer.Option(
-        help=f"Comma-separated groups ({', '.join(GROUPS)}) or rows ({', '.join(ROWS)})."
-    ),
+    typer.Option(help=f"Comma-separated groups ({', '.join(GROUPS)}) or rows ({', '.join(ROWS)})."),
 ]
 Peers = Annotated[str, typer.Option(help=f"Comma-separated frameworks: {', '.join(PEERS)}.")]
 Out = Annotated[Path | None, typer.Option(help="Markdown file to write; none prints only.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="JSON file of results: rows measured now replace those in it, others stay."),
+]
 Repeats = Annotated[int, typer.Option(min=1, help="Samples per framework and row.")]
 Threads = Annotated[int, typer.Option(min=1, help="Threads per framework.")]
 Quiet = Annotated[
@@ -82,6 +85,7 @@ def main(
     rows: Rows = "",
     peers: Peers = "",
     out: Out = None,
+    data: Data = None,
     repeats: Repeats = 15,
     threads: Threads = 2,
     quiet: Quiet = 0.15,
@@ -94,16 +98,23 @@ def main(
     machine = machine_description(threads)
     pythons = interpreters(python or [], peer_names)
     coordinator = Coordinator(peer_names, pythons, threads, quiet, _log)
-    results: dict[str, RowTimings] = {}
+    results = Results.load(data) if data is not None else Results()
+    results.machine, results.info = machine, results.info | coordinator.info
     try:
+        results.peaks = coordinator.peaks() or results.peaks
         for row in row_names:
             _log(row)
-            results[row] = coordinator.measure(row, repeats)
-            _print_row(row, results[row])
+            timings = coordinator.measure(row, repeats)
+            facts = coordinator.facts.get(row, {"title": row, "flops": 0, "bytes": 0})
+            results.rows[row] = Row(**facts, timings=timings)
+            _print_row(row, timings)
+            if data is not None:
+                results.save(data)
     finally:
         coordinator.close()
     if out is not None:
-        out.write_text(render(machine, coordinator.info, results, repeats))
+        results.rows = {row: results.rows[row] for row in ROWS if row in results.rows}
+        out.write_text(render(results))
         _log(f"wrote {out}")
 
 

@@ -63,6 +63,13 @@ class Worker:
             "numpy": np.__version__,
         }
 
+    def peaks(self) -> dict[str, Any]:
+        """Measure what this machine can do: GFLOP/s of float32 and GB/s from memory."""
+        from tvmgraph.compiler.machine import peaks
+
+        found = peaks(again=True)
+        return {"flops": found.float32 * 1e9, "bandwidth": found.bandwidth * 1e9}
+
     def setup(self, row: str) -> dict[str, Any]:
         """Build a row, compare one call with the NumPy reference and warm up."""
         assert self.peer is not None
@@ -81,7 +88,9 @@ class Worker:
         start = time.perf_counter()
         call()
         self.call = call
-        return {"first": first, "once": time.perf_counter() - start}
+        once = time.perf_counter() - start
+        facts = {"title": work.title, "flops": work.flops, "bytes": work.bytes}
+        return {"first": first, "once": once, "facts": facts}
 
     def measure(self, calls: int) -> dict[str, Any]:
         """Time a number of calls after one that wakes the thread pool.

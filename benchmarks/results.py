@@ -1,0 +1,65 @@
+"""What a benchmark run found, as a file: parts can be measured at different times."""
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import RowTimings, Timing
+
+
+@dataclass
+class Row:
+    """One measured row.
+
+    Attributes:
+        title: Text of the row in the report.
+        flops: Floating-point operations of a call where they bound its time, else 0.
+        bytes: Memory traffic of a call where it bounds its time, else 0.
+        timings: What every framework did.
+    """
+
+    title: str
+    flops: int
+    bytes: int
+    timings: RowTimings
+
+
+@dataclass
+class Results:
+    """Rows by name with what belongs to all of them.
+
+    Attributes:
+        machine: The pairs of ``machine_description``.
+        info: What each worker said about itself.
+        peaks: ``flops`` and ``bandwidth`` per second that this machine was measured to reach.
+        rows: The rows, in the order of the report.
+    """
+
+    machine: list[tuple[str, str]] = field(default_factory=list)
+    info: dict[str, dict[str, Any]] = field(default_factory=dict)
+    peaks: dict[str, float] = field(default_factory=dict)
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    def save(self, path: Path) -> None:
+        """Write the file; a reader never sees half of it."""
+        part = path.with_name(f"{path.name}.part")
+        part.write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
+        part.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> "Results":
+        """Read a file; one that does not exist holds no rows."""
+        if not path.exists():
+            return cls()
+        data = json.loads(path.read_text())
+        rows = {
+            name: Row(
+                row["title"], row["flops"], row["bytes"],
+                {peer: Timing(**timing) for peer, timing in row["timings"].items()},
+            )
+            for name, row in data["rows"].items()
+        }  # fmt: skip
+        machine = [(name, value) for name, value in data["machine"]]
+        return cls(machine, data["info"], data["peaks"], rows)
