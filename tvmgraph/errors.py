@@ -11,12 +11,15 @@ code, and what to do about it::
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
 
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+#: Frames of these files are nobody's: a `with` block written as a generator runs below contextlib.
+_NOT_THE_USER = (_PACKAGE_DIR, contextlib.__file__)
 _OPS_DIR = os.path.join(_PACKAGE_DIR, "ops") + os.sep
 
 
@@ -124,7 +127,7 @@ class NotFoundError(TvmgraphError, AttributeError):
 def user_frame() -> FrameType | None:
     """Returns the innermost frame whose code is not part of this package."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE_DIR):
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
         frame = frame.f_back
     return frame
 
@@ -155,7 +158,7 @@ def _file_name(path: str) -> str:
 def user_source() -> str:
     """Returns ``file.py:line`` of the user's code being executed, or ``""``."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE_DIR):
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
         locate = _interpreters.get(frame.f_code)
         if locate is not None:
             return locate(frame)

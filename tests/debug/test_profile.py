@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -258,3 +259,13 @@ def test_options_of_other_devices_warn() -> None:
         "profiler: profile_memory has no effect on the CPU",
         "profiler: with_stack has no effect on the CPU",
     ]
+
+
+def test_document_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = Path(__file__).parent.parent.parent / "docs" / "seeing.md"
+    text = page.read_text()
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, page.name, "exec"), {})
+    assert "eager operators" in capsys.readouterr().out
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (page.parent / link).exists(), link

@@ -19,6 +19,7 @@ from tvm.s_tir.analysis import estimate_tir_flops
 from tvmgraph.compiler import pipeline
 from tvmgraph.compiler.compile import CompileOptions
 from tvmgraph.compiler.fusion import join_kernels
+from tvmgraph.compiler.in_place import mark_updates
 from tvmgraph.graph import Graph
 from tvmgraph.graph.rewrite import optimize
 from tvmgraph.lowering import lower
@@ -87,6 +88,8 @@ def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, list[Si
                        for parts in replaced]
                 for name, replaced in joined.items() if name in origins
             }  # fmt: skip
+            if not level.search:
+                mod = mark_updates(mod)  # renames kernels, one by one
     return graph, _sites(mod, origins, level.fuse)
 
 

@@ -50,9 +50,8 @@ def profile_table(profile: Profile, limit: int | None = None) -> Group:
     lines = [f"runs as: {profile.path}"]
     if m.peak:
         lines.append(
-            f"memory: {size(m.planned)} planned for results and intermediate values "
-            f"({size(m.unplanned)} without sharing), {size(m.arguments)} arguments, "
-            f"peak {size(m.peak)}"
+            f"memory: {size(m.arguments)} arguments, {size(m.planned)} planned for other values "
+            f"({size(m.unplanned)} unshared), peak {size(m.peak)}"
         )
     if profile.peaks is not None:
         lines.append(f"machine: {profile.peaks}")

@@ -51,6 +51,8 @@ def lower_many(
 
 
 def _lower_function(R: RelaxBuilder, name: str, graph: Graph, private: bool = False) -> Any:
+    for node in graph.nodes:  # before TVM has begun a function that would remain unfinished
+        _require_lowering(node)
     for node in graph.nodes:  # one function at a time: those that are called come first
         if node.regions and not isinstance(node.op.lower, Reason):
             types = [v.type for v in node.inputs]
@@ -134,13 +136,16 @@ def _identifier(label: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in label)
 
 
-def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
-    column = node.op.lower
-    if isinstance(column, Reason):
+def _require_lowering(node: Node) -> None:
+    if isinstance(node.op.lower, Reason):
         raise CompileError(
-            f"this operator cannot be compiled: {column}",
+            f"this operator cannot be compiled: {node.op.lower}",
             op=f"ops.{node.op.name}", at=node.source, fix="call it outside the compiled function",
         )  # fmt: skip
+
+
+def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
+    column = node.op.lower
     empty = [is_empty(v.type) for v in node.outputs]
     # nothing to compute, and TVM rejects many operators on empty tensors
     if all(empty) and not node.regions:
