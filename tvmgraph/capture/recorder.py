@@ -104,6 +104,7 @@ class Recorder:
         if found is None:
             if not self.computes:
                 raise Specialise(value.roots)
+            np.array(value.current(), dtype.numpy)  # refuses what does not fit, as in eager code
             label = self._unique("number")
             param = self.root.builder.param(tensor_type((), dtype), Role.STATE, label)
             self.root.adopt(param)
