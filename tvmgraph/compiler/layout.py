@@ -3,7 +3,8 @@
 A convolution whose weight is a parameter gets that weight in the order in which its kernel reads
 it, and its result stays blocked, (N, C / b, H, W, b), through everything that treats channels
 alike: elementwise operators, pooling, averages over the image, concatenation of channels. Where
-anything else reads the result, it is put back into (N, C, H, W).
+anything else reads the result, it is put back into (N, C, H, W). A convolution that leads to no
+other one is as fast on plain images, unless Winograd's method applies to it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ _FLOATS = (float16, bfloat16, float32, float64)
 #: Elementwise operators whose type rule is one of their own.
 _ELEMENTWISE = frozenset({"gelu", "celu", "where", "cast", "identity"})
 _REDUCTIONS = frozenset({"reduce_mean", "reduce_sum", "reduce_max", "reduce_min"})
-#: Multiplications per element of the result from which a convolution alone is worth putting its
-#: result back afterwards.
+#: Multiplications per element of the result from which a convolution starts blocks.
 _MIN_DEPTH = 24
 
 Derive = Callable[[Callable[..., Any], tuple[Value, ...], TensorType], Value]
@@ -49,9 +49,11 @@ class BlockedLayout:
         self._pending: set[Value] = set()  # values that exist in blocks only
         self._nodes: list[Node] = []
         self._count = 0
+        self._leading: set[Node] = set()
 
     def rewrite(self, nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]:
         """Returns the nodes with convolutions, and what follows them, on blocked images."""
+        self._leading = _lead_to_more(nodes)
         for node in nodes:
             self._origin = node
             if not self._convert(node):
@@ -96,7 +98,7 @@ class BlockedLayout:
         tile = _winograd_tile(node)
         if tile is not None:
             self._winograd(node, tile)
-        elif x in self._blocked or inputs * int(np.prod(kernel)) >= _MIN_DEPTH:
+        elif x in self._blocked or (node in self._leading and _is_deep(inputs, kernel)):
             image, cut = self._cut(node, self._blocked.get(x, x))
             self._emit("conv_blocked", (image, cut), _without_groups(node), node.outputs[0])
         else:
@@ -234,6 +236,28 @@ class BlockedLayout:
         node = Node(op, inputs, attrs, (result,), origin.source, origin.scope)
         self._nodes.append(node)
         return result
+
+
+def _lead_to_more(nodes: Sequence[Node]) -> set[Node]:
+    """The convolutions whose result reaches another one, or pooling, as a blocked image."""
+    wanted: set[Value] = set()  # values that are worth being blocked
+    found: set[Node] = set()
+    for node in reversed(nodes):
+        wants = any(v in wanted for v in node.outputs)
+        name = node.op.name
+        if name == "convolution":
+            if wants:
+                found.add(node)
+            wanted.add(node.inputs[0])
+        elif name == "max_pool" or (name in _REDUCTIONS and tuple(node.attrs["axis"]) == (2, 3)):
+            wanted.add(node.inputs[0])
+        elif wants and (_is_elementwise(node.op) or name in ("avg_pool", "concat")):
+            wanted.update(node.inputs)
+    return found
+
+
+def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:
+    return inputs * int(np.prod(kernel)) >= _MIN_DEPTH
 
 
 def _is_elementwise(op: Op) -> bool:

@@ -18,6 +18,7 @@ from tvmgraph.schedule.guards import breakpoints, resolve
 from tvmgraph.schedule.point import Bound, Point, bind_group, vectors
 from tvmgraph.schedule.program import Axis, Stage, product
 from tvmgraph.schedule.stream import is_streamed, streaming, write_vector
+from tvmgraph.schedule.strided import strided_pairs, with_shuffles
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.transposed import emit_transposed, find_transposed
 from tvmgraph.schedule.types import Expr
@@ -152,9 +153,14 @@ class _Writer:
 
     def _vectors(self, bound: Bound, start: Expr, length: int, stage: Stage) -> None:
         aligned = self.streamed and all(s.start % self.lanes == 0 for s in self.segments)
+        inner = self.loops[-1].axes
+        pairs = strided_pairs(stage, inner[0]) if len(inner) == 1 else []
 
         def vector(at: Expr, lanes: int, _part: int) -> None:
-            point = Point(stage, lanes)
+            body = stage
+            if pairs and lanes > 1:
+                body = with_shuffles(stage, pairs, inner[0], bound, at, lanes)
+            point = Point(body, lanes)
             write_vector(
                 stage.buffers,
                 lanes,
