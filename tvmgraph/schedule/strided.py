@@ -92,6 +92,8 @@ def _has_condition(expr: Expr) -> bool:
 
 
 def _steps_by_two(load: Load, axis: Axis) -> bool:
+    if not load.indices:
+        return False
     *outer, last = load.indices
     terms = list(sym.detect_linear_equation(last, [axis.var]))
     if not terms or not isinstance(terms[0], tirx.IntImm) or int(terms[0]) != 2:
