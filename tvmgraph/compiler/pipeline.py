@@ -24,6 +24,7 @@ from tvmgraph.compiler import parts
 from tvmgraph.compiler.cleanup import drop_scope_pragmas
 from tvmgraph.compiler.entry import drop_entry_checks
 from tvmgraph.compiler.fusion import fuse_kernels
+from tvmgraph.compiler.in_place import bind_updates, mark_updates
 from tvmgraph.compiler.search import schedule_by_search
 from tvmgraph.compiler.sources import show_code
 from tvmgraph.config import context
@@ -119,6 +120,8 @@ def build(
             mod = drop_scope_pragmas(tvm.transform.Sequential(fusion_passes(level))(mod))
             if level.fuse and kernels is not None:
                 mod = fuse_kernels(mod, kernels, model)
+        if level.fuse and not level.search:
+            mod = mark_updates(mod)
         names = count_kernels(mod)
         phases.text(2, "Relax fused", "py", mod.script)
         with phases.time("search" if level.search else "schedule"):
@@ -126,6 +129,7 @@ def build(
                 mod = schedule_by_search(mod, model, level.schedule, target, trials)
             else:
                 mod = schedule_cpu(mod, model, level.schedule)
+        mod = bind_updates(mod)
         phases.text(3, "TIR scheduled", "py", mod.script)
         native = len(names) > NATIVE_FROM if native is None else native
         with phases.time("codegen"):

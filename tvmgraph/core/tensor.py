@@ -51,6 +51,8 @@ class Tensor(TensorMethods):
         "array": "The elements as a NumPy array, not to be written to.",
         "type": "The interned shape, dtype and device.",
     }
+    #: What compiled code sees of storage that this tensor alone refers to; parameters only.
+    exclusive: Any = None
     __array_priority__ = 1000.0  # so that ndarray + Tensor reaches Tensor.__radd__
 
     array: np.ndarray
@@ -135,6 +137,8 @@ class Tensor(TensorMethods):
     def _share(self, other: Tensor) -> None:
         """Takes over another tensor's storage; what nobody looked at stays unseen."""
         self._ffi = other._ffi
+        if other.exclusive is not None:
+            other.exclusive = None
         try:
             self.array = _stored_array(other)
         except AttributeError:
@@ -378,6 +382,15 @@ class Tensor(TensorMethods):
 
 _slot: Any = Tensor.__dict__["array"]
 _stored_array = _slot.__get__  # does not view what compiled code returned
+
+
+def has_array(tensor: Tensor) -> bool:
+    """Whether somebody looked at the elements since compiled code returned them."""
+    try:
+        _stored_array(tensor)
+    except AttributeError:
+        return False
+    return True
 
 
 def _forget_array(tensor: Tensor) -> None:

@@ -15,17 +15,20 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.flag_registry import active
-from tvmgraph.graph import Graph, Node, Value
+from tvmgraph.graph import Graph, Node, Role, Value
 from tvmgraph.graph.passes import HAS_EFFECT
 from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
 from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.jit import observe
 from tvmgraph.jit.execution import choose_path
 from tvmgraph.jit.frozen import FrozenExecutable
+from tvmgraph.runtime.ownership import for_writing
 
 if TYPE_CHECKING:
     from tvmgraph.compiler.compile import CompileOptions, CompileStats
 
+#: Operators whose result may share memory with their operand.
+_VIEWS = frozenset(("reshape", "transpose", "expand_dims", "squeeze", "identity", "flatten"))
 _MAX_DERIVATIVES = 64  # of a graph with symbolic sizes whose derivative needs their values
 
 Watch = Callable[[Node, list[Tensor], list[Tensor]], None]
@@ -41,7 +44,8 @@ class CompiledGraph:
     Attributes:
         stats: What compiling it did.
         path: How it runs, see :mod:`tvmgraph.jit.execution`.
-        constants: Outputs that depend on no parameter.
+        constants: Outputs that depend on no parameter, or that are one.
+        overwritten: Parameters that compiled code may write to, because the graph replaces them.
     """
 
     def __init__(self, graph: Graph, config: JitConfig) -> None:
@@ -53,6 +57,7 @@ class CompiledGraph:
         self.path = choose_path(graph, config)
         self._types = tuple(v.type for v in graph.outputs)
         self._pull_back: dict[tuple[int, ...], CompiledGraph] = {}  # by the symbolic sizes
+        self.overwritten = _overwritten(graph) if config.jit_level != "O0" else ()
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
         if self.steps is None:
             options = compile_options(config, self.path.native)
@@ -75,9 +80,17 @@ class CompiledGraph:
         """Names of the kernels that a call runs, in the order they were generated."""
         return self.executable.kernels if self.steps is None else self.steps.kernels
 
-    def __call__(self, args: Sequence[Tensor]) -> list[Tensor]:
-        """Runs the graph on one tensor per parameter; recorded on active tapes as one entry."""
-        outputs = observe.call(self, args) if active.watched else self.run(args)
+    def __call__(self, args: Sequence[Tensor], consume: bool = False) -> list[Tensor]:
+        """Runs the graph on one tensor per parameter; recorded on active tapes as one entry.
+
+        Args:
+            args: The tensors.
+            consume: Whether the caller drops the values of the parameters that the graph replaces.
+        """
+        if active.watched:
+            outputs = observe.call(self, args)
+        else:
+            outputs = self.run(args, consume and not state.tapes)
         if state.tapes:
             for tape in state.tapes:
                 tape.record_call(  # pyright: ignore[reportAttributeAccessIssue]
@@ -85,10 +98,12 @@ class CompiledGraph:
                 )
         return outputs
 
-    def run(self, args: Sequence[Tensor]) -> list[Tensor]:
-        """Runs the graph the quick way, whoever watches."""
+    def run(self, args: Sequence[Tensor], consume: bool = False) -> list[Tensor]:
+        """Runs the graph the quick way, whoever watches; see :meth:`__call__`."""
         if self.steps is not None:
             return self.steps.run(args)
+        if self.overwritten:
+            args = for_writing(args, self.overwritten, consume)
         outputs = self.executable.run(args, self._types)
         self.own_constants(outputs)
         return outputs
@@ -147,15 +162,28 @@ class CompiledGraph:
 
 
 def _constant_outputs(graph: Graph) -> list[int]:
-    """Returns the outputs that depend on no parameter.
+    """Returns the outputs that depend on no parameter, and those that are views of one.
 
-    TVM folds them, and returning one must not hand out the executable's own constant.
+    TVM folds the former, and returning one must not hand out the executable's own constant. The
+    latter must not change when the parameter is written to in place.
     """
+    views = {p.value for p in graph.params if p.role is not Role.INPUT}
+    for node in graph.nodes:
+        if len(node.inputs) == 1 and node.inputs[0] in views and node.op.name in _VIEWS:
+            views.update(node.outputs)
     varying = {p.value for p in graph.params}
     for node in graph.nodes:
         if node.regions or any(v in varying for v in node.inputs):
             varying.update(node.outputs)
-    return [i for i, v in enumerate(graph.outputs) if v not in varying]
+    return [i for i, v in enumerate(graph.outputs) if v not in varying or v in views]
+
+
+def _overwritten(graph: Graph) -> tuple[int, ...]:
+    """Returns the numbers of the parameters that the graph replaces."""
+    written = set(graph.writes)
+    return tuple(
+        i for i, p in enumerate(graph.params) if p.role is not Role.INPUT and p.label in written
+    )
 
 
 def compile_options(config: JitConfig, native: bool) -> CompileOptions:

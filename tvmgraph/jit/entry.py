@@ -11,6 +11,7 @@ from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.record import AttributeRef, Captured
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.jit.compiled import CompiledGraph
@@ -108,8 +109,10 @@ class Entry:
             if self.refs:
                 args = [a.read() if a.__class__ is AttributeRef else a for a in args]
             if self.random is not None:
-                args[self.random] = default_generator.advance(captured.random_blocks)
-            outputs = self.compiled(args)
+                leaf = captured.random_leaf
+                blocks: Any = captured.random_blocks if leaf is None else leaves[leaf]
+                args[self.random] = default_generator.advance(blocks)
+            outputs = self.compiled(args, consume=True)
             if captured.random_output is not None:
                 default_generator.seek(int(outputs[captured.random_output].array[1]))
         return self.finish(leaves, given, outputs)
@@ -120,7 +123,12 @@ class Entry:
         if captured.written:
             new = outputs[len(outputs) - len(captured.written) :]
             for target, value in zip(captured.written, new):
-                (leaves[target] if isinstance(target, int) else target).rebind(value)
+                if isinstance(target, int):
+                    leaves[target].rebind(value)
+                    continue
+                target.rebind(value)
+                if target.__class__ is Parameter:
+                    target.exclusive = target._ffi
         for cell, name, structure in captured.attributes:
             setattr(cell, name, tree.rebuild(structure, outputs, list(leaves)))
         for effect in captured.effects:

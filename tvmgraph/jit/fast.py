@@ -20,6 +20,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.flag_registry import active
 from tvmgraph.jit.frozen import FrozenExecutable
+from tvmgraph.runtime.ownership import for_writing
 
 if TYPE_CHECKING:
     from tvmgraph.core.types import TensorType
@@ -97,7 +98,8 @@ class _Source:
             "        return MISS",
             *[f"    {line}" for line in body],
         ]
-        exec(compile("\n".join(lines), "<call of compiled code>", "exec"), self.space)
+        text = self.space["source"] = "\n".join(lines)
+        exec(compile(text, "<call of compiled code>", "exec"), self.space)
         return self.space["fast"]
 
     def _conditions(self) -> list[str]:
@@ -160,6 +162,7 @@ class _Source:
             *counting,
             "at, lent, executable, held = ready",
             f"if {stale}:",
+            "    held = None",  # the storage of a parameter must not be held twice
             f"    at, lent, executable, held = refresh({leaves})",
             "try:",
             "    run = executable.local.main",
@@ -172,11 +175,14 @@ class _Source:
     def _refresh(self, leaves: list[Tensor]) -> tuple[int, int, Any, tuple[Any, ...]]:
         """Looks the captured tensors up again."""
         at, lent = versioned.writes, storage.lendings
+        self.space["ready"] = (-1, -1, None, ())
         compiled: Any = self.entry.compiled
         executable = compiled.executable
         args: Sequence[Tensor] = [*leaves, *self.entry.order[len(leaves) :]]  # pyright: ignore
         if isinstance(executable, FrozenExecutable):
             executable, args = executable.resolve(args)
+        elif compiled.overwritten:
+            args = for_writing(args, compiled.overwritten, consume=True)
         handles = tuple([t._ffi or self.to_ffi(t) for t in args[len(leaves) :]])
         ready = self.space["ready"] = (at, lent, executable, handles)
         return ready

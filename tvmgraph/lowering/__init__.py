@@ -1,5 +1,5 @@
 """Graph to Relax: a fold over the nodes, each lowered by its row."""
 
-from tvmgraph.lowering.relax import lower, lower_many
+from tvmgraph.lowering.relax import WRITES, lower, lower_many
 
-__all__ = ["lower", "lower_many"]
+__all__ = ["WRITES", "lower", "lower_many"]

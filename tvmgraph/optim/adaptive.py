@@ -91,11 +91,14 @@ class Adam(_Moments):
         F.assign(self.beta1_power, self.beta1_power * self.beta1)
         F.assign(self.beta2_power, self.beta2_power * self.beta2)
 
+    def effective_rate(self, rate: Tensor) -> Tensor:
+        """Returns the learning rate with both bias corrections."""
+        return rate * F.sqrt(1.0 - self.beta2_power) / (1.0 - self.beta1_power)
+
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter."""
         m, v = self.moment1[index], self.moment2[index]
         new_m, new_v = self._averages(m, v, gradient)
-        scale = lr * F.sqrt(1.0 - self.beta2_power) / (1.0 - self.beta1_power)
         largest = new_v
         if self.vhat is not None:
             largest = F.maximum(self.vhat[index], new_v)
@@ -103,7 +106,7 @@ class Adam(_Moments):
         ahead = new_m
         if self.use_nesterov:
             ahead = new_m * self.beta1 + gradient * (1.0 - self.beta1)
-        F.assign_sub(param, ahead * scale / (F.sqrt(largest) + self.eps))
+        F.assign_sub(param, ahead * lr / (F.sqrt(largest) + self.eps))
         F.assign(m, new_m)
         F.assign(v, new_v)
 
@@ -284,13 +287,16 @@ class AdaMax(_Moments):
         """Advances the power of the decay rate."""
         F.assign(self.beta1_power, self.beta1_power * self.beta1)
 
+    def effective_rate(self, rate: Tensor) -> Tensor:
+        """Returns the learning rate with the bias correction."""
+        return rate / (1.0 - F.reshape(self.beta1_power, ()))
+
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter."""
         m, v = self.moment1[index], self.moment2[index]
         new_m = m * self.beta1 + gradient * (1.0 - self.beta1)
         new_v = F.maximum(v * self.beta2, F.abs(gradient))
-        scale = lr / (1.0 - F.reshape(self.beta1_power, ()))
-        F.assign_sub(param, new_m * scale / (new_v + self.eps))
+        F.assign_sub(param, new_m * lr / (new_v + self.eps))
         F.assign(m, new_m)
         F.assign(v, new_v)
 

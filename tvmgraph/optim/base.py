@@ -128,7 +128,7 @@ class Optimizer(Cell):
             index: Position of the parameter.
             param: The parameter.
             gradient: Its gradient, scaled, decayed and centralized.
-            lr: Its learning rate, a 0-d tensor.
+            lr: The :meth:`effective_rate` of its learning rate, a 0-d tensor.
 
         Raises:
             NotImplementedError: in the base class.
@@ -143,9 +143,14 @@ class Optimizer(Cell):
         rates = self.rates()
         F.assign_add(self.global_step, 1)
         self.begin_step()
+        sizes = {id(rate): self.effective_rate(rate) for rate in rates}
         for i, (p, g) in enumerate(zip(self.parameters, gradients)):
-            self.update(i, p, g, rates[i])
+            self.update(i, p, g, sizes[id(rates[i])])
         return True
+
+    def effective_rate(self, rate: Tensor) -> Tensor:
+        """Returns what :meth:`update` gets for a learning rate, computed once per step."""
+        return rate
 
     # ---- gradients --------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from tvmgraph.schedule.conv_weight import emit_weight_gradient, is_weight_gradie
 from tvmgraph.schedule.depthwise import emit_depthwise, is_depthwise
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.gemm import emit_gemm
+from tvmgraph.schedule.in_place import emit_in_place
 from tvmgraph.schedule.injective import emit_injective
 from tvmgraph.schedule.inline import has_identity_store, inline
 from tvmgraph.schedule.joining import join_points
@@ -35,7 +36,7 @@ from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
 from tvmgraph.schedule.symbolic import schedule_rows
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.types import SCHEDULED, WRITTEN, Buffer, Func, Load, Module
+from tvmgraph.schedule.types import IN_PLACE, SCHEDULED, WRITTEN, Buffer, Func, Load, Module
 from tvmgraph.schedule.winograd import emit_winograd, transformed_weight
 
 #: Kernels that rows ask for by name, see :data:`WRITTEN`.
@@ -96,6 +97,8 @@ def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
     """The kernel for one function."""
     if func.attrs and SCHEDULED in func.attrs:
         return func
+    if func.attrs and IN_PLACE in func.attrs:
+        return emit_in_place(func, model)
     if func.attrs and WRITTEN in func.attrs:
         name, settings = func.attrs[WRITTEN]
         emitter = _WRITERS[str(name)]

@@ -30,6 +30,9 @@ SCHEDULED = "tirx.is_scheduled"
 #: Attribute of a function whose kernel is written by name: the name and its settings. Such a
 #: function is not joined with others.
 WRITTEN = "tvmgraph.written_as"
+#: Attribute of an elementwise function: positions of operands and of the results that overwrite
+#: them. The kernel has one parameter for both.
+IN_PLACE = "tvmgraph.in_place"
 
 #: An index: an expression or a number.
 Index = Expr | int

@@ -1,0 +1,153 @@
+"""Parameters that a graph replaces are overwritten where the kernel that does it allows it.
+
+A graph says which of its outputs replace which parameters. Where the kernel that computes such an
+output is elementwise, and nothing reads the parameter after it, the result goes into the
+parameter's own memory: a training step then needs no second copy of weights and moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from tvmgraph.lowering import WRITES
+from tvmgraph.schedule.in_place import overwritable
+from tvmgraph.schedule.types import IN_PLACE
+
+_CALL = tvm.ir.Op.get("relax.call_tir")
+
+
+def mark_updates(mod: tvm.IRModule) -> tvm.IRModule:
+    """Gives kernels that may overwrite parameters the attribute ``IN_PLACE``.
+
+    Args:
+        mod: A fused module that is not scheduled yet. Its ``main`` may carry the attribute
+            ``WRITES``: pairs of an output and the parameter that it replaces.
+    """
+    main = _main(mod)
+    if main is None or not main.attrs or WRITES not in main.attrs:
+        return mod
+    reader = _Reader(main)
+    found: dict[int, list[tuple[int, int]]] = {}
+    for output, param in main.attrs[WRITES]:
+        site = reader.update(int(output), main.params[int(param)])
+        if site is not None:
+            position, operand, result = site
+            found.setdefault(position, []).append((operand, result))
+    builder, replaced = relax.BlockBuilder(mod), {}
+    for position, pairs in found.items():
+        call = reader.bindings[position].value
+        function = mod[call.args[0]]
+        inputs = len(call.args[1].fields)
+        allowed = overwritable(function, [(i, inputs + o) for i, o in pairs])
+        if allowed:
+            marked = function.with_attr(IN_PLACE, [list(pair) for pair in allowed])
+            var = builder.add_func(marked, f"{call.args[0].name_hint}_in_place")
+            replaced[position] = relax.Call(
+                call.op, [var, *call.args[1:]], call.attrs, call.ty_args
+            )
+    return _rebound(builder.get(), main, reader, replaced)
+
+
+def bind_updates(mod: tvm.IRModule) -> tvm.IRModule:
+    """Makes calls of the marked kernels, scheduled by now, calls that overwrite their operands."""
+    main = _main(mod)
+    if main is None:
+        return mod
+    marked = {
+        v: f for v, f in mod.functions.items()
+        if isinstance(f, tvm.tirx.PrimFunc) and f.attrs and IN_PLACE in f.attrs
+    }  # fmt: skip
+    if not marked:
+        return mod
+    others = {v: f for v, f in mod.functions.items() if v not in marked}
+    builder = relax.BlockBuilder(tvm.IRModule(others, attrs=mod.attrs))
+    # the kernels have fewer parameters than the functions they were made of
+    renewed = {v: builder.add_func(f, v.name_hint) for v, f in marked.items()}
+    reader, replaced = _Reader(main), {}
+    for position, binding in enumerate(reader.bindings):
+        call = binding.value
+        if not _is_kernel_call(call) or call.args[0] not in marked:
+            continue
+        inputs = len(call.args[1].fields)
+        types = list(call.ty_args[0].fields) if _is_tuple(call) else [call.ty_args[0]]
+        places = [-1] * len(types)
+        for i, o in marked[call.args[0]].attrs[IN_PLACE]:
+            places[int(o) - inputs] = int(i)
+        var = renewed[call.args[0]]
+        replaced[position] = relax.op.call_tir_inplace(var, call.args[1], places, types)
+    return _rebound(builder.get(), main, reader, replaced)
+
+
+def _main(mod: tvm.IRModule) -> Any:
+    """The function ``main`` if it is a single dataflow block."""
+    names = [v for v in mod.get_global_vars() if v.name_hint == "main"]
+    function = mod[names[0]] if names else None
+    if not isinstance(function, relax.Function) or len(function.body.blocks) != 1:
+        return None
+    return function if isinstance(function.body.blocks[0], relax.DataflowBlock) else None
+
+
+def _is_kernel_call(value: Any) -> bool:
+    return isinstance(value, relax.Call) and value.op == _CALL and len(value.args) == 2
+
+
+def _is_tuple(call: Any) -> bool:
+    return isinstance(call.ty_args[0], relax.TupleType)
+
+
+def _rebound(
+    mod: tvm.IRModule, main: Any, reader: _Reader, replaced: dict[int, Any]
+) -> tvm.IRModule:
+    if not replaced:
+        return mod
+    bindings = [
+        relax.VarBinding(b.var, replaced[i]) if i in replaced else b
+        for i, b in enumerate(reader.bindings)
+    ]
+    body = relax.SeqExpr([relax.DataflowBlock(bindings)], main.body.body)
+    var = mod.get_global_var("main")
+    mod[var] = relax.Function(main.params, body, main.ret_ty, main.is_pure, main.attrs)
+    return relax.transform.DeadCodeElimination()(mod)
+
+
+class _Reader:
+    """Who computes and who reads what in a function of one block."""
+
+    def __init__(self, function: Any) -> None:
+        self.bindings: Sequence[Any] = list(function.body.blocks[0].bindings)
+        self.defined = {b.var: i for i, b in enumerate(self.bindings)}
+        self.readers: dict[Any, list[int]] = {}
+        for i, binding in enumerate(self.bindings):
+            for var in relax.analysis.free_vars(binding.value):
+                self.readers.setdefault(var, []).append(i)
+        result: Any = function.body.body
+        position = self.defined.get(result)
+        value = result if position is None else self.bindings[position].value
+        self.outputs = list(value.fields) if isinstance(value, relax.Tuple) else [result]
+
+    def update(self, output: int, param: Any) -> tuple[int, int, int] | None:
+        """Finds the kernel that may overwrite ``param`` with an output.
+
+        Returns:
+            The position of its call, and those of operand and result of the kernel; None if
+            something else reads the parameter later, or there is no such kernel.
+        """
+        var = self.outputs[output]
+        if sum(o.same_as(var) for o in self.outputs) > 1:
+            return None
+        result, position = 0, self.defined.get(var)
+        value = self.bindings[position].value if position is not None else None
+        if isinstance(value, relax.TupleGetItem):
+            result, position = int(value.index), self.defined.get(value.tuple_value)
+            value = self.bindings[position].value if position is not None else None
+        if position is None or not _is_kernel_call(value):
+            return None
+        operands = list(value.args[1].fields)
+        uses = [i for i, operand in enumerate(operands) if operand.same_as(param)]
+        if len(uses) != 1 or max(self.readers[param]) > position:
+            return None
+        return position, uses[0], result

@@ -1,0 +1,87 @@
+"""Elementwise kernels that write a result over one of their operands.
+
+Every element is read before it is written and nothing else reads it, so the operand's memory can
+take the result. The two are one parameter of the kernel: nothing is said to LLVM about memory that
+is not so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import tvm_ffi
+from tvm import tirx
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.injective import emit_injective
+from tvmgraph.schedule.inline import has_identity_store, inline
+from tvmgraph.schedule.joining import join_points
+from tvmgraph.schedule.program import Program, Stage, loads_of, parse, static_shape
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import IN_PLACE, SCHEDULED, WRITTEN, Buffer, Expr, Func, dtype_of
+
+Pair = tuple[int, int]  # positions of an operand and of a result among the parameters
+
+
+def overwritable(func: Func, pairs: Sequence[Pair]) -> list[Pair]:
+    """Returns those of ``pairs`` whose result may be written over its operand.
+
+    Args:
+        func: A function that is not scheduled yet.
+        pairs: Positions of operand and result.
+    """
+    if func.attrs and (SCHEDULED in func.attrs or WRITTEN in func.attrs):
+        return []
+    stage = _elementwise(parse(func))
+    if stage is None:
+        return []
+    return [
+        (i, o) for i, o in pairs if _is_overwritable(stage, func.params[i], func.params[o])
+    ]  # fmt: skip
+
+
+def emit_in_place(func: Func, model: CpuModel) -> Func:
+    """The kernel of a function that carries the pairs of :func:`overwritable` as ``IN_PLACE``."""
+    pairs = [(int(i), int(o)) for i, o in func.attrs[IN_PLACE]]
+    stage = _elementwise(parse(func))
+    assert stage is not None
+    merged = {func.params[o]: func.params[i] for i, o in pairs}
+    stage = replace(_values_first(stage), buffers=tuple(merged.get(b, b) for b in stage.buffers))
+    written = emit.kernel(func, lambda: emit_injective(stage, model))
+    params = [p for p in written.params if p not in merged]
+    kernel = tirx.PrimFunc(params, written.body, written.ret_type, written.attrs)
+    return kernel.with_attr(SCHEDULED, True)
+
+
+def _elementwise(program: Program | None) -> Stage | None:
+    """The only stage of an elementwise program."""
+    if program is None:
+        return None
+    program = inline(program)
+    stage = program.stages[0] if len(program.stages) == 1 else join_points(program)
+    if stage is None or stage.is_reduction or not has_identity_store(stage):
+        return None
+    return stage
+
+
+def _is_overwritable(stage: Stage, operand: Buffer, result: Buffer) -> bool:
+    if not any(b.same_as(result) for b in stage.buffers):
+        return False
+    if static_shape(operand) != static_shape(result) or operand.dtype != result.dtype:
+        return False
+    loads = loads_of(*stage.values, *(value for _, value in stage.lets))
+    return all(
+        tvm_ffi.structural_equal(list(load.indices), list(stage.indices), map_free_vars=False)
+        for load in loads if load.source.same_as(operand)
+    )  # fmt: skip
+
+
+def _values_first(stage: Stage) -> Stage:
+    """Names every value, so that all of them are known before the first one is stored."""
+    if len(stage.buffers) == 1:
+        return stage
+    named: list[tuple[tirx.Var, Expr]] = [
+        (tirx.Var(f"value{i}", dtype_of(value)), value) for i, value in enumerate(stage.values)
+    ]
+    return replace(stage, values=tuple(var for var, _ in named), lets=(*stage.lets, *named))
