@@ -287,10 +287,14 @@ class Guards:
             guard.same = self._pinned(id(value), guard.same)
         elif is_cell(value) and not isinstance(value, type):
             guard.value, guard.weak = weakref.ref(value), True
-        elif value is not ABSENT and _is_whole(value):
+        elif value is not ABSENT and (_is_whole(value) or self._is_interpreted(value)):
             guard.value = value
         self._always[place.key] = guard
         return value
+
+    def _is_interpreted(self, value: Any) -> bool:
+        """Whether a function's code is guarded when it is called."""
+        return self.precise and isinstance(value, types.FunctionType)
 
     def _pinned(self, identity: int, same: Check) -> Check:
         """Requires the very container if the capture changes it: its changes are repeated."""

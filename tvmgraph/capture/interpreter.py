@@ -95,9 +95,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
     def _hand_out(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Guards all of an object that goes to code which is not interpreted."""
         module = getattr(function, "__module__", None) or type(function).__module__
-        if str(module).partition(".")[0] == "tvmgraph" or function in _HARMLESS:
+        if str(module).partition(".")[0] == "tvmgraph" or any(function is h for h in _HARMLESS):
             return
-        for value in (getattr(function, "__self__", None), *args, *kwargs.values()):
+        for value in (function, getattr(function, "__self__", None), *args, *kwargs.values()):
             self.recorder.guards.add_object(value)
 
     def invoke(

@@ -20,12 +20,12 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.capture import tree
 from tvmgraph.capture.promotion import MutableFloat, MutableInt, Promotion
-from tvmgraph.capture.record import capture
+from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import CompileError, DTypeError, user_source
+from tvmgraph.errors import CaptureError, CompileError, DTypeError, user_source
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
 from tvmgraph.jit import watch
@@ -71,6 +71,18 @@ class CompileRecord:
     varying: str = ""
 
 
+class _Raised(BaseException):
+    """The captured code itself raised an exception.
+
+    Attributes:
+        error: The exception.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class JitFunction(Inspectable):
     """What :func:`jit` returns for a function.
 
@@ -98,7 +110,7 @@ class JitFunction(Inspectable):
         self._writes = False  # whether some capture writes to a tensor
         self._methods: weakref.WeakKeyDictionary[Any, JitFunction] = weakref.WeakKeyDictionary()
         self._owned: set[int] = set()  # ids of tensors that entries with writes hold
-        self._fast: FastCall | None = None  # serves a call like the one before
+        self.fast_call: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = threading.RLock()
         functools.update_wrapper(self, fn, updated=())
@@ -157,11 +169,32 @@ class JitFunction(Inspectable):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the compiled function, compiling it first for a new kind of arguments."""
-        if self._fast is not None and not kwargs:
-            result = self._fast(args)
+        if self.fast_call is not None and not kwargs:
+            result = self.fast_call(args)
             if result is not MISS:
                 return result
-        return self._look_up(args, kwargs)
+        try:
+            return self._look_up(args, kwargs)
+        except _Raised as e:
+            error = e.error
+        return self._run_plain(args, kwargs, error)
+
+    def _run_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Any:
+        """Calls the function as plain Python, because its own code raised while it was captured.
+
+        So what it did before it raised happens, and the traceback is Python's own.
+        """
+        outer, state.scope = state.scope, state.scope or (type(self.owner).__name__,)
+        try:
+            result = self.fn(*args, **kwargs)
+        finally:
+            state.scope = outer
+        warnings.warn(
+            f"{user_source()}: {getattr(self.fn, '__qualname__', 'the function')} could not be "
+            f"compiled and ran as plain Python: {type(error).__name__}: {error}",
+            stacklevel=3,
+        )
+        return result
 
     def _look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Serves a call that is not like the one before."""
@@ -187,7 +220,7 @@ class JitFunction(Inspectable):
                     if entry.resolve is None:
                         result = entry.run(leaves, (args, kwargs))
                         if not kwargs:
-                            self._fast = fast_call(entry, args, now)
+                            self.fast_call = fast_call(entry, args, now)
                         return result
                     numbers = entry.resolve(leaves, (args, kwargs))
                     if numbers is not None:
@@ -222,9 +255,9 @@ class JitFunction(Inspectable):
         self._check_arity(args, kwargs)
         with self._lock:
             start = time.perf_counter()
-            captured = capture(self.fn, args, kwargs, self.settings)
+            captured = self._capture(args, kwargs)
             if captured.written:
-                captured = capture(self.fn, args, kwargs, self.settings, aliased=True)
+                captured = self._capture(args, kwargs, aliased=True)
             entry = Entry(captured, config, (args, kwargs), self.settings)
             entry.aliases = self._aliases(leaves)
             self._note(why, entry, args, kwargs, time.perf_counter() - start)
@@ -293,7 +326,7 @@ class JitFunction(Inspectable):
             def make(promotion: Promotion | None) -> Entry:
                 nonlocal seconds
                 start = time.perf_counter()
-                captured = capture(self.fn, args, kwargs, self.settings, promotion)
+                captured = self._capture(args, kwargs, promotion)
                 seconds = time.perf_counter() - start
                 if active.check:
                     check(captured.graph)
@@ -323,6 +356,18 @@ class JitFunction(Inspectable):
             signature = Signature(inputs, keywords) if inputs or keywords else None
         return None if signature is None else signature.axes(self.fn, args, kwargs)
 
+    def _capture(
+        self, args: Any, kwargs: Any, promotion: Promotion | None = None, aliased: bool = False
+    ) -> Captured:
+        try:
+            return capture(self.fn, args, kwargs, self.settings, promotion, aliased)
+        except CaptureError:
+            raise
+        except Exception as e:
+            if promotion:  # perhaps only a symbol is in the way
+                raise
+            raise _Raised(e) from e
+
     def _check_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:
             signature = inspect.signature(self.fn)
@@ -345,7 +390,10 @@ class JitFunction(Inspectable):
         key = _key_of(args, leaves)
         if kwargs:
             key = (key, _key_of(kwargs, leaves))
-        self._compile(key, "compile() was called", self._config(), args, kwargs)
+        try:
+            self._compile(key, "compile() was called", self._config(), args, kwargs)
+        except _Raised as e:
+            raise e.error from None
         return self
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:

@@ -1,0 +1,108 @@
+"""What a cached call costs besides its kernels: ``python -m benchmarks.overhead``.
+
+Every case is timed beside the eager call of the same code and, where PyTorch is installed, its
+eager and compiled call. *guards* is the time to decide that compiled code may be reused; *call* is
+everything, through TVM, on tensors so small that kernels take next to nothing.
+"""
+
+from __future__ import annotations
+
+import timeit
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import typer
+
+from tvmgraph import Parameter, Tensor, jit, nn
+from tvmgraph.jit.fast import MISS
+
+_TARGETS = {"2 tensors": 1.5, "Cell, 20 parameters": 3.0, "add 3 x 3": 4.0}
+
+
+class Sums(nn.Cell):
+    """Adds its parameters to the input.
+
+    Args:
+        count: How many parameters.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count = count
+        for i in range(count):
+            setattr(self, f"w{i}", Parameter(Tensor(np.ones(3, np.float32)), name=f"w{i}"))
+
+    def construct(self, x: Tensor) -> Tensor:
+        """Computes ``x + w0 + w1 + ...``."""
+        for i in range(self.count):
+            x = x + getattr(self, f"w{i}")
+        return x
+
+
+def microseconds(call: Callable[[], Any], number: int = 5000, repeat: int = 7) -> float:
+    """Returns the least mean time of a call."""
+    call()
+    return min(timeit.repeat(call, number=number, repeat=repeat)) / number * 1e6
+
+
+def guards(function: Any, *args: Tensor) -> Callable[[], Any]:
+    """Returns a call that only decides whether compiled code may be reused.
+
+    It is the generated function of a cached call, cut off after its conditions.
+    """
+    for _ in range(3):
+        function(*args)
+    fast = function.fast_call
+    space = dict(fast.__globals__)
+    text = space["source"].split("\n")
+    end = next(i for i, line in enumerate(text) if line.strip().startswith("except")) + 2
+    exec("\n".join([*text[:end], "    return None"]), space)
+    only = space["fast"]
+    assert only(args) is not MISS
+    return lambda: only(args)
+
+
+def cases() -> list[tuple[str, float]]:
+    """Measures everything; returns names with microseconds."""
+    x, y = (Tensor(np.ones((3, 3), np.float32)) for _ in range(2))
+    v = Tensor(np.ones(3, np.float32))
+    add = jit(lambda a, b: a + b)
+    found = [
+        ("guards: 2 tensors", microseconds(guards(add, x, y))),
+        ("call: add 3 x 3", microseconds(lambda: add(x, y))),
+        ("eager: add 3 x 3", microseconds(lambda: x + y)),
+    ]
+    for count in (20, 100):
+        net = jit(Sums(count))
+        found += [
+            (f"guards: Cell, {count} parameters", microseconds(guards(net, v))),
+            (f"call: Cell, {count} parameters", microseconds(lambda net=net: net(v))),
+        ]
+    return found + _torch()
+
+
+def _torch() -> list[tuple[str, float]]:
+    try:
+        import torch
+    except ImportError:
+        return []
+    torch.set_grad_enabled(False)
+    x, y = torch.ones(3, 3), torch.ones(3, 3)
+    compiled = torch.compile(lambda a, b: a + b)
+    return [
+        ("PyTorch eager: add 3 x 3", microseconds(lambda: x + y)),
+        ("torch.compile: add 3 x 3", microseconds(lambda: compiled(x, y), 2000)),
+    ]
+
+
+def main() -> None:
+    """Prints a table."""
+    for name, spent in cases():
+        target = _TARGETS.get(name.partition(": ")[2]) if name[0] in "gc" else None
+        wanted = "" if target is None or name.startswith("call: Cell") else f"  (at most {target})"
+        print(f"{name:<32} {spent:7.2f} us{wanted}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
