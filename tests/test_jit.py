@@ -344,7 +344,7 @@ def test_a_call_that_raised_leaves_the_function_usable() -> None:
     net = Net()
     with pytest.raises(ValueError, match="three"):
         net(ones(3))
-    assert net.h == 0
+    assert first(net.h) == 2  # as in plain Python, the write before the exception happened
     assert first(net(ones(2))) == 3
     with pytest.raises(ValueError, match="three"):
         net(ones(3))

@@ -184,7 +184,9 @@ class JitFunction(Inspectable):
 
         So what it did before it raised happens, and the traceback is Python's own.
         """
-        outer, state.scope = state.scope, state.scope or (type(self.owner).__name__,)
+        outer = state.scope
+        if self.owner is not None:  # its Cell must not compile itself again
+            state.scope = outer or (type(self.owner).__name__,)
         try:
             result = self.fn(*args, **kwargs)
         finally:
