@@ -26,6 +26,7 @@ from tvmgraph.schedule.columns import (
 from tvmgraph.schedule.contraction import Contraction, Operand
 from tvmgraph.schedule.dot import emit_dot_products
 from tvmgraph.schedule.epilogue import Epilogue
+from tvmgraph.schedule.gemm_group import emit_grouped_gemm
 from tvmgraph.schedule.gemm_plan import (
     GemmPlan,
     GemmShape,
@@ -46,6 +47,8 @@ def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None
     columns = columns or split_columns(contraction)
     shape = gemm_shape(contraction, columns)
     strides = contraction.strides(contraction.right)
+    if emit_grouped_gemm(contraction, columns, shape, model):
+        return
     panel = stored_panel(contraction, columns)
     plan = plan_panels(shape, model, panel) if panel else None
     if plan is not None:

@@ -40,6 +40,7 @@ class CpuModel:
         l3_bytes: Last-level cache, shared.
         threads: Workers of a parallel region.
         fma_per_cycle: Fused multiply-adds on full vectors one core starts per cycle.
+        dot_types: Narrow types of which one instruction sums several products per lane.
     """
 
     vector_bytes: int
@@ -49,6 +50,7 @@ class CpuModel:
     l3_bytes: int
     threads: int
     fma_per_cycle: int = 2
+    dot_types: frozenset[str] = frozenset()
 
     @property
     def lanes(self) -> int:
@@ -155,6 +157,11 @@ def _host_model(threads: int) -> CpuModel:
         l3_bytes=l3,
         threads=threads,
         fma_per_cycle=1 if halved or not (wide or avx or arm) else 2,
+        dot_types=frozenset(
+            dtype
+            for dtype, feature in (("bfloat16", "avx512bf16"), ("int8", "avx512vnni"))
+            if wide and feature in features
+        ),
     )
 
 

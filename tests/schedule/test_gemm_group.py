@@ -1,0 +1,65 @@
+"""Products of bfloat16 and int8 by instructions that sum several products per lane."""
+
+import numpy as np
+import pytest
+from driver import THREADS, arrays, call, check, compile_module, kernels, module
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tvm.relax import op
+
+from tvmgraph.schedule import cpu_model
+
+_MODEL = cpu_model("host", THREADS)
+
+
+def _build(turned, out):
+    def build(bb, x, w):
+        w = bb.emit(op.permute_dims(w)) if turned else w
+        return op.matmul(x, w, out_dtype=out)
+
+    return build
+
+
+def _specs(m, k, n, turned, dtype):
+    return ((m, k), dtype), ((n, k) if turned else (k, n), dtype)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    st.sampled_from([8, 9, 17, 40]), st.sampled_from([4, 12, 64, 76, 130]),
+    st.sampled_from([16, 17, 48, 65, 100]), st.booleans(), st.sampled_from(["bfloat16", "int8"]),
+)  # fmt: skip
+def test_any_size(m, k, n, turned, dtype):
+    out = "float32" if dtype == "bfloat16" else "int32"
+    check(
+        _build(turned, out),
+        lambda x, w: x.astype("float64") @ (w.T if turned else w).astype("float64"),
+        *_specs(m, k, n, turned, dtype),
+        tolerance=1e-6,
+    )
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_whole_range_of_bytes(turned):
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-128, 128, shape).astype("int8") for shape in ((33, 200), (200, 70)))
+    w = np.ascontiguousarray(w.T) if turned else w
+    specs = _specs(33, 200, 70, turned, "int8")
+    got = call(compile_module(module(_build(turned, "int32"), *specs)), [x, w])[0]
+    np.testing.assert_array_equal(got, x.astype("int64") @ (w.T if turned else w).astype("int64"))
+
+
+@pytest.mark.parametrize("dtype, out", [("bfloat16", "float32"), ("int8", "int32")])
+def test_the_instruction_is_used_where_the_processor_has_it(dtype, out):
+    text = kernels(module(_build(False, out), *_specs(32, 64, 64, False, dtype)))
+    assert (f"tvmgraph_dot_{dtype}" in text) == (dtype in _MODEL.dot_types)
+
+
+def test_values_that_are_not_finite():
+    x, w = arrays(*_specs(16, 32, 32, False, "bfloat16"))
+    x[3, 4], x[5, 6], w[7, 8] = np.nan, np.inf, -np.inf
+    got = call(compile_module(module(_build(False, "float32"), *_specs(16, 32, 32, False,
+               "bfloat16"))), [x, w])[0]  # fmt: skip
+    want = x.astype("float64") @ w.astype("float64")
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
