@@ -12,7 +12,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, nn, ops
-from tvmgraph.errors import CompileError, ConfigError
+from tvmgraph.errors import ArgumentError, CompileError, ConfigError
 from tvmgraph.flag_registry import REGISTRY, active
 
 
@@ -114,6 +114,12 @@ def test_assert_max_compiles() -> None:
     ):
         f(ones(3, 4)), f(ones(2, 3, 4))
     f(ones(9))  # outside of any block nothing is counted
+    for arguments, message in (((-1,), "at least 0"), (("1",), "at least 0"), ((1, 3), "ms.jit")):
+        with (
+            pytest.raises(ArgumentError, match=message),
+            ms.assert_max_compiles(*arguments),  # pyright: ignore[reportArgumentType]
+        ):
+            pass
 
 
 # ---- flags --------------------------------------------------------------------------------------

@@ -82,6 +82,13 @@ def test_before_and_after_fusion_side_by_side(tmp_path: Path) -> None:
         drawing.save(tmp_path / "pair.svg")
 
 
+def test_saving(tmp_path: Path) -> None:
+    drawing = ms.record(lambda x: x * 2, ones(2)).draw()
+    assert drawing.save(tmp_path / "new" / "g.svg").read_text().startswith("<svg")
+    with pytest.raises(GraphError, match=r"use \.svg or \.html"):
+        drawing.save(tmp_path / "g.png")
+
+
 def test_large_graphs_stay_closed() -> None:
     def deep(x: Tensor) -> Tensor:
         for _ in range(1200):

@@ -180,15 +180,16 @@ class Profile:
 
 
 def merged(kernels: Sequence[KernelTime]) -> tuple[KernelTime, ...]:
-    """Adds up the calls of every kernel; the longest first."""
-    found: dict[str, KernelTime] = {}
+    """Adds up the calls of every kernel that computes the same; the longest first."""
+    found: dict[tuple[str, str], KernelTime] = {}
     for k in kernels:
-        known = found.get(k.name)
+        key = (k.name, k.where)  # kernels of different graphs may have one name
+        known = found.get(key)
         if known is None:
-            found[k.name] = k
+            found[key] = k
             continue
         both = None if known.flops is None or k.flops is None else known.flops + k.flops
-        found[k.name] = replace(
+        found[key] = replace(
             known, seconds=known.seconds + k.seconds, bytes=known.bytes + k.bytes, flops=both,
             calls=known.calls + k.calls,
         )  # fmt: skip

@@ -15,6 +15,7 @@ from tvmgraph.debug.dump import write_atomically
 from tvmgraph.debug.profile import KernelTime, Peaks, Profile
 
 _NAME = 40  # characters of a kernel's name in a table; a fused kernel is named after all it does
+_RESOLUTION = 1e-7  # seconds; rates of shorter calls would be noise of the clock
 _NUMBERS = {"us": 9, "share": 6, "calls": 5, "GFLOP/s": 7, "of peak": 7, "GB/s": 6, "of memory": 9}
 
 
@@ -37,8 +38,7 @@ def profile_table(profile: Profile, limit: int | None = None) -> Group:
     if limit is not None and len(rows) > limit:
         rows = sorted(rows, key=lambda k: -k.seconds)[:limit]
     table = kernel_table(rows, total, profile.peaks, f"{profile.name}: one call")
-    left = profile.kernels if len(rows) == len(profile.kernels) else ()
-    if not left:
+    if len(rows) < len(profile.kernels):
         rest = profile.kernel_seconds - sum(k.seconds for k in rows)
         table.add_row(f"{len(profile.kernels) - len(rows)} shorter kernels", micro(rest),
                       share(rest, total))  # fmt: skip
@@ -84,6 +84,8 @@ def kernel_table(
 
 def rates(k: KernelTime, peaks: Peaks | None) -> tuple[str, str, str, str]:
     """GFLOP/s and GB/s of a kernel, each followed by its part of the machine's peak."""
+    if k.seconds < k.calls * _RESOLUTION:
+        return "", "", "", ""
     known = k.gflops is not None and peaks is not None and peaks.flops(k.dtype) > 0
     return (
         "" if k.gflops is None else f"{k.gflops:.1f}",

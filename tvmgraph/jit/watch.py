@@ -14,7 +14,7 @@ import numpy as np
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.debug import recorder
-from tvmgraph.errors import CompileError, user_source
+from tvmgraph.errors import ArgumentError, CompileError, user_source
 from tvmgraph.flag_registry import active
 
 if TYPE_CHECKING:
@@ -139,16 +139,25 @@ def assert_max_compiles(limit: int, function: Any = None) -> Iterator[None]:
 
     Raises:
         CompileError: at the end of the block.
+        ArgumentError: if an argument cannot be what it stands for.
 
     Example:
         >>> f = ms.jit(lambda x: x + 1)
         >>> with ms.assert_max_compiles(1):
         ...     f(Tensor([1.0])), f(Tensor([2.0]))
     """
+    at = user_source()
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+        raise ArgumentError(f"limit must be an int of at least 0, not {limit!r}",
+                            op="assert_max_compiles", at=at)  # fmt: skip
+    if function is not None and not hasattr(function, "compile_count"):
+        raise ArgumentError(
+            f"{type(function).__name__} is never compiled", op="assert_max_compiles", at=at,
+            fix="pass what ms.jit returned",
+        )  # fmt: skip
     heard: list[tuple[JitFunction, CompileRecord]] = []
     with _lock:
         _listeners.append(heard)
-    at = user_source()
     try:
         yield
     finally:

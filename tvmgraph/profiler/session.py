@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import json
 import os
 import time
 import warnings
@@ -219,21 +220,21 @@ class Profiler(profile):
         return found
 
     def op_analyse(self, op_name: str | list[str], device_id: Any = None) -> str:
-        """Returns count, total and mean time of eager operators as JSON.
+        """Returns count, total and mean time of eager operators or kernels as JSON.
 
         Args:
             op_name: An operator's name, or several.
             device_id: No effect.
         """
-        import json
-
         names = [op_name] if isinstance(op_name, str) else list(op_name)
         rows = (*self.summary.operators, *self.summary.kernels)
-        found = [
-            {"name": k.name, "count": k.calls, "total_us": k.seconds * 1e6,
-             "avg_us": k.seconds * 1e6 / k.calls}
-            for k in rows if k.name in names
-        ]  # fmt: skip
+        found = []
+        for name in names:
+            calls = sum(k.calls for k in rows if k.name == name)
+            total = sum(k.seconds for k in rows if k.name == name) * 1e6
+            if calls:
+                found.append({"name": name, "count": calls, "total_us": total,
+                              "avg_us": total / calls})  # fmt: skip
         return json.dumps(found)
 
 

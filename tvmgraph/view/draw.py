@@ -64,14 +64,24 @@ class Drawing:
         return f"<div style='display:flex;gap:2em;overflow:auto'>{''.join(parts)}</div>"
 
     def save(self, path: str | Path) -> Path:
-        """Writes the picture: ``.svg`` for a single one, ``.html`` for any."""
+        """Writes the picture: ``.svg`` for a single one, ``.html`` for any.
+
+        Raises:
+            GraphError: for another suffix, or two pictures in one SVG file.
+        """
         path = Path(path)
+        if path.suffix not in (".svg", ".html"):
+            raise GraphError(
+                f"a picture cannot be written as {path.suffix or path.name!r}", op="Drawing.save",
+                at=user_source(), fix="use .svg or .html",
+            )  # fmt: skip
         if path.suffix == ".svg" and len(self.svgs) > 1:
             raise GraphError(
                 "two pictures do not fit one SVG file", op="Drawing.save", at=user_source(),
                 fix="save them as .html",
             )  # fmt: skip
         text = self.svg if path.suffix == ".svg" else f"<!doctype html>{self._repr_html_()}"
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
 
