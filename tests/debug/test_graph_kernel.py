@@ -65,6 +65,12 @@ CASES: list[tuple[str, Body, type, tuple[str, ...]]] = [
     ("reshape_chain", lambda x: ops.reshape(ops.reshape(x, (-1,)), (8, 3)), F32, ("reshape",)),
     ("no_change", lambda x: ops.broadcast_to(x, (4, 6)), F32, ()),
     ("cast_chain", lambda x: x.astype(ms.float64).astype(ms.float16), F32, ("cast",)),
+    (
+        "integer_product",
+        lambda x: ops.matmul(x.astype(ms.int32), x.astype(ms.int32).T),
+        np.int8,
+        ("matmul_integer",),
+    ),
     ("where_same", lambda x: ops.where(x > 0, x, x), F32, ()),
     ("extreme_of_same", lambda x: ops.maximum(x, x), F32, ()),
 ]
@@ -147,6 +153,10 @@ FUSED: list[tuple[str, Callable[..., object], int]] = [
     ("row siblings", row_statistics, 1),
     ("value used twice", lambda x: (ops.exp(x), ops.exp(x).sum(-1)), 1),
     ("different rows", lambda x: (x.sum(-1), x.sum(0)), 2),
+    ("unit rows", lambda x: (x * 2) / ops.sqrt((x * x).sum(-1, keepdims=True)) + 1, 1),
+    ("deviations", lambda x: (x - ops.std(x * 2, 1, keepdims=True)) * x, 1),
+    ("composites between", lambda x: ops.gelu(ops.layer_norm(x * 2, (48,), x[0], x[1])) + x, 1),
+    ("softmax between", lambda x: ops.silu(ops.log_softmax(x + 1, -1)) * x, 1),
     ("product between", lambda x: ops.softmax(ops.matmul(ops.exp(x), x), -1), 3),
 ]
 

@@ -24,12 +24,13 @@ class Shape:
 
     Attributes:
         rows: Extents of the rows, or ``None`` for an elementwise kernel.
-        axes: Extents of an elementwise kernel's loops.
+        axes: Extents of an elementwise kernel's loops, or ``None`` where stages differ in them, as
+            when something is computed once per row first.
         points: Elements of its largest output.
     """
 
     rows: tuple[int, ...] | None
-    axes: tuple[int, ...]
+    axes: tuple[int, ...] | None
     points: int
 
     def may_join(self, other: Shape) -> bool:
@@ -37,7 +38,7 @@ class Shape:
         if self.rows is not None and other.rows is not None:
             return self.rows == other.rows
         if self.rows is None and other.rows is None:
-            return self.axes == other.axes
+            return self.axes is not None and self.axes == other.axes
         rows = product((self.rows or ()) + (other.rows or ()))
         points = self.points if self.rows is None else other.points
         return rows > 0 and points % rows == 0
@@ -48,7 +49,7 @@ def shape_of(func: Func, model: CpuModel) -> Shape | None:
     program = _program(func)
     if program is None or _is_product(program):
         return None
-    return _row_shape(program, model) or _point_shape(program)
+    return _row_shape(program, model) or _point_shape(program) or _mixed_shape(program)
 
 
 def joined_shape(func: Func, parts: tuple[Shape, ...], model: CpuModel) -> Shape | None:
@@ -108,6 +109,13 @@ def _point_shape(program: Program) -> Shape | None:
         if stage.is_reduction or not same or not shapes or not program.is_parameter(stage.buffer):
             return None
     return Shape(None, extents, first.points)
+
+
+def _mixed_shape(program: Program) -> Shape | None:
+    """An elementwise kernel whose stages run over different loops: rows may take it in."""
+    if any(stage.is_reduction for stage in program.stages):
+        return None
+    return Shape(None, None, max(stage.points for stage in program.stages))
 
 
 def join_points(program: Program) -> Stage | None:
