@@ -31,7 +31,7 @@ RULE_NAMES = (
     "add_neg", "sub_neg", "even_of_neg", "idempotent", "pow_to_mul", "pow_to_root",
     "div_by_power_of_two", "div_to_mul", "reciprocal_of_sqrt", "div_by_sqrt", "mul_constants",
     "add_constants", "common_factor", "transpose_chain", "reshape_chain", "no_change",
-    "cast_chain", "where_same", "extreme_of_same",
+    "cast_chain", "integer_product", "where_same", "extreme_of_same",
 )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm.relax import op
 
+import tvmgraph as ms
+from tvmgraph import Tensor, jit, ops
 from tvmgraph.schedule import cpu_model
 
 _MODEL = cpu_model("host", THREADS)
@@ -63,3 +65,16 @@ def test_values_that_are_not_finite():
     want = x.astype("float64") @ w.astype("float64")
     np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
     np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
+
+
+def test_products_of_bytes_in_a_graph():
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-128, 128, shape).astype("int8") for shape in ((40, 64), (48, 64)))
+
+    def product(a, b):
+        return ops.matmul(a.astype(ms.int32), b.astype(ms.int32).T) + 1
+
+    compiled = jit(product)
+    got = compiled(Tensor(x), Tensor(w)).asnumpy()
+    np.testing.assert_array_equal(got, x.astype("int64") @ w.T.astype("int64") + 1)
+    assert len(compiled.kernels()) == 1

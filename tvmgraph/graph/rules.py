@@ -17,6 +17,7 @@ import numpy as np
 
 from tvmgraph.core.op import get_op
 from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.dtypes import int8, int32
 from tvmgraph.graph.ir import Node, Value
 
 
@@ -368,6 +369,17 @@ def _keeps_values(narrow: TensorType, wide: TensorType) -> bool:
         return bool(np.can_cast(a, b, "safe"))
     half = narrow.dtype.name == "bfloat16"  # NumPy has no rule for it
     return half and wide.dtype.name in ("float32", "float64")
+
+
+@rule("matmul")
+def integer_product(m: Match) -> Value | None:
+    """A product of operands cast from int8 to int32 reads the bytes."""
+    casts = [m.maker(x, "cast") for x in m.inputs]
+    sources = [cast.inputs[0] for cast in casts if cast is not None]
+    wide = all(x.type.dtype is int32 for x in m.inputs)
+    if not wide or len(sources) != 2 or any(x.type.dtype is not int8 for x in sources):
+        return None
+    return m.call("matmul_integer", *sources, **m.node.attrs)
 
 
 @rule("where")

@@ -5,12 +5,12 @@ from tvmgraph.ops.activation import *  # noqa: F403
 from tvmgraph.ops.activation_smooth import *  # noqa: F403
 from tvmgraph.ops.activation_softmax import *  # noqa: F403
 from tvmgraph.ops.assignment import *  # noqa: F403
+from tvmgraph.ops.attention_fused import *  # noqa: F403
 from tvmgraph.ops.clipping import *  # noqa: F403
 from tvmgraph.ops.comparison import *  # noqa: F403
 from tvmgraph.ops.comparison_logic import *  # noqa: F403
 from tvmgraph.ops.composite import *  # noqa: F403
 from tvmgraph.ops.control_flow import *  # noqa: F403
-from tvmgraph.ops.printing import *  # noqa: F403
 from tvmgraph.ops.conv import *  # noqa: F403
 from tvmgraph.ops.conv_blocked import *  # noqa: F403
 from tvmgraph.ops.conv_functional import *  # noqa: F403
@@ -42,8 +42,8 @@ from tvmgraph.ops.linalg import *  # noqa: F403
 from tvmgraph.ops.linalg_decompose import *  # noqa: F403
 from tvmgraph.ops.linalg_einsum import *  # noqa: F403
 from tvmgraph.ops.linalg_functions import *  # noqa: F403
+from tvmgraph.ops.linalg_integer import *  # noqa: F403
 from tvmgraph.ops.linalg_matrices import *  # noqa: F403
-from tvmgraph.ops.attention_fused import *  # noqa: F403
 from tvmgraph.ops.linalg_panels import *  # noqa: F403
 from tvmgraph.ops.linalg_products import *  # noqa: F403
 from tvmgraph.ops.linalg_reflections import *  # noqa: F403
@@ -70,6 +70,7 @@ from tvmgraph.ops.pooling_average import *  # noqa: F403
 from tvmgraph.ops.pooling_functional import *  # noqa: F403
 from tvmgraph.ops.pooling_unpool import *  # noqa: F403
 from tvmgraph.ops.primitive import *  # noqa: F403
+from tvmgraph.ops.printing import *  # noqa: F403
 from tvmgraph.ops.python_values import *  # noqa: F403
 from tvmgraph.ops.random import *  # noqa: F403
 from tvmgraph.ops.random_dropout import *  # noqa: F403

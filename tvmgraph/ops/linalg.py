@@ -32,7 +32,7 @@ def _matrix_shapes(
     return a[:-2], b[:-2], (first[0], first[1]), (second[0], second[1])
 
 
-def _infer_matmul(
+def infer_matmul(
     input: TensorType, other: TensorType, *, transpose_a: bool, transpose_b: bool
 ) -> TensorType:
     rules.require_dtype(input, dtypes.INTEGERS + dtypes.FLOATS)
@@ -74,7 +74,7 @@ def _eager_matmul(
 def _lower_matmul(R: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
     """One contraction: transposed operands are read in place, never copied."""
     ta, tb = R.type(a), R.type(b)
-    out = _infer_matmul(ta, tb, transpose_a=transpose_a, transpose_b=transpose_b)
+    out = infer_matmul(ta, tb, transpose_a=transpose_a, transpose_b=transpose_b)
     transpose_a, transpose_b = transpose_a and ta.ndim > 1, transpose_b and tb.ndim > 1
     if 0 in (*ta.shape, *tb.shape):  # a sum of nothing
         return R.op.full(R.shape(out.shape), R.const(0, out.dtype.name), out.dtype.name)
@@ -82,12 +82,12 @@ def _lower_matmul(R: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: boo
     if not (transpose_a or transpose_b):
         y = R.op.matmul(a, b, out_dtype=wide)
     else:
-        y = R.emit_te(_contraction(R, transpose_a, transpose_b, wide), a, b)
+        y = R.emit_te(contraction(R, transpose_a, transpose_b, wide), a, b)
     return y if wide == out.dtype.name else R.op.astype(R.emit(y), out.dtype.name)
 
 
-def _contraction(R: Any, transpose_a: bool, transpose_b: bool, wide: str) -> Any:
-    """A tensor expression for the product with transposes folded into the index."""
+def contraction(R: Any, transpose_a: bool, transpose_b: bool, wide: str) -> Any:
+    """A tensor expression of a matrix product with transposes folded into the index."""
 
     def matmul(a: Any, b: Any) -> Any:
         batch_a, batch_b, (m, k), (_, n) = _matrix_shapes(
@@ -193,7 +193,7 @@ def _onnx_transposed(O: Any, x: Any) -> Any:
 
 
 @primitive(
-    infer=_infer_matmul,
+    infer=infer_matmul,
     eager=_eager_matmul,
     lower=_lower_matmul,
     vjp=_vjp_matmul,
