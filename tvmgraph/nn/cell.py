@@ -9,19 +9,20 @@ from typing import Any, Self
 
 from tvmgraph import dtypes
 from tvmgraph.autodiff.custom import call_with_bprop, recompute
-from tvmgraph.config import GRAPH_MODE, JitConfig, context
+from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import _DEFAULT_NAME, Parameter, ParameterTuple
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, NotFoundError, user_source
 from tvmgraph.nn.cell_hooks import HookedCall, HookMethods
+from tvmgraph.nn.cell_settings import SettingMethods
 from tvmgraph.nn.cell_state import StateMethods
 
 _INTERNAL = ("_params", "_cells", "training", "_flags")
 
 
-class Cell(HookMethods, StateMethods):
+class Cell(HookMethods, SettingMethods, StateMethods):
     """Base class of networks and layers: subclass it, register sub-cells and parameters as
     attributes in ``__init__`` and write the computation in ``construct``.
 
@@ -58,7 +59,7 @@ class Cell(HookMethods, StateMethods):
         set_(self, "_graph_mode", None)
         set_(self, "_to_float", None)
         set_(self, "_output_float", None)
-        set_(self, "_hooks", None)
+        set_(self, "_hooks", ())
         set_(self, "_buffers", {})
         set_(self, "param_prefix", "")
 
@@ -158,6 +159,10 @@ class Cell(HookMethods, StateMethods):
             return self.__call_in_scope(args, kwargs)
         if context.mode == GRAPH_MODE and not state.scope:
             return self.__compiled()(*args, **kwargs)
+        if state.pieces is not None and state.pieces is not self:
+            from tvmgraph.jit.pieces import compiled_piece
+
+            return compiled_piece(self)(*args, **kwargs)
         outer = state.scope
         state.scope = outer or (type(self).__name__,)
         try:
@@ -335,110 +340,7 @@ class Cell(HookMethods, StateMethods):
         fn(self)
         return self
 
-    # ---- settings ---------------------------------------------------------------------------
-
-    def set_train(self, mode: bool = True) -> Self:
-        """Switches training mode (dropout, batch statistics) of this cell and all below."""
-        for _, cell in self.cells_and_names():
-            object.__setattr__(cell, "training", mode)
-        bump_epoch()
-        return self
-
-    def set_grad(self, requires_grad: bool = True) -> Self:
-        """Sets the flag that marks the cell for gradients; kept for MindSpore programs."""
-        object.__setattr__(self, "requires_grad", requires_grad)
-        return self
-
-    def set_jit_config(self, jit_config: JitConfig) -> None:
-        """Sets how this cell is compiled.
-
-        Raises:
-            DTypeError: if ``jit_config`` is not a JitConfig.
-        """
-        from tvmgraph.config import as_jit_config
-
-        config = as_jit_config(jit_config)
-        object.__setattr__(self, "jit_config", config)
-        object.__setattr__(self, "_graph_mode", None)
-        bump_epoch()
-
-    @property
-    def jit_config_dict(self) -> dict[str, Any]:
-        """The cell's own JitConfig as a dict, empty when it has none."""
-        return self.jit_config.jit_config_dict if self.jit_config else {}
-
-    def add_flags(self, **flags: Any) -> Self:
-        """Sets flags that can be read as attributes."""
-        self._flags.update(flags)
-        bump_epoch()
-        return self
-
-    def add_flags_recursive(self, **flags: Any) -> Self:
-        """Sets flags on this cell and all below."""
-        for _, cell in self.cells_and_names():
-            cell.add_flags(**flags)
-        return self
-
-    def get_flags(self) -> dict[str, Any]:
-        """Returns the flags."""
-        return self._flags
-
-    def to_float(self, dst_type: Any) -> Self:
-        """Computes in another float type: inputs and weights are cast, weights stay stored.
-
-        Raises:
-            DTypeError: if ``dst_type`` is not float16, bfloat16 or float32.
-        """
-        dtype = dtypes.dtype_of(dst_type)
-        if dtype not in (dtypes.float16, dtypes.bfloat16, dtypes.float32):
-            raise DTypeError(
-                f"a cell cannot compute in {dtype.name}", op="Cell.to_float", at=user_source(),
-                fix="use float16, bfloat16 or float32",
-            )  # fmt: skip
-        for _, cell in self.cells_and_names():
-            object.__setattr__(cell, "_to_float", dtype)
-        bump_epoch()
-        return self
-
-    def set_output_float(self, dst_type: Any) -> Self:
-        """Casts float results to another float type."""
-        object.__setattr__(self, "_output_float", dtypes.dtype_of(dst_type))
-        bump_epoch()
-        return self
-
-    def compute(self, weight: Tensor) -> Tensor:
-        """Returns a weight in the type chosen by :meth:`to_float`."""
-        return weight if self._to_float is None else F.cast(weight, self._to_float)
-
-    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
-        """Declares the arguments of ``construct`` for compiled calls.
-
-        Sizes that are ``None`` in a placeholder are symbolic from the first call on, so that one
-        compile serves all of them; axes with one name have equal sizes. A compiled call whose
-        arguments do not fit is an error. Eager calls are not checked.
-
-        Args:
-            inputs: One placeholder such as ``Tensor(shape=[None, 3], dtype=ms.float32)`` per
-                argument, nested like the arguments, or ``None`` for one that may be anything.
-            kwargs: The same by name.
-
-        Raises:
-            DTypeError: if an input is something else.
-
-        Example:
-            >>> net.set_inputs(Tensor(shape=[None, 16], dtype=ms.float32))
-        """
-        from tvmgraph.jit.signature import check_specs
-
-        check_specs((*inputs, *kwargs.values()), f"{type(self).__name__}.set_inputs")
-        object.__setattr__(self, "_inputs", (inputs, kwargs))
-        object.__setattr__(self, "_graph_mode", None)  # calls are checked when they are compiled
-        for name in [n for n in self.__dict__ if n.startswith("_jit_bound_")]:
-            del self.__dict__[name]
-
-    def get_inputs(self) -> Any:
-        """Returns what :meth:`set_inputs` was given."""
-        return self.__dict__.get("_inputs", ((), {}))[0]
+    # ---- compiling and facts ----------------------------------------------------------------
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[str, Parameter]:
         """Returns the parameters, which are always initialised."""
@@ -447,17 +349,6 @@ class Cell(HookMethods, StateMethods):
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compiles ``construct`` for these arguments without keeping the result."""
         self.__compiled().compile(*args, **kwargs)  # pyright: ignore[reportFunctionMemberAccess]
-
-    def recompute(self, **kwargs: Any) -> Self:
-        """Computes this cell again in the reverse pass instead of keeping what happens inside.
-
-        It saves memory in eager code; compiled code is left alone, where the compiler would merge
-        both computations. Results are the same.
-        """
-        if kwargs.get("mode", True):
-            return self.add_flags(recompute=True)
-        self._flags.pop("recompute", None)
-        return self
 
     @property
     def cls_name(self) -> str:

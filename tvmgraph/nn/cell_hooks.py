@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tvmgraph.autodiff.custom import call_with_bprop
 from tvmgraph.core.state import bump_epoch, state
@@ -14,30 +15,37 @@ from tvmgraph.errors import ArgumentError, DTypeError, user_source
 Hook = Callable[..., Any]
 
 
+class Entry(NamedTuple):
+    """A registered hook."""
+
+    kind: str
+    hook: Hook
+    with_kwargs: bool
+    number: int
+
+
+_numbers = itertools.count()
+
+
 class Handle:
     """What registering a hook returns: ``remove()`` takes the hook off again."""
 
-    def __init__(self, cell: Any, kind: str) -> None:
+    def __init__(self, cell: Any, number: int) -> None:
         self._cell = cell
-        self._kind = kind
+        self._number = number
 
     def remove(self) -> None:
         """Removes the hook; a second call does nothing."""
-        kept = tuple(e for e in _entries(self._cell, self._kind) if e[0] is not self)
-        _store(self._cell, self._kind, kept)
-
-
-Entry = tuple[Handle, Hook, bool]  # the handle, the hook, whether it wants keyword arguments
+        _store(self._cell, tuple(e for e in self._cell._hooks if e.number != self._number))
 
 
 def _entries(cell: Any, kind: str) -> tuple[Entry, ...]:
-    return (cell._hooks or {}).get(kind, ())
+    return tuple(e for e in cell._hooks if e.kind == kind)
 
 
-def _store(cell: Any, kind: str, entries: tuple[Entry, ...]) -> None:
-    """Replaces the hooks of one kind by a new tuple: what guards compare with the old one."""
-    hooks = {**(cell._hooks or {}), kind: entries}
-    object.__setattr__(cell, "_hooks", hooks if any(hooks.values()) else None)
+def _store(cell: Any, entries: tuple[Entry, ...]) -> None:
+    """Replaces the hooks by a new tuple: what guards compare with the old one."""
+    object.__setattr__(cell, "_hooks", entries)
     bump_epoch()
 
 
@@ -58,14 +66,14 @@ class HookedCall:
         value = construct(args, kwargs)
         if differentiates:
             value = self.__watch_outputs(value)
-        for _, hook, with_kwargs in _entries(cell, "forward"):
+        for _, hook, with_kwargs, _ in _entries(cell, "forward"):
             given = (args, kwargs, value) if with_kwargs else (args, value)
             changed = _call(hook, cell, *given)
             value = value if changed is None else changed
         return value
 
     def __before(self, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        for _, hook, with_kwargs in _entries(self.cell, "forward_pre"):
+        for _, hook, with_kwargs, _ in _entries(self.cell, "forward_pre"):
             if not with_kwargs:
                 changed = _call(hook, self.cell, args)
                 if changed is not None:
@@ -97,7 +105,7 @@ class HookedCall:
     def leave(self, *values: Any) -> tuple[Any, ...]:
         """Returns the gradients of the inputs; the last of ``values`` is what they are so far."""
         gradients = _as_tuple(values[-1])
-        for _, hook, _ in _entries(self.cell, "backward"):
+        for _, hook, _, _ in _entries(self.cell, "backward"):
             changed = hook(self.cell, gradients, self.grad_output)
             if changed is None:
                 continue
@@ -127,7 +135,7 @@ class HookedCall:
     def enter(self, *values: Any) -> tuple[Any, ...]:
         """Returns the gradients of the outputs; the last of ``values`` is what they are so far."""
         gradients = _as_tuple(values[-1])
-        for _, hook, _ in _entries(self.cell, "backward_pre"):
+        for _, hook, _, _ in _entries(self.cell, "backward_pre"):
             changed = hook(self.cell, gradients)
             if changed is not None:
                 gradients = _as_tuple(changed)
@@ -153,7 +161,7 @@ def _call(hook: Hook, *args: Any) -> Any:
 class HookMethods:
     """The part of Cell that registers hooks."""
 
-    _hooks: dict[str, tuple[Entry, ...]] | None
+    _hooks: tuple[Entry, ...]
 
     def __register(
         self, kind: str, hook: Hook, prepend: bool = False, with_kwargs: bool = False
@@ -161,10 +169,9 @@ class HookMethods:
         if not callable(hook):
             raise DTypeError(f"a hook is a function, not {type(hook).__name__}",
                              op=f"register_{kind}_hook", at=user_source())  # fmt: skip
-        handle = Handle(self, kind)
-        entry, others = ((handle, hook, with_kwargs),), _entries(self, kind)
-        _store(self, kind, entry + others if prepend else others + entry)
-        return handle
+        entry = (Entry(kind, hook, with_kwargs, next(_numbers)),)
+        _store(self, entry + self._hooks if prepend else self._hooks + entry)
+        return Handle(self, entry[0].number)
 
     def register_forward_pre_hook(
         self, hook_fn: Hook, *, prepend: bool = False, with_kwargs: bool = False

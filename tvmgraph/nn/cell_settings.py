@@ -1,0 +1,140 @@
+"""Settings of a Cell: training mode, flags, number types, how it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+from tvmgraph import dtypes
+from tvmgraph.config import JitConfig
+from tvmgraph.core.op import F
+from tvmgraph.core.state import bump_epoch
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import DTypeError, user_source
+
+
+class SettingMethods:
+    """The part of Cell that changes how it computes."""
+
+    if TYPE_CHECKING:  # what Cell itself has
+        jit_config: JitConfig | None
+        _flags: dict[str, Any]
+        _to_float: dtypes.DType | None
+        cells_and_names: Callable[..., Any]
+
+    def set_train(self, mode: bool = True) -> Self:
+        """Switches training mode (dropout, batch statistics) of this cell and all below."""
+        for _, cell in self.cells_and_names():
+            object.__setattr__(cell, "training", mode)
+        bump_epoch()
+        return self
+
+    def set_grad(self, requires_grad: bool = True) -> Self:
+        """Sets the flag that marks the cell for gradients; kept for MindSpore programs."""
+        object.__setattr__(self, "requires_grad", requires_grad)
+        return self
+
+    def set_jit_config(self, jit_config: JitConfig) -> None:
+        """Sets how this cell is compiled.
+
+        Raises:
+            DTypeError: if ``jit_config`` is not a JitConfig.
+        """
+        from tvmgraph.config import as_jit_config
+
+        config = as_jit_config(jit_config)
+        object.__setattr__(self, "jit_config", config)
+        object.__setattr__(self, "_graph_mode", None)
+        bump_epoch()
+
+    @property
+    def jit_config_dict(self) -> dict[str, Any]:
+        """The cell's own JitConfig as a dict, empty when it has none."""
+        return self.jit_config.jit_config_dict if self.jit_config else {}
+
+    def add_flags(self, **flags: Any) -> Self:
+        """Sets flags that can be read as attributes."""
+        self._flags.update(flags)
+        bump_epoch()
+        return self
+
+    def add_flags_recursive(self, **flags: Any) -> Self:
+        """Sets flags on this cell and all below."""
+        for _, cell in self.cells_and_names():
+            cell.add_flags(**flags)
+        return self
+
+    def get_flags(self) -> dict[str, Any]:
+        """Returns the flags."""
+        return self._flags
+
+    def to_float(self, dst_type: Any) -> Self:
+        """Computes in another float type: inputs and weights are cast, weights stay stored.
+
+        Raises:
+            DTypeError: if ``dst_type`` is not float16, bfloat16 or float32.
+        """
+        dtype = dtypes.dtype_of(dst_type)
+        if dtype not in (dtypes.float16, dtypes.bfloat16, dtypes.float32):
+            raise DTypeError(
+                f"a cell cannot compute in {dtype.name}", op="Cell.to_float", at=user_source(),
+                fix="use float16, bfloat16 or float32",
+            )  # fmt: skip
+        for _, cell in self.cells_and_names():
+            object.__setattr__(cell, "_to_float", dtype)
+        bump_epoch()
+        return self
+
+    def set_output_float(self, dst_type: Any) -> Self:
+        """Casts float results to another float type."""
+        object.__setattr__(self, "_output_float", dtypes.dtype_of(dst_type))
+        bump_epoch()
+        return self
+
+    def compute(self, weight: Tensor) -> Tensor:
+        """Returns a weight in the type chosen by :meth:`to_float`."""
+        return weight if self._to_float is None else F.cast(weight, self._to_float)
+
+    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+        """Declares the arguments of ``construct`` for compiled calls.
+
+        Sizes that are ``None`` in a placeholder are symbolic from the first call on, so that one
+        compile serves all of them; axes with one name have equal sizes. A compiled call whose
+        arguments do not fit is an error. Eager calls are not checked.
+
+        Args:
+            inputs: One placeholder such as ``Tensor(shape=[None, 3], dtype=ms.float32)`` per
+                argument, nested like the arguments, or ``None`` for one that may be anything.
+            kwargs: The same by name.
+
+        Raises:
+            DTypeError: if an input is something else.
+
+        Example:
+            >>> net.set_inputs(Tensor(shape=[None, 16], dtype=ms.float32))
+        """
+        from tvmgraph.jit.signature import check_specs
+
+        check_specs((*inputs, *kwargs.values()), f"{type(self).__name__}.set_inputs")
+        object.__setattr__(self, "_inputs", (inputs, kwargs))
+        object.__setattr__(self, "_graph_mode", None)  # calls are checked when they are compiled
+        for name in [n for n in self.__dict__ if n.startswith("_jit_bound_")]:
+            del self.__dict__[name]
+
+    def get_inputs(self) -> Any:
+        """Returns what :meth:`set_inputs` was given."""
+        return self.__dict__.get("_inputs", ((), {}))[0]
+
+    def recompute(self, **kwargs: Any) -> Self:
+        """Computes this cell again in the reverse pass instead of keeping what happens inside.
+
+        It saves memory in eager code; compiled code is left alone, where the compiler would merge
+        both computations. Results are the same.
+        """
+        if kwargs.get("mode", True):
+            return self.add_flags(recompute=True)
+        self._flags.pop("recompute", None)
+        return self
+
+
+__all__ = ["SettingMethods"]
