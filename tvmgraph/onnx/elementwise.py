@@ -12,6 +12,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.onnx.narrow import Narrow, is_narrow, limits, narrow, wide_dtype
 from tvmgraph.onnx.table import CONVERTERS, NodeCall, converter, dtype_of
 
 _SAME_NAME = (
@@ -40,7 +41,7 @@ for _name, _target in (_TWO | _ONE).items():
 
 @converter("Identity")
 def _identity(n: NodeCall, x: Any) -> Any:
-    return x
+    return n.values[0]
 
 
 @converter("Add", "Sub", "Mul")
@@ -113,13 +114,20 @@ def _where(n: NodeCall, c: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 @converter("Cast")
-def _cast(n: NodeCall, x: Tensor) -> Tensor:
-    return F.cast(x, dtype_of(n.get("to"), n.where))
+def _cast(n: NodeCall, x: Tensor) -> Any:
+    return _converted(n, x, n.get("to"))
 
 
 @converter("CastLike")
-def _cast_like(n: NodeCall, x: Tensor, like: Tensor) -> Tensor:
-    return F.cast(x, like.dtype)
+def _cast_like(n: NodeCall, x: Tensor, like: Tensor) -> Any:
+    kind = n.narrow_kind(1)
+    return F.cast(x, like.dtype) if kind is None else _converted(n, x, kind)
+
+
+def _converted(n: NodeCall, x: Tensor, kind: int) -> Any:
+    if not is_narrow(kind):
+        return F.cast(x, dtype_of(kind, n.where))
+    return narrow(x, kind, bool(n.get("saturate", 1)), n.get("round_mode", "nearest"))
 
 
 @converter("BitCast")
@@ -212,15 +220,21 @@ def _shrink(n: NodeCall, x: Tensor) -> Tensor:
 
 
 @converter("QuantizeLinear")
-def _quantize(n: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
+def _quantize(n: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Any:
+    small = n.narrow_kind(2) if zero is not None else n.get("output_dtype")
+    y = F.cast(x, dtypes.float32) / F.cast(_along(n, scale, x), dtypes.float32)
+    if small is not None and is_narrow(small) and wide_dtype(small).is_float:
+        return narrow(y, small, bool(n.get("saturate", 1)))
     kind = zero.dtype if zero is not None else n.dtype("output_dtype", dtypes.uint8)
     if kind.is_float:
         raise n.fail(f"quantizing to {kind.name} is not supported")
-    y = F.round(F.cast(x, dtypes.float32) / F.cast(_along(n, scale, x), dtypes.float32))
+    y = F.round(y)
     if zero is not None:
         y = y + F.cast(_along(n, zero, x), dtypes.float32)
     info = np.iinfo(kind.numpy)
-    return F.cast(F.minimum(F.maximum(y, float(info.min)), float(info.max)), kind)
+    low, high = limits(small) if is_narrow(small) else (float(info.min), float(info.max))
+    y = F.cast(F.minimum(F.maximum(y, low), high), kind)
+    return Narrow(y, small) if is_narrow(small) else y
 
 
 @converter("DequantizeLinear")

@@ -11,6 +11,7 @@ from onnx import helper
 
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import LoadError
+from tvmgraph.onnx.narrow import Narrow
 
 
 class Functions:
@@ -126,6 +127,9 @@ def _schema(node: onnx.NodeProto, opset: int) -> Any:
 
 def _type_bytes(value: Any) -> bytes | None:
     """Returns the serialized ONNX type of a value; empty when omitted, ``None`` for a sequence."""
+    if isinstance(value, Narrow):
+        shape = value.wide.shape
+        return helper.make_tensor_type_proto(value.kind, shape).SerializeToString()
     if isinstance(value, Tensor):
         kind, shape = value.dtype.numpy, value.shape
     elif isinstance(value, np.ndarray):

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
+from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
@@ -20,7 +20,8 @@ from tvmgraph.errors import ArgumentError, LoadError, TvmgraphError
 from tvmgraph.nn import Cell
 from tvmgraph.onnx import converters  # noqa: F401  (fills the table)
 from tvmgraph.onnx.functions import Functions
-from tvmgraph.onnx.table import NodeCall, dtype_of, find_converter, to_tensor
+from tvmgraph.onnx.narrow import Narrow, is_narrow, wide_dtype
+from tvmgraph.onnx.table import NodeCall, constant_of, dtype_of, find_converter, to_tensor
 
 Env = dict[str, Any]
 STANDARD = ("", "ai.onnx")
@@ -107,7 +108,7 @@ class OnnxCell(Cell):
 
     def _add_initializer(self, proto: onnx.TensorProto) -> None:
         try:
-            array = numpy_helper.to_array(proto)
+            array = constant_of(proto)
             dtype_of(proto.data_type, f"initializer {proto.name!r}")
         except LoadError:
             raise
@@ -115,7 +116,7 @@ class OnnxCell(Cell):
             raise LoadError(
                 f"initializer {proto.name!r} is damaged ({e})", op="onnx.load"
             ) from None
-        if array.dtype.kind == "f" and array.ndim:
+        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.ndim:
             name = f"weight{len(self._weights)}"
             self.insert_param_to_cell(name, Parameter(Tensor(array), name=proto.name))
             self._weights[proto.name] = name
@@ -184,9 +185,13 @@ class OnnxCell(Cell):
     def _argument(self, name: str, value: Any) -> Any:
         if isinstance(value, list):
             return [self._argument(name, v) for v in value]
+        kind = self._kinds[name].tensor_type.elem_type
+        if value is not None and is_narrow(kind):
+            dtype = wide_dtype(kind)
+            held = value if isinstance(value, Tensor) else np.asarray(value).astype(dtype.numpy)
+            return Narrow(F.cast(held, dtype) if isinstance(held, Tensor) else held, kind)
         if value is None or isinstance(value, (Tensor, np.ndarray)):
             return value
-        kind = self._kinds[name].tensor_type.elem_type
         return np.asarray(value, dtype_of(kind, name).numpy if kind else None)
 
     def _run_node(self, node: onnx.NodeProto, env: Env, opsets: dict[str, int]) -> None:
@@ -210,7 +215,7 @@ class OnnxCell(Cell):
         self, node: onnx.NodeProto, values: list[Any], env: Env, domain: str, opset: int
     ) -> Sequence[Any]:
         convert = find_converter(domain, node.op_type)
-        constant = all(v is None or isinstance(v, np.ndarray) for v in values)
+        constant = all(v is None or _is_constant(v) for v in values)
         constant = constant and state.interpreter is not None and not _has_graphs(node)
         if convert is None:
             body = self.functions.body(node, opset, values)
@@ -230,7 +235,7 @@ class OnnxCell(Cell):
     def _run_graph(self, graph: onnx.GraphProto, inputs: Sequence[Any], outer: Env) -> list[Any]:
         env = dict(outer)
         for proto in graph.initializer:
-            env[proto.name] = numpy_helper.to_array(proto)
+            env[proto.name] = constant_of(proto)
         env.update(zip((v.name for v in graph.input), inputs))
         for node in graph.node:
             self._run_node(node, env, self.opsets)
@@ -285,7 +290,13 @@ def _value(env: Env, name: str) -> Any:
     return env[name]
 
 
+def _is_constant(value: Any) -> bool:
+    return isinstance(value.wide if isinstance(value, Narrow) else value, np.ndarray)
+
+
 def _as_constant(value: Any) -> Any:
+    if isinstance(value, Narrow):
+        return Narrow(_as_constant(value.wide), value.kind)
     return np.asarray(value.array) if isinstance(value, Tensor) else value
 
 

@@ -10,15 +10,13 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
-from tvmgraph.onnx.table import NodeCall, converter, known, to_tensor
+from tvmgraph.onnx.table import NodeCall, constant_of, converter, known, to_tensor
 
 
 @converter("Constant")
 def _constant(n: NodeCall) -> Any:
-    from onnx import numpy_helper
-
     if "value" in n.attrs:
-        return numpy_helper.to_array(n.attrs["value"])
+        return constant_of(n.attrs["value"])
     for name, kind in (("value_float", np.float32), ("value_int", np.int64)):
         for key in (name, name + "s"):
             if key in n.attrs:

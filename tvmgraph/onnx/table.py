@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from tvmgraph import dtypes
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import LoadError
+from tvmgraph.onnx.narrow import Narrow, is_narrow, wide_dtype
 
 Converter = Callable[..., Any]
 CONVERTERS: dict[str, Converter] = {}
@@ -51,6 +52,7 @@ def supported_operators() -> list[str]:
 
 def known(value: Any) -> np.ndarray | None:
     """Returns the elements of a value where they are known now, else ``None``."""
+    value = value.wide if isinstance(value, Narrow) else value
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, TracedTensor) or not isinstance(value, Tensor):
@@ -60,6 +62,7 @@ def known(value: Any) -> np.ndarray | None:
 
 def to_tensor(value: Any) -> Any:
     """Returns an array as a tensor, a constant of the graph while one is captured."""
+    value = value.wide if isinstance(value, Narrow) else value
     if not isinstance(value, (np.ndarray, np.generic)):
         return value
     tensor = tensor_from_numpy(np.asarray(value))
@@ -69,16 +72,26 @@ def to_tensor(value: Any) -> Any:
 
 
 def dtype_of(number: int, where: str) -> dtypes.DType:
-    """Returns the dtype of an ONNX element type.
+    """Returns the dtype of an ONNX element type; of a narrow one the dtype that holds it.
 
     Raises:
         LoadError: if this package has no such type.
     """
+    if is_narrow(number):
+        return wide_dtype(number)
     name = onnx.TensorProto.DataType.Name(number).lower()
     try:
         return dtypes.dtype_of(np.dtype(helper.tensor_dtype_to_np_dtype(number)))
     except Exception:
         raise LoadError(f"element type {name} is not supported", op=where) from None
+
+
+def constant_of(proto: onnx.TensorProto) -> Any:
+    """Returns the elements of a constant; those of a narrow type as a :class:`Narrow`."""
+    array = numpy_helper.to_array(proto)
+    if is_narrow(proto.data_type):
+        return Narrow(array.astype(wide_dtype(proto.data_type).numpy), proto.data_type)
+    return array
 
 
 _ELEMENT_BYTES = 8  # of the widest element types
@@ -165,6 +178,11 @@ class NodeCall:
         if elements * _ELEMENT_BYTES > _memory_bytes():
             raise self.fail(f"its result of {elements:.1e} elements does not fit into memory",
                             "check the values that decide about its shape")  # fmt: skip
+
+    def narrow_kind(self, i: int) -> int | None:
+        """Returns the narrow element type of an input, ``None`` if it has another one."""
+        value = self.values[i] if self.has(i) else None
+        return value.kind if isinstance(value, Narrow) else None
 
     def dtype(self, name: str, default: Any = None) -> Any:
         """Returns an attribute that is an element type."""
