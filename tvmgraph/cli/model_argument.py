@@ -115,14 +115,26 @@ def _input(text: str) -> tuple[str, Tensor]:
     name, *rest = text.split(":")
     try:
         shape, kind = rest if len(rest) == 2 else (*rest, "float32")
-        sizes = [int(d) for d in shape.split("x")] if shape else []
-        if any(d < 0 for d in sizes):
-            raise ValueError(text)
+        sizes = [_size(d) for d in shape.split("x")] if shape else []
+        if not all(isinstance(d, int) for d in sizes):
+            return name, Tensor(shape=sizes, dtype=ms.dtypes.dtype_of(kind))
         return name, Tensor(np.zeros(sizes, ms.dtypes.dtype_of(kind).numpy))
     except (ValueError, TypeError, MemoryError):
         raise ArgumentError(
-            f"{text!r} is no input", op="tvmgraph", got=name, fix="write x:1x3x224x224 or x:8:int32"
-        ) from None
+            f"{text!r} is no input", op="tvmgraph", got=name,
+            fix="write x:1x3x224x224 or x:8:int32; ? or a name stands for a size that varies",
+        ) from None  # fmt: skip
+
+
+def _size(text: str) -> int | str | None:
+    """Reads one size: a number, ``?`` for any, or a name."""
+    if text == "?":
+        return None
+    if text.isidentifier():
+        return text
+    if int(text) < 0:
+        raise ValueError(text)
+    return int(text)
 
 
 def find_config(text: str) -> JitConfig:

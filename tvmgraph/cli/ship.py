@@ -11,7 +11,9 @@ from tvmgraph.cli.guard import guarded
 _Model = Annotated[str, typer.Argument(help="model.onnx, model.graph, or file.py:Name of a Cell.")]
 _Inputs = Annotated[
     list[str] | None,
-    typer.Option("--input", help="name:1x3x224x224 or name:1x3:int32, once per input, in order."),
+    typer.Option(
+        "--input", help="name:1x3x224 or name:?x3:int32 (? or a name: any size), once per input."
+    ),
 ]
 _Output = Annotated[str, typer.Option("--output", "-o", help="File to write.")]
 _Threads = Annotated[int, typer.Option(min=0, help="Workers; 0 for all cores.")]

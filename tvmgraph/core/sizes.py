@@ -96,8 +96,8 @@ class Dim(Symbol):
         except NameError:
             raise GraphError(f"the size {self.text} is only known when the graph runs") from None
 
-    def substitute(self, sizes: Mapping[str, int]) -> Any:
-        """Returns the size with roots replaced by numbers."""
+    def substitute(self, sizes: Mapping[str, Any]) -> Any:
+        """Returns the size with roots replaced by numbers or other sizes."""
         return _parse(self.text, sizes) if self.roots & sizes.keys() else self
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -177,7 +177,7 @@ def _roots_of(atom: str) -> set[str]:
     return {atom} if atom.isidentifier() else set(compile(atom, "<size>", "eval").co_names)
 
 
-def _parse(text: str, values: Mapping[str, int] | None = None) -> Any:
+def _parse(text: str, values: Mapping[str, Any] | None = None) -> Any:
     try:
         code = compile(text, "<size>", "eval")
         names = {n: Dim(n) for n in code.co_names}

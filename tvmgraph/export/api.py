@@ -70,14 +70,17 @@ def export(
     Args:
         net: A Cell, a function of tensors, or what ``jit`` returned.
         inputs: Example arguments of any shapes :math:`(d_1, \\ldots, d_n)`; shapes and dtypes
-            count, values do not.
+            count, values do not. Placeholders such as ``Tensor(shape=["batch", 3])`` have axes of
+            variable size (``None``, or one name for equal sizes). Without any, those of
+            ``set_inputs``.
         file_name: Where to write; the suffix of the format is added when it is missing.
         file_format: ``"ONNX"``, see :func:`formats`.
         options: Settings of the format. ``ONNX``: ``opset`` (17 or newer), ``dynamic`` (names of
             axes whose size may change, ``{"x": {0: "batch"}}``), ``training``,
             ``external_data_bytes`` (weights above this total go into a second file). ``TVM``:
             ``target`` (a name from ``configs/targets.toml``), ``jit_level``, ``linker`` (for
-            another architecture), ``frozen`` (weights become part of the code), ``training``.
+            another architecture), ``frozen`` (weights become part of the code), ``training``,
+            ``dynamic``.
             ``GRAPH``: ``training``.
 
     Returns:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.capture import tree
+from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import AttributeRef, capture
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ExportError, user_source
@@ -25,16 +26,19 @@ class Program:
         graph: The graph; its inputs are the tensor arguments.
         parameters: Elements of the PARAMETER parameters by label.
         outputs: Names of the outputs, state writes excluded.
+        decided: Symbolic sizes whose values decided what was captured.
     """
 
     graph: Graph
     parameters: dict[str, np.ndarray]
     outputs: tuple[str, ...]
+    decided: frozenset[str] = frozenset()
 
 
 def capture_program(
-    net: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, training: bool = False
-) -> Program:
+    net: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, training: bool = False,
+    promotion: Promotion | None = None,
+) -> Program:  # fmt: skip
     """Captures one call of a network, function or :class:`Graph` for shipping.
 
     Args:
@@ -43,13 +47,15 @@ def capture_program(
         kwargs: Example keyword arguments.
         training: Whether the captured code runs in training mode; the network's own mode is
             restored afterwards.
+        promotion: Which sizes are symbolic.
 
     Raises:
+        Specialise: if the value of a symbolic size is needed.
         ExportError: if the call draws random numbers, or returns a weight itself.
     """
     fn = getattr(net, "fn", net)  # what jit wrapped
     with _training_mode(getattr(net, "owner", None) or fn, training):
-        captured = capture(fn, args, kwargs or {})
+        captured = capture(fn, args, kwargs or {}, promotion=promotion)
     graph = _named_inputs(captured.graph, fn)
     values: dict[str, np.ndarray] = {}
     for holder, p in zip(captured.holders, graph.params):
@@ -64,7 +70,8 @@ def capture_program(
             assert isinstance(tensor, Tensor)
             values[p.label] = tensor.array
     kept = quiet(_without_writes(graph, captured.result))
-    return Program(kept, values, tuple(f"output{i}" for i in range(len(kept.outputs))))
+    outputs = tuple(f"output{i}" for i in range(len(kept.outputs)))
+    return Program(kept, values, outputs, captured.decided)
 
 
 def _named_inputs(graph: Graph, net: Any) -> Graph:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 
 import tvmgraph
 from tvmgraph.config import JitConfig, as_jit_config
-from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ConfigError, user_source
+from tvmgraph.core.symbols import Specialise
+from tvmgraph.core.types import Dim, TensorType
+from tvmgraph.errors import ConfigError, ExportError, user_source
 from tvmgraph.export.capture import Program, capture_program
+from tvmgraph.export.variable import Dynamic, given_inputs, variable_inputs
 from tvmgraph.graph import Graph, Role
 from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.runtime import archive, host
@@ -31,19 +34,21 @@ def save_module(
     linker: str = "",
     frozen: bool = False,
     training: bool = False,
+    dynamic: Dynamic | None = None,
 ) -> Manifest:
     """Compiles a network and writes it with its weights.
 
     Args:
         path: Where to write.
         net: A Cell, a function, what ``jit`` returned, or a :class:`Program`.
-        args: Example arguments.
+        args: Example arguments; placeholders have axes of variable size.
         target: A name from ``configs/targets.toml``: ``"host"``, ``"x86-64-v3"``, ``"aarch64"``.
         jit_level: ``"O0"`` to ``"O3"``; this and ``target`` go before what ``jit_config`` says.
         jit_config: A JitConfig, or the name of a preset.
         linker: Compiler driver for another target; without it such a file holds objects.
         frozen: Whether the weights become constants of the code, which then needs nothing else.
         training: Whether to capture in training mode.
+        dynamic: Names of axes of variable size by argument name and axis.
 
     Returns:
         The manifest.
@@ -56,7 +61,11 @@ def save_module(
     from tvmgraph.compiler.library import describe_target, write_library
 
     options = _options(jit_config, jit_level, target)
-    program = net if isinstance(net, Program) else capture_program(net, args, training=training)
+    names: dict[str, str] = {}
+    if isinstance(net, Program):
+        program = net
+    else:
+        program, names = _program(net, given_inputs(net, args), dynamic, training)
     program = freeze(program) if frozen else program
     foreign = describe_target(options.target)[:2] != (host.architecture(), host.system())
     member = archive.OBJECTS if foreign and not linker else archive.LIBRARY
@@ -66,9 +75,37 @@ def save_module(
         members = {member: file.read_bytes()}
     if program.parameters:
         members[archive.PARAMETERS] = to_bytes(program.parameters)
-    manifest = _manifest(program, library, options)
+    manifest = _manifest(program, library, options, names)
     archive.write(path, manifest, members)
     return manifest
+
+
+def _program(
+    net: Any, args: tuple[Any, ...], dynamic: Dynamic | None, training: bool
+) -> tuple[Program, dict[str, str]]:
+    """Captures a network; returns the user's names of its symbolic sizes as well.
+
+    Raises:
+        ExportError: if the code needs the value of a size that shall vary.
+    """
+    variable = variable_inputs(net, args, dynamic)
+    if variable is None:
+        return capture_program(net, args, training=training), {}
+    try:
+        program = capture_program(
+            net, variable.args, training=training, promotion=variable.promotion
+        )
+        needed = program.decided
+    except Specialise as e:
+        needed, program = e.roots, None
+    if needed or program is None:
+        sizes = ", ".join(sorted(variable.names[n] for n in needed))
+        raise ExportError(
+            f"the code depends on the value of {sizes}",
+            op="export", at=user_source(), got=str(variable.axes),
+            fix="export once for every size of it, or write the code without looking at the size",
+        )  # fmt: skip
+    return program, variable.names
 
 
 def _options(jit_config: Any, jit_level: str, target: str) -> Any:
@@ -85,16 +122,16 @@ def _options(jit_config: Any, jit_level: str, target: str) -> Any:
     return CompileOptions(config.jit_level, target or config.target, None, settings)
 
 
-def _manifest(program: Program, library: Any, options: Any) -> Manifest:
+def _manifest(program: Program, library: Any, options: Any, names: Mapping[str, str]) -> Manifest:
     graph = program.graph
     inputs = [p for p in graph.params if p.role is Role.INPUT]
     weights = [p for p in graph.params if p.role is Role.PARAMETER]
     facts = {"name": options.target, "arch": library.arch, "system": library.system}
     return Manifest(
         name=graph.name,
-        inputs=tuple(_entry(p.label, p.value.type) for p in inputs),
-        parameters=tuple(_entry(p.label, p.value.type) for p in weights),
-        outputs=tuple(_entry(n, v.type) for n, v in zip(program.outputs, graph.outputs)),
+        inputs=tuple(_entry(p.label, p.value.type, names) for p in inputs),
+        parameters=tuple(_entry(p.label, p.value.type, names) for p in weights),
+        outputs=tuple(_entry(n, v.type, names) for n, v in zip(program.outputs, graph.outputs)),
         order=tuple("input" if p.role is Role.INPUT else "parameter" for p in graph.params),
         copied=tuple(_shared_outputs(graph)),
         target={**facts, "features": list(library.features)},
@@ -103,8 +140,10 @@ def _manifest(program: Program, library: Any, options: Any) -> Manifest:
     )
 
 
-def _entry(name: str, t: TensorType) -> Entry:
-    return Entry(name, t.static_shape, t.dtype.name)
+def _entry(name: str, t: TensorType, names: Mapping[str, str]) -> Entry:
+    renamed = {symbol: Dim(given) for symbol, given in names.items()}
+    shape = [d.substitute(renamed).text if isinstance(d, Dim) else d for d in t.shape]
+    return Entry(name, tuple(shape), t.dtype.name)
 
 
 def _shared_outputs(graph: Graph) -> list[int]:

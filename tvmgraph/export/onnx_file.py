@@ -13,6 +13,7 @@ import onnx
 from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.export.capture import capture_program
 from tvmgraph.export.onnx import OPSET, ExternalData, to_onnx
+from tvmgraph.export.variable import given_inputs, variable_inputs
 from tvmgraph.graph import passes
 
 OLDEST_OPSET = 17
@@ -46,6 +47,7 @@ def save_onnx(
     external = None
     if _weight_bytes(net) > external_data_bytes:
         external = ExternalData(path.name + ".data")
+    args = given_inputs(net, args)
     _write(path, onnx_model(net, args, opset, dynamic, training, external), external)
 
 
@@ -70,10 +72,11 @@ def onnx_model(
             f"opset {opset} is not offered", op="export", at=user_source(),
             fix=f"use {OLDEST_OPSET} to {newest}",
         )  # fmt: skip
-    if dynamic:
+    variable = variable_inputs(net, args, dynamic)
+    if variable is not None:
         from tvmgraph.export.onnx_dynamic import dynamic_model
 
-        return dynamic_model(net, args, opset, dynamic, training, external)
+        return dynamic_model(net, variable.args, opset, variable.axes, training, external)
     program = capture_program(net, args, training=training)
     return to_onnx(passes.simplify(program.graph), program.parameters, opset, external)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import string
 import struct
 import tempfile
 import zipfile
@@ -36,6 +37,8 @@ PARAMETERS = "parameters.safetensors"
 _MANIFEST_BYTES = 16 << 20
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # ..., lengths of the name and of the extra field
 _LOCAL_SIGNATURE = b"PK\x03\x04"
+_SIZE_LENGTH = 200
+_SIZE_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_ +-*/%()")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal contents give equal files
 
 
@@ -45,12 +48,12 @@ class Entry:
 
     Attributes:
         name: Its name.
-        shape: Its sizes.
+        shape: Its sizes; a name, or an expression of names, where a size varies.
         dtype: Name of the element type.
     """
 
     name: str
-    shape: tuple[int, ...]
+    shape: tuple[int | str, ...]
     dtype: str
 
     def __str__(self) -> str:
@@ -223,13 +226,21 @@ def _checked(facts: dict[str, Any]) -> Manifest:
 
 
 def _entry(value: Any) -> Entry:
-    shape = tuple(_natural(d) for d in _typed(value["shape"], list))
+    shape = tuple(_size(d) for d in _typed(value["shape"], list))
     return Entry(_typed(value["name"], str), shape, _typed(value["dtype"], str))
 
 
 def _typed(value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise TypeError(f"{kind.__name__} expected, not {str(value)[:40]!r}")
+    return value
+
+
+def _size(value: Any) -> int | str:
+    if type(value) is not str:
+        return _natural(value)
+    if not value or len(value) > _SIZE_LENGTH or not set(value) <= _SIZE_CHARACTERS:
+        raise ValueError(f"{value[:40]!r} is no size")
     return value
 
 

@@ -126,14 +126,17 @@ class Module:
                 got=f"{len(inputs)} by position, {list(named)} by name",
                 fix=f"the inputs are {', '.join(f'{e.name}: {e}' for e in entries)}",
             )  # fmt: skip
-        return [self._checked(np.asarray(given[e.name]), e) for e in entries]
+        sizes: dict[str, int] = {}
+        return [self._checked(np.asarray(given[e.name]), e, sizes) for e in entries]
 
-    def _checked(self, array: np.ndarray, entry: Entry) -> np.ndarray:
-        if array.dtype.name == entry.dtype and array.shape == entry.shape:
+    def _checked(self, array: np.ndarray, entry: Entry, sizes: dict[str, int]) -> np.ndarray:
+        fits = array.shape == entry.shape or _fits(array.shape, entry.shape, sizes)
+        if array.dtype.name == entry.dtype and fits:
             return array
-        kind = ShapeError if array.shape != entry.shape else DTypeError
+        kind = DTypeError if fits else ShapeError
+        known = ", ".join(f"{name}={size}" for name, size in sizes.items())
         raise kind(
-            f"input {entry.name!r} must be {entry}",
+            f"input {entry.name!r} must be {entry}" + (f" with {known}" if known else ""),
             op=self.manifest.name,
             got=_describe(array),
             fix="convert the array, or export the network for this kind",
@@ -211,6 +214,16 @@ def _load_library(ffi: Any, archive: Archive) -> Any:
     finally:
         with contextlib.suppress(OSError):
             Path(name).unlink()
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | str, ...], sizes: dict[str, int]) -> bool:
+    """Whether sizes are as wanted; sizes of one name are equal, and at least 1."""
+    if len(shape) != len(wanted):
+        return False
+    for size, w in zip(shape, wanted):
+        if size != (sizes.setdefault(w, size) if isinstance(w, str) and size else w):
+            return False
+    return True
 
 
 def _aligned(array: np.ndarray) -> np.ndarray:

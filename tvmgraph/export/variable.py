@@ -1,0 +1,119 @@
+"""Exports whose inputs have axes of variable size: what was declared, and examples of it.
+
+Axes vary where an example input is a placeholder, ``Tensor(shape=["batch", 3])``, and where the
+option ``dynamic={"x": {0: "batch"}}`` says so; axes of one name have equal sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.capture import tree
+from tvmgraph.capture.promotion import Promotion
+from tvmgraph.capture.record import argument_labels
+from tvmgraph.core.sizes import Dim
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.errors import ArgumentError, user_source
+
+Dynamic = Mapping[str, Mapping[int, str]]
+# sizes of examples: large enough for most windows, and hardly a size of anything else
+_EXAMPLES = (37, 41, 43, 47, 53, 59, 61, 67)
+
+
+@dataclass(frozen=True)
+class VariableInputs:
+    """Example arguments, and which of their axes vary.
+
+    Attributes:
+        args: Tensors with elements.
+        axes: Names by label of the input and axis.
+        promotion: The same as symbols of a capture.
+        names: The user's name of every symbol.
+    """
+
+    args: tuple[Any, ...]
+    axes: dict[str, dict[int, str]]
+    promotion: Promotion
+    names: dict[str, str]
+
+
+def given_inputs(net: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns the example inputs, those of ``set_inputs`` if there are none."""
+    cell = getattr(net, "owner", None) or net
+    declared = getattr(cell, "__dict__", {}).get("_inputs", ((), {}))[0]
+    return args or tuple(declared)
+
+
+def variable_inputs(
+    net: Any, args: tuple[Any, ...], dynamic: Dynamic | None = None
+) -> VariableInputs | None:
+    """Finds the axes that vary, or returns None if all sizes are fixed.
+
+    Raises:
+        ArgumentError: if an input or axis does not exist.
+    """
+    leaves = tree.tensors(args)
+    labels = _labels(net, args, leaves)
+    axes = _named_axes(labels, leaves, dynamic or {})
+    if not axes:
+        return None
+    names: dict[str, str] = {}  # the symbol of every name
+    sizes: dict[tuple[int, int], str] = {}
+    for i, label in enumerate(labels):
+        for axis, name in axes.get(label, {}).items():
+            sizes[i, axis] = names.setdefault(name, f"s{len(names)}")
+    if len(names) > len(_EXAMPLES):
+        raise ArgumentError(f"at most {len(_EXAMPLES)} sizes may vary, not {len(names)}",
+                            op="export", at=user_source())  # fmt: skip
+    values = dict(zip(names.values(), _EXAMPLES))
+    examples = [
+        _example(t, {a: values[n] for (j, a), n in sizes.items() if j == i})
+        for i, t in enumerate(leaves)
+    ]
+    made = tree.replace(args, iter(examples))
+    return VariableInputs(made, axes, Promotion(sizes), {s: n for n, s in names.items()})
+
+
+def _labels(net: Any, args: tuple[Any, ...], leaves: list[Tensor]) -> list[str]:
+    fn = getattr(net, "fn", net)
+    found = tree.labels(argument_labels(fn, args, {}))
+    own = tree.unique([found.get(id(t), f"arg{i}") for i, t in enumerate(leaves)])
+    names = getattr(fn, "input_names", None)
+    return list(names) if names is not None and len(names) == len(leaves) else own
+
+
+def _named_axes(
+    labels: list[str], leaves: list[Tensor], dynamic: Dynamic
+) -> dict[str, dict[int, str]]:
+    axes: dict[str, dict[int, str]] = {}
+    for label, t in zip(labels, leaves):
+        for axis, d in enumerate(t.type.shape):
+            if isinstance(d, Dim):
+                unnamed = d.text.startswith("any_")
+                axes.setdefault(label, {})[axis] = f"{label}_{axis}" if unnamed else d.text
+    for label, given in dynamic.items():
+        if label not in labels:
+            raise ArgumentError(
+                f"there is no input {label!r}", op="export", at=user_source(),
+                got=f"dynamic={dict(dynamic)}", fix=f"the inputs are {', '.join(labels)}",
+            )  # fmt: skip
+        tensor = leaves[labels.index(label)]
+        for axis, name in given.items():
+            if not 0 <= axis < tensor.ndim:
+                raise ArgumentError(
+                    f"input {label!r} has no axis {axis}", op="export", at=user_source(),
+                    got=f"{label}={tensor.type}", fix="count axes from 0",
+                )  # fmt: skip
+            axes.setdefault(label, {})[axis] = name
+    return axes
+
+
+def _example(t: Tensor, sizes: dict[int, int]) -> Tensor:
+    if not sizes:
+        return t
+    shape = [sizes.get(a, d) for a, d in enumerate(t.type.shape)]
+    return tensor_from_numpy(np.zeros(shape, t.dtype.numpy))  # pyright: ignore[reportArgumentType]
