@@ -141,14 +141,16 @@ def assert_same(a: Any, b: Any, where: str) -> None:
         assert a == b, f"{where}: {a!r} {b!r}"
 
 
-def run_program(seed: int) -> bool:
+def run_program(seed: int, mode: str = "ast") -> bool:
     """Compares one program; returns whether it could be compiled."""
     program = Program(seed)
     source, changes = program.source(), program.changes()
     where = f"program {seed}, between calls {changes}\n{source}"
     eager, compiled = (World(source, f"<program {seed} {k}>") for k in ("eager", "compiled"))
     config = JitConfig(jit_level="O0")
-    function = jit(compiled.names["f"], jit_config=config, global_writes="replay")
+    function = jit(
+        compiled.names["f"], jit_config=config, global_writes="replay", capture_mode=mode
+    )
     rng = np.random.default_rng(seed)
     for n, change in zip((1, 1, 2, 1, 1), ["pass", *changes]):
         for world in (eager, compiled):
@@ -174,3 +176,8 @@ def test_programs_equal_plain_python(start: int) -> None:
             sys.modules.pop(f"<program {seed} {kind}>", None)
             linecache.cache.pop(f"<program {seed} {kind}>", None)
     assert count >= STEP // 4
+
+
+def test_no_program_is_refused_in_pieces() -> None:
+    with in_numpy():
+        assert all(run_program(seed, "bytecode") for seed in range(100, 250))

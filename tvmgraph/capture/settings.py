@@ -12,7 +12,8 @@ class Settings:
     """Choices of one jitted function.
 
     Attributes:
-        mode: ``"ast"`` interprets user code, ``"trace"`` runs it once.
+        mode: ``"ast"`` interprets user code, ``"region"`` as well but runs in pieces what cannot
+            be one graph, ``"trace"`` runs it once.
         attr_guard: Whether what the code read besides its arguments is compared at every call.
         global_writes: ``"warn"`` keeps a write to a global inside the call and warns once,
             ``"error"`` refuses it, ``"replay"`` repeats it after every call; empty follows

@@ -104,6 +104,8 @@ def _find(function: types.FunctionType) -> FunctionSource | None:
     if file is None or file.lines != lines:
         file = _files[code.co_filename] = _index(lines)
     fitting = [n for n in file.functions.get(code.co_firstlineno, ()) if _fits(n, code)]
+    if len(fitting) > 1 and isinstance(fitting[0], ast.Lambda):  # the innermost that holds it all
+        fitting = sorted(fitting, key=lambda n: _start(n.body), reverse=True)[:1]  # pyright: ignore
     if len(fitting) != 1 or suspends(fitting[0]):
         return None
     parts = function.__qualname__.split(".")
@@ -192,8 +194,13 @@ def _fits(node: Function, code: types.CodeType) -> bool:
         return node.name == code.co_name
     if code.co_name != "<lambda>":
         return False
-    body = node.body
-    extent = (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset)
     names = tuple(p.arg for p in parameters(node))
-    count = len(names)
-    return extent in set(code.co_positions()) and set(code.co_varnames[:count]) == set(names)
+    own = set(code.co_varnames[: len(names)]) == set(names)
+    start, end = _start(node.body), (node.body.end_lineno, node.body.end_col_offset)
+    places = [(p[0], p[2], p[1], p[3]) for p in code.co_positions() if None not in p]
+    inside = all(start <= p[:2] and p[2:] <= end for p in places if p[:2] != p[2:])  # pyright: ignore
+    return own and inside
+
+
+def _start(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset

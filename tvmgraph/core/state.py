@@ -84,9 +84,12 @@ class ThreadState(threading.local):
         interpreter: The active interpreter, or ``None`` for eager NumPy.
         tapes: Active gradient tapes, outermost first.
         scope: Names of the Cells being called, outermost first.
+        pieces: The function or Cell that runs as plain Python because it cannot be one graph;
+            the Cells it calls compile themselves. ``None`` otherwise.
     """
 
     def __init__(self) -> None:
+        self.pieces: object = None
         self.interpreter: Interpreter | None = None
         self.tapes: tuple[Tape, ...] = ()
         self.scope: tuple[str, ...] = ()

@@ -44,14 +44,16 @@ def jit(
 
     Args:
         function: Function, method, ``construct`` or Cell; without it a decorator is returned.
-        mode: ``"PSJit"`` or ``"PIJit"``, MindSpore's older names of the capture modes.
-        capture_mode: ``"ast"`` (and ``"bytecode"``) interpret the code, with control flow on
-            tensors; ``"trace"`` runs it once with symbolic tensors, where control flow on a
-            tensor is an error that names the line.
+        mode: ``"PSJit"`` or ``"PIJit"``, MindSpore's older names of the capture modes ``"ast"`` and
+            ``"bytecode"``.
+        capture_mode: ``"ast"`` interprets the code; what cannot be part of one graph is an error
+            that names the line. ``"bytecode"`` runs such a function as plain Python, with every
+            Cell that it calls compiled on its own; ``explain()`` says why. ``"trace"`` runs the
+            code once with symbolic tensors, where control flow on a tensor is an error.
         jit_level: ``"O0"`` to ``"O3"``; empty follows ``jit_config``.
         dynamic: 0: a size becomes symbolic when a second one is seen. 1: all sizes are symbolic
             from the first call on, where the code allows it.
-        fullgraph: The function is always captured as one graph, so both values mean the same.
+        fullgraph: ``True`` makes what cannot be one graph an error in every mode.
         backend: Empty or ``"tvm"``.
         jit_config: A :class:`JitConfig` or the name of a preset.
         attr_guard: ``False`` compiles once per kind of arguments: attributes, globals and closures
@@ -81,7 +83,8 @@ def jit(
     config = as_jit_config(jit_config) if jit_config is not None else None
     _choice("attr_guard", attr_guard, (True, False))
     _choice("global_writes", global_writes, ("", *GLOBAL_WRITES))
-    captured = "trace" if capture_mode == "trace" else "ast"
+    regions = (mode == "PIJit" or capture_mode == "bytecode") and not fullgraph
+    captured = "trace" if capture_mode == "trace" else "region" if regions else "ast"
     settings = Settings(captured, attr_guard, global_writes, bool(dynamic))
     signature = signature_of(input_signature)
     if jit_level:

@@ -33,6 +33,7 @@ from tvmgraph.jit.dynamic import Varying
 from tvmgraph.jit.entry import Entry
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
 from tvmgraph.jit.look import Inspectable
+from tvmgraph.jit.pieces import Raised, describe_breaks, run_in_pieces, run_plain
 from tvmgraph.jit.signature import Signature
 from tvmgraph.jit.watch import describe_call, explain_record, why_new
 
@@ -71,18 +72,6 @@ class CompileRecord:
     varying: str = ""
 
 
-class _Raised(BaseException):
-    """The captured code itself raised an exception.
-
-    Attributes:
-        error: The exception.
-    """
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
 class JitFunction(Inspectable):
     """What :func:`jit` returns for a function.
 
@@ -110,6 +99,7 @@ class JitFunction(Inspectable):
         self._writes = False  # whether some capture writes to a tensor
         self._methods: weakref.WeakKeyDictionary[Any, JitFunction] = weakref.WeakKeyDictionary()
         self._owned: set[int] = set()  # ids of tensors that entries with writes hold
+        self.refused: dict[Any, CaptureError] = {}  # kinds of calls that run in pieces
         self.fast_call: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
         self._lock = threading.RLock()
@@ -175,28 +165,13 @@ class JitFunction(Inspectable):
                 return result
         try:
             return self._look_up(args, kwargs)
-        except _Raised as e:
+        except Raised as e:
             error = e.error
-        return self._run_plain(args, kwargs, error)
-
-    def _run_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Any:
-        """Calls the function as plain Python, because its own code raised while it was captured.
-
-        So what it did before it raised happens, and the traceback is Python's own.
-        """
-        outer = state.scope
-        if self.owner is not None:  # its Cell must not compile itself again
-            state.scope = outer or (type(self.owner).__name__,)
-        try:
-            result = self.fn(*args, **kwargs)
-        finally:
-            state.scope = outer
-        warnings.warn(
-            f"{user_source()}: {getattr(self.fn, '__qualname__', 'the function')} could not be "
-            f"compiled and ran as plain Python: {type(error).__name__}: {error}",
-            stacklevel=3,
-        )
-        return result
+        except CaptureError:
+            if self.settings.mode != "region":
+                raise
+            return run_in_pieces(self, args, kwargs)
+        return run_plain(self, args, kwargs, error)
 
     def _look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Serves a call that is not like the one before."""
@@ -234,7 +209,14 @@ class JitFunction(Inspectable):
             return self._compile_aliased(leaves, why, config, args, kwargs).run(
                 leaves, (args, kwargs)
             )
-        return self._serve(key, why, config, leaves, args, kwargs)
+        if key in self.refused:
+            raise self.refused[key]
+        try:
+            return self._serve(key, why, config, leaves, args, kwargs)
+        except CaptureError as e:
+            if self.settings.mode == "region":
+                self.refused[key] = e.with_traceback(None)
+            raise
 
     def _aliases(self, leaves: list[Tensor]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Returns which arguments are the same tensor, or one that the function reads itself.
@@ -368,7 +350,7 @@ class JitFunction(Inspectable):
         except Exception as e:
             if promotion:  # perhaps only a symbol is in the way
                 raise
-            raise _Raised(e) from e
+            raise Raised(e) from e
 
     def _check_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:
@@ -394,7 +376,7 @@ class JitFunction(Inspectable):
             key = (key, _key_of(kwargs, leaves))
         try:
             self._compile(key, "compile() was called", self._config(), args, kwargs)
-        except _Raised as e:
+        except Raised as e:
             raise e.error from None
         return self
 
@@ -448,6 +430,7 @@ class JitFunction(Inspectable):
         lines = [f"{name}: compiled {len(self.history)} time(s)"]
         for i, record in enumerate(self.history, 1):
             lines += explain_record(i, record)
+        lines += describe_breaks(self.refused)
         return "\n".join(lines)
 
     def _note(
