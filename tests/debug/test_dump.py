@@ -102,3 +102,5 @@ def test_a_graph_that_fails_to_compile_is_written(
         jit(lambda x: ops.sinh(x))(ones(2))
     (folder,) = tmp_path.glob("0*")
     assert "sinh" in (folder / "00_captured_graph.txt").read_text()
+    assert "refused" in (folder / "index.html").read_text()
+    assert folder.name in (tmp_path / "index.html").read_text()

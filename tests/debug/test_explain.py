@@ -149,6 +149,7 @@ def test_environment_sets_flags(value: str, status: int) -> None:
     assert result.returncode == status, result.stderr
     expected = "first call [float32[1]]" if status == 0 else "TVMGRAPH_DEBUG cannot be '7'"
     assert expected in result.stderr
+    assert ("import TVM" in result.stderr) == (status == 0)  # the first compile of a process
 
 
 def test_debug_1_prints_compiles(capsys: pytest.CaptureFixture[str]) -> None:

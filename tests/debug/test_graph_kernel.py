@@ -234,6 +234,16 @@ def test_flags_change_kernels() -> None:
     assert list(counts.values()) == [2, 4, 3]
 
 
+def test_single_rules_can_be_left_out() -> None:
+    x = Tensor(values(4, 4))
+    for option in ("--disable_simplify_exprs", "--disable_pass"):
+        settings = parse_flags(f"{option}=mul_one,sub_zero")
+        assert settings.off_rules == {"mul_one", "sub_zero"}
+        graph = record(lambda x: (x * 1.0) - 0.0, x).graph
+        assert len(optimize(graph, settings, lambda _, shown: shown).nodes) == 2
+        assert not optimize(graph, parse_flags(""), lambda _, shown: shown).nodes
+
+
 def test_changed_flags_compile_again_and_say_why() -> None:
     f = jit(lambda x: siblings(x))
     x = Tensor(values(8, 8))
@@ -272,6 +282,11 @@ def test_flags_as_backend_option() -> None:
         ("--enable_pass=rows --disable_pass=rows", "enabled and disabled"),
         ("--enable_parallel_fusion=maybe", "true or false"),
         ("--opt_level=1 --opt_level=2", "twice"),
+        ("--disable_simplify_exprs=rows", "names 'rows'"),
+        ("--disable_expand_ops=Softmax", "composite operators are always split"),
+        ("--enable_cluster_ops=Add", "decided by the loops"),
+        ("--enable_horizontal_fusion=true", "--enable_parallel_fusion"),
+        ("--online_tuning=1", "use jit_level O3"),
     ],
 )
 def test_wrong_flags(flags: str, message: str) -> None:

@@ -6,6 +6,7 @@ layers, re-captures and different Python functions with the same graph share one
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -103,7 +104,11 @@ def compile_graph(
             executable, stats = found
             return executable, replace(stats, seconds=0.0, cached=True, phases=())
         start = time.perf_counter()
-        executable, native, kept = _obtain(graph, options, phases)
+        try:
+            executable, native, kept = _obtain(graph, options, phases)
+        except TvmgraphError as e:
+            phases.finish({"failed": e.message, "jit_level": options.level})
+            raise
         seconds = time.perf_counter() - start
         stats = CompileStats(
             seconds, False, len(graph.nodes), len(executable.kernels),
@@ -171,6 +176,14 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
         return *_build(graph, options, phases), f"not kept: {e}"
 
 
+def _import_compiler(phases: Phases) -> None:
+    """Imports TVM as late as possible: it takes most of a second."""
+    if "tvm" not in sys.modules:
+        with phases.time("import TVM"):
+            import tvmgraph.compiler.pipeline
+            import tvmgraph.lowering  # noqa: F401
+
+
 def _build(
     graph: Graph,
     options: CompileOptions,
@@ -178,7 +191,8 @@ def _build(
     key: str | None = None,
     folder: Path | None = None,
 ) -> tuple[Executable, bool]:
-    from tvmgraph.compiler import pipeline  # here, because importing TVM takes most of a second
+    _import_compiler(phases)
+    from tvmgraph.compiler import pipeline
     from tvmgraph.lowering import lower
 
     phases.graph("captured graph", graph)
