@@ -13,7 +13,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
 from tvmgraph.ops._window import Pairs
-from tvmgraph.ops.conv_blocked import INTERNAL, blocked_sums
+from tvmgraph.ops.conv_blocked import INTERNAL, blocked_sums, cut_weight
+from tvmgraph.winograd import transform_weight
 
 __all__ = ["conv_winograd"]
 
@@ -55,10 +56,15 @@ def _lower(R: Any, input: Any, weight: Any, transformed: Any, *, padding: Pairs)
     return R.emit_te(convolve, input, weight, transformed, primfunc_name_hint="conv_winograd")
 
 
-def _sample(
-    *shapes: Any, padding: Pairs = ((1, 1), (1, 1)), raises: type[Exception] | None = None
-) -> Any:
-    return sample(*shapes, padding=padding, grad=False, raises=raises)
+def _sample(*shapes: Any, padding: Pairs = ((1, 1), (1, 1)), **kwargs: Any) -> Any:
+    return sample(*shapes, padding=padding, grad=False, **kwargs)
+
+
+def _matching(outputs: int, inputs: int, block: int, tile: int) -> tuple[np.ndarray, np.ndarray]:
+    """A cut weight, and the transform of the same weight."""
+    rng = np.random.default_rng(outputs)
+    weight = rng.standard_normal((outputs, inputs, 3, 3)).astype(np.float32)
+    return cut_weight(weight, block, block), transform_weight(weight, tile, block)
 
 
 @primitive(
@@ -68,6 +74,8 @@ def _sample(
     vjp=Reason(INTERNAL.format("differentiated")),
     onnx=Reason(INTERNAL.format("exported")),
     samples=[
+        _sample((2, 2, 5, 6, 8), *_matching(24, 16, 8, 2)),
+        _sample((1, 1, 9, 7, 16), *_matching(32, 16, 16, 4), padding=((0, 1), (2, 0))),
         _sample((1, 2, 4, 5, 8), (1, 2, 3, 3, 8, 8), (20, 1, 16, 8), raises=ShapeError),
         _sample((1, 2, 4, 5, 8), (1, 2, 3, 3, 8, 8), (16, 1, 8, 8), raises=ShapeError),
     ],
