@@ -94,5 +94,6 @@ from tvmgraph.ops.shape_repeat import *  # noqa: F403
 from tvmgraph.ops.shape_split import *  # noqa: F403
 from tvmgraph.ops.shape_triangle import *  # noqa: F403
 from tvmgraph.ops.sort import *  # noqa: F403
+from tvmgraph.ops.sort_top import *  # noqa: F403
 from tvmgraph.ops.sort_unique import *  # noqa: F403
 from tvmgraph.ops.spectral import *  # noqa: F403

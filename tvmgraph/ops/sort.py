@@ -20,6 +20,8 @@ __all__ = [
     "argsort", "bucketize", "intopk", "kthvalue", "msort", "searchsorted", "sort", "top_k", "topk",
 ]  # fmt: skip
 
+#: Selecting more elements than this, or more than a quarter, sorts all of them.
+_MOST_SELECTED = 128
 LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 
 
@@ -29,7 +31,8 @@ def _infer_sort(x: TensorType, *, axis: int, descending: bool) -> TensorType:
     return x.with_dtype(dtypes.int32)
 
 
-def _eager_sort(x: np.ndarray, *, axis: int, descending: bool) -> np.ndarray:
+def eager_sort(x: np.ndarray, *, axis: int, descending: bool) -> np.ndarray:
+    """The positions that sort an array, equal elements in their order."""
     wide = x.astype(np.float32) if dtypes.dtype_of(x.dtype) is dtypes.bfloat16 else x
     if not descending:
         return np.argsort(wide, axis=axis, kind="stable").astype(np.int32)
@@ -38,7 +41,7 @@ def _eager_sort(x: np.ndarray, *, axis: int, descending: bool) -> np.ndarray:
     return (x.shape[axis] - 1 - order).astype(np.int32)
 
 
-def _integer_keys(R: Any, x: Any) -> Any:
+def integer_keys(R: Any, x: Any) -> Any:
     """Emits integers in the order of ``x``: -0 equals 0, and NaN comes after all numbers.
 
     A comparison sort of NaN is undefined, and TVM sorts few dtypes.
@@ -71,13 +74,18 @@ def _lower_sort(R: Any, x: Any, *, axis: int, descending: bool) -> Any:
     t = R.type(x)
     if 0 in t.shape:
         return lower_full(R, x, t.with_dtype(dtypes.int32))
-    keys = R.emit(_integer_keys(R, x))
+    keys = R.emit(integer_keys(R, x))
     return R.op.argsort(keys, axis=axis, descending=descending, dtype="int32")
 
 
 def _onnx_sort(O: Any, x: Any, *, axis: int, descending: bool) -> Any:
-    d = x.type.dtype
     count = np.array([x.type.static_shape[axis]], np.int64)
+    return onnx_order(O, x, count, axis, descending)
+
+
+def onnx_order(O: Any, x: Any, count: np.ndarray, axis: int, descending: bool) -> Any:
+    """The first ``count`` positions in sorted order, as ONNX nodes."""
+    d = x.type.dtype
     if d in LOW_PRECISION:
         x = O.Cast(x, to=O.dtype(dtypes.float32))
     elif not d.is_float:
@@ -90,7 +98,7 @@ def _onnx_sort(O: Any, x: Any, *, axis: int, descending: bool) -> Any:
 
 @primitive(
     infer=_infer_sort,
-    eager=_eager_sort,
+    eager=eager_sort,
     lower=_lower_sort,
     vjp=Reason(NOT_DIFFERENTIABLE),
     onnx=_onnx_sort,
@@ -217,6 +225,9 @@ def topk(
         )
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int32)
+    if input.type.is_static and 0 < k <= min(size, _MOST_SELECTED) and 4 * k <= size:
+        order = F.arg_top(input, int(k), axis, bool(largest))
+        return gather_along(input, order, axis), order
     order = arg_sort(input, axis, bool(largest))
     if k != size:
         order = F.basic_index(order, index=((0, None, 1),) * axis + ((0, int(k), 1),))

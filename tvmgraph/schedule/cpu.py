@@ -36,6 +36,7 @@ from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
 from tvmgraph.schedule.symbolic import schedule_rows
 from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.top import emit_top
 from tvmgraph.schedule.types import IN_PLACE, SCHEDULED, WRITTEN, Buffer, Func, Load, Module
 from tvmgraph.schedule.winograd import emit_winograd, transformed_weight
 
@@ -44,6 +45,7 @@ _WRITERS = {
     "attention": emit_attention,
     "max_pool_grad": emit_max_pool_grad,
     "recurrent": emit_recurrent,
+    "top": emit_top,
 }
 #: What kernels are written for until the processor is known.
 _ANY = CpuModel(16, 16, 32 << 10, 512 << 10, 8 << 20, threads=1)
