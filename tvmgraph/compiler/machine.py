@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script import builder as T
 
@@ -129,7 +128,7 @@ def _chains(dtype: str, lanes: int, threads: int) -> Any:
                         emit.store(total, total[place] * a[every] + b[every], [place])
                 for place in places:
                     emit.store(out, total[place], [worker, place])
-    function: tirx.PrimFunc = builder.get()
+    function: Any = builder.get()
     return function.with_attrs({"global_symbol": "peak", "tirx.noalias": True})
 
 

@@ -195,7 +195,8 @@ class Custom:
         return found
 
     def _described(self, types: tuple[TensorType, ...], attrs: Any) -> tuple[TensorType, ...]:
-        shape, dtype = self._out_shape, self._out_dtype
+        shape: Any = self._out_shape
+        dtype: Any = self._out_dtype
         if callable(shape):
             shape = shape(*[t.shape for t in types], **attrs)
         if callable(dtype) and not isinstance(dtype, (type, dtypes.DType)):
