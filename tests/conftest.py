@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,16 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = tempfile.TemporaryDirectory(prefix="tvmgraph-tests-")
     os.environ["TVMGRAPH_CACHE_DIR"] = folder.name
     config.add_cleanup(folder.cleanup)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    """Tests write into folders of their own, not into the repository."""
+    root = Path(__file__).parent.parent
+    before = {p.name for p in root.iterdir()}
+    yield
+    left = {p.name for p in root.iterdir() if not p.name.startswith(".")} - before
+    assert not left, f"tests left {', '.join(sorted(left))} in {root.name}"
 
 
 class CompiledCases:
