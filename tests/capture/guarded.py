@@ -129,6 +129,7 @@ PROGRAMS: dict[str, tuple[Callable[[Tensor], Any], list[Callable[[], None]]]] = 
             setter(net, "layer", nn.ReLU()), setter(Net, "extra", lambda self, x: x * 11),
             setter(net, "weight", Parameter(Tensor([7.0]), name="other")),
             setter(Net, "construct", lambda self, x: x * self.value),
+            setter(net, "construct", lambda x: x * 13),
         ],
     ),
 }  # fmt: skip

@@ -214,6 +214,16 @@ def test_global_writes_warn_by_default_and_do_not_leak() -> None:
     assert all("COUNTER" in str(w.message) for w in caught)
 
 
+def test_the_context_decides_where_jit_does_not() -> None:
+    f = jit(count)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        f(ONE)
+    assert COUNTER == 0
+    ms.set_context(global_writes="replay")
+    assert [f(ONE).item(), f(ONE).item(), COUNTER] == [1, 2, 2]
+
+
 def test_options_are_checked() -> None:
     with pytest.raises(ValueError, match="global_writes cannot be 'maybe'"):
         jit(count, global_writes="maybe")

@@ -31,6 +31,7 @@ from tvmgraph.capture.expect import (
 )
 from tvmgraph.capture.places import ABSENT, Closure, Fixed, Global, Names, Place, member
 from tvmgraph.capture.promotion import Slot
+from tvmgraph.config import context
 from tvmgraph.core.state import current_epoch
 from tvmgraph.core.tensor import Tensor
 
@@ -161,6 +162,10 @@ class Guards:
         guard = _Code if plain else Guard
         self._always.setdefault(key, guard(Fixed(key, function.__name__, function), same, ""))
 
+    def add_setting(self, name: str) -> None:
+        """Guards a setting of the context."""
+        self._add(member(context, name, "setting"))
+
     @contextmanager
     def looking_away(self) -> Iterator[None]:
         """Guards containers that are looked up without what they hold."""
@@ -239,6 +244,7 @@ class Guards:
         self._cells[id(cell)] = (weakref.ref(cell), known)
         if known.wide:
             self._add_mutable(cell)
+        known.note(cell, "construct")
         self._add_inherited(type(cell), "construct")
         for child in cell._cells.values():
             if child is not None:

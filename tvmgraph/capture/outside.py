@@ -99,6 +99,8 @@ class Outside:
         """
         node, cell = frame.node or frame.source.node, frame.cell(name)
         place = _place(cell, name, frame)
+        if cell is None and not self.settings.global_writes:
+            self.recorder.guards.add_setting("global_writes")
         if cell is None and self.settings.on_global_write == "error":
             self.refuse(
                 node, frame, f"writing the global {name!r}",
