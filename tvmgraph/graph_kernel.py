@@ -3,6 +3,10 @@
 ``set_context(graph_kernel_flags=...)`` takes MindSpore's form, options separated by blanks::
 
     --opt_level=2 --disable_pass=rows,mul_one --enable_parallel_fusion=false
+
+Composite operators (softmax, layer_norm, gelu, ...) are always split into basic loops when they are
+lowered, and every loop nest may join its neighbours, so MindSpore's lists of operators to expand or
+to cluster have nothing to choose from; those flags are refused, each with its reason.
 """
 
 from __future__ import annotations
@@ -22,7 +26,34 @@ PASSES = {
     "reassociate": 3,  # rules that change rounding
 }
 
-_OPTIONS = ("--opt_level", "--enable_pass", "--disable_pass", "--enable_parallel_fusion")
+_OPTIONS = (
+    "--opt_level", "--enable_pass", "--disable_pass", "--enable_parallel_fusion",
+    "--disable_simplify_exprs",
+)  # fmt: skip
+_ALL_EXPANDED = "composite operators are always split, and joined again by their loops"
+_ALL_CLUSTERED = "what is joined is decided by the loops, not by the names of operators"
+_PASS = "switch passes with --enable_pass and --disable_pass"
+#: MindSpore's flags that have no meaning here.
+_REFUSED = {
+    "--enable_expand_ops": _ALL_EXPANDED,
+    "--enable_expand_ops_only": _ALL_EXPANDED,
+    "--disable_expand_ops": _ALL_EXPANDED,
+    "--enable_cluster_ops": _ALL_CLUSTERED,
+    "--enable_cluster_ops_only": _ALL_CLUSTERED,
+    "--disable_cluster_ops": _ALL_CLUSTERED,
+    "--enable_packet_ops_only": _ALL_CLUSTERED,
+    "--enable_simplify_exprs_only": "name the rules to leave out with --disable_simplify_exprs",
+    "--enable_horizontal_fusion": "it is called --enable_parallel_fusion",
+    "--enable_stitch_fusion": _PASS,
+    "--enable_recompute_fusion": "what is cheap is always computed again instead of stored",
+    "--enable_low_precision": "use tvmgraph.amp",
+    "--enable_lite_conv_tuning": "use jit_level O3, which searches",
+    "--reduce_fuse_depth": _PASS,
+    "--online_tuning": "use jit_level O3, which searches",
+    "--repository_path": "set TVMGRAPH_TUNING_DIR",
+    "--dump_as_text": "use set_context(save_graphs=2)",
+    "--composite_op_limit_size": "the schedule bounds the size of a kernel",
+}
 
 
 #: Single rules that ``--disable_pass`` may name too; :mod:`tvmgraph.graph.rules` holds them.
@@ -75,6 +106,11 @@ def parse_flags(text: str) -> GraphKernel:
     given: dict[str, str] = {}
     for word in shlex.split(text):
         option, equals, value = word.partition("=")
+        if option in _REFUSED:
+            raise ConfigError(
+                f"{option} has no meaning here: {_REFUSED[option]}", op="graph_kernel_flags",
+                at=user_source(), fix=f"leave it out; the flags are {', '.join(_OPTIONS)}",
+            )  # fmt: skip
         if option not in _OPTIONS:
             raise _fail(f"unknown option {option!r}", f"one of {', '.join(_OPTIONS)}")
         if not equals or not value:
@@ -92,6 +128,7 @@ def _settings(given: dict[str, str]) -> GraphKernel:
     settings = at_level(int(level))
     on = _names(given, "--enable_pass", tuple(PASSES))
     off = _names(given, "--disable_pass", (*PASSES, *RULE_NAMES))
+    off |= _names(given, "--disable_simplify_exprs", RULE_NAMES)
     if on & off:
         raise _fail(f"{sorted(on & off)[0]!r} is enabled and disabled", "one of the two")
     parallel = given.get("--enable_parallel_fusion")

@@ -10,7 +10,7 @@ import tvm
 from tvm import te, tirx
 from tvm.script import tirx as T
 
-from tvmgraph import Tensor, jit, ops
+from tvmgraph import JitConfig, Tensor, jit, ops
 from tvmgraph.compiler.calls import split_calls
 from tvmgraph.compiler.codegen import generate
 from tvmgraph.schedule import cpu_model, install_intrinsics, make_target, schedule_cpu
@@ -36,7 +36,7 @@ def test_floats_are_no_reals(name, level):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         expected = FORMULAS[name](x).asnumpy()
-        found = jit(FORMULAS[name], jit_config={"jit_level": level})(x).asnumpy()
+        found = jit(FORMULAS[name], jit_level=level)(x).asnumpy()
     assert np.array_equal(found, expected, equal_nan=True)
 
 
@@ -90,6 +90,7 @@ def test_calls_are_a_part_of_their_own():
     kernel = tirx.Evaluate(tirx.call_cpacked("product", 1))
     caller = tirx.PrimFunc([], kernel).with_attr("global_symbol", "__vmtir__main")
     kernels, callers = split_calls(tvm.IRModule({**part.functions, "__vmtir__main": caller}))
+    assert callers is not None
     assert [v.name_hint for v in kernels.functions] == ["product"]
     assert {v.name_hint for v in callers.functions} == {"__vmtir__main", "forward_product"}
     assert "forward_product" in callers["__vmtir__main"].script()
@@ -102,6 +103,6 @@ def test_native_calls_compute_the_same():
         return x
 
     x = Tensor(np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32))
-    native = jit(chain, jit_config={"exec_mode": "sink"})
+    native = jit(chain, jit_config=JitConfig(exec_mode="sink"))
     assert np.allclose(native(x).asnumpy(), chain(x).asnumpy(), rtol=1e-5)
     assert "native host code" in native.explain()
