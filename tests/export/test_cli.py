@@ -139,7 +139,7 @@ NET = ("net.py:Net", "--input", "x:2x4")
         (("bench", "net.tvm", "--vs", "onnxruntime"), "there is no such file"),
         (("export", "net.py:Absent"), "has no 'Absent'"),
         (("export", "net.py:Net"), "no inputs are given"),
-        (("export", "net.py:Net", "--input", "x:2xb"), "is no input"),
+        (("export", "net.py:Net", "--input", "x:2x-3"), "is no input"),
         (("export", "net.py:Net", "--input", "x:2x4:float3"), "is no input"),
         (("export", "net.py:Net", "--input", "x:2x5"), "Dense"),
         (("export", *NET, "--dynamic", "x"), "name:axis=label"),

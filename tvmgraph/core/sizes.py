@@ -66,10 +66,16 @@ class Dim(Symbol):
         return _parse(text)
 
     def exactly(self, symbol: str, a: Any, b: Any) -> Any:
+        """Returns the result as a size, or ``None`` where it is none."""
         both = all(isinstance(x, Dim) or x.__class__ is int for x in (a, b))
         return _combine_sizes(symbol, a, b) if both else None
 
     def always(self, symbol: str, a: Any, b: Any, outside: bool) -> bool | None:
+        """Returns the outcome for all sizes; outside of a capture equal means written alike.
+
+        Raises:
+            GraphError: outside of a capture, if the order of two sizes is not known.
+        """
         known = proven(symbol, a, b)
         if known is None and outside:
             if symbol in ("==", "!="):  # two expressions that are not known to be equal
@@ -88,6 +94,11 @@ class Dim(Symbol):
         return self.text.isidentifier()
 
     def current(self) -> int:
+        """Returns the size in the call that is captured.
+
+        Raises:
+            GraphError: if none is captured, or only the data decide the size.
+        """
         found = scope()
         if found is None:
             raise GraphError(f"the size {self.text} is only known when the graph runs")

@@ -247,6 +247,7 @@ class Scalar(Symbol):
         self.value = value
 
     def current(self) -> Any:
+        """Returns the value in the call that is captured."""
         return self.value
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Scalar:
