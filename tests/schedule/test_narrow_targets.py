@@ -1,9 +1,14 @@
 """Kernels for processors with narrower vectors and fewer registers than this one."""
 
+import re
+
 import numpy as np
 import pytest
-from driver import check
+import tvm
+from driver import THREADS, check, fused, module
 from tvm.relax import op
+
+from tvmgraph.schedule import cpu_model, make_target, schedule_cpu
 
 TARGETS = ["x86-64-v2", "x86-64-v3"]
 
@@ -45,3 +50,34 @@ def test_convolution_pooling_softmax_transpose(target):
         return (0.5 * y * (1 + np.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y**3)))).T
 
     check(build, reference, ((2, 3, 28, 28), "float32"), ((6, 3, 3, 3), "float32"), target=target)
+
+
+def _assembly(build, *specs, target):
+    """The machine code of a function for a processor that need not be this one."""
+    scheduled = schedule_cpu(fused(module(build, *specs)), cpu_model(target, THREADS), 2)
+    executable = tvm.compile(scheduled, target=make_target(target), relax_pipeline="default_build")
+    found, todo = [], [executable.mod]
+    while todo:
+        library = todo.pop()
+        todo += list(library.imports)
+        if library.kind == "llvm":
+            found.append(library.inspect_source("asm"))
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("m, k, n", [(64, 96, 64), (1, 256, 64), (37, 51, 29)])
+def test_products_for_neon_use_its_registers(m, k, n):
+    text = _assembly(
+        lambda _, x, w: op.matmul(x, w), ((m, k), "float32"), ((k, n), "float32"), target="aarch64"
+    )
+    by_element = re.findall(r"fmla\s+v\d+\.4s, v\d+\.4s, v\d+\.", text)
+    assert len(by_element) >= 8  # vectors of sums, fused multiply-adds
+    loop = max(re.split(r"^\.LBB", text, flags=re.MULTILINE), key=lambda part: part.count("fmla"))
+    assert not re.search(r"str\s+q\d+, \[sp", loop)  # the sums stay in registers
+
+
+def test_passes_for_neon():
+    big = ((2048, 2048), "float32")
+    text = _assembly(lambda _, x: op.nn.softmax(x), big, target="aarch64")
+    assert re.search(r"fmla\s+v\d+\.4s", text)
+    assert "bl\texpf" not in text
