@@ -67,7 +67,11 @@ def _lower_function(R: RelaxBuilder, name: str, graph: Graph, private: bool = Fa
     for v, array in graph.consts.items():
         values[v] = constant(array, v.type.dtype.name)
     with R.block.function(name, params, pure=True, private=private):
-        _lower_body(R, graph, values)
+        try:
+            _lower_body(R, graph, values)
+        except BaseException:
+            R.block._end_block()  # TVM would complain about it on stderr, besides the error
+            raise
         outputs = [values[v] for v in graph.outputs]
         # a single output comes bare: unpacking a tuple would cost more than a small kernel
         result = outputs[0] if len(outputs) == 1 else relax.Tuple(outputs)
