@@ -76,6 +76,13 @@ class Promotion:
         slots = {n: s.key for n, s in self.slots.items()}
         return tuple(frozenset(d.items()) for d in (self.sizes, self.numbers, slots))
 
+    def describe(self, roots: frozenset[str]) -> str:
+        """Names what some symbols stand for."""
+        found = [axis_label(i, a) for (i, a), n in self.sizes.items() if n in roots]
+        found += [number_label(i) for i, n in self.numbers.items() if n in roots]
+        found += [slot.label for n, slot in self.slots.items() if n in roots]
+        return ", ".join(found)
+
     def type_of(self, leaf: int, type: TensorType) -> TensorType:
         """Returns the symbolic type of a tensor argument."""
         names = [self.sizes.get((leaf, a)) for a in range(type.ndim)]
@@ -101,6 +108,16 @@ class Promotion:
         finally:
             for name, slot in self.slots.items():
                 slot.write(before[name])
+
+
+def axis_label(leaf: int, axis: int) -> str:
+    """Returns what an axis of an argument is called in messages."""
+    return f"axis {axis} of tensor argument {leaf}"
+
+
+def number_label(position: int) -> str:
+    """Returns what a number among the arguments is called in messages."""
+    return f"number argument {position}"
 
 
 def plain(number: Any) -> Any:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tvmgraph.core.state import state
+from tvmgraph.errors import user_source
 
 
 class Specialise(BaseException):
@@ -29,11 +30,13 @@ class Specialise(BaseException):
 
     Attributes:
         roots: The roots that must be constants.
+        at: The user's ``file.py:line`` that needs it.
     """
 
     def __init__(self, roots: frozenset[str]) -> None:
         super().__init__(", ".join(sorted(roots)))
         self.roots = roots
+        self.at = user_source()
 
 
 @dataclass

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.capture.promotion import NUMBERS, MutableFloat, MutableInt, Promotion, Slot
+from tvmgraph.capture.promotion import (
+    NUMBERS,
+    MutableFloat,
+    MutableInt,
+    Promotion,
+    Slot,
+    axis_label,
+    number_label,
+)
 from tvmgraph.core.sizes import LEAST
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor
@@ -107,11 +115,11 @@ class Family:
                     # sizes below the least are compiled for themselves
                     if m != n and n >= LEAST and (i, axis) not in self.axes:
                         self.axes.add((i, axis))
-                        news.append(f"axis {axis} of tensor argument {i}")
+                        news.append(axis_label(i, axis))
             for i, (a, b) in enumerate(zip(old.numbers, call.numbers)):
                 if repr(a) != repr(b) and i not in self.numbers:
                     self.numbers.add(i)
-                    news.append(f"number argument {i}")
+                    news.append(number_label(i))
         for i, number in enumerate(call.numbers):
             if number.__class__ in (MutableInt, MutableFloat):
                 self.numbers.add(i)
@@ -212,19 +220,25 @@ class Varying:
             if slot.key not in family.slots and slot.key not in family.fixed:
                 news.append(slot.label)
             family.slots.setdefault(slot.key, slot)
+        kept: list[str] = []  # what turned out to be constants
         while promotion := family.promotion(call):
             try:
                 entry = make(promotion)
             except Specialise as e:
                 family.fix(promotion, e.roots)
+                kept.append(f"{promotion.describe(e.roots)} stays constant: needed at {e.at}")
                 continue
-            except Exception:
+            except Exception as e:
                 entry = make(None)  # an error of the code itself is raised here
                 family.fix(promotion, _all_roots(promotion))
-                return entry, ""
+                why = str(e).partition("\n")[0]
+                kept.append(f"{promotion.describe(_all_roots(promotion))} stays constant: {why}")
+                break
             family.add(entry, promotion)
-            return entry, ", ".join(news)
-        return make(None), ""
+            return entry, "; ".join([*filter(None, [", ".join(news)]), *kept])
+        else:
+            entry = make(None)
+        return entry, "; ".join(kept)
 
 
 def _all_roots(promotion: Promotion) -> frozenset[str]:

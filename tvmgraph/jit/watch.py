@@ -87,7 +87,7 @@ def explain_record(number: int, record: CompileRecord) -> list[str]:
         f"{record.operators} operators -> {record.kernels} kernels"
     ]
     if record.varying:
-        lines.append(f"     varies from now on: {record.varying}")
+        lines.append(f"     symbolic: {record.varying}")
     if record.phases:
         split = ", ".join(f"{name} {spent * 1e3:.1f}" for name, spent in record.phases)
         lines.append(f"     phases (ms): {split}")
