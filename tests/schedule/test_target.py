@@ -1,6 +1,8 @@
 """Targets and processor models."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -61,3 +63,28 @@ def test_configure_threads_sets_the_pool_up(monkeypatch):
 def test_cache_sizes_grow():
     l1, l2, l3 = cache_sizes()
     assert 8 << 10 <= l1 <= l2 <= l3
+
+
+_COUNT_WORKERS = """
+import os, sys
+import numpy as np
+import tvmgraph as ms
+if sys.argv[1] != "-":
+    ms.set_context(thread_num=int(sys.argv[1]))
+x = ms.Tensor(np.ones((1024, 1024), np.float32))
+f = ms.jit(lambda x: x * 2 + 1)
+before = len(os.listdir("/proc/self/task"))
+f(x)
+print(before, len(os.listdir("/proc/self/task")))
+"""
+
+
+def test_the_pool_has_as_many_workers_as_asked_for():
+    def workers(context, environment):
+        env = {**os.environ, "TVMGRAPH_CACHE_MB": "0", "TVM_NUM_THREADS": environment}
+        command = [sys.executable, "-c", _COUNT_WORKERS, context]
+        out = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+        before, after = map(int, out.split())
+        return after - before
+
+    assert workers("-", "3") == workers("1", "4") + 2  # the context goes before the environment
