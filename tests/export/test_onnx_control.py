@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 import tvmgraph as ms
 from tests.export.helpers import MAX_ERROR, eager, relative_error, run_onnxruntime, run_reference
 from tvmgraph import Tensor, nn, ops
-from tvmgraph.errors import LoadError
+from tvmgraph.errors import CaptureError
 from tvmgraph.export.onnx_file import onnx_model
 
 
@@ -189,14 +189,14 @@ def test_loop_that_grows() -> None:
     assert graph.op_counts()["while_"] == 0
     net, args = ms.onnx.load(loop_model(None, grow=True)), (X, W, Tensor(np.int64(4)))
     assert net(*args).shape == (15,)
-    with pytest.raises(LoadError, match="the loop cannot be part of a graph"):
+    with pytest.raises(CaptureError, match="the loop cannot be part of a graph"):
         ms.jit(net)(*args)
 
 
 def test_rows_of_unknown_number() -> None:
     net, args = ms.onnx.load(loop_model(None, stack=True)), (X, W, Tensor(np.int64(4)))
     assert net(*args)[1].shape == (4, 3)
-    with pytest.raises(LoadError, match="number of rows it stacks is not known"):
+    with pytest.raises(CaptureError, match="number of rows it stacks is not known"):
         ms.jit(net)(*args)
 
 
@@ -235,5 +235,5 @@ def test_branches_that_differ() -> None:
     )
     net, x = ms.onnx.load(model), Tensor(np.ones((2, 3), np.float32))
     assert net(x, Tensor(False)).shape == (3, 2)
-    with pytest.raises(LoadError, match="the branches differ and the condition is not known"):
+    with pytest.raises(CaptureError, match="the branches differ and the condition is not known"):
         ms.jit(net)(x, Tensor(False))

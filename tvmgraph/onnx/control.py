@@ -14,7 +14,7 @@ import numpy as np
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, LoadError, ShapeError
+from tvmgraph.errors import CaptureError, DTypeError, LoadError, ShapeError
 from tvmgraph.onnx import regions
 from tvmgraph.onnx.table import NodeCall, converter, dtype_of, known, to_tensor
 
@@ -34,8 +34,7 @@ def _if(n: NodeCall, condition: Any) -> Any:
     def side(branch: str) -> list[Tensor]:
         found = [to_tensor(v) for v in n.run_graph(n.attrs[branch], [])]
         if not all(isinstance(v, Tensor) for v in found):
-            raise n.fail("the branches give sequences and the condition is not known",
-                         "run the model eagerly")  # fmt: skip
+            raise n.unknown("the branches give sequences and the condition is not known")
         return found
 
     sides = [functools.partial(side, b) for b in ("then_branch", "else_branch")]
@@ -45,8 +44,7 @@ def _if(n: NodeCall, condition: Any) -> Any:
     try:
         return regions.branch(condition, *sides)
     except (ShapeError, DTypeError) as e:
-        raise n.fail(f"the branches differ and the condition is not known ({e.message})",
-                     "run the model eagerly") from e  # fmt: skip
+        raise n.unknown(f"the branches differ and the condition is not known ({e.message})") from e
 
 
 # ---- loops --------------------------------------------------------------------------------------
@@ -92,15 +90,13 @@ def _run_loop(
         if done is not None:
             return done
     if not regions.can_record() or not plain:
-        raise n.fail("the end of the loop depends on values that are not known",
-                     "run the model eagerly")  # fmt: skip
+        raise n.unknown("the end of the loop depends on values that are not known")
     try:
         return _rolled(n, step, [to_tensor(s) for s in state], limit, going)
-    except (ShapeError, DTypeError, LoadError) as e:  # such as a state that grows
+    except (ShapeError, DTypeError, LoadError, CaptureError) as e:  # such as a state that grows
         done = _unrolled(n, step, state, limit, going) if decided and limit is not None else None
         if done is None:
-            raise n.fail(f"the loop cannot be part of a graph ({e.message})",
-                         "run the model eagerly") from e  # fmt: skip
+            raise n.unknown(f"the loop cannot be part of a graph ({e.message})") from e
         return done
 
 
@@ -127,10 +123,17 @@ def _rolled(
     first = to_tensor(np.asarray(0, np.int64))
     endless, row_types = _look(step, [first, *state])
     if row_types and not (endless and going is True and isinstance(limit, int)):
-        raise n.fail("the number of rows it stacks is not known before the model runs")
+        raise n.unknown("the number of rows it stacks is not known before the model runs")
     buffers = [F.zeros((limit, *t.shape), t.dtype) for t in row_types]
-    flags = [] if endless and going is True else [F.reshape(to_tensor(np.asarray(going)), ())
-             if isinstance(going, bool) else F.reshape(going, ())]  # fmt: skip
+    flags = (
+        []
+        if endless and going is True
+        else [
+            F.reshape(to_tensor(np.asarray(going)), ())
+            if isinstance(going, bool)
+            else F.reshape(going, ())
+        ]
+    )
     bound = None if limit is None else F.reshape(_int64(limit), ())
 
     def test(now: Sequence[Tensor]) -> list[Any]:

@@ -50,7 +50,7 @@ def _multinomial(n: NodeCall, logits: Tensor) -> Tensor:
     rows, classes = logits.shape
     u = F.rand(rows, n.get("sample_size"), seed=_seed(n))
     passed = F.cast(F.expand_dims(u, 2) >= F.expand_dims(steps, 1), dtypes.int32)
-    found = F.minimum(F.reduce_sum(passed, -1), classes - 1)  # the last sum may round below 1
+    found = F.minimum(F.sum(passed, -1), classes - 1)  # the last sum may round below 1
     return F.cast(found, n.dtype("dtype", dtypes.int32))
 
 

@@ -16,7 +16,7 @@ from tvmgraph import dtypes
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import LoadError
+from tvmgraph.errors import CaptureError, LoadError, user_source
 from tvmgraph.onnx.narrow import Narrow, is_narrow, wide_dtype
 
 Converter = Callable[..., Any]
@@ -146,13 +146,13 @@ class NodeCall:
         """Returns the elements of an input that decides about shapes.
 
         Raises:
-            LoadError: if they are computed from the model's inputs while it is compiled.
+            CaptureError: if they are computed from the model's inputs while it is compiled.
         """
         if not self.has(i):
             return default
         found = known(self.values[i])
         if found is None:
-            raise self.fail(
+            raise self.unknown(
                 f"input {i} decides about shapes and is not known before the model runs",
                 "run it eagerly, or give that input as a number or tuple, which is a constant",
             )
@@ -192,6 +192,10 @@ class NodeCall:
     def fail(self, why: str, fix: str = "") -> LoadError:
         """Returns an error about this node."""
         return LoadError(why, op=self.where, fix=fix or None)
+
+    def unknown(self, why: str, fix: str = "run it eagerly") -> CaptureError:
+        """Returns an error about a value that is not known while the model is captured."""
+        return CaptureError(why, op=self.where, at=user_source(), fix=fix)
 
     @property
     def count(self) -> int:
