@@ -247,10 +247,7 @@ class _Plans:
         try:
             return self.merger.merge(*pair)
         except Mismatch as e:
-            self.interpreter.refuse(
-                self.node, self.frame, f"{what} {e}",
-                "make both sides give the same shape and dtype", verb="",
-            )  # fmt: skip
+            self.interpreter.refuse(self.node, self.frame, f"{what} {e}", e.fix, verb="")
 
     def _assigned(self) -> list[tuple[Tensor, Plan]]:
         plans = []

@@ -28,7 +28,17 @@ _ATOMS = (int, float, bool, str, bytes, complex, type(None), slice, range, dtype
 
 
 class Mismatch(Exception):
-    """Two values that cannot be merged; the text says why."""
+    """Two values that cannot be merged; the text says why.
+
+    Attributes:
+        fix: What to write instead.
+    """
+
+    def __init__(
+        self, why: str, fix: str = "make both sides give the same shape and dtype"
+    ) -> None:
+        super().__init__(why)
+        self.fix = fix
 
 
 def number_type(value: Any) -> type | None:
@@ -80,7 +90,8 @@ def describe(value: Any) -> str:
     if isinstance(value, Symbol):
         return f"a Python {value.kind.__name__}"
     if isinstance(value, (list, tuple, dict, set)):
-        return f"a {type(value).__name__} of {len(value)}"
+        items = "1 item" if len(value) == 1 else f"{len(value)} items"
+        return f"a {type(value).__name__} with {items}"
     return "None" if value is None else f"{type(value).__name__} {value!r:.40}"
 
 
@@ -116,18 +127,23 @@ class Merger:
             return self._merge_containers(a, b)
         if all(isinstance(x, (Tensor, Symbol)) or type(x) in NUMBERS for x in (a, b)):
             return self._merge_tensors(a, b)
-        raise Mismatch(f"{describe(a)} on one side and {describe(b)} on the other")
+        fix = "choose between tensors or numbers, or decide by a Python value"
+        if a is None or b is None:
+            fix = "give a tensor on both sides, such as zeros of the same shape and dtype"
+        raise Mismatch(f"{describe(a)} on one side and {describe(b)} on the other", fix)
 
     def _merge_containers(self, a: Any, b: Any) -> Plan:
         if type(a) is not type(b) or len(a) != len(b):
             raise Mismatch(
-                f"a {type(a).__name__} of {len(a)} on one side and {describe(b)} on the other"
+                f"{describe(a)} on one side and {describe(b)} on the other",
+                "make both sides give containers of the same length",
             )
         kind = type(a)
         if isinstance(a, dict):
             if list(a) != list(b):
                 raise Mismatch(
-                    f"a dict with the keys {list(a)} on one side and {list(b)} on the other"
+                    f"a dict with the keys {list(a)} on one side and {list(b)} on the other",
+                    "give both dicts the same keys in the same order",
                 )
             plans = {k: self.merge(a[k], b[k]) for k in a}
             return lambda outs: kind((k, p(outs)) for k, p in plans.items())

@@ -12,12 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from tvmgraph.core.sizes import LEAST, Dim
+from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.symbols import NAMESPACE, Scalar, Symbol, SymbolScope
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.core.types import TensorType
+from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import DType
 
 Resolver = Callable[[Sequence[Tensor], Any], "list[Any] | None"]
@@ -204,7 +203,7 @@ def resolver(
         lines.append(f"if {'not ' if outcome else ''}{text}: return None")
     parts = []
     for i, (symbol, dtype) in enumerate(computed):
-        env[f"k_{i}"], env[f"d{i}"] = symbol.kind, dtype and dtype.numpy
+        env[f"k_{i}"], env[f"d{i}"] = symbol.kind, dtype and tensor_type((), dtype)
         lines += [f"v{i} = {symbol.text}", f"if v{i}.__class__ is not k_{i}: return None"]
         parts.append(f"v{i}" if dtype is None else f"tensor(v{i}, d{i})")
     lines.append(f"return [{', '.join(parts)}]")
@@ -239,5 +238,7 @@ def _size_lines(promotion: Promotion, leaves: Sequence[Tensor]) -> list[str]:
     return lines
 
 
-def _as_tensor(value: Any, dtype: Any) -> Tensor:
-    return tensor_from_numpy(np.array(value, dtype))  # refuses what does not fit
+def _as_tensor(value: Any, type: TensorType) -> Tensor:
+    array = aligned_empty((), type.dtype.numpy)  # compiled code takes it as it is
+    array[()] = value  # refuses what does not fit
+    return tensor_from_numpy(array, type)
