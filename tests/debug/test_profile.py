@@ -189,6 +189,19 @@ def test_profiler_hears_eager_compiled_and_compiles(tmp_path: Path) -> None:
     assert json.loads(profiler.op_analyse("exp"))[0]["count"] == 1
 
 
+def test_profiler_as_a_context(tmp_path: Path) -> None:
+    with ms.Profiler(output_path=tmp_path) as profiler:
+        ops.exp(normal(3))
+    assert profiler.folder == tmp_path / "profile_1"
+    assert profiler.analyse() is profiler.summary  # written once
+    assert [p.name for p in tmp_path.iterdir()] == ["profile_1"]
+    profiler.start()
+    ops.tanh(normal(3))
+    profiler.stop()
+    assert [k.name for k in profiler.analyse().operators] == ["tanh"]
+    assert profiler.folder == tmp_path / "profile_2"
+
+
 @pytest.mark.parametrize("mode", ["sink", "no_sink", "auto"])
 def test_results_are_the_same_while_profiling(mode: str) -> None:
     x = normal(4, 8)

@@ -126,7 +126,7 @@ class profile:  # noqa: N801 (MindSpore's name)
         self._on = False
 
     def __enter__(self) -> profile:
-        if self._start_now:
+        if self._start_now and not self._on:
             self.start()
         return self
 
@@ -183,16 +183,21 @@ class profile:  # noqa: N801 (MindSpore's name)
 
 
 class Profiler(profile):
-    """Records from its creation on; :meth:`analyse` stops and writes the results.
+    """Records from its creation on; :meth:`analyse`, or the end of a ``with`` block, writes.
 
     Args:
         start_profile: Start at once.
         output_path: Folder for the results, ``./data`` by default.
         **options: As for :class:`profile`.
 
+    Attributes:
+        output_path: Where results go.
+        folder: The folder that the last results were written to.
+
     Example:
-        >>> profiler = ms.Profiler(output_path="profile")
-        >>> profiler.analyse()
+        >>> with ms.Profiler(output_path="profile") as profiler:
+        ...     ms.ops.tanh(Tensor([1.0]))
+        >>> print(profiler.summary)
     """
 
     def __init__(
@@ -204,8 +209,14 @@ class Profiler(profile):
                              op="Profiler", at=user_source())  # fmt: skip
         super().__init__(**options)
         self.output_path = Path(output_path).absolute()
+        self.folder: Path | None = None
+        self._written: Summary | None = None
         if start_profile:
             self.start()
+
+    def __exit__(self, *_: Any) -> None:
+        if self._on:
+            self.analyse()
 
     def analyse(self, *_: Any, **__: Any) -> Summary:
         """Stops, writes the results to a new folder of ``output_path``, and returns them.
@@ -216,7 +227,9 @@ class Profiler(profile):
         if self._on:
             self.stop()
         found = self.summary
-        found.save(new_folder(self.output_path))
+        if found is not self._written:
+            self.folder = found.save(new_folder(self.output_path))
+            self._written = found
         return found
 
     def op_analyse(self, op_name: str | list[str], device_id: Any = None) -> str:
