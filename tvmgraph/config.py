@@ -32,6 +32,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "jit_level": ("O0", "O1", "O2", "O3"),
     "exec_mode": ("auto", "sink", "no_sink"),
     "jit_syntax_level": ("STRICT", "LAX"),
+    "debug_level": ("RELEASE", "DEBUG"),
 }
 
 
@@ -46,6 +47,10 @@ class JitConfig:
             failing operator named, ``"auto"`` decides per graph; ``explain()`` says what it chose.
         jit_syntax_level: ``"STRICT"`` turns everything that cannot be compiled into an error,
             ``"LAX"`` may run parts in Python.
+        debug_level: With ``"DEBUG"``, ``auto`` runs node by node and captured graphs are checked;
+            ``"RELEASE"`` runs as fast as it can.
+        infer_boost: ``"off"``; MindSpore's ``"on"`` is refused, since networks in inference are
+            always prepared from ``O2`` on.
         options: Backend options: ``target`` names a row of ``configs/targets.toml``,
             ``graph_kernel_flags`` says which rewrites and fusions run
             (see :mod:`tvmgraph.graph_kernel`), ``search_trials`` how many kernels the search of
@@ -62,6 +67,7 @@ class JitConfig:
     jit_level: str = "O2"
     exec_mode: str = "auto"
     jit_syntax_level: str = "LAX"
+    debug_level: str = "RELEASE"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(
@@ -69,6 +75,9 @@ class JitConfig:
         jit_level: str = "",
         exec_mode: str = "",
         jit_syntax_level: str = "",
+        debug_level: str = "",
+        infer_boost: str = "off",
+        *,
         options: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> None:
@@ -79,10 +88,16 @@ class JitConfig:
             "jit_level": jit_level,
             "exec_mode": exec_mode,
             "jit_syntax_level": jit_syntax_level,
+            "debug_level": debug_level,
         }
         defaults = presets()["default"]
         for name, value in given.items():
             object.__setattr__(self, name, _choice(name, value or defaults[name]))
+        if infer_boost != "off":
+            raise ConfigError(
+                f"infer_boost cannot be {infer_boost!r}", op="JitConfig", at=user_source(),
+                fix="leave it out: from O2 on, networks in inference are always prepared",
+            )  # fmt: skip
         object.__setattr__(self, "options", _check_options(options or {}))
         _check_together(self)
 
@@ -106,7 +121,7 @@ class JitConfig:
     @property
     def key(self) -> tuple[Any, ...]:
         """The part of a compiled function's key that comes from its configuration."""
-        return (self.jit_level, self.exec_mode, self.jit_syntax_level, tuple(self.options.items()))
+        return (*(getattr(self, name) for name in CHOICES), tuple(self.options.items()))
 
     @property
     def target(self) -> str:
@@ -151,6 +166,11 @@ def _check_together(config: JitConfig) -> None:
             at=user_source(), fix=f"use jit_level={levels}, or leave {option} out",
         )  # fmt: skip
 
+    if config.debug_level == "DEBUG" and config.exec_mode == "sink":
+        raise ConfigError(
+            "debug_level='DEBUG' contradicts exec_mode='sink': it runs node by node",
+            op="JitConfig", at=user_source(), fix="use exec_mode='auto' or 'no_sink'",
+        )  # fmt: skip
     if "search_trials" in config.options and config.jit_level != "O3":
         raise fail("search_trials", "'O3'", "only O3 searches")
     flags = parse_flags(config.options.get("graph_kernel_flags", "--opt_level=0"))

@@ -16,9 +16,9 @@ from tvmgraph.config import JitConfig
 from tvmgraph.core.op import Reason
 from tvmgraph.graph import Graph
 
-#: Native host code saves 0.06 microseconds per kernel (measured on chains of products and softmaxes,
-#: best of 5): a third of a call where kernels write 64 elements, 6 % at 1024, nothing to be seen from
-#: 4096 on. It takes a millisecond per kernel to compile.
+#: Native host code saves 0.06 microseconds per kernel (measured on chains of products and
+#: softmaxes): a third of a call where kernels write 64 elements, 6 % at 1024, nothing to be seen
+#: from 4096 on. It takes a millisecond per kernel to compile.
 _LONG_KERNEL = 1 << 11
 #: Fewer nodes than this are called by bytecode in less time than Python needs for the call.
 _FEW_NODES = 8
@@ -50,6 +50,8 @@ def choose_path(graph: Graph, config: JitConfig) -> Path:
         return Path("no_sink", False, "as configured")
     if config.exec_mode == "sink":
         return Path("sink", True, "as configured")
+    if config.debug_level == "DEBUG":
+        return Path("no_sink", False, "auto: debug_level DEBUG")
     numpy_only = [n for n in graph.nodes if isinstance(n.op.lower, Reason)]
     if numpy_only and config.jit_syntax_level == "LAX":
         node = numpy_only[0]
