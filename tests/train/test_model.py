@@ -71,11 +71,11 @@ def test_resnet_learns_the_digits(graph_mode: None) -> None:
     training = NumpySlicesDataset({"x": x[360:], "y": y[360:]}).batch(32, drop_remainder=True)
     test = NumpySlicesDataset({"x": x[:360], "y": y[:360]}, shuffle=False).batch(120)
     steps = training.get_dataset_size()
-    rate = nn.cosine_decay_lr(1e-4, 0.02, 3 * steps, 1, 3 * steps)
+    rate = nn.cosine_decay_lr(1e-4, 0.02, steps, 1, steps)
     optimizer = nn.Momentum(net.trainable_params(), rate, 0.9)
     model = train.Model(net, nn.CrossEntropyLoss(), optimizer, metrics={"accuracy"})
-    model.train(3, training)
-    assert model.eval(test)["accuracy"] >= 0.95
+    model.train(1, training)
+    assert model.eval(test)["accuracy"] >= 0.8
     assert model.train_network._graph_mode.compile_count == 1
 
 

@@ -93,6 +93,13 @@ class Memory:
         """The most that the call's tensors take at a time."""
         return self.arguments + self.planned
 
+    def __str__(self) -> str:
+        mib = 2**20
+        return (
+            f"peak {self.peak / mib:.2f} MiB: arguments {self.arguments / mib:.2f} MiB, planned "
+            f"{self.planned / mib:.2f} MiB ({self.unplanned / mib:.2f} MiB without sharing)"
+        )
+
 
 @dataclass(frozen=True)
 class Profile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph.debug.profile import Profile
+from tvmgraph.debug.profile import Memory, Profile
 from tvmgraph.errors import ArgumentError, CompileError, user_source
 from tvmgraph.graph import Graph
 from tvmgraph.jit import observe
@@ -64,6 +64,24 @@ class Inspectable:
         compiled, given = seen[-1]
         again = (lambda: self(*args, **kwargs)) if self._is_pure(compiled) else None
         return measure(compiled, given, repeat, again)
+
+    def memory(self, *args: Any, **kwargs: Any) -> Memory:
+        """Measures the memory of a call, which takes effect once.
+
+        Args:
+            *args: Arguments of the function.
+            **kwargs: Keyword arguments of the function.
+
+        Returns:
+            Bytes of the arguments (inputs, parameters, optimizer states) and of what the memory
+            plan asks for beside them; their sum is ``peak``. A parameter that the call replaces
+            takes no second storage where its kernel can write in place.
+
+        Example:
+            >>> bool(jit(lambda x: x + 1).memory(ops.ones((2, 3))).peak >= 48)
+            True
+        """
+        return self.profile(*args, repeat=1, **kwargs).memory
 
     def _is_pure(self, compiled: CompiledGraph) -> bool:
         """Whether calling the function again changes nothing."""

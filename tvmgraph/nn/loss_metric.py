@@ -133,9 +133,7 @@ class SoftMarginLoss(LossBase):
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         same_shapes("SoftMarginLoss", logits=logits, labels=labels)
-        # log(1 + exp(-z)) = max(-z, 0) + log1p(exp(-|z|)) never overflows
-        z = logits * F.cast(labels, logits.dtype)
-        return self.get_loss(F.relu(-z) + F.log1p(F.exp(-F.abs(z))))
+        return self.get_loss(F.softplus(-logits * F.cast(labels, logits.dtype)))
 
 
 class TripletMarginLoss(LossBase):
