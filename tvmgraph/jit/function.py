@@ -29,7 +29,7 @@ from tvmgraph.errors import CaptureError, CompileError, DTypeError, user_source
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
 from tvmgraph.jit import watch
-from tvmgraph.jit.dynamic import Varying
+from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
 from tvmgraph.jit.look import Inspectable
@@ -96,6 +96,7 @@ class JitFunction(Inspectable):
         self.entries: dict[Any, list[Entry]] = {}
         self.history: list[CompileRecord] = []
         self.varying = Varying()
+        self._recent: RecentCall | None = None  # of a capture that takes numbers
         self._writes = False  # whether some capture writes to a tensor
         self._methods: weakref.WeakKeyDictionary[Any, JitFunction] = weakref.WeakKeyDictionary()
         self._owned: set[int] = set()  # ids of tensors that entries with writes hold
@@ -177,7 +178,11 @@ class JitFunction(Inspectable):
         """Serves a call that is not like the one before."""
         if state.interpreter is not None:  # part of an outer capture
             return state.interpreter.call(self.fn, args, kwargs)
-        leaves: list[Tensor] = []
+        if self._recent is not None and not kwargs:
+            entry, numbers, leaves = self._recent.match(args, self._config())
+            if entry is not None:
+                return entry.run([*leaves, *numbers], (args, kwargs))
+        leaves = []
         key = _key_of(args, leaves)
         if kwargs:
             key = (key, _key_of(kwargs, leaves))
@@ -186,29 +191,19 @@ class JitFunction(Inspectable):
             key = (key, aliases)
         now = versions()
         config = self._config()
-        found = self.entries.get(key)
         why = ""
-        if found is not None:
-            for entry in found:
-                failure = entry.failure(config)
-                if failure is None:
-                    if not entry.told:
-                        self._warn_of_unseen(entry)
-                    if entry.resolve is None:
-                        result = entry.run(leaves, (args, kwargs))
-                        if not kwargs:
-                            self.fast_call = fast_call(entry, args, now)
-                        return result
-                    numbers = entry.resolve(leaves, (args, kwargs))
-                    if numbers is not None:
-                        return entry.run([*leaves, *numbers], (args, kwargs))
-                    failure = "a number decides differently"
-                why = why or failure  # the newest entry is the nearest one
+        for entry in self.entries.get(key, ()):
+            failure = entry.failure(config)
+            if failure is None:
+                result = self._reuse(entry, leaves, args, kwargs, now)
+                if result is not MISS:
+                    return result
+                failure = "a number decides differently"
+            why = why or failure  # the newest entry is the nearest one
         if aliases is not None and self._writes:
             why = why or f"one tensor comes in several ways: {aliases[0]}"
-            return self._compile_aliased(leaves, why, config, args, kwargs).run(
-                leaves, (args, kwargs)
-            )
+            entry = self._compile_aliased(leaves, why, config, args, kwargs)
+            return entry.run(leaves, (args, kwargs))
         if key in self.refused:
             raise self.refused[key]
         try:
@@ -217,6 +212,21 @@ class JitFunction(Inspectable):
             if self.settings.mode == "region":
                 self.refused[key] = e.with_traceback(None)
             raise
+
+    def _reuse(
+        self, entry: Entry, leaves: list[Tensor], args: tuple[Any, ...], kwargs: dict[str, Any],
+        now: tuple[int, int],
+    ) -> Any:  # fmt: skip
+        """Runs an entry whose guards hold; ``MISS`` if its symbols do not fit the call."""
+        if not entry.told:
+            self._warn_of_unseen(entry)
+        if entry.resolve is not None:
+            numbers = entry.resolve(leaves, (args, kwargs))
+            return MISS if numbers is None else entry.run([*leaves, *numbers], (args, kwargs))
+        result = entry.run(leaves, (args, kwargs))
+        if not kwargs:
+            self.fast_call = fast_call(entry, args, now)
+        return result
 
     def _aliases(self, leaves: list[Tensor]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Returns which arguments are the same tensor, or one that the function reads itself.
@@ -275,14 +285,15 @@ class JitFunction(Inspectable):
         entry, numbers = found
         if entry.aliases is None:
             self._keep(key, entry)
+        self._recent = recent_call(entry, args, kwargs)
         return entry.run([*leaves, *(numbers or ())], (args, kwargs))
 
     def _keep(self, key: Any, entry: Entry) -> None:
         """Remembers an entry for a key, unless numbers would give every call a key of its own."""
-        for cell in entry.cells():  # the key holds its id
-            weakref.finalize(cell, self.entries.pop, key, None).atexit = False
         if entry.captured.promotion.numbers:
             return
+        for cell in entry.cells():  # the key holds its id
+            weakref.finalize(cell, self.entries.pop, key, None).atexit = False
         with self._lock:
             others = [e for e in self.entries.pop(key, ()) if e is not entry]
             self.entries[key] = [entry, *others][:_MAX_ENTRIES]
@@ -312,7 +323,7 @@ class JitFunction(Inspectable):
                 start = time.perf_counter()
                 captured = self._capture(args, kwargs, promotion)
                 seconds = time.perf_counter() - start
-                if active.check:
+                if active.check or config.debug_level == "DEBUG":
                     check(captured.graph)
                 return Entry(captured, config, (args, kwargs), self.settings)
 
