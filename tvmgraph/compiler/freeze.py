@@ -33,6 +33,8 @@ _MIN_ROWS, _MIN_COLUMNS = 5, 64
 _MAX_GROWTH = 2
 #: Parameters with fewer bytes than this are prepared faster than threads are started.
 _SMALL = 1 << 20
+#: A step whose results take fewer bytes than this is done faster than handed to a thread.
+_TINY = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,9 @@ class Frozen:
 
         with ThreadPoolExecutor(thread_count()) as pool:
             for step in self.steps:
+                if _bytes(step.outputs) < _TINY and not any(v in started for v in step.inputs):
+                    known.update(self._run(step, [known[v] for v in step.inputs]))
+                    continue
                 task = pool.submit(run, step)
                 started.update((v, task) for v in step.outputs)
         return [started[v].result()[v] if v in started else known[v] for v in self.prepared]
@@ -246,6 +251,10 @@ def _needed(steps: Sequence[Step], wanted: Sequence[Value]) -> set[Value]:
 
 def _quiet(op: Op, attrs: dict[str, Any]) -> Callable[..., Any]:
     return lambda *arrays: op.eager(*arrays, **attrs)
+
+
+def _bytes(values: Sequence[Value]) -> int:
+    return sum(v.type.size * v.type.dtype.numpy.itemsize for v in values)
 
 
 def _is_per_channel(scale: Sequence[Any], value: TensorType, result: TensorType) -> bool:
