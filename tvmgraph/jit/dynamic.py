@@ -8,6 +8,7 @@ out to need the number itself, it stays a constant and every value has a capture
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.promotion import (
     NUMBERS,
     MutableFloat,
@@ -172,6 +174,8 @@ class Varying:
             while len(self.families) >= _MAX_FAMILIES:
                 self.families.pop(next(iter(self.families)))
             family = self.families[pattern] = Family()
+            for cell in _cells_in((args, kwargs)):  # the pattern holds its id
+                weakref.finalize(cell, self.families.pop, pattern, None).atexit = False
         return family, _Call(tuple(shapes), tuple(numbers))
 
     def find(
@@ -241,8 +245,57 @@ class Varying:
         return entry, "; ".join(kept)
 
 
+def _cells_in(value: Any) -> list[Any]:
+    """Returns the Cells among arguments."""
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if isinstance(value, (tuple, list)):
+        return [cell for v in value for cell in _cells_in(v)]
+    return [value] if is_cell(value) and not isinstance(value, type) else []
+
+
+class RecentCall:
+    """A call of a capture that takes numbers; the next one is likely to differ in those alone.
+
+    Args:
+        entry: The capture.
+        args: The arguments of the call: tensors and numbers.
+    """
+
+    def __init__(self, entry: Entry, args: tuple[Any, ...]) -> None:
+        self._entry = entry
+        self._kinds = _kinds_of(args)
+
+    def match(
+        self, args: tuple[Any, ...], config: JitConfig
+    ) -> tuple[Entry | None, list[Any], list[Tensor]]:
+        """Returns the capture, if it fits, its numbers, and the tensors among the arguments."""
+        entry = self._entry
+        resolve = entry.captured.resolve
+        if resolve is None or _kinds_of(args) != self._kinds:
+            return None, [], []
+        leaves = [a for a in args if isinstance(a, Tensor)]
+        numbers = resolve(leaves, (args, {}))
+        if numbers is None or entry.failure(config) is not None:
+            return None, [], []
+        return entry, numbers, leaves
+
+
+def _kinds_of(args: tuple[Any, ...]) -> list[Any]:
+    return [a.type if isinstance(a, Tensor) else a.__class__ for a in args]
+
+
+def recent_call(entry: Entry, args: tuple[Any, ...], kwargs: Any) -> RecentCall | None:
+    """Returns what recognises a call like this one, ``None`` where it takes more."""
+    captured = entry.captured
+    if kwargs or captured.written or not captured.promotion.numbers or entry.aliases is not None:
+        return None
+    simple = all(isinstance(a, Tensor) or a.__class__ in NUMBERS for a in args)
+    return RecentCall(entry, args) if simple else None
+
+
 def _all_roots(promotion: Promotion) -> frozenset[str]:
     return frozenset({*promotion.sizes.values(), *promotion.numbers.values(), *promotion.slots})
 
 
-__all__ = ["Family", "Varying", "pattern_of"]
+__all__ = ["Family", "RecentCall", "Varying", "pattern_of", "recent_call"]
