@@ -29,6 +29,7 @@ class _Run:
         args = _distinct(args, positions)
         self.inputs = [snapshot(args[i]) for i in positions]
         self.weights = [snapshot(w) for w in weights]
+        self.trained = [w.requires_grad for w in weights]
         # an integer argument has an integer gradient; other integers (indices, labels) have none
         self.kinds = "fciu" if any(x.dtype.kind in "iu" for x in self.inputs) else "fc"
         with recording(self.tape):
@@ -46,11 +47,14 @@ class _Run:
             sens = [F.ones_like(r) for r in results]
         found = backward(self.tape, results, sens, self.kinds)
 
-        def pick(x: Tensor) -> Tensor:
-            g = found.get(id(x.token))
+        def pick(x: Tensor, wanted: bool = True) -> Tensor:
+            g = found.get(id(x.token)) if wanted else None
             return F.zeros_like(x) if g is None else g
 
-        return [pick(x) for x in self.inputs], [pick(w) for w in self.weights]
+        return (
+            [pick(x) for x in self.inputs],
+            [pick(w, trained) for w, trained in zip(self.weights, self.trained)],
+        )
 
 
 def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
@@ -67,7 +71,17 @@ def _check_positions(
 ) -> tuple[int, ...]:
     if positions is None:
         return ()
-    items = (positions,) if isinstance(positions, int) else tuple(positions)
+    items = (positions,) if isinstance(positions, int) else positions
+    if not isinstance(items, tuple) or not all(type(i) is int for i in items):
+        raise DTypeError(
+            f"grad_position must be an int or a tuple of ints, not {positions!r}",
+            op=name, at=user_source(),
+        )  # fmt: skip
+    if not items or len(set(items)) < len(items):
+        raise ArgumentError(
+            "grad_position must name every argument at most once, and at least one",
+            op=name, got=f"grad_position={positions!r}", at=user_source(),
+        )  # fmt: skip
     for i in items:
         if not 0 <= i < len(args):
             raise ArgumentError(
@@ -119,8 +133,8 @@ def value_and_grad(
 
     Args:
         fn: Function or Cell.
-        grad_position: Positional arguments to differentiate by; an int gives a bare gradient, a
-            tuple gives a tuple.
+        grad_position: Positional arguments to differentiate by; a single one, as an int or a
+            tuple, gives a bare gradient, several give a tuple.
         weights: Parameters to differentiate by.
         has_aux: Whether only the first output is differentiated and the rest passed through.
         return_ids: Whether every gradient comes as ``(position or name, gradient)``.
@@ -145,11 +159,17 @@ def value_and_grad(
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         positions = _check_positions(grad_position, args, "value_and_grad")
         r = _Run(fn, args, kwargs, positions, params)
+        if has_aux and (not isinstance(r.value, (tuple, list)) or len(r.value) < 2):
+            raise ArgumentError(
+                "with has_aux the function must return the value and something beside it",
+                op="value_and_grad", at=user_source(),
+                fix="return (loss, other), or leave has_aux out",
+            )  # fmt: skip
         first = r.value[0] if has_aux else r.value
         dx, dw = r.differentiate(_differentiable(first), None)
         inputs: Any = tuple(zip(positions, dx)) if return_ids else tuple(dx)
         names: Any = tuple((w.name, g) for w, g in zip(params, dw)) if return_ids else tuple(dw)
-        if isinstance(grad_position, int):
+        if len(positions) == 1:
             inputs = inputs[0]
         if isinstance(weights, Parameter):
             names = names[0]
@@ -246,6 +266,44 @@ class GradOperation:
             return (inputs, tuple(dw)) if self.get_all else tuple(dw)
 
         return run
+
+
+def get_grad(gradients: Any, identifier: int | Parameter) -> Tensor:
+    """Finds a gradient in what :func:`grad` gives with ``return_ids``.
+
+    Args:
+        gradients: The gradients with their positions and names.
+        identifier: The position of an argument, or the Parameter.
+
+    Raises:
+        DTypeError: if ``identifier`` is something else.
+        ArgumentError: if there is no such gradient.
+
+    Example:
+        >>> found = ms.grad(lambda x, y: x * y, (0, 1), return_ids=True)(Tensor(2.0), Tensor(3.0))
+        >>> float(ms.get_grad(found, 1))
+        2.0
+    """
+    key = identifier.name if isinstance(identifier, Parameter) else identifier
+    if isinstance(key, bool) or not isinstance(key, (int, str)):
+        raise DTypeError(
+            f"identifier must be an int or a Parameter, not {type(identifier).__name__}",
+            op="get_grad", at=user_source(),
+        )  # fmt: skip
+    todo = [gradients]
+    while todo:
+        item = todo.pop()
+        if not isinstance(item, (tuple, list)):
+            continue
+        if len(item) == 2 and type(item[0]) is type(key) and isinstance(item[1], Tensor):
+            if item[0] == key:
+                return item[1]
+        else:
+            todo.extend(item)
+    raise ArgumentError(
+        f"there is no gradient for {key!r}", op="get_grad", at=user_source(),
+        fix="differentiate by it, with return_ids=True",
+    )  # fmt: skip
 
 
 def _check_sens(outputs: list[Tensor], sens: list[Tensor] | None) -> None:

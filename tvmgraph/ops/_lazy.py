@@ -28,7 +28,8 @@ ALIASES = {
 # functions that higher rooms provide, found by name when they are used
 HIGHER = {
     "tvmgraph.autodiff": (
-        "GradOperation", "grad", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp", "vmap",
+        "GradOperation", "HookBackward", "InsertGradientOf", "get_grad", "grad", "jacfwd",
+        "jacrev", "jvp", "value_and_grad", "vjp", "vmap",
     ),
 }  # fmt: skip
 

@@ -315,8 +315,8 @@ class ForwardValueAndGrad(Cell):
         positions = tuple(tensors if self.get_all else tensors[:1]) if by_inputs else None
         weights = self.weights if self.get_by_list else None
         (_, loss), found = value_and_grad(scaled, positions, weights, has_aux=True)(*inputs)
-        if by_inputs and not self.get_all:
-            found = (found[0][0], found[1]) if self.get_by_list else found[0]
+        if by_inputs and self.get_all and len(tensors) == 1:  # all of one are a tuple, too
+            found = ((found[0],), found[1]) if self.get_by_list else (found,)
         return loss, found
 
 

@@ -1,0 +1,87 @@
+"""Argument forms of the gradient functions, as MindSpore 2.10 answers them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Parameter, Tensor, jit, nn, ops
+from tvmgraph.errors import ArgumentError, DTypeError
+
+X, Y = Tensor([1.0, -2.0, 3.0]), Tensor([2.0, 2.0, -1.0])
+DX, DY = [2.0, 2.0, -1.0], [1.0, -2.0, 3.0]
+
+
+def f(x: Tensor, y: Tensor) -> Tensor:
+    return (x * y).sum()
+
+
+class Net(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = Parameter(Tensor([1.0, 2.0, 3.0]), name="w")
+        self.fixed = Parameter(Tensor([1.0, 1.0, 1.0]), name="fixed", requires_grad=False)
+
+    def construct(self, x: Tensor) -> Any:
+        return x * self.w * self.fixed
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.asnumpy().tolist()
+    return tuple(plain(v) for v in value) if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_positions_and_identifiers(compiled: bool) -> None:
+    wrap = jit if compiled else (lambda g: g)
+    assert plain(wrap(ms.grad(f, (0,)))(X, Y)) == DX  # a single one comes bare
+    assert plain(wrap(ms.grad(f, (1, 0)))(X, Y)) == (DY, DX)
+    assert plain(wrap(ms.grad(f, (0, 1), return_ids=True))(X, Y)) == ((0, DX), (1, DY))
+    net = Net()
+    found = wrap(ms.grad(net, (0,), [net.w], return_ids=True))(X)
+    assert plain(found) == ((0, [1.0, 2.0, 3.0]), (("w", [1.0, -2.0, 3.0]),))
+    assert plain(ms.get_grad(found, net.w)) == [1.0, -2.0, 3.0]
+    assert plain(ms.get_grad(found, 0)) == [1.0, 2.0, 3.0]
+    assert plain(wrap(ms.grad(net, None, [net.fixed]))(X)) == ([0.0, 0.0, 0.0],)
+
+
+def test_bad_positions() -> None:
+    for positions in ((0, 0), (), 2, -1):
+        with pytest.raises(ArgumentError, match="grad_position"):
+            ms.grad(f, positions)(X, Y)
+    for positions in ([0, 1], "a", (0, "1")):
+        with pytest.raises(DTypeError, match="grad_position"):
+            ms.grad(f, positions)(X, Y)
+    with pytest.raises(ArgumentError, match="has_aux"):
+        ms.grad(f, has_aux=True)(X, Y)
+    with pytest.raises(ArgumentError, match="no gradient for 1"):
+        ms.get_grad(ms.grad(f, return_ids=True)(X, Y), 1)
+    with pytest.raises(DTypeError, match="identifier"):
+        ms.get_grad((), 1.5)  # pyright: ignore
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_hooks(compiled: bool) -> None:
+    wrap = jit if compiled else (lambda g: g)
+    twice, five = ops.InsertGradientOf(lambda g: g * 2), ops.HookBackward(lambda g: g[0] * 5)
+    assert plain(wrap(ms.grad(lambda x: twice(x) * 3))(X)) == [6.0] * 3
+    assert plain(wrap(ms.grad(lambda x: five(x) * 3))(X)) == [15.0] * 3
+    both = ops.HookBackward(lambda g: (g[1], g[0]))
+    swapped = wrap(ms.grad(lambda x, y: both(x, y)[0] * 2 + both(x, y)[1] * 7, (0, 1)))(X, Y)
+    assert plain(swapped) == ([7.0] * 3, [2.0] * 3)
+    seen: list[Any] = []
+    look = ops.HookBackward(seen.append)
+    assert plain(ms.grad(lambda x: look(x) * 3)(X)) == [3.0] * 3
+    np.testing.assert_array_equal(seen[0][0].asnumpy(), [3.0] * 3)
+    with pytest.raises(DTypeError, match="HookBackward needs a function"):
+        ops.HookBackward(3)  # pyright: ignore
+
+
+def test_soft_margin_loss_has_its_derivative_at_zero() -> None:
+    loss = nn.SoftMarginLoss("sum")
+    found = ms.grad(lambda x: loss(x, Tensor([1.0, -1.0])))(Tensor([0.0, 0.0]))
+    np.testing.assert_allclose(found.asnumpy(), [-0.5, 0.5])
