@@ -14,6 +14,7 @@ import tvmgraph as ms
 from tvmgraph import Tensor
 from tvmgraph.compiler import disk
 from tvmgraph.compiler.host import describe_host
+from tvmgraph.compiler.machine import peaks
 from tvmgraph.errors import CompileError
 
 PACKAGES = ("tvmgraph", "apache-tvm", "apache-tvm-ffi", "numpy", "onnx", "ml_dtypes")
@@ -57,6 +58,7 @@ def run_doctor() -> bool:
         table.add_row(name, value)
     reason = disk.why_not()
     table.add_row("disk cache", str(disk.folder()) if reason is None else f"[red]off: {reason}[/]")
+    table.add_row("measured peaks", str(peaks(again=True)))
     start = time.perf_counter()
     result = _compiled_result()
     works = bool(np.array_equal(result, _EXPECTED))
