@@ -241,17 +241,26 @@ class Expressions:
         return result
 
     def _JoinedStr(self: Interpreter, node: ast.JoinedStr, frame: Frame) -> Any:
-        return "".join([self.evaluate(v, frame) for v in node.values])
+        return "".join(
+            [
+                self._formatted(v, node, frame)
+                if isinstance(v, ast.FormattedValue)
+                else self.evaluate(v, frame)
+                for v in node.values
+            ]
+        )
 
-    def _FormattedValue(self: Interpreter, node: ast.FormattedValue, frame: Frame) -> Any:
+    def _formatted(
+        self: Interpreter, node: ast.FormattedValue, whole: ast.JoinedStr, frame: Frame
+    ) -> Any:
         value = self.evaluate(node.value, frame)
         if node.conversion != -1:
             value = {"s": str, "r": repr, "a": ascii}[chr(node.conversion)](value)
         spec = self.evaluate(node.format_spec, frame) if node.format_spec is not None else ""
         frame.node = node
         if self.is_symbolic(value):
-            self.refuse(
-                node, frame, "the text of a tensor's elements",
+            self.refuse(  # Python 3.11 knows no place within the string
+                whole, frame, "the text of a tensor's elements",
                 "pass the tensor itself to print(), or format it outside",
             )  # fmt: skip
         return format(value, spec)
