@@ -101,6 +101,24 @@ def test_config(tmp_path: Path) -> None:
     assert "exec_mode cannot be 'no_sink'" in found.output
 
 
+def test_variable_sizes(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NETWORK)
+    out = tmp_path / "net.tvm"
+    net = (f"{tmp_path}/net.py:Net", "--input", "x:2x4", "--dynamic", "x:0=batch")
+    found = call("compile", *net, "-o", out)
+    assert found.exit_code == 0, found.output
+    for rows in (1, 5):
+        np.save(tmp_path / "x.npy", np.ones((rows, 4), np.float32))
+        assert "output0: float32[batch,3]" in call("run", out, "--input", tmp_path / "x.npy").output
+    found = call("bench", out, "--repeat", 2)
+    assert found.exit_code == 2
+    assert "inputs of variable size (x: float32[batch,4])" in found.output
+    assert call("bench", out, "--repeat", 2, "--input", "x:3x4").exit_code == 0
+    found = call("bench", net[0], "--input", "x:batchx4")
+    assert found.exit_code == 2
+    assert "a size of an input is not a number" in found.output
+
+
 def test_check_for_another_machine() -> None:
     found = call("check", "tanh", "--target", "aarch64", "--level", "O1")
     assert found.exit_code == 0, found.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,15 @@ def test_out_of_a_derivative(net: Decides) -> None:
     for x in (values(1), values(-1)):
         model = onnx_model(slope, (x,))
         assert relative_error(run_onnxruntime(model, (x,)), [slope(x).asnumpy()]) <= MAX_ERROR
+
+
+@pytest.mark.parametrize("file_format", ["GRAPH", "TVM"])
+def test_other_files(net: Decides, tmp_path: Path, file_format: str) -> None:
+    path = ms.export(net, values(1), file_name=tmp_path / "net", file_format=file_format)
+    loaded = ms.load(path)
+    for x in (values(1), values(-1)):
+        found = loaded(x if file_format == "GRAPH" else x.asnumpy())
+        assert relative_error([found], eager(net, (x,))) <= 5e-5
 
 
 def test_in_again(net: Decides) -> None:

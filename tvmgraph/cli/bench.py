@@ -18,7 +18,7 @@ from tvmgraph.capture import tree
 from tvmgraph.cli.guard import users_code
 from tvmgraph.cli.model_argument import example_inputs, find_config, find_model
 from tvmgraph.errors import ArgumentError
-from tvmgraph.runtime import host, load
+from tvmgraph.runtime import Module, host, load
 
 Call = Callable[..., Sequence[np.ndarray]]
 _BLOCK = 10  # calls of one contender in a row; a pause lets the workers of the last one sleep
@@ -38,7 +38,7 @@ def bench_model(
 
     Args:
         model: A compiled module, or a model.
-        inputs: Inputs as on the command line; not for a compiled module.
+        inputs: Inputs as on the command line; a compiled module knows those of fixed size.
         vs: Other runtimes, separated by commas.
         config: Settings of the compiler; not for a compiled module.
         repeat: How many calls of each.
@@ -53,10 +53,9 @@ def bench_model(
     if unknown:
         raise _wrong(f"unknown runtime {unknown[0]!r}", f"--vs takes {', '.join(_PEERS)}")
     if model.endswith(".tvm"):
-        if inputs or config:
-            raise _wrong("a compiled module has inputs and settings of its own",
-                         "leave out --input and --config")  # fmt: skip
-        call, args, source = _module(model, threads, onnx_file if others else "", bool(others))
+        if config:
+            raise _wrong("a compiled module has settings of its own", "leave out --config")
+        call, args, source = _module(model, inputs, threads, onnx_file, bool(others))
     else:
         call, args, source = _model(model, inputs, config, threads, bool(others))
     calls: list[tuple[str, Call]] = [("tvmgraph", call)]
@@ -69,19 +68,31 @@ def _wrong(message: str, fix: str) -> ArgumentError:
 
 
 def _module(
-    path: str, threads: int | None, onnx_file: str, compare: bool
+    path: str, inputs: list[str], threads: int | None, onnx_file: str, compare: bool
 ) -> tuple[Call, list[np.ndarray], Any]:
     module = load(path, threads)
     if compare and not onnx_file:
         raise _wrong("a compiled module does not hold its model",
                      "add --onnx model.onnx, or bench the model itself")  # fmt: skip
-    args = [_random(e.shape, np.dtype(_numpy_name(e.dtype))) for e in module.manifest.inputs]
+    args = _module_inputs(module, inputs)
 
     def call(*xs: np.ndarray) -> Sequence[np.ndarray]:
         found = module(*xs)
         return found if isinstance(found, tuple) else (found,)
 
     return call, args, _read(onnx_file) if compare else None
+
+
+def _module_inputs(module: Module, texts: list[str]) -> list[np.ndarray]:
+    """Returns random inputs: of the sizes on the command line, or of the manifest's."""
+    if texts:
+        return [_random(t.shape, t.dtype.numpy) for t in example_inputs(None, texts)]
+    entries = module.manifest.inputs
+    if any(isinstance(d, str) for e in entries for d in e.shape):
+        listed = ", ".join(f"{e.name}: {e}" for e in entries)
+        raise _wrong(f"the module has inputs of variable size ({listed})",
+                     "add --input name:1x3x224x224 for every input")  # fmt: skip
+    return [_random(e.shape, np.dtype(_numpy_name(e.dtype))) for e in entries]  # pyright: ignore
 
 
 def _numpy_name(dtype: str) -> Any:
@@ -109,6 +120,8 @@ def _model(
     if hasattr(net, "set_train"):
         net.set_train(False)
     tensors = example_inputs(net, inputs)
+    if not all(t.type.is_static for t in tensors):
+        raise _wrong("a size of an input is not a number", "give every input its sizes")
     args = [_random(t.shape, t.dtype.numpy) for t in tensors]
     compiled = jit(net, jit_config=find_config(config))
 

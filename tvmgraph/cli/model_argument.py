@@ -116,9 +116,10 @@ def _input(text: str) -> tuple[str, Tensor]:
     try:
         shape, kind = rest if len(rest) == 2 else (*rest, "float32")
         sizes = [_size(d) for d in shape.split("x")] if shape else []
-        if not all(isinstance(d, int) for d in sizes):
+        fixed = [d for d in sizes if isinstance(d, int)]
+        if len(fixed) < len(sizes):
             return name, Tensor(shape=sizes, dtype=ms.dtypes.dtype_of(kind))
-        return name, Tensor(np.zeros(sizes, ms.dtypes.dtype_of(kind).numpy))
+        return name, Tensor(np.zeros(fixed, ms.dtypes.dtype_of(kind).numpy))
     except (ValueError, TypeError, MemoryError):
         raise ArgumentError(
             f"{text!r} is no input", op="tvmgraph", got=name,

@@ -17,6 +17,9 @@ _Inputs = Annotated[
 ]
 _Output = Annotated[str, typer.Option("--output", "-o", help="File to write.")]
 _Threads = Annotated[int, typer.Option(min=0, help="Workers; 0 for all cores.")]
+_Dynamic = Annotated[
+    list[str] | None, typer.Option(help="An axis of variable size, as name:0=batch.")
+]
 _Config = Annotated[
     str, typer.Option(help="Settings: a preset of configs/jit.toml, or file.toml:preset.")
 ]
@@ -37,13 +40,14 @@ def compile_(
     config: _Config = "",
     linker: Annotated[str, typer.Option(help="Compiler driver of another target.")] = "",
     frozen: Annotated[bool, typer.Option(help="Put the weights into the code.")] = False,
+    dynamic: _Dynamic = None,
 ) -> None:
     """Compile a model into one file that runs without Python code of the model."""
     from tvmgraph.cli.model_argument import find_config
 
     options = {
         "target": target, "jit_level": level, "jit_config": find_config(config),
-        "linker": linker, "frozen": frozen,
+        "linker": linker, "frozen": frozen, "dynamic": axes_of(dynamic or []),
     }  # fmt: skip
     _write(model, input, output, "TVM", options)
 
@@ -53,9 +57,7 @@ def export(
     input: _Inputs = None,
     output: _Output = "model.onnx",
     opset: Annotated[int, typer.Option(help="Version of the standard operators.")] = 20,
-    dynamic: Annotated[
-        list[str] | None, typer.Option(help="A variable axis, as name:0=batch.")
-    ] = None,
+    dynamic: _Dynamic = None,
 ) -> None:
     """Write a model as ONNX, or as a graph file when the output ends in .graph."""
     kind = "GRAPH" if output.endswith(".graph") else "ONNX"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import ml_dtypes
 import numpy as np
@@ -18,7 +18,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 
-_FLOATS = {
+_FLOATS: dict[int, Any] = {
     TensorProto.FLOAT8E4M3FN: ml_dtypes.float8_e4m3fn,
     TensorProto.FLOAT8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
     TensorProto.FLOAT8E5M2: ml_dtypes.float8_e5m2,
@@ -26,7 +26,7 @@ _FLOATS = {
     TensorProto.FLOAT8E8M0: ml_dtypes.float8_e8m0fnu,
     TensorProto.FLOAT4E2M1: ml_dtypes.float4_e2m1fn,
 }
-_INTEGERS = {  # bits, and whether there is a sign
+_INTEGERS: dict[int, tuple[int, bool]] = {  # bits, and whether there is a sign
     TensorProto.INT4: (4, True),
     TensorProto.UINT4: (4, False),
     TensorProto.INT2: (2, True),
@@ -53,7 +53,7 @@ class Narrow:
         return self.wide.type
 
 
-def is_narrow(kind: int | None) -> bool:
+def is_narrow(kind: int | None) -> TypeGuard[int]:
     """Whether ONNX' number of an element type is that of a narrow type."""
     return kind in _FLOATS or kind in _INTEGERS
 
@@ -115,9 +115,9 @@ def _rounded(x: Tensor, kind: int, saturate: bool, mode: str) -> Tensor:
     low, high = grid[:-1].astype(np.float64), grid[1:].astype(np.float64)
     borders = {"up": low, "down": high}.get(mode, (low + high) / 2)
     # on a border the even code wins; up and down, a value lies on a border only if it is exact
-    stays = {"up": True, "down": False}.get(mode, np.arange(len(borders)) % 2 == 0)
+    even = np.arange(len(borders)) % 2 == 0
+    stays = {"up": np.full_like(even, True), "down": np.full_like(even, False)}.get(mode, even)
     size = F.abs(x)
-    stays = np.broadcast_to(stays, borders.shape)
     code = _count(size, borders[stays], False)
     code = code + _count(size, borders[~stays], True)
     found = F.gather(Tensor(values), F.minimum(code, len(values) - 1), 0)
