@@ -131,7 +131,7 @@ def evaluate(params: dict[str, Array], node: Node, x: Array) -> Array:
     simple: dict[str, Callable[[], Array]] = {
         "relu": lambda: np.maximum(x, 0),
         "relu6": lambda: np.clip(x, 0, 6),
-        "maxpool": lambda: _windows(x, *rest, -np.inf).max((4, 5)),
+        "maxpool": lambda: _windows(x, rest[0], rest[1], rest[2], -np.inf).max((4, 5)),
         "mean": lambda: x.mean((2, 3)),
     }
     return simple[kind]()

@@ -266,16 +266,11 @@ def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pair
     pads = tuple(zip(before, after))
     low = tx.dtype in LOW_PRECISION  # float32: TVM has no bfloat16 selects
     x, w = (R.emit(R.op.astype(v, "float32")) if low else v for v in (x, w))
-    phases = phases_of(
-        tx.shape[2:],
-        result.shape[2:],
-        tw.static_shape[2:],
-        stride,
-        padding,
-        dilation,  # pyright: ignore[reportArgumentType]
-    )
+    out = result.with_shape(result.shape[2:]).static_shape
+    spatial = tx.with_shape(tx.shape[2:]).static_shape
+    phases = phases_of(spatial, out, tw.static_shape[2:], stride, padding, dilation)
     if phases is not None and any(s > 1 for s in stride):
-        y = _by_phases(R, x, w, phases, result.shape[2:], groups)
+        y = _by_phases(R, x, w, phases, out, groups)
         return R.op.astype(R.emit(y), tx.dtype.name) if low else y
     if any(s > 1 for s in stride) or min(*before, *after) < 0:
         sizes = tuple(int(n) + r for n, r in zip(result.shape[2:], reach))  # pyright: ignore[reportArgumentType]

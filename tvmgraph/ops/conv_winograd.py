@@ -27,6 +27,7 @@ def _infer(
     rules.require_same_dtype(weight, transformed)
     rules.require_ndim(input, 5)
     result = OPS["conv_blocked"].infer(input, weight, padding=padding, **_PLAIN)
+    assert isinstance(result, TensorType)
     outer, blocks, kh, kw, inputs, outputs = weight.static_shape
     products, *rest = transformed.static_shape
     if (kh, kw) != (3, 3) or rest != [outer, blocks * inputs, outputs]:

@@ -6,8 +6,7 @@ The compiler calls, in this order::
     target, model = make_target(), cpu_model()
     mod = schedule_cpu(mod, model, level)      # mod after FuseTIR
 
-Names are loaded when they are first used: tables that need no TVM (:mod:`winograd_matrices`) can be
-read without it.
+Names are loaded when they are first used, so that what needs no TVM can be read without it.
 """
 
 from __future__ import annotations

@@ -53,12 +53,10 @@ class BlockedPlan:
 
 def is_blocked_conv(contraction: Contraction) -> bool:
     """Whether :func:`emit_blocked_conv` applies."""
-    load = contraction.right.load
-    if not contraction.right.is_plain or contraction.batch or not contraction.columns:
+    indices, columns = contraction.right.load.indices, list(contraction.columns)
+    if not contraction.right.is_plain or contraction.batch or not 1 <= len(columns) <= 2:
         return False
-    if len(load.indices) != _WEIGHT_INDICES or len(contraction.columns) > 2:
-        return False
-    return bool(load.indices[-1].same_as(contraction.columns[-1].var))
+    return len(indices) == _WEIGHT_INDICES and bool(indices[-1].same_as(columns[-1].var))
 
 
 def emit_blocked_conv(contraction: Contraction, model: CpuModel) -> None:

@@ -211,11 +211,11 @@ class _Depthwise:
                 emit.only_if(inside, lambda: taps(tap))
         channel = bound[self.channel.var]
 
-        def position(number: Expr) -> Bound:
+        def place_of(number: Expr) -> Bound:
             return bound | self._place(row, number + start)
 
         Epilogue(self.contraction, [self.channel]).write_vectors(
-            tile, total, position, [Place({}, channel, lanes)]
+            tile, total, place_of, [Place({}, channel, lanes)]
         )
 
     def _place(self, row: Expr, column: Expr) -> Bound:

@@ -68,8 +68,8 @@ class _Winograd:
         self.model = model
         self.dtype = contraction.dtype
         self.image = contraction.left.load.source
-        batch, blocks, _, _, block = static_shape(self.image) or ()
-        _, height, width = self._image_extents(contraction, batch)
+        batch, blocks, _, _, block = static_shape(self.image) or (0,) * 5
+        height, width = (axis.extent for axis in contraction.rows[-2:])
         most = model.lanes_of(dtype_bytes(self.dtype))
         self.size = (height, width)
         self.grid = (batch, -(-height // maths.tile), -(-width // maths.tile))
@@ -89,11 +89,6 @@ class _Winograd:
         It does where the patches are more than the weights, which then are what stays in the cache.
         """
         return self.tiles * self.in_vectors > self.in_vectors * self.out_vectors * self.out_lanes
-
-    @staticmethod
-    def _image_extents(contraction: Contraction, batch: int) -> tuple[int, int, int]:
-        height, width = (axis.extent for axis in contraction.rows[-2:])
-        return batch, height, width
 
     def _plan(self) -> tuple[int, int]:
         """Tiles, and vectors of output channels, of a register tile."""
