@@ -150,7 +150,7 @@ def test_lengths_known_only_at_run_time():
         scores = ops.matmul(q, k.swapaxes(-1, -2)) * 0.25 + mask
         return ops.matmul(ops.softmax(scores, -1), v)
 
-    compiled = jit(masked, dynamic=1)
+    compiled = jit(masked)  # the second length makes it symbolic
     rng = np.random.default_rng(0)
     for length in (50, 3, 129, 1):
         args = [Tensor(rng.standard_normal((2, 3, length, 16)).astype(np.float32)) for _ in "qkv"]
@@ -182,3 +182,47 @@ def test_memory_is_linear_in_the_length():
     )
     scores = 2 * length * length * 4 // 1024
     assert int(out.stdout) < scores // 8
+
+
+@pytest.mark.parametrize("layout", ["BSH", "SBH", "BSND", "BNSD"])
+@pytest.mark.parametrize("mode", [0, 2, 3])
+def test_flash_attention_score(layout, mode):
+    rng = np.random.default_rng(0)
+    extents = {"B": 2, "N": 4, "D": 8, "H": 32}
+    q, k, v = (
+        Tensor(rng.standard_normal([extents.get(a, s) for a in layout]).astype(np.float32))
+        for s in (5, 9, 9)
+    )
+    mask = Tensor(rng.integers(0, 2, (2, 1, 5, 9)).astype(bool)) if mode == 0 else None
+
+    def score(q, k, v):
+        return ops.flash_attention_score(
+            q, k, v, 4, attn_mask=mask, scalar_value=0.3, input_layout=layout, sparse_mode=mode,
+            next_tokens=6,
+        )  # fmt: skip
+
+    def plain(x):
+        x = x.asnumpy().astype("float64")
+        x = x.reshape(*x.shape[:2], 4, 8) if layout[-1] == "H" else x
+        return x.transpose({"S": (1, 2, 0, 3), "B": (0, 2, 1, 3)}[layout[0]]
+                           if layout != "BNSD" else (0, 1, 2, 3))  # fmt: skip
+
+    column, row = np.arange(9), np.arange(5)[:, None]
+    hidden = column > row + {0: 6, 2: 0, 3: 4}[mode]
+    hidden = hidden | mask.asnumpy() if mask is not None else hidden
+    scores = np.where(hidden, -np.inf, plain(q) @ plain(k).swapaxes(-1, -2) * 0.3)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    want = weights / weights.sum(-1, keepdims=True) @ plain(v)
+    compiled = jit(score)
+    for got in (score(q, k, v), compiled(q, k, v)):
+        assert got.shape == q.shape
+        np.testing.assert_allclose(plain(got), want, atol=2e-6)
+    assert any("attention" in name for name in compiled.kernels())
+
+
+def test_flash_attention_score_refuses():
+    x = ops.ones((1, 3, 8))
+    with pytest.raises(ms.errors.ArgumentError, match="keep_prob must be 1"):
+        ops.flash_attention_score(x, x, x, 2, keep_prob=0.5)
+    with pytest.raises(ms.errors.ShapeError, match="3 heads do not divide"):
+        ops.flash_attention_score(x, x, x, 3)

@@ -360,7 +360,8 @@ def _diagonal(found: _Found, mask: np.ndarray) -> int | None:
         if not np.all((wide == 0) | (wide <= _HIDDEN)):
             return None
         visible = wide == 0
+    rows, keys = mask.shape
     diagonal = int(visible[0].sum()) - 1
-    if diagonal < 0 or not np.array_equal(visible, np.tri(*mask.shape, diagonal, dtype=bool)):
+    if diagonal < 0 or not np.array_equal(visible, np.tri(rows, keys, diagonal, dtype=bool)):
         return None
     return diagonal

@@ -131,15 +131,13 @@ class _Loops:
             ),
         )
         hidden = te.compute((b, n, s, length), lambda *i: self._hide(scores[i], i, mask, wide))
-        j1, j2, j3 = (te.reduce_axis((0, length), name=f"j{x}") for x in (1, 2, 3))
-        top = te.compute((b, n, s), lambda *i: te.max(hidden[(*i, j1)], axis=j1))
-        e = te.compute((b, n, s, length), lambda *i: te.exp(hidden[i] - top[i[:3]]))
-        total = te.compute((b, n, s), lambda *i: te.sum(e[(*i, j2)], axis=j2))
+        e, total = self._softmax(hidden)
+        j = te.reduce_axis((0, length), name="j")
         mixed = te.compute(
             (b, n, s, size),
             lambda i, h, row, col: te.sum(
-                e[i, h, row, j3] * at(v, layouts[2], i, self.tir.floordiv(h, share), j3, col),
-                axis=j3,
+                e[i, h, row, j] * at(v, layouts[2], i, self.tir.floordiv(h, share), j, col),
+                axis=j,
             ),
         )
         extents = dict(zip(_AXES, (b, n, s, size)))
@@ -150,6 +148,14 @@ class _Loops:
             return (mixed[place] / total[place[:3]]).astype(dtype)
 
         return te.compute(tuple(extents[axis] for axis in layouts[3]), element, name="attention")
+
+    def _softmax(self, scores: Any) -> tuple[Any, Any]:
+        """The exponentials of the scores less their maximum, and the sum of those of a query."""
+        te, rows, keys = self.te, tuple(scores.shape[:3]), scores.shape[3]
+        j1, j2 = (te.reduce_axis((0, keys), name=f"j{x}") for x in (1, 2))
+        top = te.compute(rows, lambda *i: te.max(scores[(*i, j1)], axis=j1))
+        e = te.compute(scores.shape, lambda *i: te.exp(scores[i] - top[i[:3]]))
+        return e, te.compute(rows, lambda *i: te.sum(e[(*i, j2)], axis=j2))
 
     def _hide(self, score: Any, index: tuple[Any, ...], mask: Any, wide: str) -> Any:
         score = score * self.tir.const(self.said["scale"], wide)

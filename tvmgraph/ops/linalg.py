@@ -35,6 +35,11 @@ def _matrix_shapes(
 def infer_matmul(
     input: TensorType, other: TensorType, *, transpose_a: bool, transpose_b: bool
 ) -> TensorType:
+    """The type of a matrix product.
+
+    Raises:
+        ShapeError: if the inner extents differ or the batches do not broadcast.
+    """
     rules.require_dtype(input, dtypes.INTEGERS + dtypes.FLOATS)
     rules.require_same_dtype(input, other)
     if input.ndim == 0 or other.ndim == 0:

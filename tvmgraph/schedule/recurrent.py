@@ -33,11 +33,9 @@ def emit_recurrent(func: Func, settings: str, model: CpuModel) -> None:
     """
     mode, backwards = str(settings).split()
     states = 2 if mode == "lstm" else 1
-    buffers = list(func.params)
-    _Sweep(
-        mode, backwards == "1", *buffers[:3], tuple(buffers[3 : 3 + states]),
-        buffers[3 + states], tuple(buffers[4 + states :]), model,
-    ).write()  # fmt: skip
+    projected, panels, bias, *others = func.params
+    first, outputs, last = tuple(others[:states]), others[states], tuple(others[states + 1 :])
+    _Sweep(mode, backwards == "1", projected, panels, bias, first, outputs, last, model).write()
 
 
 @dataclass(frozen=True)

@@ -253,8 +253,8 @@ class RowTile:
         count = min(_ROW_ACCUMULATORS, max(1, extent // self.lanes))
         total = emit.stack(count * self.lanes, reducer.dtype)
         _fill(total, count, self.lanes, reducer)
-        block = _SUM_BLOCK * count * self.lanes
-        whole = emit.stack(count * self.lanes, reducer.dtype) if extent >= 2 * block else None
+        long = extent >= 2 * _SUM_BLOCK * count * self.lanes
+        whole = emit.stack(count * self.lanes, reducer.dtype) if long else None
         if whole is not None:
             _fill(whole, count, self.lanes, reducer)
 
@@ -273,16 +273,8 @@ class RowTile:
             first = start if len(loops) == 1 else emit.i64(0)
             if whole is None:
                 vectors(first, extent, self.lanes, vector, count)
-                return
-            with emit.serial(extent // block) as part:
-                _fill(total, count, self.lanes, reducer)
-                vectors(first + part * block, block, self.lanes, vector, count)
-                _merge(whole, total, count, self.lanes, reducer)
-            if extent % block:
-                _fill(total, count, self.lanes, reducer)
-                done = extent - extent % block
-                vectors(first + done, extent % block, self.lanes, vector, count)
-                _merge(whole, total, count, self.lanes, reducer)
+            else:
+                self._in_blocks(first, extent, vector, (total, whole), reducer)
 
         _nest_from(loops[:-1], start, length, body)
         result = emit.stack(1, reducer.dtype)
@@ -290,6 +282,28 @@ class RowTile:
         value = horizontal(reducer.combine, total, count * self.lanes, self.lanes, reducer.dtype)
         emit.store(result, value, [0])
         return result
+
+    def _in_blocks(
+        self,
+        first: Expr,
+        extent: int,
+        vector: Callable[[Expr, int, int], None],
+        sums: tuple[Buffer, Buffer],
+        reducer: Reducer,
+    ) -> None:
+        """Reduces a long row block by block: into the first accumulators, then into the others."""
+        total, whole = sums
+        block = _SUM_BLOCK * _ROW_ACCUMULATORS * self.lanes
+
+        def reduce(start: Expr, length: int) -> None:
+            _fill(total, _ROW_ACCUMULATORS, self.lanes, reducer)
+            vectors(start, length, self.lanes, vector, _ROW_ACCUMULATORS)
+            _merge(whole, total, _ROW_ACCUMULATORS, self.lanes, reducer)
+
+        with emit.serial(extent // block) as part:
+            reduce(first + part * block, block)
+        if extent % block:
+            reduce(first + (extent - extent % block), extent % block)
 
     def _plan_fetches(self) -> None:
         """Decides which pass asks for which part of the next row.
