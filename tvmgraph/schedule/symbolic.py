@@ -23,7 +23,7 @@ from tvmgraph.schedule.types import SCHEDULED, Buffer, Expr, Func, Load, Var
 
 #: Rows of the fixed kernels, largest first, by the least number of elements per row. The last one
 #: must be 1; every further one takes as long to compile as a static kernel.
-_SIZES = {1 << 15: (1,), 1 << 11: (8, 1), 0: (64, 8, 2, 1)}
+_SIZES = {1 << 18: (1,), 1 << 15: (8, 2, 1), 1 << 11: (16, 4, 1), 0: (64, 8, 2, 1)}
 #: Rows with fewer elements than this are not worth a kernel call of their own.
 _MIN_ROW = 16
 #: Sizes at which the function is looked at: all different, so that nothing broadcasts by accident.
