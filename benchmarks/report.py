@@ -194,9 +194,7 @@ def _peaks(peaks: Mapping[str, float]) -> str:
         return ""
     return (
         f"Measured peaks: {peaks['flops'] / 1e9:.0f} GFLOP/s of float32 multiply-adds and "
-        f"{peaks['bandwidth'] / 1e9:.1f} GB/s for a = b + s c, every array counted once. Stores "
-        "around the caches save part of the traffic that this pattern causes, so that a row may "
-        "exceed it."
+        f"{peaks['bandwidth'] / 1e9:.1f} GB/s for a = b + s c, every array counted once."
     )
 
 
