@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.graph.ir import Graph, Node, Param, Value
@@ -55,4 +55,6 @@ def fixed_type(type: TensorType, sizes: Mapping[str, int]) -> TensorType:
 def _fixed(value: Any, sizes: Mapping[str, int]) -> Any:
     if isinstance(value, Dim):
         return value.substitute(sizes)
-    return tuple(_fixed(v, sizes) for v in value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return tuple(_fixed(v, sizes) for v in cast("tuple[Any, ...]", value))
+    return value
