@@ -19,7 +19,7 @@ LOSSES = Path(__file__).with_name("training_losses.json")
 CHECKED_STEPS = 3
 #: Learning rates; momentum is 0.9, Adam's settings are the usual ones.
 OPTIMIZERS = {"sgd": 0.01, "momentum": 0.01, "adam": 1e-4}
-ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-12}  # small: frameworks put it in different places
 MOMENTUM = 0.9
 CLASSES = 10
 #: Widths of the four stages of ResNet-18, of two blocks each.

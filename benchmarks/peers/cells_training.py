@@ -3,7 +3,7 @@
 from types import ModuleType
 from typing import Any
 
-from benchmarks.training_rows import CLASSES, STAGES, resnet18_convs
+from benchmarks.training_rows import ADAM, CLASSES, STAGES, resnet18_convs
 from benchmarks.workloads import Workload
 
 
@@ -50,7 +50,7 @@ def _resnet18(api: ModuleType, work: Workload) -> Any:
 def _optimizer(api: ModuleType, work: Workload, params: Any) -> Any:
     name, rate = work.options["optimizer"], work.options["rate"]
     if name == "adam":
-        return api.nn.Adam(params, rate)
+        return api.nn.Adam(params, rate, eps=ADAM["eps"])
     return api.nn.Momentum(params, rate, 0.9) if name == "momentum" else api.nn.SGD(params, rate)
 
 
