@@ -4,7 +4,8 @@ A convolution whose weight is a parameter gets that weight in the order in which
 it, and its result stays blocked, (N, C / b, H, W, b), through everything that treats channels
 alike: elementwise operators, pooling, averages over the image, concatenation of channels. Where
 anything else reads the result, it is put back into (N, C, H, W). A convolution that leads to no
-other one is as fast on plain images, unless Winograd's method applies to it.
+other one is as fast on plain images, unless rows are short, it has a stride, or Winograd's method
+applies to it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ _ELEMENTWISE = frozenset({"gelu", "celu", "where", "cast", "identity"})
 _REDUCTIONS = frozenset({"reduce_mean", "reduce_sum", "reduce_max", "reduce_min"})
 #: Multiplications per element of the result from which a convolution starts blocks.
 _MIN_DEPTH = 24
+
+#: Positions of a row of the result that plain kernels fill vectors with.
+_WIDE = 16
 
 Derive = Callable[[Callable[..., Any], tuple[Value, ...], TensorType], Value]
 
@@ -98,7 +102,9 @@ class BlockedLayout:
         tile = _winograd_tile(node)
         if tile is not None:
             self._winograd(node, tile)
-        elif x in self._blocked or (node in self._leading and _is_deep(inputs, kernel)):
+        elif x in self._blocked or (
+            _is_deep(inputs, kernel) and (node in self._leading or _is_hard(node))
+        ):
             image, cut = self._cut(node, self._blocked.get(x, x))
             self._emit("conv_blocked", (image, cut), _without_groups(node), node.outputs[0])
         else:
@@ -254,6 +260,12 @@ def _lead_to_more(nodes: Sequence[Node]) -> set[Node]:
         elif wants and (_is_elementwise(node.op) or name in ("avg_pool", "concat")):
             wanted.update(node.inputs)
     return found
+
+
+def _is_hard(node: Node) -> bool:
+    """Whether plain kernels, whose vectors run along a row of the image, are slow: they use every
+    second pixel, or a row does not fill a vector."""
+    return max(node.attrs["stride"]) > 1 or node.outputs[0].type.static_shape[3] < _WIDE
 
 
 def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:
