@@ -85,7 +85,7 @@ def bind_updates(mod: tvm.IRModule) -> tvm.IRModule:
 def _main(mod: tvm.IRModule) -> Any:
     """The function ``main`` if it is a single dataflow block."""
     names = [v for v in mod.get_global_vars() if v.name_hint == "main"]
-    function = mod[names[0]] if names else None
+    function: Any = mod[names[0]] if names else None
     if not isinstance(function, relax.Function) or len(function.body.blocks) != 1:
         return None
     return function if isinstance(function.body.blocks[0], relax.DataflowBlock) else None
@@ -140,7 +140,7 @@ class _Reader:
         if sum(o.same_as(var) for o in self.outputs) > 1:
             return None
         result, position = 0, self.defined.get(var)
-        value = self.bindings[position].value if position is not None else None
+        value: Any = self.bindings[position].value if position is not None else None
         if isinstance(value, relax.TupleGetItem):
             result, position = int(value.index), self.defined.get(value.tuple_value)
             value = self.bindings[position].value if position is not None else None

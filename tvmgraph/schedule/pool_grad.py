@@ -136,7 +136,9 @@ def _blocks(extent: int, lanes: int) -> list[tuple[int, int, int]]:
 
 
 def _fill(buffer: Buffer, value: Expr, model: CpuModel) -> None:
-    *outer, length = static_shape(buffer) or ()
+    shape = static_shape(buffer)
+    assert shape
+    *outer, length = shape
     with _nest(outer) as rows:
         for start, count, lanes in _blocks(length, model.lanes_of(dtype_bytes(str(buffer.dtype)))):
             with emit.serial(count) as block:
