@@ -126,8 +126,13 @@ _PRECISION = (
     "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "build_train_network",
 )  # fmt: skip
 # names of the wider front end that are found when used: their rooms take time to import
-_LATER = dict.fromkeys(_TRAINING, "train") | dict.fromkeys(_PRECISION, "amp")
-_LATER |= {"constexpr": "ops", "run_check": "cli.doctor", "Profiler": "profiler"}
+_LATER: dict[str, str] = {
+    **{name: "train" for name in _TRAINING},
+    **{name: "amp" for name in _PRECISION},
+    "constexpr": "ops",
+    "run_check": "cli.doctor",
+    "Profiler": "profiler",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -71,7 +71,7 @@ class Batcher:
         size: Length of the batch.
     """
 
-    symbols = None  # symbolic sizes are the affair of the interpreter around it
+    symbols: Any = None  # symbolic sizes are the affair of the interpreter around it
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -91,7 +91,8 @@ class Batcher:
     def active(self) -> Iterator[None]:
         """Makes this interpreter active, with tapes of its own."""
         held = (state.interpreter, state.tapes)
-        state.interpreter, state.tapes = self, ()
+        interpreter: Any = self  # has what operators need of one
+        state.interpreter, state.tapes = interpreter, ()
         try:
             yield
         finally:

@@ -274,7 +274,7 @@ def _computed_position(recorder: Recorder, outputs: list[Value]) -> int | None:
 def _holders(
     recorder: Recorder, before: list[Value], attributes: list[_Effect]
 ) -> tuple[Holder, ...]:
-    by_value: dict[Value, Holder] = {v: i for i, v in enumerate(before)}
+    by_value: dict[Value | None, Holder] = {v: i for i, v in enumerate(before)}
     replaced = {id(old): AttributeRef(cell, name) for cell, name, _, old in attributes}
     by_value.update((v, replaced.get(id(t), t)) for t, v in recorder.captured)
     by_value.update((v, len(before) + i) for i, (_, v, _) in enumerate(recorder.computed()))

@@ -1,8 +1,9 @@
 """Search, the top level: the decisions behind every kernel are tried on the machine itself.
 
 Kernels are shaped by a model of the processor; here a handful of other register tiles, block sizes
-and ways to divide the work are built and timed, one decision after the other. A kernel that is not measurably faster than the model's is not used, so ``O3`` is never
-slower than ``O2``. What was found is kept, see :mod:`tvmgraph.compiler.tuning`.
+and ways to divide the work are built and timed, one decision after the other. A kernel that is not
+measurably faster than the model's is not used, so ``O3`` is never slower than ``O2``. What was
+found is kept, see :mod:`tvmgraph.compiler.tuning`.
 """
 
 from __future__ import annotations

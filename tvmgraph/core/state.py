@@ -46,7 +46,7 @@ class Interpreter(Protocol):
         """Notes that a Cell is called inside ``scope`` and returns its name there."""
         ...
 
-    symbols: Any  # the SymbolScope of numbers that differ from call to call, or None
+    symbols: Any = None  # the SymbolScope of numbers that differ from call to call, or None
 
     def number(self, value: Any, dtype: Any) -> Tensor:
         """Returns a symbolic number as a 0-d tensor."""

@@ -85,7 +85,7 @@ class TensorType:
 
 
 # by the text of symbolic sizes: while a function is captured they cannot be keys
-_INTERNED: dict[tuple[tuple[int | str, ...], DType, str], TensorType] = {}
+_INTERNED: dict[tuple[tuple[Any, ...], DType, str], TensorType] = {}
 
 
 def tensor_type(shape: Iterable[int | Dim], dtype: Any, device: str = "cpu") -> TensorType:

@@ -31,9 +31,7 @@ def lower(graph: Graph, outlined: dict[str, Graph] | None = None) -> tvm.IRModul
     return lower_many({"main": graph}, outlined)
 
 
-def lower_many(
-    graphs: dict[str, Graph], outlined: dict[str, Graph] | None = None
-) -> tvm.IRModule:
+def lower_many(graphs: dict[str, Graph], outlined: dict[str, Graph] | None = None) -> tvm.IRModule:
     """Lowers several graphs into one module, so that they compile together."""
     block = relax.BlockBuilder()
     builder = RelaxBuilder(block)

@@ -33,6 +33,10 @@ class Adam(optim.Adam):
         super().__init__(params, lr, *betas, eps, weight_decay=weight_decay, use_amsgrad=amsgrad)
         self.maximize = maximize
 
+    def effective_rate(self, rate: Tensor) -> Tensor:
+        """Returns the learning rate as it is: epsilon is added after the bias correction."""
+        return rate
+
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter: ``m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps)``."""
         if self.maximize:

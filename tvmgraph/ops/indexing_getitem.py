@@ -173,7 +173,7 @@ def _range_entry(index: slice, size: int | Dim) -> tuple[int, int | None, int]:
     return (max(begin, 0), None if end < 0 else min(begin, end), step) if begin >= 0 else (0, 0, 1)
 
 
-def _symbolic_entry(start: Any, stop: Any, step: int, size: Any) -> tuple[Any, Any, int]:
+def _symbolic_entry(start: Any, stop: Any, step: Any, size: Any) -> tuple[Any, Any, int]:
     """Does what ``slice.indices`` does, deciding by comparisons of the symbolic sizes."""
     low, high = (0, size) if step > 0 else (-1, size - 1)
 

@@ -17,7 +17,7 @@ from tvmgraph.core import random as stream
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.core.types import Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops._arguments import bad
 
@@ -361,11 +361,9 @@ def draw_bits(count: int, seed: Any, op: str) -> Tensor:
     return F.random_bits(Tensor(np.array([seed, 0], np.int64)), 0, count)
 
 
-def draw_uniform(
-    shape: tuple[int, ...], seed: Any, op: str, dtype: dtypes.DType = dtypes.float32
-) -> Tensor:
+def draw_uniform(shape: Shape, seed: Any, op: str, dtype: dtypes.DType = dtypes.float32) -> Tensor:
     """Draws uniform numbers in [0, 1); half precision is rounded from float32."""
-    count = math.prod(shape)
+    count: Any = math.prod(shape)
     if dtype is dtypes.float64:
         bits = F.reshape(draw_bits(2 * count, seed, op), (2, count))
         return F.reshape(F.bits_to_uniform(bits, dtype), shape)

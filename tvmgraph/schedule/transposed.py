@@ -109,12 +109,12 @@ def _square(
     square = emit.stack(lanes * lanes, dtype)
     for row in range(lanes):
         with emit.vectorized(lanes) as lane:
-            bound = (
+            place = (
                 outer
                 | bind_group(turned.along, along + row)
                 | bind_group(turned.across, first + lane)
             )
-            emit.store(square, substitute(turned.load, bound), [row * lanes + lane])
+            emit.store(square, substitute(turned.load, place), [row * lanes + lane])
     result = transpose(square, lanes, dtype)
     point = Point(stage, lanes)
     for row in range(lanes):
