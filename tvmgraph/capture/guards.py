@@ -221,6 +221,8 @@ class Guards:
     def add_object(self, value: Any) -> None:
         """Guards all attributes of an object that goes to code which is not interpreted."""
         if is_cell(value) and not isinstance(value, type):
+            if "_params" not in value.__dict__:
+                return  # it is being made here: its __init__ has not called Cell's yet
             self.add_cell(value)
             self._cells[id(value)][1].widen(value)
             self._add_mutable(value)

@@ -34,7 +34,8 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
         >>> @ms.jit
         ... def scale(x, k):
         ...     return x * k
-        >>> scale(Tensor([2.0]), ms.mutable(1.5))
+        >>> scale(Tensor([2.0]), ms.mutable(1.5)).item()
+        3.0
     """
     if not isinstance(dynamic_len, bool):
         raise DTypeError(

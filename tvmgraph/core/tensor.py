@@ -52,7 +52,7 @@ class Tensor(TensorMethods):
         "type": "The interned shape, dtype and device.",
     }
     #: What compiled code sees of storage that this tensor alone refers to; parameters only.
-    exclusive: Any = None
+    _exclusive: Any = None
     __array_priority__ = 1000.0  # so that ndarray + Tensor reaches Tensor.__radd__
 
     array: np.ndarray
@@ -137,8 +137,8 @@ class Tensor(TensorMethods):
     def _share(self, other: Tensor) -> None:
         """Takes over another tensor's storage; what nobody looked at stays unseen."""
         self._ffi = other._ffi
-        if other.exclusive is not None:
-            other.exclusive = None
+        if other._exclusive is not None:
+            other._exclusive = None
         try:
             self.array = _stored_array(other)
         except AttributeError:

@@ -128,7 +128,7 @@ class Entry:
                     continue
                 target.rebind(value)
                 if target.__class__ is Parameter:
-                    target.exclusive = target._ffi
+                    target._exclusive = target._ffi
         for cell, name, structure in captured.attributes:
             setattr(cell, name, tree.rebuild(structure, outputs, list(leaves)))
         for effect in captured.effects:

@@ -111,6 +111,7 @@ class SettingMethods:
             DTypeError: if an input is something else.
 
         Example:
+            >>> net = nn.Dense(16, 4)
             >>> net.set_inputs(Tensor(shape=[None, 16], dtype=ms.float32))
         """
         from tvmgraph.jit.signature import check_specs

@@ -33,7 +33,7 @@ def for_writing(args: Sequence[Tensor], places: Sequence[int], consume: bool) ->
 
 
 def _is_exclusive(tensor: Tensor) -> bool:
-    handle = tensor.exclusive
+    handle = tensor._exclusive
     if handle is None or handle is not tensor._ffi or has_array(tensor):
         return False
     # the object starts with its reference count, see TVMFFIObject in tvm/ffi/c_api.h
