@@ -17,6 +17,16 @@ _CGROUP_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 _SPIN_COUNT = 20000
 
 
+# What the user had in TVM_NUM_THREADS, and what was written there for TVM since.
+_given, _written = "", None
+
+
+def _wish() -> str:
+    """Returns the user's TVM_NUM_THREADS, also after :func:`configure_threads` wrote its own."""
+    now = os.environ.get("TVM_NUM_THREADS", "")
+    return _given if now == _written else now
+
+
 def thread_count(requested: int | None = None) -> int:
     """Number of workers: the argument, else ``TVM_NUM_THREADS``, else the usable physical cores.
 
@@ -27,7 +37,7 @@ def thread_count(requested: int | None = None) -> int:
         TvmgraphError: The number is not positive.
     """
     if requested is None:
-        text = os.environ.get("TVM_NUM_THREADS", "")
+        text = _wish()
         requested = int(text) if text.isdigit() else _physical_cores()
     if requested < 1:
         raise TvmgraphError("the number of threads must be positive", got=str(requested))
@@ -41,8 +51,10 @@ def configure_threads(count: int | None = None) -> int:
     before any kernel is called. Workers are not bound to cores, because binding also pins the
     calling thread and whatever pools other libraries create from it.
     """
+    global _given, _written
     threads = thread_count(count)
-    os.environ["TVM_NUM_THREADS"] = str(threads)
+    _given, _written = _wish(), str(threads)
+    os.environ["TVM_NUM_THREADS"] = _written
     os.environ["TVM_BIND_THREADS"] = "0"
     os.environ.setdefault("TVM_THREAD_POOL_SPIN_COUNT", str(_SPIN_COUNT))
     return threads
