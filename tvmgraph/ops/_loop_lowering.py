@@ -20,6 +20,30 @@ _TRIED = (0, 3)  # levels that are tried first, since many loops are short
 _COUNT = tensor_type((), dtypes.int64)
 
 
+def _by_level(
+    R: Any, name: str, types: Sequence[TensorType], lowest: Any, stub: Any, halves: Any
+) -> Any:
+    """Defines ``f(level, *operands)``: ``lowest`` at level 0, else ``halves`` of the level below.
+
+    ``halves(f, below, operands)`` emits the two calls of a level.
+    """
+
+    def define(itself: Any) -> Any:
+        def split(level: Any, *args: Any) -> Any:
+            return halves(itself, R.emit(R.op.subtract(level, R.const(1, "int64"))), args)
+
+        both = R.define(name, [_COUNT, *types], split)
+
+        def choose(level: Any, *args: Any) -> Any:
+            at_bottom = R.emit(R.op.equal(level, R.const(0, "int64")))
+            own = R.invoke(lowest, args)
+            return R.branch(at_bottom, own, R.invoke(both, [level, *args]))
+
+        return choose
+
+    return R.define_recursive(name, [_COUNT, *types], stub, define)
+
+
 class LoopFunctions:
     """The functions that run a loop.
 
@@ -77,23 +101,12 @@ class LoopFunctions:
         """Defines ``at_most(level, *operands)``: levels above those with their own function."""
         R = self.R
 
-        def define(itself: Any) -> Any:
-            def halves(level: Any, *args: Any) -> Any:
-                below = R.emit(R.op.subtract(level, R.const(1, "int64")))
-                going_on, more = self.advance(R.invoke(itself, [below, *args]), args)
-                rest = R.invoke(itself, [below, *more])
-                return R.branch(going_on, rest, R.pack(more[: self.count]))
+        def halves(itself: Any, below: Any, args: Sequence[Any]) -> Any:
+            going_on, more = self.advance(R.invoke(itself, [below, *args]), args)
+            rest = R.invoke(itself, [below, *more])
+            return R.branch(going_on, rest, R.pack(more[: self.count]))
 
-            both = R.define("loop", [_COUNT, *self.types], halves)
-
-            def choose(level: Any, *args: Any) -> Any:
-                lowest = R.emit(R.op.equal(level, R.const(0, "int64")))
-                own = R.invoke(self.levels[-1], args)
-                return R.branch(lowest, own, R.invoke(both, [level, *args]))
-
-            return choose
-
-        return R.define_recursive("loop", [_COUNT, *self.types], self._stub, define)
+        return _by_level(R, "loop", self.types, self.levels[-1], self._stub, halves)
 
     def _endless(self) -> Any:
         """Defines the function that doubles the number of iterations until the loop is over."""
@@ -183,23 +196,10 @@ class SweepFunctions:
         return R.invoke(inner, [*level, *forward, *R.unpack(found, len(cotangents))])
 
     def _at_most(self) -> Any:
-        R = self.R
+        def halves(itself: Any, below: Any, args: Sequence[Any]) -> Any:
+            return self._halves(args, self.loop.at_most, itself, [below])
 
-        def define(itself: Any) -> Any:
-            def halves(level: Any, *args: Any) -> Any:
-                below = R.emit(R.op.subtract(level, R.const(1, "int64")))
-                return self._halves(args, self.loop.at_most, itself, [below])
-
-            both = R.define("back", [_COUNT, *self.types], halves)
-
-            def choose(level: Any, *args: Any) -> Any:
-                lowest = R.emit(R.op.equal(level, R.const(0, "int64")))
-                own = R.invoke(self.levels[-1], args)
-                return R.branch(lowest, own, R.invoke(both, [level, *args]))
-
-            return choose
-
-        return R.define_recursive("back", [_COUNT, *self.types], self._stub, define)
+        return _by_level(self.R, "back", self.types, self.levels[-1], self._stub, halves)
 
     def _endless(self) -> Any:
         R = self.R

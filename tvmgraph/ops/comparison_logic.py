@@ -17,7 +17,7 @@ from tvmgraph.ops._shared import ShapeError
 __all__ = [
     "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "invert", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "operator_and", "operator_invert", "operator_or", "operator_xor",
+    "operator_and", "operator_or", "operator_xor",
 ]  # fmt: skip
 
 _NO_GRADIENT = Reason("bool and integer results have no derivative")
@@ -287,7 +287,6 @@ def invert(x: Tensor) -> Tensor:
 
 
 operator_and, operator_or, operator_xor = bitwise_and, bitwise_or, bitwise_xor
-operator_invert = bitwise_not
 
 
 def _bit_count(m: TirMath) -> int:
