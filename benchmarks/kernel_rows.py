@@ -82,7 +82,7 @@ def _pass(model: str, title: str, function: Callable[[Array], Array], written: i
         rtol=1e-3,
         atol=1e-3,
         bytes=FLOAT * (SIDE * SIDE + written),
-        reads_only=written <= SIDE,
+        written=FLOAT * written,
     )
 
 
@@ -93,7 +93,7 @@ def muladd() -> Workload:
     return Workload(
         f"muladd-{SIDE}", title, "muladd", args,
         lambda work: work.args[0] * work.args[1] + work.args[2],
-        bytes=4 * FLOAT * SIDE * SIDE,
+        bytes=4 * FLOAT * SIDE * SIDE, written=FLOAT * SIDE * SIDE,
     )  # fmt: skip
 
 
@@ -104,7 +104,8 @@ def layernorm() -> Workload:
         f"layernorm-{SIDE}", f"layer normalization, {SIDE} x {SIDE}", "layernorm",
         (_normal(2, SIDE, SIDE),),
         lambda work: layer_norm(work.args[0], work.params["gamma"], work.params["beta"]),
-        params, rtol=1e-3, atol=1e-3, bytes=2 * FLOAT * SIDE * SIDE,
+        params, rtol=1e-3, atol=1e-3,
+        bytes=2 * FLOAT * SIDE * SIDE, written=FLOAT * SIDE * SIDE,
     )  # fmt: skip
 
 
@@ -114,7 +115,8 @@ def gather() -> Workload:
     table = _normal(6, 30000, 768)
     return Workload(
         "gather-4096x768", "4096 of 30000 rows of 768", "gather", (table, ids),
-        lambda work: work.args[0][work.args[1]], bytes=2 * FLOAT * 4096 * 768,
+        lambda work: work.args[0][work.args[1]],
+        bytes=2 * FLOAT * 4096 * 768, written=FLOAT * 4096 * 768,
     )  # fmt: skip
 
 

@@ -99,12 +99,15 @@ class Timing:
         first: Seconds for building the function and the first call.
         samples: Seconds per call, one entry per round.
         others: Cores that other processes used during each sample.
+        memory: Seconds of a plain pass over as many bytes, right after each sample; tvmgraph only,
+            and only where memory bounds a row.
     """
 
     note: str = ""
     first: float = 0.0
     samples: list[float] = field(default_factory=list)
     others: list[float] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
 
     @property
     def median(self) -> float:
@@ -220,6 +223,8 @@ class Coordinator:
         else:
             timing.samples.append(reply["seconds"])
             timing.others.append(reply["others"])
+            if reply["memory"]:
+                timing.memory.append(reply["memory"])
 
     def _quietest(self, name: str, calls: int) -> dict[str, Any]:
         best: dict[str, Any] = {}

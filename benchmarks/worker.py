@@ -10,12 +10,14 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, TextIO
 
 import numpy as np
 
-from benchmarks.peers import PEERS, Peer, load
+from benchmarks.peers import OURS, PEERS, Peer, load
 from benchmarks.rows import ROWS
+from benchmarks.workloads import Workload
 
 WARM_CALLS = 3
 
@@ -49,6 +51,7 @@ class Worker:
         self.threads = threads
         self.peer: Peer | None = None
         self.call: Any = None
+        self.memory: Callable[[], None] | None = None
 
     def hello(self) -> dict[str, Any]:
         """Import the framework and say which version it is, or that it is absent."""
@@ -73,7 +76,7 @@ class Worker:
     def setup(self, row: str) -> dict[str, Any]:
         """Build a row, compare one call with the NumPy reference and warm up."""
         assert self.peer is not None
-        self.call = None
+        self.call = self.memory = None
         work = ROWS[row]()
         start = time.perf_counter()
         call = self.peer.build(work)
@@ -87,7 +90,7 @@ class Worker:
             call()
         start = time.perf_counter()
         call()
-        self.call = call
+        self.call, self.memory = call, self._memory_pass(work)
         once = time.perf_counter() - start
         facts = {"title": work.title, "flops": work.flops, "bytes": work.bytes}
         return {"first": first, "once": once, "facts": facts}
@@ -95,7 +98,8 @@ class Worker:
     def measure(self, calls: int) -> dict[str, Any]:
         """Time a number of calls after one that wakes the thread pool.
 
-        Returns the seconds per call and how many cores other processes used meanwhile.
+        Returns the seconds per call, how many cores other processes used meanwhile, and the seconds
+        of a pass over as much memory (0 for other peers and rows).
         """
         call = self.call
         call()
@@ -104,7 +108,29 @@ class Worker:
             call()
         elapsed = time.perf_counter() - start
         others = _busy_seconds() - busy - (time.process_time() - own)
-        return {"seconds": elapsed / calls, "others": max(0.0, others / elapsed)}
+        return {
+            "seconds": elapsed / calls,
+            "others": max(0.0, others / elapsed),
+            "memory": self._memory_seconds(calls),
+        }
+
+    def _memory_pass(self, work: Workload) -> Callable[[], None] | None:
+        """What is compared with the bandwidth of memory: a pass over as many bytes as the row."""
+        if self.name != OURS or not work.bytes:
+            return None
+        from tvmgraph.compiler.streams import memory_pass
+
+        return memory_pass(work.bytes - work.written, work.written, self.threads)
+
+    def _memory_seconds(self, calls: int) -> float:
+        """Seconds of a pass over memory at this moment: a shared machine's bandwidth changes."""
+        if self.memory is None:
+            return 0.0
+        self.memory()
+        start = time.perf_counter()
+        for _ in range(calls):
+            self.memory()
+        return (time.perf_counter() - start) / calls
 
     def answer(self, command: dict[str, Any]) -> dict[str, Any]:
         """Run one command; an exception becomes an ``error`` reply."""

@@ -36,7 +36,7 @@ class Workload:
         flops: Floating-point operations of a call where they bound its time, else 0.
         bytes: Memory traffic of a call, everything read and written once, where it bounds its
             time, else 0.
-        reads_only: Whether nearly all of that traffic is reading.
+        written: How much of that traffic is writing.
         calls: How many successive results are compared with the reference.
     """
 
@@ -51,7 +51,7 @@ class Workload:
     options: dict[str, Any] = field(default_factory=dict)
     flops: int = 0
     bytes: int = 0
-    reads_only: bool = False
+    written: int = 0
     calls: int = 1
 
     def expected(self) -> Array:
