@@ -20,36 +20,48 @@ if TYPE_CHECKING:
     from tvmgraph.schedule.cpu import schedule_cpu
     from tvmgraph.schedule.intrinsics import install as install_intrinsics
     from tvmgraph.schedule.joining import Shape, joined_shape, shape_of
+    from tvmgraph.schedule.cuda import schedule_for_cuda
     from tvmgraph.schedule.target import (
         CpuModel,
+        GpuModel,
         cache_sizes,
         cpu_model,
+        gpu_model,
         host_features,
+        is_cuda,
         make_target,
         target_names,
     )
 
 _HOMES = {
+    "schedule_for_cuda": "cuda",
     "schedule_cpu": "cpu",
     "install_intrinsics": "intrinsics",
     **dict.fromkeys(("Shape", "joined_shape", "shape_of"), "joining"),
     **dict.fromkeys(
-        ("CpuModel", "cache_sizes", "cpu_model", "host_features", "make_target", "target_names"),
+        (
+            "CpuModel", "GpuModel", "cache_sizes", "cpu_model", "gpu_model", "host_features",
+            "is_cuda", "make_target", "target_names",
+        ),
         "target",
     ),
 }
 
 __all__ = [
     "CpuModel",
+    "GpuModel",
     "Shape",
     "cache_sizes",
     "configure_threads",
     "cpu_model",
+    "gpu_model",
     "host_features",
     "install_intrinsics",
+    "is_cuda",
     "joined_shape",
     "make_target",
     "schedule_cpu",
+    "schedule_for_cuda",
     "shape_of",
     "target_names",
     "thread_count",

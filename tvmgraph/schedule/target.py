@@ -12,7 +12,7 @@ import importlib.resources
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -67,6 +67,10 @@ class CpuModel:
         return 2 * self.lanes * self.fma_per_cycle
 
 
+#: Threads of one block on every CUDA device.
+MAX_THREADS = 1024
+
+
 @functools.cache
 def target_table() -> Mapping[str, Mapping[str, Any]]:
     """The rows of ``configs/targets.toml`` by target name."""
@@ -74,9 +78,13 @@ def target_table() -> Mapping[str, Mapping[str, Any]]:
     return MappingProxyType(tomllib.loads(table.read_text()))
 
 
-def target_names() -> tuple[str, ...]:
-    """The names that :func:`make_target` accepts."""
-    return tuple(target_table())
+def target_names(kind: str = "") -> tuple[str, ...]:
+    """The names that :func:`make_target` accepts.
+
+    Args:
+        kind: ``"llvm"`` for processors only, ``"cuda"`` for GPUs only.
+    """
+    return tuple(n for n, row in target_table().items() if kind in ("", row["kind"]))
 
 
 @functools.cache
@@ -118,6 +126,8 @@ def make_target(name: str = "host", opt_level: int = 3) -> tvm.target.Target:
         TvmgraphError: There is no such target.
     """
     row = _row(name)
+    if row["kind"] == "cuda":
+        return _cuda_target(row, opt_level)
     fields: dict[str, Any] = {"kind": row["kind"], "opt-level": opt_level}
     if row.get("mcpu") == "host":
         fields["mcpu"] = host_cpu()
@@ -129,17 +139,77 @@ def make_target(name: str = "host", opt_level: int = 3) -> tvm.target.Target:
     return tvm.target.Target(fields)
 
 
+def _cuda_target(row: Mapping[str, Any], opt_level: int) -> tvm.target.Target:
+    fields = {
+        "kind": "cuda", "arch": row["arch"], "max_num_threads": MAX_THREADS, "thread_warp_size": 32,
+        "max_shared_memory_per_block": row["shared_per_block"],
+    }  # fmt: skip
+    return tvm.target.Target(fields, host=make_target(row["host"], opt_level))
+
+
 def cpu_model(name: str = "host", threads: int | None = None) -> CpuModel:
-    """The :class:`CpuModel` of target ``name`` with ``threads`` workers.
+    """The :class:`CpuModel` of target ``name`` (of its host) with ``threads`` workers.
 
     Raises:
         TvmgraphError: There is no such target.
     """
     row = _row(name)
+    if row["kind"] != "llvm":
+        return cpu_model(row["host"], threads)
     if row.get("mcpu") == "host":
         return _host_model(thread_count(threads))
     keys = ("vector_bytes", "registers", "fma_per_cycle", "l1_bytes", "l2_bytes", "l3_bytes")
     return CpuModel(threads=thread_count(threads), **{key: row[key] for key in keys})
+
+
+@dataclass(frozen=True)
+class GpuModel:
+    """What a kernel needs to know about a CUDA device; see ``configs/targets.toml``.
+
+    Attributes:
+        arch: Architecture, such as ``sm_90``.
+        sms: Streaming multiprocessors.
+        threads_per_sm: Threads resident on one of them at once.
+        registers_per_sm: 32-bit registers of one of them.
+        shared_per_sm: Bytes of its shared memory.
+        shared_per_block: Bytes of shared memory that one block may ask for.
+        l2_bytes: Second-level cache.
+        bandwidth: Of the device memory, GB/s.
+        max_blocks_per_sm: Blocks resident at once.
+    """
+
+    arch: str
+    sms: int
+    threads_per_sm: int
+    registers_per_sm: int
+    shared_per_sm: int
+    shared_per_block: int
+    l2_bytes: int
+    bandwidth: int
+    max_blocks_per_sm: int
+
+    @property
+    def capability(self) -> int:
+        """Compute capability as one number, 90 for 9.0."""
+        return int(self.arch.removeprefix("sm_").rstrip("af"))
+
+
+def gpu_model(name: str) -> GpuModel:
+    """The :class:`GpuModel` of target ``name``.
+
+    Raises:
+        TvmgraphError: There is no such target, or it is a processor.
+    """
+    row = _row(name)
+    if row["kind"] != "cuda":
+        known = ", ".join(target_names("cuda"))
+        raise TvmgraphError(f"target {name!r} is no CUDA device", fix=f"use one of {known}")
+    return GpuModel(**{field.name: row[field.name] for field in fields(GpuModel)})
+
+
+def is_cuda(name: str) -> bool:
+    """Whether target ``name`` is a CUDA device."""
+    return _row(name)["kind"] == "cuda"
 
 
 def _host_model(threads: int) -> CpuModel:
