@@ -14,13 +14,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import tvm
 from tvm import tirx
 from tvm.tirx import op
 
 from tvmgraph.schedule import emit
+from tvmgraph.schedule import intrinsics_avx512 as avx512
+from tvmgraph.schedule.lanes import Lanes, keep_nan, let
 from tvmgraph.schedule.types import Expr, dtype_of
 
 #: Above the priority of TVM's own rules (10), so that these win.
@@ -62,121 +63,63 @@ _EXP_SERIES64 = tuple(1.0 / math.factorial(k) for k in range(11))
 _ATANH_SERIES64 = tuple(1.0 / (2 * k + 1) for k in range(9))
 
 
-class _Lanes:
-    """Builds constants and types of as many lanes as a given expression has."""
-
-    def __init__(self, like: Expr) -> None:
-        _, _, lanes = dtype_of(like).partition("x")
-        self.lanes = int(lanes or 1)
-
-    def type(self, scalar: str) -> str:
-        return scalar if self.lanes == 1 else f"{scalar}x{self.lanes}"
-
-    def of(self, value: float | int, dtype: str) -> Expr:
-        imm: Any = tirx.FloatImm if dtype.startswith("float") else tirx.IntImm
-        return emit.broadcast(imm(dtype, value), self.lanes)
-
-    def f32(self, value: float) -> Expr:
-        return self.of(float(value), "float32")
-
-    def i32(self, value: int) -> Expr:
-        return self.of(value, "int32")
-
-    def f64(self, value: float) -> Expr:
-        return self.of(float(value), "float64")
-
-    def i64(self, value: int) -> Expr:
-        return self.of(value, "int64")
-
-    def cast(self, value: Expr, scalar: str) -> Expr:
-        return tirx.Cast(self.type(scalar), value)
-
-    def bits(self, value: Expr, scalar: str) -> Expr:
-        """The same bits, read as another type of the same width."""
-        return op.reinterpret(self.type(scalar), value)
-
-    def poly(self, x: Expr, coefficients: Sequence[float], dtype: str = "float32") -> Expr:
-        """Horner's scheme; LLVM contracts every step to one fused multiply-add."""
-        result = self.of(coefficients[-1], dtype)
-        for coefficient in reversed(coefficients[:-1]):
-            result = result * x + self.of(coefficient, dtype)
-        return result
-
-    def abs(self, x: Expr) -> Expr:
-        return self.bits(op.bitwise_and(self.bits(x, "int32"), self.i32(0x7FFFFFFF)), "float32")
-
-    def with_sign_of(self, magnitude: Expr, x: Expr) -> Expr:
-        sign = op.bitwise_and(self.bits(x, "int32"), self.i32(-(2**31)))
-        return self.bits(op.bitwise_or(self.bits(magnitude, "int32"), sign), "float32")
-
-    def pow2(self, n: Expr) -> Expr:
-        """2^n of an int32 for -127 < n < 128, made from the exponent bits."""
-        return self.bits(op.shift_left(n + self.i32(127), self.i32(23)), "float32")
-
-
-def _let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
-    """Binds ``value`` once, so that the expression does not grow with every use."""
-    var = tirx.Var("t", value.ty)
-    return tirx.Let(var, value, body(var))
-
-
-def _keep_nan(x: Expr, result: Expr) -> Expr:
-    return tirx.Select(op.isnan(x), x, result)
-
-
-def _reduce_exp(v: _Lanes, x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
+def _reduce_exp(v: Lanes, x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
     """Calls ``body(n, r)`` with x = n ln 2 + r, n integral, |r| <= ln(2)/2."""
 
     def with_n(n: Expr) -> Expr:
         r = (x - n * v.f32(_LN2_HI)) - n * v.f32(_LN2_LO)
-        return _let(v.cast(n, "int32"), lambda i: _let(r, lambda r: body(i, r)))
+        return let(v.cast(n, "int32"), lambda i: let(r, lambda r: body(i, r)))
 
-    return _let(op.nearbyint(x * v.f32(_LOG2E)), with_n)
+    return let(op.nearbyint(x * v.f32(_LOG2E)), with_n)
 
 
-def _expm1_core(v: _Lanes, r: Expr) -> Expr:
+def _expm1_core(v: Lanes, r: Expr) -> Expr:
     """exp(r) - 1 for a reduced argument."""
     return r * r * v.poly(r, _EXP_POLY) + r
 
 
 def exp(x: Expr) -> Expr:
     """exp(x) = 2^n exp(r). 2^n is applied in two factors, so denormal results come out right."""
-    v = _Lanes(x)
+    v = Lanes(x)
+    if v.lanes == avx512.LANES:
+        return avx512.exp(x)
 
     def scaled(n: Expr, r: Expr) -> Expr:
         value = _expm1_core(v, r) + v.f32(1)
         half = op.shift_right(n, v.i32(1))
-        return _let(half, lambda h: value * v.pow2(h) * v.pow2(n - h))
+        return let(half, lambda h: value * v.pow2(h) * v.pow2(n - h))
 
     def body(x: Expr) -> Expr:
         clamped = tirx.max(tirx.min(x, v.f32(_EXP_MAX)), v.f32(_EXP_MIN))
-        return _keep_nan(x, _let(clamped, lambda c: _reduce_exp(v, c, scaled)))
+        return keep_nan(x, let(clamped, lambda c: _reduce_exp(v, c, scaled)))
 
-    return _let(x, body)
+    return let(x, body)
 
 
 def tanh(x: Expr) -> Expr:
     """tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, which has no cancellation anywhere."""
-    v = _Lanes(x)
+    v = Lanes(x)
 
     def quotient(n: Expr, r: Expr) -> Expr:
         def body(scale: Expr) -> Expr:
             e = scale * _expm1_core(v, r) + (scale - v.f32(1))
-            return _let(e, lambda e: e / (e + v.f32(2)))
+            return let(e, lambda e: e / (e + v.f32(2)))
 
-        return _let(v.pow2(n), body)
+        return let(v.pow2(n), body)
 
     def body(x: Expr) -> Expr:
         twice = tirx.min(v.abs(x), v.f32(_TANH_MAX)) * v.f32(2)
-        value = _let(twice, lambda t: _reduce_exp(v, t, quotient))
-        return _keep_nan(x, v.with_sign_of(value, x))
+        value = let(twice, lambda t: _reduce_exp(v, t, quotient))
+        return keep_nan(x, v.with_sign_of(value, x))
 
-    return _let(x, body)
+    return let(x, body)
 
 
 def erf(x: Expr) -> Expr:
     """erf(x): x + x P(x^2) near 0, sign(x) (1 - exp(-|x| Q(|x|))) elsewhere."""
-    v = _Lanes(x)
+    v = Lanes(x)
+    if v.lanes == avx512.LANES:
+        return avx512.erf(x)
 
     def body(x: Expr, t: Expr) -> Expr:
         near = x * v.poly(t * t, _ERF_POLY) + x
@@ -186,30 +129,30 @@ def erf(x: Expr) -> Expr:
             scale = v.pow2(n)
             return v.f32(1) - (_expm1_core(v, r) * scale + scale)
 
-        tail = _let(exponent, lambda e: _reduce_exp(v, e, far))
+        tail = let(exponent, lambda e: _reduce_exp(v, e, far))
         return tirx.Select(t < v.f32(_ERF_SPLIT), near, v.with_sign_of(tail, x))
 
     def clamped(x: Expr) -> Expr:
         bound = tirx.min(v.abs(x), v.f32(_ERF_MAX))
-        return _keep_nan(x, _let(bound, lambda t: body(x, t)))
+        return keep_nan(x, let(bound, lambda t: body(x, t)))
 
-    return _let(x, clamped)
+    return let(x, clamped)
 
 
 def sigmoid(x: Expr) -> Expr:
     """sigmoid(x) = (x >= 0 ? 1 : e) / (1 + e) with e = exp(-|x|), exact down to the denormals."""
-    v = _Lanes(x)
+    v = Lanes(x)
 
     def body(x: Expr) -> Expr:
         e = exp(v.f32(0) - v.abs(x))
-        return _let(e, lambda e: tirx.Select(x < v.f32(0), e, v.f32(1)) / (v.f32(1) + e))
+        return let(e, lambda e: tirx.Select(x < v.f32(0), e, v.f32(1)) / (v.f32(1) + e))
 
-    return _let(x, body)
+    return let(x, body)
 
 
 def log(x: Expr) -> Expr:
     """log(x) = e ln 2 + log(m) with sqrt(.5) <= m < sqrt(2)."""
-    v = _Lanes(x)
+    v = Lanes(x)
 
     def mantissa(u: Expr, e: Expr) -> Expr:
         square = u * u
@@ -222,29 +165,29 @@ def log(x: Expr) -> Expr:
         def body(e: Expr) -> Expr:
             u = v.bits(bits - op.shift_left(e, v.i32(23)), "float32") - v.f32(1)
             scale = v.cast(e, "float32") - offset
-            return _let(u, lambda u: _let(scale, lambda s: mantissa(u, s)))
+            return let(u, lambda u: let(scale, lambda s: mantissa(u, s)))
 
-        return _let(exponent, body)
+        return let(exponent, body)
 
     def body(x: Expr) -> Expr:
         tiny = x < v.f32(_MIN_NORMAL)
         scaled = v.bits(tirx.Select(tiny, x * v.f32(2.0**24), x), "int32")
         offset = tirx.Select(tiny, v.f32(24), v.f32(0))
-        value = _let(scaled, lambda b: split(b, offset))
+        value = let(scaled, lambda b: split(b, offset))
         value = tirx.Select(x > v.f32(_MAX_FINITE), x, value)
         value = tirx.Select(x == v.f32(0), v.f32(-math.inf), value)
         value = tirx.Select(x < v.f32(0), v.f32(math.nan), value)
-        return _keep_nan(x, value)
+        return keep_nan(x, value)
 
-    return _let(x, body)
+    return let(x, body)
 
 
 def log10(x: Expr) -> Expr:
     """log(x) / ln 10."""
-    return log(x) * _Lanes(x).f32(1 / math.log(10))
+    return log(x) * Lanes(x).f32(1 / math.log(10))
 
 
-def _log64(v: _Lanes, x: Expr) -> Expr:
+def _log64(v: Lanes, x: Expr) -> Expr:
     """Natural logarithm of a positive normal float64: exponent plus 2 atanh((m-1)/(m+1))."""
 
     def body(bits: Expr) -> Expr:
@@ -252,16 +195,16 @@ def _log64(v: _Lanes, x: Expr) -> Expr:
 
         def reduced(e: Expr) -> Expr:
             m = v.bits(bits - op.shift_left(e, v.i64(52)), "float64")
-            s = _let(m, lambda m: (m - v.f64(1)) / (m + v.f64(1)))
-            series = _let(s, lambda s: s * v.f64(2) * v.poly(s * s, _ATANH_SERIES64, "float64"))
+            s = let(m, lambda m: (m - v.f64(1)) / (m + v.f64(1)))
+            series = let(s, lambda s: s * v.f64(2) * v.poly(s * s, _ATANH_SERIES64, "float64"))
             return v.cast(e, "float64") * v.f64(math.log(2)) + series
 
-        return _let(exponent, reduced)
+        return let(exponent, reduced)
 
-    return _let(v.bits(x, "int64"), body)
+    return let(v.bits(x, "int64"), body)
 
 
-def _exp64(v: _Lanes, x: Expr) -> Expr:
+def _exp64(v: Lanes, x: Expr) -> Expr:
     """exp of a float64 whose float32 result may overflow or vanish."""
 
     def body(x: Expr) -> Expr:
@@ -270,12 +213,12 @@ def _exp64(v: _Lanes, x: Expr) -> Expr:
         def scaled(n: Expr) -> Expr:
             r = x - n * v.f64(math.log(2))
             power = op.shift_left(v.cast(n, "int64") + v.i64(1023), v.i64(52))
-            series = _let(r, lambda r: v.poly(r, _EXP_SERIES64, "float64"))
+            series = let(r, lambda r: v.poly(r, _EXP_SERIES64, "float64"))
             return series * v.bits(power, "float64")
 
-        return _let(n, scaled)
+        return let(n, scaled)
 
-    return _let(tirx.max(tirx.min(x, v.f64(120)), v.f64(-120)), body)
+    return let(tirx.max(tirx.min(x, v.f64(120)), v.f64(-120)), body)
 
 
 def pow(x: Expr, y: Expr) -> Expr:
@@ -283,8 +226,8 @@ def pow(x: Expr, y: Expr) -> Expr:
     exponent = _constant(y)
     if exponent is not None and exponent == int(exponent) and 1 <= abs(exponent) <= 3:
         return _integer_power(x, int(exponent))
-    v = _Lanes(x)
-    return _let(x, lambda x: _let(y, lambda y: _general_power(v, x, y)))
+    v = Lanes(x)
+    return let(x, lambda x: let(y, lambda y: _general_power(v, x, y)))
 
 
 def _constant(value: Expr) -> float | None:
@@ -298,12 +241,12 @@ def _integer_power(x: Expr, exponent: int) -> Expr:
         value = x
         for _ in range(abs(exponent) - 1):
             value = value * x
-        return value if exponent > 0 else _Lanes(x).f32(1) / value
+        return value if exponent > 0 else Lanes(x).f32(1) / value
 
-    return _let(x, product)
+    return let(x, product)
 
 
-def _general_power(v: _Lanes, x: Expr, y: Expr) -> Expr:
+def _general_power(v: Lanes, x: Expr, y: Expr) -> Expr:
     zero, one, infinity = v.f32(0), v.f32(1), v.f32(math.inf)
 
     def magnitude(m: Expr) -> Expr:
@@ -324,14 +267,14 @@ def _general_power(v: _Lanes, x: Expr, y: Expr) -> Expr:
         return tirx.Select(v.bits(x, "int32") < v.i32(0), negative, value)
 
     def special(value: Expr) -> Expr:
-        value = tirx.Select(op.isnan(y), y, _keep_nan(x, value))
+        value = tirx.Select(op.isnan(y), y, keep_nan(x, value))
         value = tirx.Select(y == zero, one, value)
         return tirx.Select(x == one, one, value)
 
-    return special(_let(_let(v.abs(x), magnitude), signed))
+    return special(let(let(v.abs(x), magnitude), signed))
 
 
-def _off_the_integers(v: _Lanes, x: Expr, value: Expr) -> Expr:
+def _off_the_integers(v: Lanes, x: Expr, value: Expr) -> Expr:
     """x^y for x with a sign bit and y no integer: NaN, but for -0 and -infinity the magnitude."""
     finite = tirx.Select(x < v.f32(-_MAX_FINITE), value, v.f32(math.nan))
     return tirx.Select(x == v.f32(0), value, finite)
@@ -348,6 +291,10 @@ _RULES: dict[str, Callable[..., Expr]] = {
 }
 
 
+#: Functions of single lanes that TVM does not know as such: it would leave vectors for them.
+_BY_LANE = ("erf", "isnan", "nearbyint", "rsqrt")
+
+
 def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call], Expr]:
     """TVM's form of a rule, which must give an expression for every dtype."""
 
@@ -355,7 +302,7 @@ def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call
         scalar = dtype_of(call).partition("x")[0]
         if scalar == "float32":
             return function(*call.args)
-        lanes = _Lanes(call)
+        lanes = Lanes(call)
         if scalar == "float16":
             wide = [lanes.cast(arg, "float32") for arg in call.args]
             return lanes.cast(function(*wide), "float16")
@@ -364,7 +311,7 @@ def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call
     return lower
 
 
-def _library(lanes: _Lanes, name: str, args: Sequence[Expr]) -> Expr:
+def _library(lanes: Lanes, name: str, args: Sequence[Expr]) -> Expr:
     """A call of the C library in float64, one for each lane."""
     if name == "sigmoid":
         one = lanes.f64(1.0)
@@ -381,6 +328,8 @@ def _library(lanes: _Lanes, name: str, args: Sequence[Expr]) -> Expr:
 @functools.cache
 def install() -> None:
     """Makes every later LLVM build of this process use the rules; repeated calls do nothing."""
+    for name in _BY_LANE:
+        tvm.ir.register_op_attr(f"tirx.{name}", "TVectorizable", True)
     for name, function in _RULES.items():
         tvm.tirx.op.register_intrin_lowering(
             f"tirx.{name}", target="llvm", f=_lowering(name, function), level=_LEVEL
