@@ -11,7 +11,7 @@ import pytest
 
 import tvmgraph as ms
 from tests.nn.helpers import close, rand, t
-from tvmgraph import Tensor, nn
+from tvmgraph import Tensor, nn, ops
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
 A, B = rand(4, 3, low=-3, high=3), rand(4, 3, seed=1, low=-3, high=3)
@@ -121,8 +121,33 @@ def test_cross_entropy_of_images_and_probabilities() -> None:
     close(nn.CrossEntropyLoss()(Tensor(A), Tensor(Q)), -(LOGP * Q).sum(1).mean(), 1e-4)
 
 
+def test_one_sample_without_a_batch_axis() -> None:
+    label = Tensor(np.int32(2))
+    for reduction in ("none", "mean", "sum"):
+        close(ops.nll_loss(Tensor(LOGP[0]), label, reduction=reduction), -LOGP[0, 2])
+        close(nn.CrossEntropyLoss(reduction=reduction)(Tensor(A[0]), label), -LOGP[0, 2], 1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.uint16])
+def test_labels_of_any_integer_dtype(dtype: Any) -> None:
+    close(nn.CrossEntropyLoss()(Tensor(A), Tensor(LABELS.astype(dtype))), PICKED.mean(), 1e-4)
+
+
+def test_focal_loss_of_images_averages_over_places() -> None:
+    x, labels = rand(2, 3, 2, 2), np.random.default_rng(0).integers(0, 3, (2, 1, 2, 2))
+    picked = -np.take_along_axis(log_softmax(x), labels, 1).reshape(2, 4)
+    expected = ((1 - np.exp(-picked)) ** 2 * picked).mean(1)
+    found = nn.FocalLoss(reduction="none")(Tensor(x), Tensor(labels.astype(np.int32)))
+    close(found, expected, 1e-4)
+
+
+def test_hinge_embedding_looks_at_the_sign_of_the_target() -> None:
+    found = ops.hinge_embedding_loss(Tensor([0.2, 0.3, 0.4]), Tensor([0.5, -3.0, 0.0]), 1.0, "none")
+    close(found, np.float32([0.2, 0.7, 0.0]))
+
+
 def dice(a: np.ndarray, b: np.ndarray) -> float:
-    return 1 - (2 * (a * b).sum() + 1e-5) / ((a * a).sum() + (b * b).sum() + 1e-5)
+    return 1 - 2 * (a * b).sum() / ((a * a).sum() + (b * b).sum() + 1e-5)
 
 
 def test_dice_losses() -> None:

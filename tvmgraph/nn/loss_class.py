@@ -240,7 +240,7 @@ class MultilabelMarginLoss(LossBase):
 
 
 class DiceLoss(LossBase):
-    r"""Dice loss: :math:`1 - (2 \sum x y + s) / (\sum x^2 + \sum y^2 + s)`.
+    r"""Dice loss: :math:`1 - 2 \sum x y / (\sum x^2 + \sum y^2 + s)`.
 
     Args:
         smooth: :math:`s`, which avoids a division by zero.
@@ -269,7 +269,7 @@ class DiceLoss(LossBase):
         same_shapes("DiceLoss", logits=logits, label=label)
         common = F.sum(logits * label)
         total = F.sum(logits * logits) + F.sum(label * label)
-        return 1 - (2 * common + self.smooth) / (total + self.smooth)
+        return 1 - 2 * common / (total + self.smooth)
 
 
 class MultiClassDiceLoss(LossBase):
@@ -344,7 +344,8 @@ class FocalLoss(LossBase):
           the shape of ``logits``.
 
     Outputs:
-        A 0-d tensor; for ``"none"`` shape :math:`(N,)` or :math:`(N, H W)` with class indices.
+        A 0-d tensor; for ``"none"`` the mean over places: :math:`(N,)` with class indices, else
+        :math:`(N, C)`.
 
     Raises:
         ArgumentError: if an argument is out of range.
@@ -383,9 +384,7 @@ class FocalLoss(LossBase):
             y = F.cast(F.reshape(labels, (n, c, -1)), x.dtype)
             loss = -F.pow(1 - F.exp(logp), self.gamma) * logp * y
             loss = loss if weight is None else loss * weight
-        if logits.ndim == 2:
-            loss = F.squeeze(loss, -1)
-        return self.get_loss(loss)
+        return self.get_loss(F.mean(loss, -1))
 
     def _check(self, logits: Tensor, labels: Tensor) -> None:
         got = f"logits={logits.type}, labels={labels.type}"

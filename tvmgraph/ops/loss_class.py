@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -49,6 +50,8 @@ def _index_loss(
 ) -> Tensor:  # fmt: skip
     """Negative log likelihood of class indices, ``logp`` having its classes on axis 1."""
     check_reduction(reduction, op)
+    if target.dtype.itemsize < 4:  # ignore_index may not fit
+        target = F.cast(target, dtypes.int32)
     counted = F.not_equal(target, ignore_index)
     safe = F.where(counted, target, 0)
     loss = -F.squeeze(F.gather_elements(logp, 1, F.expand_dims(safe, 1)), 1)
@@ -132,7 +135,8 @@ def nll_loss(
     r"""Negative log likelihood: :math:`-w_y \cdot inputs_y`.
 
     Args:
-        inputs: Log-probabilities of shape :math:`(N, C)` or :math:`(N, C, *)`, a float dtype.
+        inputs: Log-probabilities of shape :math:`(N, C)`, :math:`(N, C, *)` or :math:`(C,)`, a
+            float dtype.
         target: Class indices of that shape without the class axis, an integer dtype.
         weight: Weight :math:`w` of every class, :math:`(C,)`, or ``None``.
         ignore_index: Class index that contributes nothing.
@@ -154,6 +158,10 @@ def nll_loss(
     op = "nll_loss"
     if not target.dtype.is_integer:
         raise fail(DTypeError, "target must have an integer dtype", op, f"target={target.type}")
+    if inputs.ndim == 1:
+        y = nll_loss(F.expand_dims(inputs, 0), F.expand_dims(target, 0), weight, ignore_index,
+                     reduction, label_smoothing)  # fmt: skip
+        return F.squeeze(y, 0) if reduction == "none" else y
     _check(inputs, target, weight, label_smoothing, op)
     return _index_loss(inputs, target, weight, ignore_index, reduction, label_smoothing, op)
 

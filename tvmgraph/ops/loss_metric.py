@@ -102,6 +102,8 @@ def hinge_embedding_loss(
 ) -> Tensor:
     r"""Loss of a distance: :math:`x` for target 1, :math:`\max(0, margin - x)` for target -1.
 
+    The sign of the target counts; 0 adds nothing.
+
     Args:
         inputs: Distances :math:`x`, any shape, a float dtype.
         targets: 1 or -1, broadcast with ``inputs``.
@@ -117,8 +119,8 @@ def hinge_embedding_loss(
     Example:
         >>> ops.hinge_embedding_loss(Tensor([0.3, 0.7]), Tensor([1.0, -1.0]))
     """
-    near = F.where(F.not_equal(targets, -1), inputs, 0.0)
-    far = F.where(F.not_equal(targets, 1), F.relu(margin - inputs), 0.0)
+    near = F.where(F.greater(targets, 0), inputs, 0.0)
+    far = F.where(F.less(targets, 0), F.relu(margin - inputs), 0.0)
     return reduce_loss(near + far, reduction, "hinge_embedding_loss")
 
 
