@@ -1,0 +1,177 @@
+// Instructions that a warp runs together: ldmatrix, stmatrix, mma.sync and nvcuda::wmma.
+//
+// Fragment layouts: PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions".
+#pragma once
+
+namespace emulator {
+
+// ---- element types of fragments ----
+struct F16 { using Word = uint32_t; static constexpr int kBits = 16; static float get(uint32_t c) { return HalfCode::to_float(c); } };
+struct BF16 { using Word = uint32_t; static constexpr int kBits = 16; static float get(uint32_t c) { return BrainCode::to_float(c); } };
+// The tensor core reads only the first 19 bits of a tf32 operand.
+struct TF32 { using Word = uint32_t; static constexpr int kBits = 32; static float get(uint32_t c) { return bits<float>(c & 0xFFFFE000u); } };
+struct S8 { using Word = uint32_t; static constexpr int kBits = 8; static int get(uint32_t c) { return static_cast<int8_t>(c); } };
+struct U8 { using Word = uint32_t; static constexpr int kBits = 8; static int get(uint32_t c) { return static_cast<uint8_t>(c); } };
+struct E4M3 { using Word = uint32_t; static constexpr int kBits = 8; static float get(uint32_t c) { return Narrow<4, 3, true, true>::to_float(c & 255); } };
+struct E5M2 { using Word = uint32_t; static constexpr int kBits = 8; static float get(uint32_t c) { return Narrow<5, 2, false, true>::to_float(c & 255); } };
+
+template <class T>
+inline auto element(uint32_t word, int position) {
+  uint32_t shifted = word >> (position * T::kBits % 32);
+  return T::get(T::kBits == 32 ? word : shifted & ((1ull << T::kBits) - 1));
+}
+
+// m16n8kK: lane 4 * g + t holds of A the rows g and g + 8, of B the column g, of C the rows g and
+// g + 8 and the columns 2 t and 2 t + 1. The words of A and B alternate between rows (A) and
+// advance along K.
+template <class TA, class TB, class Accumulator, int K, int NA, int NB>
+inline void multiply(Accumulator (&d)[4], const uint32_t (&a)[NA], const uint32_t (&b)[NB],
+                     const Accumulator (&c)[4]) {
+  struct Both { uint32_t a[NA], b[NB]; } both;
+  std::memcpy(both.a, a, sizeof(a));
+  std::memcpy(both.b, b, sizeof(b));
+  const Exchange* all = exchange(~0u, both);
+  constexpr int kPacked = 32 / TA::kBits;  // elements of a word
+  constexpr int kRun = 4 * kPacked;        // elements along K in one word of each of four lanes
+  unsigned group = emulator_current->lane / 4, member = emulator_current->lane % 4;
+  constexpr bool kRows8 = NA * kPacked * 32 == 8 * K;
+  for (int part = 0; part < (kRows8 ? 2 : 4); ++part) {
+    int row = group + 8 * (part / 2), column = 2 * member + part % 2;
+    // The hardware adds exact products with few guard bits; a double is at least as exact.
+    double sum = 0;
+    for (int k = 0; k < K; ++k) {
+      int lane_k = k % kRun / kPacked, word_k = k / kRun;
+      int a_word = kRows8 ? word_k : 2 * word_k + row / 8;
+      auto left = element<TA>(
+          reinterpret_cast<const Both*>(all->slots[4 * (row % 8) + lane_k])->a[a_word], k % kPacked);
+      auto right = element<TB>(
+          reinterpret_cast<const Both*>(all->slots[4 * column + lane_k])->b[word_k], k % kPacked);
+      sum += static_cast<double>(left) * static_cast<double>(right);
+    }
+    if constexpr (std::is_integral_v<Accumulator>)
+      d[part] = static_cast<Accumulator>(static_cast<int64_t>(sum) + c[part]);
+    else
+      d[part] = static_cast<Accumulator>(sum + static_cast<double>(c[part]));
+  }
+}
+
+// f16 accumulators: two values of a row in a word.
+template <class TA, class TB, int K, int NA, int NB>
+inline void multiply_f16(uint32_t (&d)[2], const uint32_t (&a)[NA], const uint32_t (&b)[NB],
+                         const uint32_t (&c)[2]) {
+  float sums[4], start[4];
+  for (int i = 0; i < 4; ++i) start[i] = element<F16>(c[i / 2], i % 2);
+  multiply<TA, TB, float, K>(sums, a, b, start);
+  for (int i = 0; i < 2; ++i)
+    d[i] = HalfCode::from_float(sums[2 * i]) |
+           static_cast<uint32_t>(HalfCode::from_float(sums[2 * i + 1])) << 16;
+}
+
+// Eight-row matrices of 16-bit elements; lane i gives the address of row i % 8 of matrix i / 8.
+template <int N>
+inline void load_matrices(uint32_t (&result)[N], uint64_t address, bool transposed) {
+  if (address % 16) emulator_error("ldmatrix: a row is not aligned to 16 bytes");
+  const Exchange* all = exchange(~0u, address);
+  unsigned lane = emulator_current->lane;
+  for (int matrix = 0; matrix < N; ++matrix) {
+    uint16_t pair[2];
+    for (unsigned i = 0; i < 2; ++i) {
+      unsigned row = transposed ? 2 * (lane % 4) + i : lane / 4;
+      unsigned column = transposed ? lane / 4 : 2 * (lane % 4) + i;
+      auto* from = reinterpret_cast<const uint16_t*>(all->get<uint64_t>(8 * matrix + row));
+      pair[i] = from[column];
+    }
+    result[matrix] = pair[0] | static_cast<uint32_t>(pair[1]) << 16;
+  }
+  // Nobody overwrites the rows before everybody has read them.
+  emulator_exchange(~0u, nullptr, 0);
+}
+template <int N>
+inline void store_matrices(uint64_t address, const uint32_t (&values)[N], bool transposed) {
+  if (address % 16) emulator_error("stmatrix: a row is not aligned to 16 bytes");
+  const Exchange* all = exchange(~0u, address);
+  unsigned lane = emulator_current->lane;
+  for (int matrix = 0; matrix < N; ++matrix) {
+    for (unsigned i = 0; i < 2; ++i) {
+      unsigned row = transposed ? 2 * (lane % 4) + i : lane / 4;
+      unsigned column = transposed ? lane / 4 : 2 * (lane % 4) + i;
+      auto* to = reinterpret_cast<uint16_t*>(all->get<uint64_t>(8 * matrix + row));
+      to[column] = static_cast<uint16_t>(values[matrix] >> (16 * i));
+    }
+  }
+  emulator_exchange(~0u, nullptr, 0);
+}
+
+}  // namespace emulator
+
+// A fragment holds the whole matrix, in the warp's first lane. That is one of the layouts that
+// CUDA leaves open.
+namespace nvcuda::wmma {
+struct matrix_a;
+struct matrix_b;
+struct accumulator;
+struct row_major;
+struct col_major;
+enum layout_t { mem_row_major, mem_col_major };
+namespace precision { struct tf32; }
+
+template <class T> struct Stored { using type = T; };
+template <> struct Stored<precision::tf32> { using type = float; };
+
+template <class Use, int M, int N, int K, class T, class Layout = void>
+struct fragment {
+  using Element = typename Stored<T>::type;
+  static constexpr int kRows = std::is_same_v<Use, matrix_b> ? K : M;
+  static constexpr int kColumns = std::is_same_v<Use, matrix_a> ? K : N;
+  Element values[kRows * kColumns];
+};
+
+inline bool leads() {
+  emulator_exchange(~0u, nullptr, 0);
+  return emulator_current->lane == 0;
+}
+template <class F, class V>
+inline void fill_fragment(F& f, V value) {
+  std::fill(std::begin(f.values), std::end(f.values), static_cast<typename F::Element>(value));
+}
+template <class F, class P>
+inline void load(F& f, const P* from, unsigned stride, bool by_rows) {
+  if (leads())
+    for (int row = 0; row < F::kRows; ++row)
+      for (int column = 0; column < F::kColumns; ++column)
+        f.values[row * F::kColumns + column] =
+            by_rows ? from[row * stride + column] : from[column * stride + row];
+  leads();
+}
+template <class U, int M, int N, int K, class T, class L, class P>
+inline void load_matrix_sync(fragment<U, M, N, K, T, L>& f, const P* from, unsigned stride) {
+  load(f, from, stride, std::is_same_v<L, row_major>);
+}
+template <class F, class P>
+inline void load_matrix_sync(F& f, const P* from, unsigned stride, layout_t layout) {
+  load(f, from, stride, layout == mem_row_major);
+}
+template <class F, class P>
+inline void store_matrix_sync(P* to, const F& f, unsigned stride, layout_t layout) {
+  if (leads())
+    for (int row = 0; row < F::kRows; ++row)
+      for (int column = 0; column < F::kColumns; ++column)
+        to[layout == mem_row_major ? row * stride + column : column * stride + row] =
+            f.values[row * F::kColumns + column];
+  leads();
+}
+template <int M, int N, int K, class T, class A, class LA, class B, class LB>
+inline void mma_sync(fragment<accumulator, M, N, K, T>& d,
+                     const fragment<matrix_a, M, N, K, A, LA>& a,
+                     const fragment<matrix_b, M, N, K, B, LB>& b,
+                     const fragment<accumulator, M, N, K, T>& c) {
+  if (leads())
+    for (int row = 0; row < M; ++row)
+      for (int column = 0; column < N; ++column) {
+        double sum = static_cast<double>(c.values[row * N + column]);
+        for (int k = 0; k < K; ++k)
+          sum += static_cast<double>(a.values[row * K + k]) * static_cast<double>(b.values[k * N + column]);
+        d.values[row * N + column] = static_cast<T>(sum);
+      }
+}
+}  // namespace nvcuda::wmma
