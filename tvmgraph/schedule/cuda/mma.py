@@ -1,0 +1,184 @@
+"""Matrix products on tensor cores by ``mma.sync``, for compute capability 8.0 and later.
+
+A block of threads computes a tile of the result. Tiles of the factors come through a ring of slots
+in shared memory, several steps ahead of the products; each warp multiplies its part of them with
+fragments that ``ldmatrix`` reads, and keeps its sums, in f32 or s32, in registers.
+
+All types move alike: an ``mma`` takes 32 bytes of depth of 16 rows and 8 columns (PTX ISA, 9.7.14),
+which are 16 steps of f16 and bf16, 8 of tf32 and 32 of int8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tvm import tirx
+
+from tvmgraph.schedule.cuda import device
+from tvmgraph.schedule.cuda.device import WARP, div, i32, mod
+from tvmgraph.schedule.cuda.shared_tile import SharedTile
+from tvmgraph.schedule.types import Buffer, Expr
+
+#: Rows and columns of one instruction, and the bytes of depth that it takes.
+ROWS, COLUMNS, DEPTH_BYTES = 16, 8, 32
+
+#: The instruction for factors of a type.
+INSTRUCTIONS = {
+    "float16": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    "bfloat16": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+    "float32": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+    "int8": "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
+    "uint8": "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32",
+}
+#: Types whose fragments can be read from tiles with the lines of a step side by side.
+TRANSPOSABLE = frozenset({"float16", "bfloat16"})
+
+
+@dataclass(frozen=True)
+class WarpGrid:
+    """Warps side by side over a tile of the result.
+
+    Attributes:
+        rows: Rows of the tile.
+        columns: Columns of the tile.
+        down: Warps over the rows.
+        across: Warps over the columns.
+    """
+
+    rows: int
+    columns: int
+    down: int
+    across: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.down * self.across * WARP
+
+    @property
+    def warp_rows(self) -> int:
+        """Rows of one warp."""
+        return self.rows // self.down
+
+    @property
+    def warp_columns(self) -> int:
+        """Columns of one warp."""
+        return self.columns // self.across
+
+
+class MmaCore:
+    """The products of one warp.
+
+    Args:
+        grid: How the tile is divided.
+        dtype: Type that is multiplied.
+        left: Tile of rows in shared memory.
+        right: Tile of columns.
+        memory: Shared memory, as bytes.
+        thread: Index of the thread.
+    """
+
+    def __init__(
+        self, grid: WarpGrid, dtype: str, left: SharedTile, right: SharedTile, memory: Buffer,
+        thread: Expr,
+    ) -> None:  # fmt: skip
+        self.grid, self.dtype, self.memory = grid, dtype, memory
+        self.left, self.right = left, right
+        self.lane = device.let(mod(thread, WARP))
+        warp = device.let(div(thread, WARP))
+        self.first_row = device.let(div(warp, grid.across) * i32(grid.warp_rows))
+        self.first_column = device.let(mod(warp, grid.across) * i32(grid.warp_columns))
+        self.down = grid.warp_rows // ROWS
+        self.across = grid.warp_columns // COLUMNS
+        sums = "int32" if dtype in ("int8", "uint8") else "float32"
+        self.sums = device.registers(self.down * self.across * 4, sums)
+        self._rows = device.registers(2 * self.down * 4, "uint32")
+        self._columns = device.registers(2 * self.across * 2, "uint32")
+
+    def clear(self) -> None:
+        """Starts all sums at zero."""
+        for at in range(self.down * self.across * 4):
+            device.store(self.sums, tirx.const(0, str(self.sums.dtype)), [at])
+
+    @cached_property
+    def _steps(self) -> int:
+        return self.left.depth * self.left.itemsize // DEPTH_BYTES
+
+    def multiply(self, left: Expr, right: Expr) -> None:
+        """Adds the products of the tiles at bytes ``left`` and ``right`` of the shared memory.
+
+        The fragments of a step are read while the products of the step before are under way.
+        """
+        self._read(left, right, 0)
+        for step in range(self._steps):
+            if step + 1 < self._steps:
+                self._read(left, right, step + 1)
+            self._multiply(step % 2)
+
+    def _read(self, left: Expr, right: Expr, step: int) -> None:
+        half = step % 2
+        for block in range(self.down):
+            to = [self._rows[i32((half * self.down + block) * 4 + i)] for i in range(4)]
+            where = left + self._row_offset(block, step)
+            self._ldmatrix(to, where, transposed=not self.left.by_line)
+        for block in range(0, self.across, 2):
+            to = [
+                self._columns[i32((half * self.across + block) * 2 + i)]
+                for i in range(4 if block + 1 < self.across else 2)
+            ]
+            where = right + self._column_offset(block, step)
+            self._ldmatrix(to, where, transposed=not self.right.by_line)
+        if self.dtype == "float32":
+            self._round(half)
+
+    def _round(self, half: int) -> None:
+        """Rounds f32 to the nearest tf32; the instruction itself would cut the lower bits off."""
+        for fragments, count in ((self._rows, self.down * 4), (self._columns, self.across * 2)):
+            for at in range(half * count, (half + 1) * count):
+                value = fragments[i32(at)]
+                device.ptx("cvt.rna.tf32.f32", value, tirx.reinterpret("float32", value))
+
+    def _ldmatrix(self, to: list[Expr], where: Expr, transposed: bool) -> None:
+        name = f"ldmatrix.sync.aligned.m8n8.x{len(to)}.{'trans.' if transposed else ''}shared.b16"
+        device.ptx(name, *to, device.address(self.memory[where]))
+
+    def _row_offset(self, block: int, step: int) -> Expr:
+        """Where this lane's row of four 8x8 matrices lies: rows 0-7, 8-15, then deeper ones."""
+        lane, first = self.lane, self.first_row + i32(block * ROWS)
+        low, high = lane & i32(15), lane >> i32(4)
+        if self.left.by_line:
+            byte = i32(step * DEPTH_BYTES) + (high << i32(4))
+            return self.left.offset(first + low, byte, self.left.phase(low))
+        deep = (lane & i32(7)) + (high << i32(3))
+        byte = (first + (lane & i32(8))) << i32(1)
+        return self.left.offset(i32(step * 16) + deep, byte, self.left.phase(lane & i32(7)))
+
+    def _column_offset(self, block: int, step: int) -> Expr:
+        """The same for columns: the two halves of the depth, then the next eight columns."""
+        lane, first = self.lane, self.first_column + i32(block * COLUMNS)
+        if self.right.by_line:
+            line = (lane & i32(7)) + ((lane >> i32(4)) << i32(3))
+            byte = i32(step * DEPTH_BYTES) + ((lane & i32(8)) << i32(1))
+            return self.right.offset(first + line, byte, self.right.phase(lane & i32(7)))
+        byte = (first + ((lane >> i32(4)) << i32(3))) << i32(1)
+        phase = self.right.phase(lane & i32(7))
+        return self.right.offset(i32(step * 16) + (lane & i32(15)), byte, phase)
+
+    def _multiply(self, half: int) -> None:
+        for row in range(self.down):
+            a = [self._rows[i32((half * self.down + row) * 4 + i)] for i in range(4)]
+            for position in range(self.across):
+                # Back and forth, so that neighbouring products share a fragment of columns.
+                column = position if row % 2 == 0 else self.across - 1 - position
+                b = [self._columns[i32((half * self.across + column) * 2 + i)] for i in range(2)]
+                c = [self.sums[i32(self.at(row, column) + i)] for i in range(4)]
+                device.ptx(INSTRUCTIONS[self.dtype], *c, *a, *b, *c)
+
+    def at(self, row: int, column: int) -> int:
+        """First of the four sums that a lane holds of a block of 16 x 8.
+
+        They are those of row ``lane / 4`` and columns ``2 (lane % 4)`` and the next, and of the
+        same columns eight rows below.
+        """
+        return (row * self.across + column) * 4
