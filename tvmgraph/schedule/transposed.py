@@ -1,7 +1,8 @@
 """Elementwise kernels one of whose inputs is contiguous along another axis than the output.
 
 Blocking: squares of one vector by one vector. The square is read along the input's contiguous axis,
-transposed in registers, and stored along the output's.
+transposed in registers, and stored along the output's. A worker runs through strips of the output:
+several squares next to each other in it, then the same rows of the input further on.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from tvmgraph.schedule.types import Expr, Load
 Group = Sequence[Axis]
 
 _MIN_PARALLEL_ELEMENTS = 32 * 1024
+#: Squares side by side in the output: whole stretches of its rows are written at a time, and as
+#: many rows of the input are read at once.
+_MAX_STRIP = 16
+#: Fewer of them where workers would otherwise get less than so many strips each.
+_STRIPS_PER_THREAD = 4
 
 
 @dataclass(frozen=True)
@@ -80,26 +86,42 @@ def emit_transposed(stage: Stage, turned: Transposed, model: CpuModel) -> None:
     """Writes the loops: squares first, then the rows and columns that fill none."""
     lanes = turned.lanes
     high, wide = group_extent(turned.across), group_extent(turned.along)
-    squares_down, squares_along = high // lanes, wide // lanes
-    # Several squares side by side in the input: whole stretches of its rows are read at a time.
-    side = next(count for count in (4, 2, 1) if squares_down % count == 0)
-    extents = [*(group_extent(group) for group in turned.others), squares_down // side]
+    down, right = high // lanes, wide // lanes
+    outer = product(group_extent(group) for group in turned.others)
+    strip = _strip(right, outer, model)
+    extents = [*(group_extent(group) for group in turned.others), right // strip]
     parallel = stage.points >= _MIN_PARALLEL_ELEMENTS and model.threads > 1
     streamed = is_streamed(stage, wide, lanes, model)
     kept = stage.buffers if streamed else ()
     with streaming(kept, lanes), emit.parallel(product(extents), parallel) as item:
-        *outer, down = emit.unfuse(item, extents)
+        *positions, part = emit.unfuse(item, extents)
         bound: Bound = {}
-        for group, value in zip(turned.others, outer):
+        for group, value in zip(turned.others, positions):
             bound |= bind_group(group, value)
-        with emit.serial(squares_along * side) as square:
-            along, across = emit.unfuse(square, [squares_along, side])
-            first = (down * side + across) * lanes
-            _square(stage, turned, bound, first, along * lanes, streamed=streamed)
+        with emit.serial(down * strip) as square:
+            first, along = emit.unfuse(square, [down, strip])
+            place = first * lanes, (part * strip + along) * lanes
+            if streamed:
+                _fetch(turned, bound, *place)
+            _square(stage, turned, bound, *place, streamed=streamed)
     if wide % lanes:
-        _rest(stage, turned, (0, high), (squares_along * lanes, wide))
+        _rest(stage, turned, (0, high), (right * lanes, wide))
     if high % lanes:
-        _rest(stage, turned, (squares_down * lanes, high), (0, squares_along * lanes))
+        _rest(stage, turned, (down * lanes, high), (0, right * lanes))
+
+
+def _strip(right: int, outer: int, model: CpuModel) -> int:
+    """How many neighbouring squares of the output are written before going on along the input."""
+    most = max(1, min(_MAX_STRIP, right * outer // (model.threads * _STRIPS_PER_THREAD)))
+    return next(count for count in range(most, 0, -1) if right % count == 0)
+
+
+def _fetch(turned: Transposed, outer: Bound, first: Expr, along: Expr) -> None:
+    """Asks for the square that comes two further in the input: its rows lie far apart."""
+    for row in range(turned.lanes):
+        ahead = bind_group(turned.across, first + 2 * turned.lanes)
+        place = outer | bind_group(turned.along, along + row) | ahead
+        emit.prefetch(turned.load.source, [substitute(i, place) for i in turned.load.indices])
 
 
 def _square(
