@@ -20,6 +20,8 @@ import tvm
 import tvm_ffi
 from tvm import ir, s_tir, sym, tirx
 
+from tvmgraph.compiler.loops import keep_library_calls
+
 _S, _X = s_tir.transform, tirx.transform
 
 
@@ -45,8 +47,9 @@ def _codegen() -> Any:
 @functools.cache
 def _passes(checked: bool) -> Any:
     loops = [
-        _S.CanonicalizeLoop(), _S.LowerInitBlock(), _S.PlanAndUpdateBufferAllocationLocation(),
-        _S.ConvertBlocksToOpaque(), _S.CompactBufferAllocation(), _S.LowerMatchBuffer(),
+        keep_library_calls, _S.CanonicalizeLoop(), _S.LowerInitBlock(),
+        _S.PlanAndUpdateBufferAllocationLocation(), _S.ConvertBlocksToOpaque(),
+        _S.CompactBufferAllocation(), _S.LowerMatchBuffer(),
         _S.LowerOpaqueBlock(), _X.FlattenBuffer(), _X.BF16ComputeLegalize(),
         _X.NarrowDataType(32), _S.LoopPartition(), _X.VectorizeLoop(), _X.StorageRewrite(),
         _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _S.RewriteUnsafeSelect(),

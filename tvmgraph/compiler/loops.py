@@ -1,0 +1,91 @@
+"""Changes to loop nests that keep TVM's passes and LLVM from taking long over them.
+
+Formulas in float64 that call the mathematics library (inverse error function, incomplete gamma
+functions) are long, and two things make them slow to compile. Neither is of use:
+
+* Functions of the library take one number. A vector is taken apart into one call per lane, and all
+  around it is repeated, too. These loops go number by number instead: the same calls in a tenth of
+  the code.
+* TVM puts the value of a binding in place of its variable wherever it simplifies, so that formulas
+  grow exponentially with the depth of their bindings. Here the values are stored in places that TVM
+  does not see through, and that LLVM puts into registers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm_ffi
+from tvm import ir, tirx
+
+from tvmgraph.schedule.program import substitute
+
+#: Functions that have no vector form in float64.
+_LIBRARY = frozenset((
+    "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "pow", "sigmoid", "tanh", "sinh",
+    "cosh", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "erf",
+    "hypot", "fmod", "ldexp", "call_pure_extern",
+))  # fmt: skip
+#: Fewer calls than this are no reason to leave vectors.
+_MANY = 4
+#: Makes a buffer a slot of the stack.
+_STACK = {"disable_lower_builtin": True}
+
+
+@tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepLibraryCalls")
+def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+    """Lets loops around many calls of the mathematics library in float64 go number by number."""
+
+    def loop(node: Any) -> Any:
+        if node.kind != tirx.ForKind.VECTORIZED or _library_calls(node.body) < _MANY:
+            return node
+        return tirx.For(node.loop_var, node.min, node.extent, tirx.ForKind.SERIAL, node.body)
+
+    def store(node: Any) -> Any:
+        return _spread(node) if _library_calls(node.value) >= _MANY else node
+
+    callbacks = [(tirx.For, loop), (tirx.BufferStore, store)]
+    return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
+
+
+def _library_calls(root: Any) -> int:
+    count = 0
+
+    def visit(call: Any) -> None:
+        nonlocal count
+        name = str(getattr(call.op, "name", "")).rpartition(".")[2]
+        count += name in _LIBRARY and str(call.ty.dtype) == "float64"
+
+    tvm_ffi.structural_walk(root, (ir.Call, visit))
+    return count
+
+
+def _spread(store: Any) -> Any:
+    """Stores the values of an expression's bindings one after the other, then the expression.
+
+    Both values of a selection are computed anyhow, and formulas have no other branches.
+    """
+    bound: list[tuple[Any, Any, list[Any]]] = []  # variable, value, variables in the value
+
+    def lift(let: Any) -> Any:
+        # what the value needs was lifted before; what reads the variable has to come after it
+        readers = (i for i, (_, _, free) in enumerate(bound) if _is_among(let.var, free))
+        free = list(tirx.analysis.undefined_vars(let.value))
+        bound.insert(next(readers, len(bound)), (let.var, let.value, free))
+        return let.body
+
+    result = tvm_ffi.structural_map(store.value, (tirx.Let, lift))
+    if not bound:
+        return store
+    zero = [tirx.IntImm("int64", 0)]
+    places = {v: tirx.decl_buffer((1,), str(v.ty.dtype), v.name) for v, _, _ in bound}
+    loads = {v: tirx.BufferLoad(place, zero) for v, place in places.items()}
+    values = [(places[v], substitute(value, loads)) for v, value, _ in bound]
+    made = [tirx.AllocBuffer(place, annotations=_STACK) for place in places.values()]
+    stores = [tirx.BufferStore(place, value, zero) for place, value in values]
+    last = tirx.BufferStore(store.buffer, substitute(result, loads), store.indices)
+    return tirx.SeqStmt([*made, *stores, last])
+
+
+def _is_among(var: Any, others: list[Any]) -> bool:
+    return any(var.same_as(other) for other in others)
