@@ -11,17 +11,19 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tvm import tirx
+
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import accesses, group_extent, groups
 from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.guards import breakpoints, resolve
 from tvmgraph.schedule.point import Bound, Point, bind_group, vectors
-from tvmgraph.schedule.program import Axis, Stage, product
+from tvmgraph.schedule.program import Axis, Stage, loads_of, product, static_shape, substitute
 from tvmgraph.schedule.stream import is_streamed, streaming, write_vector
 from tvmgraph.schedule.strided import strided_pairs, with_shuffles
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.transposed import emit_transposed, find_transposed
-from tvmgraph.schedule.types import Expr
+from tvmgraph.schedule.types import Expr, Load, Var
 
 #: Below this many elements waking the workers costs more than they save.
 MIN_PARALLEL_ELEMENTS = 32 * 1024
@@ -29,6 +31,8 @@ MIN_PARALLEL_ELEMENTS = 32 * 1024
 _PIECES_PER_THREAD = 4
 #: Elements of one piece when a single long loop is divided: a few pages of each buffer.
 _CHUNK = 4096
+#: Rows at least as long are asked for ahead if their places are scattered.
+_MIN_ROW_BYTES = 256
 #: Pieces of the innermost loop that get code of their own.
 _MAX_SEGMENTS = 8
 
@@ -39,16 +43,24 @@ class _Loop:
 
     axes: tuple[Axis, ...]
     extent: int
+    #: Stands for the loop's own index among the values of axes.
+    position: Var
 
     def bind(self, value: Expr) -> Bound:
-        return bind_group(self.axes, value)
+        return bind_group(self.axes, value) | {self.position: value}
+
+    def bind_next(self, bound: Bound) -> Bound:
+        """The axes one iteration further, or in the last iteration once more."""
+        return self.bind(tirx.min(bound[self.position] + 1, emit.i64(self.extent - 1)))
 
 
 def emit_injective(stage: Stage, model: CpuModel) -> None:
     """Writes the loops of an elementwise stage."""
     found = accesses(stage, stage.axes)
     merged = groups(stage, stage.axes, found)
-    loops = [_Loop(tuple(group), group_extent(group)) for group in merged]
+    loops = [
+        _Loop(tuple(group), group_extent(group), tirx.Var("position", "int64")) for group in merged
+    ]
     if not loops:
         point = Point(stage, 1)
         for buffer, value in zip(stage.buffers, point.values({}, emit.i64(0))):
@@ -156,8 +168,13 @@ class _Writer:
         inner = self.loops[-1].axes
         pairs = strided_pairs(stage, inner[0]) if len(inner) == 1 else []
 
+        scattered = self._scattered()
+
         def vector(at: Expr, lanes: int, _part: int) -> None:
             body = stage
+            for load in scattered:
+                further = bound | self.loops[-1].bind(at) | self.loops[-2].bind_next(bound)
+                emit.prefetch(load.source, [substitute(index, further) for index in load.indices])
             if pairs and lanes > 1:
                 body = with_shuffles(stage, pairs, inner[0], bound, at, lanes)
             point = Point(body, lanes)
@@ -170,3 +187,19 @@ class _Writer:
             )
 
         vectors(start, length, self.lanes, vector)
+
+    def _scattered(self) -> list[Load]:
+        """Reads of whole rows from places that are read from memory themselves, as in a lookup.
+
+        No processor foresees where the next row is, so it is asked for a row ahead.
+        """
+        if len(self.loops) < 2 or self.loops[-1].extent * 4 < _MIN_ROW_BYTES:
+            return []
+        (inner,) = self.loops[-1].axes[-1:]
+        found: list[Load] = []
+        for load in loads_of(*self.stage.exprs):
+            *places, last = load.indices
+            large = product(static_shape(load.source) or ()) * 4 > self.model.l2_bytes
+            if large and loads_of(*places) and last.same_as(inner.var):
+                found.append(load)
+        return found
