@@ -40,8 +40,7 @@ void* open_object(const void* image, size_t size) {
   std::string path = "/proc/self/fd/" + std::to_string(file);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) state().message = dlerror();
-  close(file);
-  return library;
+  return library;  // the file stays open: dlopen takes a path it has seen for the same library
 }
 
 Code start(const char* function) {
