@@ -218,6 +218,16 @@ def test_profile_names_kernels_and_counts_bytes() -> None:
     assert kernel.name in str(profile)
 
 
+def test_profile_times_the_kernels_of_a_frozen_call() -> None:
+    """With weights prepared, in the profile as in every call before and after."""
+    net = nn.SequentialCell(nn.Conv2d(32, 32, 1), nn.Conv2d(32, 32, 1))
+    f = jit(net)
+    f(ones(1, 32, 9, 9))
+    profile = f.profile(ones(1, 32, 9, 9), repeat=2)
+    assert {k.name for k in profile.kernels} == set(f.kernels())
+    assert any("blocked" in k.name for k in profile.kernels)
+
+
 def test_profile_of_native_and_stepwise_code() -> None:
     for mode, count in (("sink", 1), ("no_sink", 2)):
         f = jit(lambda x: ops.tanh(x) + 1.5, jit_config=JitConfig(exec_mode=mode))

@@ -64,6 +64,51 @@ def test_convolution(case):
     _check_conv(**case)
 
 
+@pytest.mark.parametrize(
+    "shape, kernel, stride, padding, dilation, dtype",
+    [
+        ((2, 5, 13, 37), (3, 3), 1, (1, 1), 1, "float32"),
+        ((1, 7, 31, 66), (3, 3), 2, (1, 1), 1, "float32"),
+        ((1, 3, 9, 71), (5, 3), 2, (0, 2), 1, "float32"),
+        ((3, 4, 12, 19), (3, 5), 3, (2, 1), 1, "float32"),
+        ((1, 6, 17, 23), (3, 3), 2, (2, 3), 2, "float32"),
+        ((1, 2, 90, 140), (7, 7), 1, (3, 3), 1, "float32"),
+        ((1, 9, 7, 7), (3, 3), 1, (1, 1), 1, "float64"),
+        ((2, 3, 11, 40), (3, 3), 2, (1, 1), 1, "float16"),
+        ((1, 3, 1, 50), (1, 4), 1, (0, 3), 3, "float32"),
+        ((1, 1, 20, 300), (2, 2), 2, (0, 0), 1, "float32"),
+    ],
+)
+def test_depthwise_planes(shape, kernel, stride, padding, dilation, dtype):
+    wide = "float32" if dtype == "float16" else dtype
+
+    def build(bb, x, w):
+        y = op.nn.conv2d(x, w, strides=stride, padding=padding, dilation=dilation,
+                         groups=shape[1], out_dtype=wide)  # fmt: skip
+        return op.nn.relu(bb.emit(y))
+
+    def reference(x, w):
+        x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)))
+        reach = [(k - 1) * dilation + 1 for k in kernel]
+        view = np.lib.stride_tricks.sliding_window_view(x, reach, (2, 3))
+        view = view[:, :, ::stride, ::stride, ::dilation, ::dilation]
+        return np.maximum(np.einsum("ncyxab,cab->ncyx", view, w[:, 0]), 0)
+
+    check(build, reference, (shape, dtype), ((shape[1], 1, *kernel), dtype),
+          tolerance=1e-12 if dtype == "float64" else 1e-5)  # fmt: skip
+
+
+def test_depthwise_rows_of_one_dimension():
+    def build(bb, x, w):
+        return op.nn.conv1d(x, w, strides=2, padding=2, groups=6)
+
+    def reference(x, w):
+        view = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (0, 0), (2, 2))), 5, 2)
+        return np.einsum("ncxa,ca->ncx", view[:, :, ::2], w[:, 0])
+
+    check(build, reference, ((3, 6, 75), "float32"), ((6, 1, 5), "float32"))
+
+
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(
     st.integers(1, 3),

@@ -22,6 +22,7 @@ from tvmgraph.errors import CompileError, NumericsError
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Node
 from tvmgraph.jit.compare import compare
+from tvmgraph.jit.frozen import FrozenExecutable
 from tvmgraph.jit.measure import measure, run_recorded
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ def asked() -> Iterator[list[tuple[CompiledGraph, Sequence[Tensor]]]]:
 def call(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[Tensor]:
     """Runs a compiled graph and does what the flags ask for."""
     if _asked.seen is not None:
-        _asked.seen.append((compiled, [tensor_from_numpy(a.array.copy()) for a in args]))
+        _asked.seen.append((compiled, _held(compiled, args)))
     kept = active.check >= 3 or active.numerics >= 1 or active.debug >= 2
-    held = [tensor_from_numpy(a.array.copy()) for a in args] if kept else []
+    held = _held(compiled, args) if kept else []
     heard = recorder.current()
     if heard is None:
         outputs = compiled.run(args)
@@ -69,6 +70,16 @@ def call(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[Tensor]:
         profile = measure(compiled, held, facts=False)
         print(f"[tvmgraph] {profile.table()}", file=sys.stderr)
     return outputs
+
+
+def _held(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[Tensor]:
+    """The arguments of a call for running it again, whatever it writes to.
+
+    A frozen graph writes to none, and has to see the parameters themselves to know their version.
+    """
+    if compiled.steps is None and isinstance(compiled.executable, FrozenExecutable):
+        return list(args)
+    return [tensor_from_numpy(a.array.copy()) for a in args]
 
 
 def watch_numerics(

@@ -23,6 +23,7 @@ from tvmgraph.schedule.conv import emit_conv, is_conv
 from tvmgraph.schedule.conv_blocked import emit_blocked_conv, is_blocked_conv
 from tvmgraph.schedule.conv_weight import emit_weight_gradient, is_weight_gradient
 from tvmgraph.schedule.depthwise import emit_depthwise, is_depthwise
+from tvmgraph.schedule.depthwise_plane import emit_plane_depthwise, is_plane_depthwise
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.gemm import emit_gemm
 from tvmgraph.schedule.in_place import emit_in_place
@@ -145,6 +146,9 @@ def emit_contraction(program: Program, model: CpuModel) -> None:
     if contraction is not None and is_depthwise(contraction):
         emit_depthwise(contraction, model)
         return
+    if contraction is not None and is_plane_depthwise(contraction):
+        emit_plane_depthwise(contraction, model)
+        return
     while contraction is not None and contraction.before:
         if _is_padded_window(contraction):
             _emit_window(contraction, contraction.before[0], model)
@@ -222,7 +226,9 @@ def _is_product(program: Program) -> bool:
         return False
     if not contraction.columns:
         return is_depthwise(contraction)
-    return bool(contraction.rows) or not is_window(contraction)
+    if is_window(contraction) and not contraction.rows:
+        return is_plane_depthwise(contraction)
+    return True
 
 
 def emit_stages(program: Program, model: CpuModel) -> None:

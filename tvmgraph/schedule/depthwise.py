@@ -9,65 +9,23 @@ Images, blocks of channels and rows are divided among the workers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tvm import ir, sym, tirx
+from tvm import tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import dtype_bytes
 from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.epilogue import Epilogue, Place
+from tvmgraph.schedule.lines import Line, image_of, line_of, unguarded
 from tvmgraph.schedule.microkernel import Tile
 from tvmgraph.schedule.point import Bound
-from tvmgraph.schedule.program import Axis, loads_of, product, static_shape, substitute
+from tvmgraph.schedule.program import product, static_shape, substitute
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.types import Expr, Load, Var
+from tvmgraph.schedule.types import Expr, Var
 
 #: Positions of a tile.
 _MAX_POSITIONS = 14
 #: Below this many operations the calling thread works alone.
 _MIN_PARALLEL_FLOPS = 100_000
-
-
-@dataclass(frozen=True)
-class Line:
-    """How one spatial axis of the image is walked.
-
-    Attributes:
-        axis: The loop over positions; None where there is one position.
-        tap: The loop over taps; None where there is one tap.
-        stride: Pixels per position.
-        dilation: Pixels per tap.
-        before: Pixels of padding before the first one.
-        extent: Pixels.
-    """
-
-    axis: Axis | None
-    tap: Axis | None
-    stride: int
-    dilation: int
-    before: int
-    extent: int
-
-    @property
-    def positions(self) -> int:
-        """Number of positions."""
-        return self.axis.extent if self.axis else 1
-
-    @property
-    def taps(self) -> int:
-        """Number of taps."""
-        return self.tap.extent if self.tap else 1
-
-    def pixel(self, position: Expr | int, tap: Expr | int) -> Expr | int:
-        """The pixel that a tap sees at a position; outside of the image in the padding."""
-        return position * self.stride + tap * self.dilation - self.before
-
-    @property
-    def inside(self) -> bool:
-        """Whether no tap ever leaves the image."""
-        last = (self.positions - 1) * self.stride + (self.taps - 1) * self.dilation
-        return self.before <= 0 and last - self.before < self.extent
 
 
 def is_depthwise(contraction: Contraction) -> bool:
@@ -92,58 +50,24 @@ def emit_depthwise(contraction: Contraction, model: CpuModel) -> None:
 
 def _lines(contraction: Contraction) -> tuple[Line, Line] | None:
     load = contraction.left.load
-    source, before = _source(contraction)
+    source, before = image_of(contraction.left, contraction.before)
     extents = static_shape(source.source)
     if extents is None or len(extents) != 5:
         return None
-    row, column = (_line(contraction, load.indices[d], before[d], extents[d]) for d in (2, 3))
+    row, column = (
+        line_of(load.indices[d], contraction.rows, contraction.reduce, before[d], extents[d])
+        for d in (2, 3)
+    )
     if row is None or column is None or any(before[d] for d in (0, 1, 4)):
         return None
     return row, column
-
-
-def _source(contraction: Contraction) -> tuple[Load, list[int]]:
-    """An element of the image as the kernel finds it, and the padding before each axis."""
-    if not contraction.before:
-        return contraction.left.load, [0] * len(contraction.left.load.indices)
-    stage = contraction.before[0]
-    load = loads_of(_unguarded(stage.value))[0]
-    moved = [index - at for index, at in zip(stage.indices, load.indices)]
-    analyzer = sym.Analyzer()
-    return load, [_constant(analyzer.simplify(step)) for step in moved]
-
-
-def _constant(value: Expr) -> int:
-    return int(value) if isinstance(value, tirx.IntImm) else -1
-
-
-def _unguarded(value: Expr) -> Expr:
-    """The value of padding where the image is."""
-    if isinstance(value, ir.Call) and getattr(value.op, "name", "") == "tirx.if_then_else":
-        return value.args[1]
-    return value
-
-
-def _line(contraction: Contraction, index: Expr, before: int, extent: int) -> Line | None:
-    axes = [*contraction.rows, *contraction.reduce]
-    terms = list(sym.detect_linear_equation(index, [axis.var for axis in axes]))
-    if not terms or not all(isinstance(term, tirx.IntImm) for term in terms):
-        return None
-    steps = {axis: int(term) for axis, term in zip(axes, terms) if int(term)}
-    positions = [axis for axis in contraction.rows if axis in steps]
-    taps = [axis for axis in contraction.reduce if axis in steps]
-    if len(positions) > 1 or len(taps) > 1:
-        return None
-    axis, tap = (*positions, None)[0], (*taps, None)[0]
-    stride, dilation = (steps[a] if a else 1 for a in (axis, tap))
-    return Line(axis, tap, stride, dilation, before - int(terms[-1]), extent)
 
 
 class _Depthwise:
     def __init__(self, contraction: Contraction, lines: tuple[Line, Line], model: CpuModel) -> None:
         self.contraction = contraction
         self.row, self.column = lines
-        self.image = _source(contraction)[0].source
+        self.image = image_of(contraction.left, contraction.before)[0].source
         self.channel = contraction.batch[-1]
         self.lanes = min(self.channel.extent, model.lanes_of(dtype_bytes(contraction.dtype)))
         self.parallel = contraction.flops >= _MIN_PARALLEL_FLOPS and model.threads > 1
@@ -228,7 +152,7 @@ class _Depthwise:
         indices = [substitute(index, bound) for index in contraction.left.load.indices]
         indices[2:4] = emit.index(row), emit.index(column)
         stages = contraction.before
-        value = _unguarded(stages[0].value if stages else contraction.left.expr)
+        value = unguarded(stages[0].value if stages else contraction.left.expr)
         vector = self.image[(*indices[:-1], emit.ramp(indices[-1], self.lanes))]
         if not isinstance(value, tirx.Cast):
             return vector

@@ -8,7 +8,7 @@ from dataclasses import replace
 import tvm_ffi
 from tvm import ir, sym, tirx
 
-from tvmgraph.schedule.program import Axis, Stage
+from tvmgraph.schedule.program import Axis, Stage, is_choice
 from tvmgraph.schedule.types import Expr, Load, dtype_of
 
 _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE)
@@ -81,7 +81,7 @@ def _decide(value: Expr, analyzer: sym.Analyzer) -> Expr:
         return node if chosen is None else node.true_value if chosen else node.false_value
 
     def choose(node: Expr) -> Expr:
-        chosen = _truth(node.args[0]) if _is_choice(node) else None
+        chosen = _truth(node.args[0]) if is_choice(node) else None
         return node if chosen is None else node.args[1 if chosen else 2]
 
     def load(node: Expr) -> Expr:
@@ -123,7 +123,3 @@ def _undecided(stage: Stage, axis: Axis, start: int, end: int) -> int:
 
 def _is_integral(expr: Expr) -> bool:
     return dtype_of(expr) in ("int32", "int64")
-
-
-def _is_choice(call: Expr) -> bool:
-    return getattr(call.op, "name", "") == "tirx.if_then_else"

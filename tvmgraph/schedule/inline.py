@@ -7,11 +7,11 @@ from dataclasses import replace
 import tvm_ffi
 from tvm import ir, tirx
 
-from tvmgraph.schedule.program import Program, Stage, loads_of, map_loads, substitute
+from tvmgraph.schedule.program import Program, Stage, is_choice, loads_of, map_loads, substitute
 from tvmgraph.schedule.types import Expr, Load, Var
 
 #: Calls cheap enough to be evaluated again at every use.
-_LIGHT_CALLS = frozenset({"tirx.if_then_else", "tirx.likely", "tirx.isnan", "tirx.fabs"})
+_LIGHT_CALLS = frozenset({"prim.likely", "tirx.isnan", "tirx.fabs"})
 #: A stage larger than this many expression nodes becomes a buffer instead of being merged again,
 #: which bounds the code size (and the compile time) of long chains.
 _MAX_NODES = 400
@@ -161,7 +161,7 @@ def _has_guard(value: Expr) -> bool:
     guards: list[Expr] = []
 
     def visit(call: ir.Call) -> None:
-        if getattr(call.op, "name", "") == "tirx.if_then_else":
+        if is_choice(call):
             guards.append(call)
 
     tvm_ffi.structural_walk(value, (ir.Call, visit))

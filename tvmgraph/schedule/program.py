@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import tvm_ffi
-from tvm import tirx
+from tvm import ir, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
 from tvmgraph.schedule.types import Buffer, Expr, Func, Load, Var, dtype_of
 
 _SPATIAL, _REDUCE = 0, 2
+#: The names that builds of TVM give to ``if_then_else``.
+_CHOICES = frozenset({"prim.if_then_else", "tirx.if_then_else"})
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,11 @@ def substitute(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
         return var
 
     return tvm_ffi.structural_map(expr, (Var, visit))
+
+
+def is_choice(expr: Expr) -> bool:
+    """Whether an expression is ``if_then_else``, which evaluates one of its branches only."""
+    return isinstance(expr, ir.Call) and getattr(expr.op, "name", "") in _CHOICES
 
 
 def map_loads(expr: Expr, visit: Callable[[Load], Expr]) -> Expr:

@@ -14,7 +14,7 @@ from tvm import ir, sym, tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.point import Bound
-from tvmgraph.schedule.program import Axis, Stage, loads_of, map_loads, substitute
+from tvmgraph.schedule.program import Axis, Stage, is_choice, loads_of, map_loads, substitute
 from tvmgraph.schedule.types import Buffer, Expr, Load
 
 #: A read, the even one of the two neighbours it belongs to, and whether it is the odd one.
@@ -84,7 +84,7 @@ def _has_condition(expr: Expr) -> bool:
     found: list[Expr] = []
 
     def visit(call: ir.Call) -> None:
-        if getattr(call.op, "name", "") == "tirx.if_then_else":
+        if is_choice(call):
             found.append(call)
 
     tvm_ffi.structural_walk(expr, (ir.Call, visit))
