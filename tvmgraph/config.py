@@ -52,9 +52,11 @@ class JitConfig:
         infer_boost: ``"off"``; MindSpore's ``"on"`` is refused, since networks in inference are
             always prepared from ``O2`` on.
         options: Backend options: ``target`` names a row of ``configs/targets.toml``,
-            ``graph_kernel_flags`` says which rewrites and fusions run
-            (see :mod:`tvmgraph.graph_kernel`), ``search_trials`` how many kernels the search of
-            ``O3`` builds and times for each kernel of a graph.
+            ``device_id`` says which GPU runs code for one, ``fast_math`` (False) whether its
+            arithmetic may be inexact, as with nvcc's ``--use_fast_math``, ``graph_kernel_flags``
+            says which rewrites and fusions run (see :mod:`tvmgraph.graph_kernel`),
+            ``search_trials`` how many kernels the search of ``O3`` builds and times for each
+            kernel of a graph.
 
     Raises:
         ConfigError: for an unknown key or value; the message lists the valid ones.
@@ -138,7 +140,7 @@ class JitConfig:
         return replace(self, **changes)
 
 
-_OPTIONS = ("target", "graph_kernel_flags", "search_trials")
+_OPTIONS = ("target", "device_id", "fast_math", "graph_kernel_flags", "search_trials")
 #: Kernels that the search of O3 builds and times per kernel, unless ``search_trials`` is given.
 _TRIALS = 16
 
@@ -149,6 +151,10 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise _unknown("JitConfig options", name, list(_OPTIONS))
         if name == "graph_kernel_flags":
             parse_flags(value)
+        if name == "fast_math" and not isinstance(value, bool):
+            raise ConfigError(
+                f"fast_math must be a bool, not {value!r}", op="JitConfig", at=user_source()
+            )
         if name == "search_trials" and (type(value) is not int or value < 0):
             raise ConfigError(
                 f"search_trials cannot be {value!r}", op="JitConfig", at=user_source(),
@@ -282,8 +288,7 @@ def _check_context(name: str, value: Any) -> Any:
     elif name == "device_target":
         if value not in _DEVICES:
             raise fail(f"must be one of {', '.join(_DEVICES)}")
-        if value != "CPU":
-            raise fail("must be CPU: this release compiles for the CPU only")
+        return "GPU" if value == "CUDA" else value
     elif name == "save_graphs":
         value = {False: 0, True: 2}[value] if isinstance(value, bool) else value
         if value not in (0, 1, 2, 3):
@@ -292,6 +297,8 @@ def _check_context(name: str, value: Any) -> Any:
         return as_jit_config(value)
     elif name == "jit_syntax_level" and value not in (STRICT, COMPATIBLE, LAX):
         raise fail("must be STRICT (0), COMPATIBLE (1) or LAX (2)")
+    elif name == "device_id" and (type(value) is not int or value < 0):
+        raise fail("must be the number of a device")
     elif name in _WORDS and value not in _WORDS[name]:
         raise fail(f"must be one of {', '.join(map(repr, _WORDS[name]))}")
     elif name in ("max_call_depth", "thread_num", "runtime_num_threads"):
@@ -328,6 +335,7 @@ def set_context(**settings: Any) -> None:
 
     Raises:
         ConfigError: for an unknown key or value; nothing is changed then.
+        DeviceError: for ``device_target="GPU"`` (or ``"CUDA"``) without a usable GPU.
 
     Example:
         >>> ms.set_context(mode=ms.GRAPH_MODE)
@@ -341,8 +349,28 @@ def set_context(**settings: Any) -> None:
             raise _unknown("set_context", name, names)
         else:
             checked[name] = _check_context(name, value)
+    if "device_target" in checked or "device_id" in checked:
+        _use_device(**{k: checked.get(k, getattr(context, k)) for k in _PLACE})
     for name, value in checked.items():
         setattr(context, name, value)
+
+
+_PLACE = ("device_target", "device_id")
+
+
+def _use_device(device_target: str, device_id: int) -> None:
+    """Looks for a GPU that shall be used, and lets eager operators run there.
+
+    Raises:
+        DeviceError: if there is none.
+    """
+    if device_target == "CPU":
+        return
+    from tvmgraph.compiler.device_eager import activate
+    from tvmgraph.runtime import cuda
+
+    cuda.device(device_id)
+    activate()
 
 
 def get_context(name: str) -> Any:
@@ -371,14 +399,33 @@ def effective_jit_config(*candidates: JitConfig | None) -> JitConfig:
     """
     for c in (*candidates, context.jit_config):
         if c is not None:
-            return _with_fusion(c) if context.enable_graph_kernel else c
-    default = _default_config()
-    return _with_fusion(default) if context.enable_graph_kernel else default
+            break
+    else:
+        c = _default_config()
+    if context.enable_graph_kernel:
+        c = _with_fusion(c)
+    return c if context.device_target == "CPU" or "target" in c.options else _on_device(c)
 
 
 @functools.cache
 def _default_config() -> JitConfig:
     return JitConfig()
+
+
+_placed: dict[tuple[int, int], tuple[JitConfig, JitConfig]] = {}
+
+
+def _on_device(config: JitConfig) -> JitConfig:
+    """Returns the configuration with the context's GPU as its target."""
+    key = (id(config), context.device_id)
+    found = _placed.get(key)
+    if found is None:
+        from tvmgraph.runtime import cuda
+
+        row = cuda.row_of(cuda.device(context.device_id))
+        options = {"target": row, "device_id": context.device_id, **config.options}
+        found = _placed[key] = (config, config.replace(options=options))
+    return found[1]
 
 
 _fused: dict[tuple[int, str], tuple[JitConfig, JitConfig]] = {}

@@ -10,15 +10,17 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from tvmgraph.compiler import disk
+from tvmgraph.compiler import disk, nvcc
 from tvmgraph.debug import Phases
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph
 from tvmgraph.graph.rewrite import optimize
 from tvmgraph.graph_kernel import GraphKernel, at_level
+from tvmgraph.runtime.device_image import assemble, describe
 from tvmgraph.runtime.executable import Executable, cpu
 
 _MEMORY_LIMIT = 512  # executables kept per process
@@ -36,6 +38,8 @@ class CompileOptions:
         kernels: Graph-kernel settings, ``None`` for those of the level.
         trials: Kernels that the search of ``O3`` may build and time per kernel; with 0 it uses what
             was found before.
+        fast_math: Whether a GPU's arithmetic may be inexact (``--use_fast_math``).
+        device_id: Which GPU runs the code; the code does not depend on it.
     """
 
     level: str = "O2"
@@ -43,6 +47,13 @@ class CompileOptions:
     native: bool | None = None
     kernels: GraphKernel | None = None
     trials: int = 0
+    fast_math: bool = False
+    device_id: int = field(default=0, repr=False)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the code is for a GPU."""
+        return self.target.startswith("sm_")
 
     @property
     def settings(self) -> GraphKernel:
@@ -160,13 +171,13 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
     reason = "somebody watches the compile" if phases.wanted else disk.why_not(graph)
     if reason is not None:
         return *_build(graph, options, phases), f"not kept: {reason}"
-    key = disk.key_of(graph, options)
+    key = disk.key_of(graph, options, nvcc.fingerprint() if options.on_gpu else "")
     start = time.perf_counter()
     found = disk.load(key)
     if found is not None:
         phases.seconds["disk"] = time.perf_counter() - start
-        module, facts = found
-        return Executable(module, cpu(), tuple(facts["kernels"])), facts["native"], "loaded"
+        module, facts, payload = found
+        return executable_of(module, facts, payload, options), facts["native"], "loaded"
     try:
         with disk.store().workspace() as folder:
             executable, native = _build(graph, options, phases, key, folder)
@@ -192,45 +203,79 @@ def _build(
     folder: Path | None = None,
 ) -> tuple[Executable, bool]:
     _import_compiler(phases)
-    from tvmgraph.compiler import pipeline
     from tvmgraph.lowering import lower
 
     phases.graph("captured graph", graph)
     with phases.time("simplify"):
         simplified = optimize(graph, options.settings, phases.graph)
     phases.graph("simplified graph", simplified)
-    level = pipeline.LEVELS[options.level]
     try:
         with phases.time("lower"):
             mod = lower(simplified)
-        module, kernels, native = pipeline.build(
-            mod, level, options.target, phases, options.settings, options.native, folder,
-            trials=options.trials,
-        )  # fmt: skip
+        built = generate(mod, options, phases, folder)
     except TvmgraphError:
         raise
     except Exception as e:
-        raise _blame(simplified, options.level, options.target, e) from e
+        raise _blame(simplified, options, e) from e
     objects = sorted(folder.glob("*.o")) if folder is not None else []
+    module, facts, payload = built
+    facts["graph"] = graph.name
     with phases.time("load"):
         if key is not None and folder is not None and objects:
-            facts = {"kernels": list(kernels), "native": native, "graph": graph.name}
-            module = disk.native.load(disk.save(key, objects, facts, folder))
-        executable = Executable(module, cpu(), kernels)
-        executable.function()  # loads the code now, so that the first call does not pay for it
-    return executable, native
+            module = disk.native.load(disk.save(key, objects, facts, folder, payload))
+        executable = executable_of(module, facts, payload, options)
+        if not options.on_gpu:  # whose code may be for another machine
+            executable.function()  # loads the code now, so that the first call does not pay for it
+    return executable, facts["native"]
 
 
-def _blame(graph: Graph, level: str, target: str, cause: Exception) -> CompileError:
+def generate(
+    mod: Any, options: CompileOptions, phases: Phases, folder: Path | None
+) -> tuple[Any, dict[str, Any], bytes]:
+    """Generates code for the CPU or a GPU.
+
+    Returns:
+        TVM's executable, what is to be remembered of it, and code for a device.
+    """
+    from tvmgraph.compiler import device_build, pipeline
+
+    level = pipeline.LEVELS[options.level]
+    if options.on_gpu:
+        made = device_build.build(
+            mod, level, options.target, phases, options.native, folder,
+            fast_math=options.fast_math,
+        )  # fmt: skip
+        facts = {"kernels": made.kernels, "native": made.native, "images": describe(made.images)}
+        return made.executable, facts, b"".join(i.code for i in made.images)
+    module, kernels, native = pipeline.build(
+        mod, level, options.target, phases, options.settings, options.native, folder,
+        trials=options.trials,
+    )  # fmt: skip
+    return module, {"kernels": kernels, "native": native}, b""
+
+
+def executable_of(
+    module: Any, facts: dict[str, Any], payload: bytes, options: CompileOptions
+) -> Executable:
+    """Makes what :func:`generate` returned, or what was read from the disk, callable."""
+    kernels = tuple(facts["kernels"])
+    if not options.on_gpu:
+        return Executable(module, cpu(), kernels)
+    from tvmgraph.runtime.device_executable import DeviceExecutable
+
+    images = assemble(facts["images"], payload)
+    return DeviceExecutable(module, images, options.target, kernels, options.device_id)
+
+
+def _blame(graph: Graph, options: CompileOptions, cause: Exception) -> CompileError:
     """Finds the node that TVM cannot compile by compiling the nodes one at a time."""
-    from tvmgraph.compiler import pipeline
     from tvmgraph.lowering import lower
     from tvmgraph.lowering.relax import lowering_error
 
     for node in graph.nodes:
         alone = isolate(node)
         try:
-            pipeline.build(lower(alone), pipeline.LEVELS[level], target)
+            generate(lower(alone), options, Phases("node", quiet=True), None)
         except Exception as e:
             return lowering_error(node, e)
     first = next((line for line in str(cause).splitlines()[::-1] if line.strip()), "unknown")

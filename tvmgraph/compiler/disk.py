@@ -3,7 +3,8 @@
 An entry is a shared library with the virtual machine's program, the kernels and the constants of
 one graph. Its name is a digest of everything that decides what is in it: the graph, the settings,
 the processor, the number of threads, the versions of TVM and of this package, and the state of this
-package's own source files. A description follows the library in the same file.
+package's own source files. Code for a device, if any, and a description follow the library in the
+same file.
 
 Writing one takes a linker. Without one nothing is kept, and :func:`why_not` says so.
 """
@@ -99,30 +100,47 @@ def why_not(graph: Graph | None = None) -> str | None:
     return None
 
 
-def key_of(graph: Graph, options: object) -> str:
-    """The name of the entry of a graph."""
+def key_of(graph: Graph, options: object, extra: str = "") -> str:
+    """The name of the entry of a graph.
+
+    Args:
+        graph: The graph.
+        options: How it is compiled.
+        extra: What else decides, such as the version of another compiler.
+    """
+    return key_of_text(graph.structural_hash(), options, extra)
+
+
+def key_of_text(text: str, options: object, extra: str = "") -> str:
+    """The name of the entry of what a text stands for; else as :func:`key_of`."""
     threads = configure_threads(context.thread_num or None)
-    parts = (graph.structural_hash(), repr(options), str(threads), *_surroundings())
+    parts = (text, repr(options), str(threads), extra, *_surroundings())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def load(key: str) -> tuple[Any, dict[str, Any]] | None:
-    """Returns the module and the description of an entry; None when there is none that works."""
+def load(key: str) -> tuple[Any, dict[str, Any], bytes] | None:
+    """Returns module, description and payload of an entry; None when there is none that works."""
     path = store().find(key)
     if path is None:
         return None
-    facts = _read_facts(path)
-    if facts is None:
+    content = _read_entry(path)
+    if content is None:
         store().discard(key)
         return None
     try:
-        return native.load(path), facts
+        return native.load(path), *content
     except Exception:  # whatever is wrong with the file, it can be compiled again
         store().discard(key)
         return None
 
 
-def save(key: str, objects: Sequence[Path], facts: dict[str, Any], workspace: Path) -> Path:
+def save(
+    key: str,
+    objects: Sequence[Path],
+    facts: dict[str, Any],
+    workspace: Path,
+    payload: bytes = b"",
+) -> Path:
     """Links object files into the entry of a key.
 
     Args:
@@ -130,6 +148,7 @@ def save(key: str, objects: Sequence[Path], facts: dict[str, Any], workspace: Pa
         objects: The object files.
         facts: The description; JSON.
         workspace: From the store.
+        payload: Further bytes that belong to it, such as code for a device.
 
     Raises:
         CompileError: if the linker fails.
@@ -139,15 +158,15 @@ def save(key: str, objects: Sequence[Path], facts: dict[str, Any], workspace: Pa
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise CompileError(f"{command[0]} failed: {done.stderr.strip()}", op="cache")
-    text = json.dumps(facts).encode()
-    digest = hashlib.sha256(library.read_bytes() + text).digest()
+    tail = payload + (text := json.dumps({**facts, "payload": len(payload)}).encode())
+    digest = hashlib.sha256(library.read_bytes() + tail).digest()
     with library.open("ab") as file:
-        file.write(text + digest + len(text).to_bytes(8, "little") + _MAGIC)
+        file.write(tail + digest + len(text).to_bytes(8, "little") + _MAGIC)
     return store().put(key, library)
 
 
-def _read_facts(path: Path) -> dict[str, Any] | None:
-    """The description at the end of an entry, or None when the file is damaged."""
+def _read_entry(path: Path) -> tuple[dict[str, Any], bytes] | None:
+    """Description and payload, at the end of an entry, or None when the file is damaged."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -159,7 +178,8 @@ def _read_facts(path: Path) -> dict[str, Any] | None:
     start = end - 32 - size
     if start < 0 or hashlib.sha256(content[: end - 32]).digest() != content[end - 32 : end]:
         return None
-    return json.loads(content[start : start + size])
+    facts = json.loads(content[start : start + size])
+    return facts, content[start - facts["payload"] : start]
 
 
 def _is_of_the_table(graph: Graph) -> bool:
@@ -201,5 +221,5 @@ def _processor() -> str:
 def _sources() -> str:
     """The sizes and times of the source files, so that an edited package compiles again."""
     root = Path(__file__).parent.parent
-    files = (p for room in _ROOMS for p in sorted((root / room).glob("*.py")))
+    files = (p for room in _ROOMS for p in sorted((root / room).rglob("*.py")))
     return "\n".join(f"{p.name} {s.st_size} {s.st_mtime_ns}" for p in files for s in (p.stat(),))

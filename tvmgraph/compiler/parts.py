@@ -84,8 +84,8 @@ def translate(program: Program, target: Any, workers: int, checked: bool = False
 
     # In memory, machine code can call only kernels of its own part.
     wanted = 1 if program.native else workers * _PARTS_PER_WORKER
-    libraries = _in_parallel(build, _deal(program.kernels, wanted), workers)
-    return _join(program, target, libraries)
+    libraries = in_parallel(build, deal(program.kernels, wanted), workers)
+    return join(program, target, libraries)
 
 
 def write_objects(program: Program, target: Any, workers: int, folder: Path) -> Any:
@@ -95,7 +95,7 @@ def write_objects(program: Program, target: Any, workers: int, folder: Path) -> 
         The executable, of use only to look inside once its objects are linked.
     """
     kernels, callers = split_calls(program.kernels)
-    parts = [(part, target) for part in _deal(kernels, workers * _PARTS_PER_WORKER)]
+    parts = [(part, target) for part in deal(kernels, workers * _PARTS_PER_WORKER)]
     if callers is not None:
         parts.append((callers, tvm.target.Target({**target.export(), "opt-level": 0})))
 
@@ -105,14 +105,20 @@ def write_objects(program: Program, target: Any, workers: int, folder: Path) -> 
         library.write_to_file(str(folder / f"part{number}.o"), "o")
         return library
 
-    built = _in_parallel(build, list(enumerate(parts)), workers)
-    executable = _join(program, target, built)
-    packed = tvm.runtime._ffi_api.ModulePackImportsToLLVM(executable.mod, False, str(target), "")
-    packed.write_to_file(str(folder / "program.o"), "o")
+    built = in_parallel(build, list(enumerate(parts)), workers)
+    executable = join(program, target, built)
+    write_program(executable, target, folder)
     return executable
 
 
-def _join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
+def write_program(executable: Any, target: Any, folder: Path) -> None:
+    """Writes what an executable is made of beside machine code as an object file."""
+    packed = tvm.runtime._ffi_api.ModulePackImportsToLLVM(executable.mod, False, str(target), "")
+    packed.write_to_file(str(folder / "program.o"), "o")
+
+
+def join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
+    """Makes one executable of a program and the libraries of its kernels."""
     first = libraries[0] if libraries else None
     for other in libraries[1:]:
         libraries[0].import_module(other)
@@ -120,14 +126,15 @@ def _join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
     return vm_build.VMExecutable(linked)
 
 
-def _in_parallel(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> list[Any]:
+def in_parallel(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> list[Any]:
+    """Applies a function to every item, in at most ``workers`` threads."""
     if len(items) < 2 or workers < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(work, items))
 
 
-def _deal(kernels: tvm.IRModule, wanted: int) -> list[tvm.IRModule]:
+def deal(kernels: tvm.IRModule, wanted: int) -> list[tvm.IRModule]:
     """Deals functions out into at most ``wanted`` modules of about equal amounts of code."""
     sized = [(_size(f), var, f) for var, f in kernels.functions.items()]
     sized.sort(key=lambda item: (-item[0], item[1].name_hint))

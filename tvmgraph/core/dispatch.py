@@ -81,7 +81,7 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     if plan.casts is not None:
         args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
     if interpreter is None:
-        outputs = _run_numpy(op, args, attrs, plan.static_types)
+        outputs = _run_eager(op, args, attrs, plan.static_types)
     else:
         outputs = interpreter.run(op, args, attrs, plan.types)
     if state.tapes:
@@ -150,23 +150,33 @@ def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
                 types = [t.with_dtype(d) for t, d in zip(types, wanted)]
         result = op.infer(*types, **attrs)
     except TvmgraphError as e:
-        raise e.locate(*_call_context(op, args, attrs)) from None
+        raise e.locate(*call_context(op, args, attrs)) from None
     return _Plan(casts, result if isinstance(result, tuple) else (result,))
 
 
-def _run_numpy(
+def run_numpy(
     op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], types: tuple[TensorType | None, ...]
 ) -> tuple[Tensor, ...]:
+    """Applies an operator to the host's elements: its NumPy column."""
     start = perf_counter() if active.watches_eager else 0.0
     try:
         result = op.eager(*[a.array for a in args], **attrs)
     except TvmgraphError as e:
-        raise e.locate(*_call_context(op, args, attrs)) from None
+        raise e.locate(*call_context(op, args, attrs)) from None
     if start:
         _observe(op, args, attrs, result if op.multi else (result,), start)
     if op.multi:
         return tuple([tensor_from_numpy(r, t) for r, t in zip(result, types)])
     return (tensor_from_numpy(result, types[0]),)
+
+
+_run_eager: Any = run_numpy
+
+
+def set_eager(run: Any) -> None:
+    """Replaces what applies operators outside of any capture; arguments as :func:`run_numpy`."""
+    global _run_eager
+    _run_eager = run
 
 
 def _observe(
@@ -182,7 +192,7 @@ def _observe(
         try:
             numerics.check(op, [a.array for a in args], attrs, results)
         except NumericsError as e:
-            name, _, at = _call_context(op, args, attrs)
+            name, _, at = call_context(op, args, attrs)
             raise e.locate(name, "", at) from None
 
 
@@ -207,7 +217,7 @@ def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tup
     except OverflowError:
         raise ArgumentError(
             f"a number does not fit {wanted[0].name}", fix="cast the tensor to a wider dtype"
-        ).locate(*_call_context(op, args, attrs)) from None
+        ).locate(*call_context(op, args, attrs)) from None
 
 
 _EXAMPLES = {"b": True, "i": 1, "u": 1, "f": 1.0, "c": 1j}
@@ -255,7 +265,7 @@ def _operands(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> list[Any]
             raise DTypeError(
                 f"argument {name!r} must be a Tensor or a number, not {type(a).__name__}",
                 fix="wrap it in Tensor(...)",
-            ).locate(*_call_context(op, args, attrs))
+            ).locate(*call_context(op, args, attrs))
     return operands
 
 
@@ -286,7 +296,7 @@ def _lift_symbol(value: Symbol, dtype: dtypes.DType) -> Tensor:
     return state.interpreter.number(value, dtype)
 
 
-def _call_context(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[str, str, str]:
+def call_context(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[str, str, str]:
     """Returns what was called, what it got and where, for an error message."""
     names = op.tensors
     if op.variadic:

@@ -12,6 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, note_write, state
 from tvmgraph.core.storage import aligned_copy, lend
+from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods
 from tvmgraph.core.tensor_operators import binary, unary
 from tvmgraph.core.tensor_text import tensor_text
@@ -22,7 +23,7 @@ from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError,
 _new = object.__new__
 
 
-class Tensor(TensorMethods):
+class Tensor(TensorMethods, DeviceMethods):
     """An n-dimensional array of one dtype.
 
     Args:
@@ -33,6 +34,7 @@ class Tensor(TensorMethods):
             :meth:`Cell.set_inputs`, ``jit(input_signature=...)`` and ``export``; its entries are
             ``None`` (or -1) where a size varies, and a name where sizes vary but are equal.
         init: An initializer that fills the new tensor.
+        device: ``"CPU"`` (the default) or ``"GPU"``, where the elements are put at once.
 
     Raises:
         DTypeError: if the data cannot be converted to ``dtype``.
@@ -46,6 +48,7 @@ class Tensor(TensorMethods):
     __slots__ = {  # the texts are what help() shows
         "__weakref__": "Weak references.",
         "_base": "The tensor this one was taken out of by index, and the index.",
+        "_device": "The elements on a GPU, once they were needed there.",
         "_ffi": "What compiled code sees of the storage, once it was asked for.",
         "_token": "Identity of the value denoted now.",
         "array": "The elements as a NumPy array, not to be written to.",
@@ -66,10 +69,12 @@ class Tensor(TensorMethods):
         init: Any = None,
         internal: bool = False,
         const_arg: bool = False,
+        device: str | None = None,
     ) -> None:
         self._ffi = self._token = None
         if input_data is None and shape is not None:
             self._init_from_shape(dtype, shape, init)
+            self._settle(device)
             return
         if input_data is None:
             raise ArgumentError(
@@ -78,6 +83,7 @@ class Tensor(TensorMethods):
         if isinstance(input_data, Tensor):
             input_data = input_data.host()
         self._bind(to_array(input_data, dtype))
+        self._settle(device)
         if state.interpreter is not None:
             state.interpreter.created(self)
 
@@ -98,7 +104,7 @@ class Tensor(TensorMethods):
         """Points the tensor at new storage (the old array is never written to)."""
         self.array = array
         self.type = tensor_type(array.shape, array.dtype)
-        self._ffi = self._token = None
+        self._ffi = self._token = self._device = None
 
     def _replace(self, array: np.ndarray) -> None:
         """Points a tensor that may be known to compiled code at storage of another type."""
@@ -108,9 +114,13 @@ class Tensor(TensorMethods):
 
     def __getattr__(self, name: str) -> Any:
         """Views what compiled code returned when somebody looks at the elements."""
+        if name == "_device":  # a slot that most tensors never fill
+            return None
         if name == "array" and self._ffi is not None:
             self.array = array = np.from_dlpack(self._ffi)
             return array
+        if name == "array" and self._device is not None:
+            return self._device.numpy()
         raise AttributeError(
             f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
         )
@@ -137,12 +147,13 @@ class Tensor(TensorMethods):
     def _share(self, other: Tensor) -> None:
         """Takes over another tensor's storage; what nobody looked at stays unseen."""
         self._ffi = other._ffi
+        self._device = other._device
         if other._exclusive is not None:
             other._exclusive = None
         try:
             self.array = _stored_array(other)
         except AttributeError:
-            if self._ffi is None:
+            if self._ffi is None and self._device is None:
                 raise
             _forget_array(self)
 
@@ -200,15 +211,15 @@ class Tensor(TensorMethods):
         """The tensor with its last two axes swapped."""
         return F.swapaxes(self, -1, -2)
 
-    @property
-    def device(self) -> str:
-        """Where the elements live, such as ``"CPU"``."""
-        return self.type.device.upper()
-
     # ---- conversion -------------------------------------------------------------------------
 
     def asnumpy(self) -> np.ndarray:
-        """Returns the elements as a NumPy array that shares memory where it can."""
+        """Returns the elements as a NumPy array that shares memory where it can.
+
+        Elements on a GPU are copied, after everything that computes them.
+        """
+        if self._device is not None and state.interpreter is None:
+            return self._device.numpy(implicit=False) if self.on_gpu else self.array.copy()
         array = self.host()
         if not (array.flags.c_contiguous and array.flags.writeable):
             self.array = array = aligned_copy(array)
@@ -240,22 +251,11 @@ class Tensor(TensorMethods):
         lend(tensor.array)
         return tensor
 
-    @staticmethod
-    def from_dlpack(capsule: Any) -> Tensor:
-        """Builds a tensor from any object with ``__dlpack__``."""
-        return Tensor.from_numpy(np.from_dlpack(capsule))
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.asnumpy()
         if dtype is not None and np.dtype(dtype) != array.dtype:
             return array.astype(dtype)
         return array.copy() if copy else array
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        return self.asnumpy().__dlpack__(**kwargs)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.array.__dlpack_device__()
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_unpickle, (self.array.tobytes(), self.shape, self.dtype))

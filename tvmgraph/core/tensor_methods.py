@@ -18,7 +18,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor_access import TensorAccess
 from tvmgraph.core.tensor_overloads import sizes_of
-from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, NotFoundError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, user_source
 
 # methods that take exactly the arguments of the function of the same name
 PLAIN = """
@@ -232,14 +232,14 @@ class TensorMethods(TensorAccess):
 
         Args:
             args: dtype, device name or tensor, in any of the three forms.
-            device: Device name, such as "CPU".
+            device: ``"CPU"``, ``"GPU"`` or ``"GPU:<number>"``.
             dtype: New dtype.
             other: Tensor whose dtype (and device) to take.
             non_blocking: Kept for MindSpore programs; conversion is always finished on return.
             copy: Whether to copy even when nothing changes.
 
         Raises:
-            DeviceError: if ``device`` is not where the tensor can live.
+            DeviceError: if there is no such device.
         """
         for a in args:
             if isinstance(a, TensorMethods):
@@ -249,17 +249,12 @@ class TensorMethods(TensorAccess):
             elif a is not None:
                 dtype = a
         if other is not None:
-            dtype = other.dtype
-        here = self.device.split(":")[0].lower()  # pyright: ignore[reportAttributeAccessIssue]
-        if device is not None and device.split(":")[0].lower() != here:
-            raise DeviceError(
-                f"the tensor lives on {here} and cannot move to {device!r}", op="Tensor.to",
-                at=user_source(), fix="choose the device for the whole program with set_context",
-            )  # fmt: skip
+            dtype, device = other.dtype, other.device if device is None else device  # pyright: ignore
+        moved = self if device is None else self.placed(device)  # pyright: ignore
         dtype = self.dtype if dtype is None else dtypes.dtype_of(dtype)
-        if dtype is self.dtype:
-            return self.copy() if copy else self
-        return F.cast(self, dtype)
+        if dtype is not self.dtype:
+            return F.cast(moved, dtype)
+        return moved.copy() if copy and moved is self else moved
 
     # ---- new tensors ------------------------------------------------------------------------
 

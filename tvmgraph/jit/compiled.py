@@ -57,12 +57,14 @@ class CompiledGraph:
         self.path = choose_path(graph, config)
         self._types = tuple(v.type for v in graph.outputs)
         self._pull_back: dict[tuple[int, ...], CompiledGraph] = {}  # by the symbolic sizes
-        self.overwritten = _overwritten(graph) if config.jit_level != "O0" else ()
+        on_gpu = config.target.startswith("sm_")
+        in_place = config.jit_level != "O0" and not on_gpu
+        self.overwritten = _overwritten(graph) if in_place else ()
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
         if self.steps is None:
             options = compile_options(config, self.path.native)
             once = any(n.op.name in HAS_EFFECT for n in graph.walk())
-            plain = once or state.tapes or options.level in ("O0", "O1")
+            plain = once or state.tapes or options.level in ("O0", "O1") or on_gpu
             frozen = None if plain else freeze(graph)
             if frozen is None:
                 self.executable, self.stats = compile_graph(graph, options=options)
@@ -71,7 +73,8 @@ class CompiledGraph:
                 self.executable = FrozenExecutable(
                     frozen, inner, lambda: compile_graph(graph, options=options)[0]
                 )
-            self.constants = _constant_outputs(graph)
+            # elements on a GPU cannot be written to from outside
+            self.constants = [] if on_gpu else _constant_outputs(graph)
         else:
             self.stats = self.steps.compile()
 
@@ -193,7 +196,10 @@ def compile_options(config: JitConfig, native: bool) -> CompileOptions:
     flags = config.options.get("graph_kernel_flags")
     settings = None if flags is None else parse_flags(flags)
     trials = config.search_trials
-    return CompileOptions(config.jit_level, config.target, native, settings, trials)
+    return CompileOptions(
+        config.jit_level, config.target, native, settings, trials,
+        config.options.get("fast_math", False), config.options.get("device_id", 0),
+    )  # fmt: skip
 
 
 class _Steps:

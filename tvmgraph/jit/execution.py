@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from tvmgraph.config import JitConfig
 from tvmgraph.core.op import Reason
+from tvmgraph.errors import DeviceError
 from tvmgraph.graph import Graph
 
 #: Native host code saves 0.06 microseconds per kernel (measured on chains of products and
@@ -45,14 +46,24 @@ class Path:
 
 
 def choose_path(graph: Graph, config: JitConfig) -> Path:
-    """Returns the path of a graph under ``config``."""
+    """Returns the path of a graph under ``config``.
+
+    Raises:
+        DeviceError: if the graph is for a GPU and an operator can only run in NumPy.
+    """
+    numpy_only = [n for n in graph.nodes if isinstance(n.op.lower, Reason)]
+    if numpy_only and config.target.startswith("sm_"):
+        node = numpy_only[0]
+        raise DeviceError(
+            f"it has no code for GPUs: {node.op.lower}", op=f"ops.{node.op.name}", at=node.source,
+            fix="call it outside the compiled function on tensors moved with .to('CPU')",
+        )  # fmt: skip
     if config.exec_mode == "no_sink":
         return Path("no_sink", False, "as configured")
     if config.exec_mode == "sink":
         return Path("sink", True, "as configured")
     if config.debug_level == "DEBUG":
         return Path("no_sink", False, "auto: debug_level DEBUG")
-    numpy_only = [n for n in graph.nodes if isinstance(n.op.lower, Reason)]
     if numpy_only and config.jit_syntax_level == "LAX":
         node = numpy_only[0]
         return Path("no_sink", False, f"auto: ops.{node.op.name} at {node.source} runs in NumPy")

@@ -148,8 +148,12 @@ class _Source:
     def _direct(self) -> list[str]:
         """Calls compiled code and wraps what it returns."""
         tensors = [f"a{i}" for i, a in enumerate(self.args) if isinstance(a, Tensor)]
-        given = "".join(f"{a}._ffi or to_ffi({a}), " for a in tensors)
-        executable = self.entry.compiled.executable  # pyright: ignore[reportOptionalMemberAccess]
+        executable: Any = self.entry.compiled.executable  # pyright: ignore[reportOptionalMemberAccess]
+        self.on_host = isinstance(executable, FrozenExecutable) or executable.on_host
+        if self.on_host:  # what `handle` does, without the call
+            given = "".join(f"{a}._ffi or to_ffi({a}), " for a in tensors)
+        else:
+            given = "".join(f"{self.name(executable.handle)}({a}), " for a in tensors)
         stale = "at != versioned.writes"
         counting: list[str] = []
         if isinstance(executable, FrozenExecutable):
@@ -183,7 +187,7 @@ class _Source:
             executable, args = executable.resolve(args)
         elif compiled.overwritten:
             args = for_writing(args, compiled.overwritten, consume=True)
-        handles = tuple([t._ffi or self.to_ffi(t) for t in args[len(leaves) :]])
+        handles = tuple([executable.handle(t) for t in args[len(leaves) :]])
         ready = self.space["ready"] = (at, lent, executable, handles)
         return ready
 
@@ -207,6 +211,9 @@ class _Source:
 
     def _wrapped(self, name: str, value: str, kind: TensorType) -> list[str]:
         known = self.name(kind)
+        if not self.on_host:
+            wrapped = self.entry.compiled.executable.wrapped  # pyright: ignore
+            return [f"{name} = {self.name(wrapped)}({value}, {known})"]
         if not kind.is_static or kind.dtype is dtypes.bfloat16:
             return [f"{name} = from_ffi({value}, {known})"]
         return [  # what `from_ffi` does, without the call

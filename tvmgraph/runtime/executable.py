@@ -37,13 +37,24 @@ class Executable:
 
     Attributes:
         local: This thread's entry points by name, once they were asked for.
+        on_host: Whether it runs on the CPU.
     """
+
+    on_host = True
 
     def __init__(self, module: Any, device: Any, kernels: tuple[str, ...] = ()) -> None:
         self._module = module
         self._device = device
         self.local = threading.local()
         self.kernels = kernels
+
+    def handle(self, tensor: Tensor) -> Any:
+        """Returns what the compiled code gets of a tensor."""
+        return tensor._ffi or to_ffi(tensor)
+
+    def wrapped(self, output: Any, type: TensorType) -> Tensor:
+        """Returns what the compiled code returned as a tensor."""
+        return from_ffi(output, type)
 
     def function(self, name: str = "main") -> Callable[..., Any]:
         """Returns this thread's entry point ``name``."""

@@ -18,6 +18,7 @@ from tvm_ffi.libinfo import load_lib_ctypes
 
 from tvmgraph.errors import DeviceError
 
+_HOST = 1  # DLPack's number of the CPU
 _POOLED_ALLOCATOR = 2  # keeps freed blocks for the next call
 
 
@@ -30,13 +31,38 @@ def use_runtime() -> None:
     """
     if "tvm" in sys.modules:
         return
-    spec = importlib.util.find_spec("tvm")
-    if spec is None or not spec.submodule_search_locations:
-        raise DeviceError("TVM's runtime library was not found", fix="pip install apache-tvm")
-    folders = [Path(next(iter(spec.submodule_search_locations))) / "lib"]
+    folders = _folders()
     load_lib_ctypes("tvm", "tvm_runtime", "RTLD_GLOBAL", extra_lib_paths=folders)
     with contextlib.suppress(RuntimeError, OSError):  # sorts; not part of every build of TVM
         load_lib_ctypes("tvm", "tvm_runtime_extra", "RTLD_LOCAL", extra_lib_paths=folders)
+
+
+@functools.cache
+def use_cuda_runtime() -> None:
+    """Loads the part of TVM's runtime library that drives CUDA devices.
+
+    Raises:
+        DeviceError: if it is missing, or there is no usable driver.
+    """
+    from tvmgraph.runtime import cuda
+
+    use_runtime()
+    cuda.runtime()
+    if tvm_ffi.get_global_func("ffi.Module.load_from_bytes.cuda", allow_missing=True) is not None:
+        return
+    try:
+        load_lib_ctypes("tvm", "tvm_runtime_cuda", "RTLD_LOCAL", extra_lib_paths=_folders())
+    except (RuntimeError, OSError) as e:
+        raise cuda.fail(
+            f"TVM's runtime for CUDA was not loaded: {e}", "pip install apache-tvm==0.27.0.post1"
+        ) from e
+
+
+def _folders() -> list[Path]:
+    spec = importlib.util.find_spec("tvm")
+    if spec is None or not spec.submodule_search_locations:
+        raise DeviceError("TVM's runtime library was not found", fix="pip install apache-tvm")
+    return [Path(next(iter(spec.submodule_search_locations))) / "lib"]
 
 
 def load(path: str | Path) -> Any:
@@ -54,7 +80,10 @@ def start(module: Any, device: Any) -> Any:
     """
     jit = getattr(module, "jit", None)
     machine = (module if jit is None else jit())["vm_load_executable"]()
-    machine["vm_initialization"](device.dlpack_device_type(), device.index, _POOLED_ALLOCATOR)
+    devices = [(device.dlpack_device_type(), device.index)]
+    if devices[0][0] != _HOST:  # shapes live on the host
+        devices.append((_HOST, 0))
+    machine["vm_initialization"](*[x for d in devices for x in (*d, _POOLED_ALLOCATOR)])
     return machine
 
 

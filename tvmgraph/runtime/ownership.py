@@ -34,7 +34,7 @@ def for_writing(args: Sequence[Tensor], places: Sequence[int], consume: bool) ->
 
 def _is_exclusive(tensor: Tensor) -> bool:
     handle = tensor._exclusive
-    if handle is None or handle is not tensor._ffi or has_array(tensor):
+    if handle is None or handle is not tensor._ffi or has_array(tensor) or tensor._device:
         return False
     # the object starts with its reference count, see TVMFFIObject in tvm/ffi/c_api.h
     return ctypes.c_uint32.from_address(handle.__chandle__()).value <= _OWNERS

@@ -1,0 +1,43 @@
+"""Tensors, operators and compiled functions on a GPU, emulated."""
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Tensor, nn, ops
+
+
+@pytest.fixture
+def on_gpu(gpu):
+    ms.set_context(device_target="GPU")
+    return gpu
+
+
+def test_a_tensor_moves_there_and_back(gpu):
+    x = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    moved = x.to("GPU")
+    assert (x.device, moved.device) == ("CPU", "GPU:0")
+    assert np.array_equal(moved.asnumpy(), x.asnumpy())
+    assert moved.to("CPU").device == "CPU"
+    assert gpu.get("to_device") == gpu.get("to_host") - 24 == 24
+
+
+def test_operators_run_where_their_operands_are(gpu):
+    x = Tensor(np.linspace(-2, 2, 50, dtype=np.float32)).to("GPU")
+    y = ops.relu(x * 2 + 1)
+    assert y.device == "GPU:0"
+    assert np.allclose(y.asnumpy(), np.maximum(np.linspace(-2, 2, 50) * 2 + 1, 0), atol=1e-6)
+    assert [launch.name for launch in gpu.launches] != []
+
+
+def test_a_compiled_network_agrees_with_the_host(on_gpu):
+    net = nn.SequentialCell(nn.Dense(20, 30), nn.ReLU(), nn.Dense(30, 10))
+    x = Tensor(np.random.default_rng(0).standard_normal((4, 20)).astype(np.float32))
+    compiled = ms.jit(net)
+    found = compiled(x)
+    assert found.device == "GPU:0"
+    again = compiled(x)
+    ms.set_context(device_target="CPU")
+    expected = net(Tensor(x.asnumpy()))
+    assert np.allclose(found.asnumpy(), expected.asnumpy(), atol=1e-5)
+    assert np.array_equal(again.asnumpy(), found.asnumpy())

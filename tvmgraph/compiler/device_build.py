@@ -1,0 +1,105 @@
+"""Compiles a module for a CUDA device: threads, machine code for the GPU, host code around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tvm
+
+from tvmgraph.compiler import device_code, nvcc, parts
+from tvmgraph.compiler.cleanup import drop_scope_pragmas
+from tvmgraph.compiler.pipeline import (
+    NATIVE_FROM,
+    Level,
+    count_kernels,
+    fusion_passes,
+    phases_of,
+)
+from tvmgraph.config import context
+from tvmgraph.debug import Phases
+from tvmgraph.runtime.device_image import DeviceImage
+from tvmgraph.schedule import configure_threads, gpu_model, make_target, schedule_for_cuda
+
+
+@dataclass(frozen=True)
+class DeviceBuild:
+    """What the compiler made for a device.
+
+    Attributes:
+        executable: TVM's executable: the program and the host's code.
+        images: The device's code.
+        kernels: Names of the functions that the program calls.
+        native: Whether the program is machine code.
+    """
+
+    executable: Any
+    images: tuple[DeviceImage, ...]
+    kernels: tuple[str, ...]
+    native: bool
+
+
+def build(
+    mod: tvm.IRModule,
+    level: Level,
+    target_name: str,
+    phases: Phases | None = None,
+    native: bool | None = None,
+    objects: Path | None = None,
+    checked: bool = False,
+    fast_math: bool = False,
+) -> DeviceBuild:
+    """Compiles a module for a CUDA device, which need not be in this machine.
+
+    Args:
+        mod: The module, as lowered.
+        level: The settings of the ``jit_level``.
+        target_name: A CUDA row of ``configs/targets.toml``.
+        phases: Who watches.
+        native: As for the CPU, see :func:`tvmgraph.compiler.pipeline.build`.
+        objects: A folder for the host's object files, if they shall be linked later.
+        checked: Whether the compiled functions check their arguments.
+        fast_math: Whether the device's arithmetic may be inexact.
+    """
+    phases = phases or Phases("module", quiet=True)
+    threads = configure_threads(context.thread_num or None)
+    target, model = make_target(target_name, 1), gpu_model(target_name)
+    phases.text(2, "Relax", "py", mod.script)
+    with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
+        with phases.time("fuse"):
+            mod = drop_scope_pragmas(tvm.transform.Sequential(fusion_passes(level))(mod))
+        names = count_kernels(mod)
+        phases.text(2, "Relax fused", "py", mod.script)
+        with phases.time("schedule"):
+            mod = schedule_for_cuda(mod, model, target)
+        phases.text(3, "TIR scheduled", "py", mod.script)
+        native = len(names) > NATIVE_FROM if native is None else native
+        with phases.time("codegen"):
+            program = parts.prepare(mod, target, phases_of(target, checked), native)
+            host, device = device_code.split(program.kernels, target)
+            sources = _sources(device, target, threads)
+    phases.text(3, "CUDA", "cu", lambda: "\n".join(s.text for s in sources))
+    with phases.time("nvcc"):
+        images = nvcc.compile_all(sources, (model.arch,), threads, fast_math)
+    with phases.time("host code"):
+        executable = _link(program, host, target, objects)
+    return DeviceBuild(executable, images, names, native)
+
+
+def _sources(device: tvm.IRModule, target: Any, workers: int) -> list[device_code.DeviceSource]:
+    """Writes the kernels as about as many translation units as compilers run at once."""
+    if not device.functions:
+        return []
+    units = parts.deal(device, workers)
+    return [device_code.generate_source(unit, target) for unit in units]
+
+
+def _link(program: parts.Program, host: Any, target: Any, objects: Path | None) -> Any:
+    libraries = [device_code.generate_host(host, target)] if host.functions else []
+    executable = parts.join(program, target, libraries)
+    if objects is not None and program.portable:
+        for number, library in enumerate(libraries):
+            library.write_to_file(str(objects / f"part{number}.o"), "o")
+        parts.write_program(executable, target.host, objects)
+    return executable

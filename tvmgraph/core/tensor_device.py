@@ -1,0 +1,139 @@
+"""Where a tensor's elements live: on the host, on a GPU, or (unchanged) on both.
+
+What a GPU needs is loaded when the first tensor goes there; see :mod:`tvmgraph.runtime`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from tvmgraph.core.state import state
+from tvmgraph.core.storage import lend
+from tvmgraph.errors import DeviceError, user_source
+
+if TYPE_CHECKING:
+    from tvmgraph.core.tensor import Tensor
+
+_NAME = re.compile(r"(cpu|gpu|cuda)(?::(\d+))?", re.IGNORECASE)
+_ON_GPU = 2  # DLPack's number of CUDA
+
+
+def device_index(name: str, op: str) -> int | None:
+    """Reads a device name.
+
+    Args:
+        name: ``"CPU"``, ``"GPU"``, ``"GPU:1"``, ``"CUDA:0"``; upper or lower case.
+        op: Who asks, for the error.
+
+    Returns:
+        The number of the GPU, by default the context's; ``None`` for the CPU.
+
+    Raises:
+        DeviceError: for any other name.
+    """
+    match = _NAME.fullmatch(name) if isinstance(name, str) else None
+    if match is None or (match[1].lower() == "cpu" and match[2] not in (None, "0")):
+        raise DeviceError(
+            f"there is no device {name!r}", op=op, at=user_source(),
+            fix="use 'CPU', 'GPU' or 'GPU:<number>'",
+        )  # fmt: skip
+    if match[1].lower() == "cpu":
+        return None
+    from tvmgraph.config import context
+
+    return int(match[2]) if match[2] else context.device_id
+
+
+class DeviceMethods:
+    """What a tensor has to do with devices."""
+
+    __slots__ = ()
+
+    _device: Any
+
+    @property
+    def device(self) -> str:
+        """Where the elements live: ``"CPU"`` or, such as, ``"GPU:0"``."""
+        return f"GPU:{self._device.index}" if self.on_gpu else "CPU"
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the elements live on a GPU; the host's may have a copy there, too."""
+        return self._device is not None and not self._device.copied
+
+    def placed(self, name: str) -> Any:
+        """Returns a tensor of the same elements on another device; see :meth:`Tensor.to`.
+
+        Raises:
+            DeviceError: if there is no such device, or it has not enough memory.
+        """
+        index = device_index(name, "Tensor.to")
+        if state.interpreter is not None:  # a graph runs where it is compiled for
+            return self
+        if index is None:
+            return self.cpu()
+        if self.on_gpu and self._device.index == index:
+            return self
+        from tvmgraph.compiler.device_eager import activate
+        from tvmgraph.runtime.device_tensor import to_device, wrap
+
+        activate()
+        storage = to_device(self, index, implicit=False)  # pyright: ignore[reportArgumentType]
+        return wrap(storage.handle, storage.type)
+
+    def cpu(self) -> Any:
+        """Returns a tensor of the same elements in the host's memory."""
+        if not self.on_gpu or state.interpreter is not None:
+            return self
+        from tvmgraph.core.tensor import tensor_from_numpy
+
+        return tensor_from_numpy(self._device.numpy(implicit=False))
+
+    def cuda(self, device: int | None = None) -> Any:
+        """Returns a tensor of the same elements on a GPU, by default the context's."""
+        return self.placed("GPU" if device is None else f"GPU:{device}")
+
+    def _settle(self, device: str | None) -> Self:
+        """Moves a new tensor to where ``Tensor(..., device=...)`` wants it."""
+        if device is not None and state.interpreter is None:
+            index = device_index(device, "Tensor")
+            if index is not None:
+                moved = self.placed(device)
+                del self.array  # pyright: ignore[reportAttributeAccessIssue]
+                self._device = moved._device
+        return self
+
+    # ---- other libraries --------------------------------------------------------------------
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if not self.on_gpu:
+            return self.asnumpy().__dlpack__(**kwargs)  # pyright: ignore[reportAttributeAccessIssue]
+        from tvmgraph.runtime.stream import wait_for_reader
+
+        storage = self._device
+        wait_for_reader(storage.index, kwargs.get("stream"))
+        return storage.handle.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if not self.on_gpu:
+            return self.array.__dlpack_device__()  # pyright: ignore[reportAttributeAccessIssue]
+        return _ON_GPU, self._device.index
+
+    @staticmethod
+    def from_dlpack(capsule: Any) -> Tensor:
+        """Builds a tensor from any object with ``__dlpack__``, sharing its memory."""
+        from tvmgraph.core.tensor import tensor_from_numpy
+
+        place = getattr(capsule, "__dlpack_device__", None)
+        if place is not None and place()[0] == _ON_GPU:
+            from tvmgraph.compiler.device_eager import activate
+            from tvmgraph.runtime.device_tensor import adopt
+
+            activate()
+            return adopt(capsule)
+        tensor = tensor_from_numpy(np.from_dlpack(capsule))
+        lend(tensor.array)
+        return tensor

@@ -1,0 +1,116 @@
+"""A module compiled for a CUDA device, called with tensors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tvm_ffi
+
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+from tvmgraph.runtime import cuda, native
+from tvmgraph.runtime.device_image import DeviceImage
+from tvmgraph.runtime.device_tensor import handle_on, translated, wrap
+from tvmgraph.runtime.executable import Executable
+
+_HOST_KINDS = ("llvm", "library")  # of TVM's modules that hold host code
+
+
+class DeviceExecutable(Executable):
+    """One or more functions compiled for a CUDA device.
+
+    Building one takes no GPU: the code is loaded when it is run for the first time.
+
+    Args:
+        module: The program and the host's code.
+        images: The device's code.
+        arch: The architecture the code is for.
+        kernels: Names of the kernels.
+        device_id: The device to run on.
+
+    Attributes:
+        images: The device's code.
+        arch: The architecture the code is for.
+    """
+
+    on_host = False
+
+    def __init__(
+        self,
+        module: Any,
+        images: Sequence[DeviceImage],
+        arch: str,
+        kernels: tuple[str, ...] = (),
+        device_id: int = 0,
+    ) -> None:
+        super().__init__(module, tvm_ffi.device("cuda", device_id), kernels)
+        self.images = tuple(images)
+        self.arch = arch
+        self.device_id = device_id
+        self._lock = threading.Lock()
+        self._loaded = False
+
+    def function(self, name: str = "main") -> Callable[..., Any]:
+        """Returns this thread's entry point ``name``, loading the code first if nobody did.
+
+        Raises:
+            DeviceError: if there is no such device, or the code is not for it.
+        """
+        if not self._loaded:
+            with self._lock:
+                if not self._loaded:
+                    self._load()
+                    self._loaded = True
+        return super().function(name)
+
+    def _load(self) -> None:
+        device = cuda.device(self.device_id)
+        cuda.check_arch(self.arch, device)
+        native.use_cuda_runtime()
+        make = tvm_ffi.get_global_func("ffi.Module.load_from_bytes.cuda")
+        for library in (m for m in _modules(self._module_of()) if m.kind in _HOST_KINDS):
+            for image in self.images:
+                library.import_module(make(image.as_record()))
+            return
+
+    def _module_of(self) -> Any:
+        return getattr(self._module, "mod", self._module)
+
+    def run(
+        self, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
+    ) -> list[Tensor]:
+        """Calls a function with tensors; those that are not on the device are copied there.
+
+        Args:
+            args: One tensor per parameter.
+            types: The output types, as the graph declares them.
+            name: Which function.
+
+        Returns:
+            One tensor per output, on the device.
+        """
+        function = self.function(name)
+        handles = [handle_on(a, self.device_id) for a in args]
+        try:
+            outputs = function(*handles)
+        except Exception as e:
+            raise translated(e) from e
+        if len(types) == 1:
+            return [wrap(outputs, types[0])]
+        return [wrap(o, t) for o, t in zip(outputs, types)]
+
+    def handle(self, tensor: Tensor) -> Any:
+        """Returns what the compiled code gets of a tensor."""
+        return handle_on(tensor, self.device_id)
+
+    def wrapped(self, output: Any, type: TensorType) -> Tensor:
+        """Returns what the compiled code returned as a tensor."""
+        return wrap(output, type)
+
+
+def _modules(module: Any) -> Iterator[Any]:
+    yield module
+    for inner in module.imports:
+        yield from _modules(inner)

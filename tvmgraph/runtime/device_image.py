@@ -1,0 +1,105 @@
+"""Machine code for a CUDA device, in the form in which TVM's runtime takes it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+#: DLPack's codes of the types a kernel may take.
+_CODES = {"int": 0, "uint": 1, "float": 2, "handle": 3, "bfloat": 4, "bool": 6}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What a launch of one kernel needs to know.
+
+    Attributes:
+        name: Its symbol.
+        arguments: The type of every argument, ``"handle"`` for a pointer.
+        launch: Names of the extents that follow the arguments, such as ``"blockIdx.x"``.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    launch: tuple[str, ...]
+
+    def as_json(self) -> list[Any]:
+        """Returns it as plain data."""
+        return [self.name, list(self.arguments), list(self.launch)]
+
+    @classmethod
+    def from_json(cls, data: list[Any]) -> Kernel:
+        """Reads what :meth:`as_json` returned."""
+        name, arguments, launch = data
+        return cls(name, tuple(arguments), tuple(launch))
+
+
+@dataclass(frozen=True)
+class DeviceImage:
+    """Machine code of some kernels.
+
+    Attributes:
+        code: A fat binary: one cubin per architecture, and PTX.
+        kernels: The functions in it.
+    """
+
+    code: bytes
+    kernels: tuple[Kernel, ...]
+
+    def as_record(self) -> bytes:
+        """Returns the bytes from which TVM's runtime makes a module.
+
+        The layout is that of ``CUDAModuleNode::SaveToBytes`` in TVM 0.27: the format, then by name
+        every function's symbol, argument types, launch parameters and argument tags, then the code.
+        """
+        parts = [_text("fatbin"), _count(len(self.kernels))]
+        for kernel in sorted(self.kernels, key=lambda k: k.name):
+            parts += [_text(kernel.name), _text(kernel.name), _count(len(kernel.arguments))]
+            parts += [_type(a) for a in kernel.arguments]
+            parts += [_count(len(kernel.launch)), *map(_text, kernel.launch)]
+            parts += [_count(len(kernel.arguments)), bytes(4 * len(kernel.arguments))]
+        return b"".join([*parts, _count(len(self.code)), self.code])
+
+
+def describe(images: Iterable[DeviceImage]) -> list[Any]:
+    """Returns everything but the code as plain data, for :func:`assemble`."""
+    return [[len(i.code), [k.as_json() for k in i.kernels]] for i in images]
+
+
+def assemble(description: list[Any], code: bytes) -> tuple[DeviceImage, ...]:
+    """Puts images together again.
+
+    Args:
+        description: From :func:`describe`.
+        code: The code of all images, one after the other.
+
+    Raises:
+        ValueError: if the description does not fit the code.
+    """
+    images: list[DeviceImage] = []
+    start = 0
+    for size, kernels in description:
+        images.append(
+            DeviceImage(code[start : start + size], tuple(map(Kernel.from_json, kernels)))
+        )
+        start += size
+    if start != len(code):
+        raise ValueError(f"{len(code)} bytes of device code, {start} are described")
+    return tuple(images)
+
+
+def _count(value: int) -> bytes:
+    return struct.pack("<Q", value)
+
+
+def _text(value: str) -> bytes:
+    data = value.encode()
+    return _count(len(data)) + data
+
+
+def _type(name: str) -> bytes:
+    kind = name.rstrip("0123456789")
+    bits = int(name[len(kind) :] or (8 if kind == "bool" else 64))
+    return struct.pack("<BBH", _CODES[kind], bits, 1)

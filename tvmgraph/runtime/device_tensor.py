@@ -1,0 +1,223 @@
+"""Tensors on a CUDA device: their storage, the copies to and from it, and what is counted.
+
+A tensor's storage is never written to, so it may be in two places at once: what compiled code reads
+is copied to the device when it is needed there and kept beside the host's copy, and elements that
+Python looks at are copied back. Every copy is counted, by whether somebody asked for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+from tvmgraph.core.storage import aligned_empty, is_lent
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.errors import DeviceError, user_source
+from tvmgraph.runtime import cuda, native
+from tvmgraph.runtime.stream import current_handle
+
+_new = object.__new__
+
+
+@dataclass
+class CopyCounts:
+    """Copies between host and device.
+
+    Attributes:
+        to_device: Number of copies to the device.
+        to_device_bytes: Their size.
+        to_host: Number of copies to the host.
+        to_host_bytes: Their size.
+        implicit: How many of all nobody asked for.
+    """
+
+    to_device: int = 0
+    to_device_bytes: int = 0
+    to_host: int = 0
+    to_host_bytes: int = 0
+    implicit: int = 0
+
+
+@dataclass
+class _Use:
+    """Bytes of one device's memory that tensors hold."""
+
+    now: int = 0
+    peak: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, nbytes: int) -> None:
+        """Counts a block."""
+        with self.lock:
+            self.now += nbytes
+            self.peak = max(self.peak, self.now)
+
+    def remove(self, nbytes: int) -> None:
+        """Counts a block that is gone."""
+        with self.lock:
+            self.now -= nbytes
+
+
+copies = CopyCounts()
+_use: dict[int, _Use] = {}
+
+
+def use_of(index: int) -> _Use:
+    """Returns what tensors hold of a device."""
+    return _use.setdefault(index, _Use())
+
+
+class DeviceStorage:
+    """Elements on a device.
+
+    Args:
+        handle: TVM's view of them.
+        type: Their shape and dtype.
+        index: The device.
+        copied: Whether they are only a copy of the host's, where the tensor lives.
+
+    Attributes:
+        handle: TVM's view of them.
+        type: Their shape and dtype.
+        index: The device.
+        copied: Whether they are only a copy.
+    """
+
+    __slots__ = ("__weakref__", "copied", "handle", "index", "type")
+
+    def __init__(self, handle: Any, type: TensorType, index: int, copied: bool = False) -> None:
+        self.handle, self.type, self.index, self.copied = handle, type, index, copied
+        nbytes, use = type.size * type.dtype.itemsize, use_of(index)
+        use.add(nbytes)
+        weakref.finalize(self, use.remove, nbytes).atexit = False
+
+    def numpy(self, implicit: bool = True) -> np.ndarray:
+        """Copies the elements to the host, after everything that computes them.
+
+        Args:
+            implicit: Whether nobody asked for the copy.
+        """
+        array = aligned_empty(self.type.static_shape, self.type.dtype.numpy)
+        if array.nbytes:
+            stream = current_handle(self.index)
+            cuda.copy(array.ctypes.data, address(self.handle), array.nbytes, cuda.TO_HOST, stream)
+        copies.to_host += 1
+        copies.to_host_bytes += array.nbytes
+        copies.implicit += implicit
+        return array
+
+
+def address(handle: Any) -> int:
+    """Returns the address of a tensor's first element."""
+    return handle.data_ptr()
+
+
+def allocate(type: TensorType, index: int) -> Any:
+    """Returns uninitialised memory on a device as TVM's tensor.
+
+    Raises:
+        DeviceError: if there is not that much memory.
+    """
+    native.use_cuda_runtime()
+    make = tvm_ffi.get_global_func("runtime.TVMTensorAllocWithScope")
+    shape, dtype = tvm_ffi.Shape(type.static_shape), tvm_ffi.dtype(type.dtype.name)
+    try:
+        return make(shape, dtype, tvm_ffi.device("cuda", index), None)
+    except Exception as e:
+        raise translated(e, type.size * type.dtype.itemsize) from e
+
+
+def translated(error: Exception, wanted: int = 0) -> Exception:
+    """Returns the error to raise for one of TVM's runtime."""
+    text = str(error)
+    if "out of memory" in text or "OUT_OF_MEMORY" in text:
+        return cuda.out_of_memory(wanted)
+    if "NO_BINARY_FOR_GPU" in text or "no kernel image" in text:
+        return cuda.fail(
+            "the compiled code has no machine code for this GPU",
+            "compile it for this GPU's architecture; ms.hal.get_device_capability() says which",
+        )
+    if "CUDA" in text or "cuda" in text:
+        lines = [line.strip() for line in text.splitlines() if "CUDA" in line or "cuda" in line]
+        return cuda.fail(
+            f"the GPU failed: {lines[-1]}",
+            "the process must be started again; compute-sanitizer finds illegal accesses",
+        )
+    return error
+
+
+def to_device(tensor: Tensor, index: int, implicit: bool = True) -> DeviceStorage:
+    """Copies a tensor's elements to a device.
+
+    Args:
+        tensor: The tensor; it keeps a copy that nobody asked for, for the next time.
+        index: The device.
+        implicit: Whether nobody asked for the copy.
+
+    Raises:
+        DeviceError: if the tensor lives on another device and nobody asked, or there is no memory.
+    """
+    lives = tensor._device is not None and not tensor._device.copied
+    if lives and implicit:
+        raise DeviceError(
+            f"operands are on GPU:{tensor._device.index} and GPU:{index}", op="cuda",
+            at=user_source(), fix=f"move one with .to('GPU:{index}')",
+        )  # fmt: skip
+    array = np.ascontiguousarray(tensor.array)
+    handle = allocate(tensor.type, index)
+    if array.nbytes:
+        stream = current_handle(index)
+        cuda.copy(address(handle), array.ctypes.data, array.nbytes, cuda.TO_DEVICE, stream)
+    copies.to_device += 1
+    copies.to_device_bytes += array.nbytes
+    copies.implicit += implicit
+    storage = DeviceStorage(handle, tensor.type, index, copied=implicit)
+    if implicit and not is_lent(tensor.array):  # others may write to an array that they hold
+        tensor._device = storage
+    return storage
+
+
+def handle_on(tensor: Tensor, index: int) -> Any:
+    """Returns TVM's view of a tensor's elements on a device, copying them there if need be."""
+    found = tensor._device
+    return (
+        found.handle
+        if found is not None and found.index == index
+        else (to_device(tensor, index).handle)
+    )
+
+
+def wrap(handle: Any, type: TensorType) -> Tensor:
+    """Returns a tensor of what compiled code returned on a device."""
+    if not type.is_static:
+        type = type.with_shape(tuple(handle.shape))
+    tensor = _new(Tensor)
+    tensor.type, tensor._token, tensor._ffi = type, None, None
+    tensor._device = DeviceStorage(handle, type, handle.device.index)
+    return tensor
+
+
+def adopt(capsule: Any) -> Tensor:
+    """Returns a tensor over another library's memory on a GPU, without a copy.
+
+    Args:
+        capsule: Any object with ``__dlpack__``.
+
+    Raises:
+        DeviceError: if the memory is not contiguous.
+    """
+    native.use_cuda_runtime()
+    handle = tvm_ffi.from_dlpack(capsule)
+    if not handle.is_contiguous():
+        raise DeviceError(
+            "a tensor on a GPU must be contiguous", op="from_dlpack",
+            got=f"shape={tuple(handle.shape)}, strides={tuple(handle.strides)}",
+            fix="make it contiguous in the other library first",
+        )  # fmt: skip
+    return wrap(handle, tensor_type(tuple(handle.shape), str(handle.dtype)))
