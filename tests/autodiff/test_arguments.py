@@ -85,3 +85,94 @@ def test_soft_margin_loss_has_its_derivative_at_zero() -> None:
     loss = nn.SoftMarginLoss("sum")
     found = ms.grad(lambda x: loss(x, Tensor([1.0, -1.0])))(Tensor([0.0, 0.0]))
     np.testing.assert_allclose(found.asnumpy(), [-0.5, 0.5])
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: 3.0, lambda x: None, lambda x: "text", lambda x: x > 0, lambda x: ops.argmax(x)],
+    ids=["number", "none", "text", "comparison", "position"],
+)
+def test_results_without_a_derivative_have_gradient_zero(function: Any, compiled: bool) -> None:
+    g = ms.grad(function)
+    assert plain((jit(g) if compiled else g)(X)) == [0.0, 0.0, 0.0]
+    assert plain(ms.GradOperation()(function)(X)) == [0.0, 0.0, 0.0]
+
+
+def test_integer_outputs_beside_the_loss_count() -> None:
+    both = ms.grad(lambda x: (x * 2, ops.cast(x, ms.int32)))(X)
+    assert plain(both) == [3.0, 3.0, 3.0]
+    labels = ms.grad(lambda x: (x * 2, ops.argmax(x)))(X)
+    assert plain(labels) == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_get_by_list_of_a_function(compiled: bool) -> None:
+    net = Net()
+
+    def loss(x: Tensor) -> Tensor:
+        return net(x).sum()
+
+    for g in (
+        ms.GradOperation(get_all=True, get_by_list=True)(loss),
+        ms.GradOperation(True, True)(loss, net.trainable_params()),
+    ):
+        found = (jit(g) if compiled else g)(X)
+        assert plain(found) == (([1.0, 2.0, 3.0],), ([1.0, -2.0, 3.0],))
+    alone = ms.GradOperation(get_by_list=True)(net, net.w)
+    assert plain(alone(X)) == [1.0, -2.0, 3.0]
+
+
+def test_get_all_includes_keywords() -> None:
+    assert plain(ms.GradOperation(get_all=True)(f)(X, y=Y)) == (DX, DY)
+    assert plain(ms.GradOperation()(f)(X, y=Y)) == DX
+
+
+def test_sensitivity_as_a_number_and_of_grad() -> None:
+    assert plain(ms.GradOperation(sens_param=True)(f)(X, Y, 2.0)) == [2 * d for d in DX]
+    assert plain(ms.grad(f, (0, 1), sens_param=True)(X, Y, Tensor(3.0))) == (
+        [3 * d for d in DX], [3 * d for d in DY],
+    )  # fmt: skip
+    value, _ = ms.value_and_grad(lambda x: x * 2, sens_param=True)(X, Y)
+    assert plain(value) == [2.0, -4.0, 6.0]
+    with pytest.raises(ms.errors.ShapeError, match="sensitivity"):
+        ms.grad(f, sens_param=True)(X, Y, X)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_hook_of_a_tensor(compiled: bool) -> None:
+    wrap = jit if compiled else (lambda g: g)
+
+    def hooked(x: Tensor) -> Tensor:
+        y = x * 2
+        y.register_hook(lambda g: g * 10)
+        kept = y.register_hook(lambda g: None)
+        removed = y.register_hook(lambda g: g * 100)
+        removed.remove()
+        assert kept is not None
+        return (y * y).sum()
+
+    assert plain(wrap(ms.grad(hooked))(X)) == [80.0, -160.0, 240.0]
+    assert plain(ms.grad(wrap(hooked))(X)) == [80.0, -160.0, 240.0]
+    with pytest.raises(ArgumentError, match="nothing is being differentiated"):
+        X.register_hook(print)
+    with pytest.raises(DTypeError, match="needs a function"):
+        X.register_hook(3)
+
+
+def test_hook_and_freezing_of_a_parameter_reach_compiled_code() -> None:
+    net = Net()
+    eager = ms.grad(lambda x: net(x).sum(), None, [net.w])
+    compiled = jit(eager)
+
+    def both(*expected: float) -> None:
+        for g in (eager, compiled):
+            np.testing.assert_allclose(g(X)[0].asnumpy(), expected)
+
+    both(1, -2, 3)
+    handle = net.w.register_hook(lambda g: g * 3)
+    both(3, -6, 9)
+    handle.remove()
+    both(1, -2, 3)
+    net.w.requires_grad = False
+    both(0, 0, 0)

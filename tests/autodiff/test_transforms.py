@@ -50,7 +50,7 @@ def test_jacobian_by_several_arguments_with_aux() -> None:
     np.testing.assert_allclose(first[0].asnumpy(), np.diag(b))
     np.testing.assert_allclose(first[1].asnumpy(), np.diag(a))
     np.testing.assert_allclose(second[1].asnumpy(), np.eye(3))
-    np.testing.assert_allclose(aux[0].asnumpy(), a)
+    np.testing.assert_allclose(aux.asnumpy(), a)
     forward, _ = jacfwd(f, (0, 1), has_aux=True)(Tensor(a), Tensor(b))
     np.testing.assert_allclose(forward[0][1].asnumpy(), np.diag(a))
 
@@ -80,7 +80,9 @@ def test_vjp_with_weights_and_aux() -> None:
     np.testing.assert_allclose(out.asnumpy(), [10, 21])
     np.testing.assert_allclose(dx.asnumpy(), [2, 30])
     np.testing.assert_allclose(dw.asnumpy(), [5, 70])
-    np.testing.assert_allclose(aux[0].asnumpy(), [6, 8])
+    np.testing.assert_allclose(aux.asnumpy(), [6, 8])
+    *_, several = vjp(lambda x: (x, x + 1, x + 2), Tensor([5.0]), has_aux=True)
+    assert [float(a) for a in several] == [6, 7]
     with pytest.raises(ShapeError, match="vjp"):
         pull(Tensor([1.0]))
 

@@ -6,16 +6,50 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
 from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
-from tvmgraph.core.op import F
-from tvmgraph.core.parameter import Parameter, ParameterTuple
+from tvmgraph.core.op import F, Op
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 
 
+class _NotingTape(GradTape):
+    """A tape that also notes which trainable parameters were read, in the order of first use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: dict[int, Parameter] = {}
+        self.at_start: dict[int, Tensor] = {}
+
+    def _note(self, args: tuple[Tensor, ...]) -> None:
+        for a in args:
+            if isinstance(a, Parameter) and a.requires_grad and id(a) not in self.read:
+                self.read[id(a)], self.at_start[id(a)] = a, snapshot(a)
+
+    def record(self, op: Op, args: tuple[Tensor, ...], *rest: Any) -> None:
+        """Appends one operator of the table."""
+        self._note(args)
+        super().record(op, args, *rest)
+
+    def record_call(self, name: str, args: tuple[Tensor, ...], *rest: Any) -> None:
+        """Appends a whole call with its own derivative."""
+        self._note(args)
+        super().record_call(name, args, *rest)
+
+
 class _Run:
-    """One recorded call of a function, ready to be differentiated."""
+    """One recorded call of a function, ready to be differentiated.
+
+    Args:
+        fn: The function or Cell.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        positions: Which arguments to differentiate by.
+        weights: Parameters to differentiate by; None for those that the call reads.
+        keywords: Which keyword arguments to differentiate by.
+    """
 
     def __init__(
         self,
@@ -23,13 +57,18 @@ class _Run:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         positions: Sequence[int],
-        weights: Sequence[Parameter],
+        weights: Sequence[Parameter] | None,
+        keywords: Sequence[str] = (),
     ) -> None:
-        self.tape = GradTape()
+        self.tape = GradTape() if weights is not None else _NotingTape()
+        given = [args[i] for i in positions] + [kwargs[k] for k in keywords]
         args = _distinct(args, positions)
-        self.inputs = [snapshot(args[i]) for i in positions]
-        self.weights = [snapshot(w) for w in weights]
-        self.trained = [w.requires_grad for w in weights]
+        self.inputs = [snapshot(args[i]) for i in positions] + [
+            snapshot(kwargs[k]) for k in keywords
+        ]
+        self.weights = [snapshot(w) for w in weights or ()]
+        self.trained = [w.requires_grad for w in weights or ()]
+        self.hooks = [gradient_hooks(t) for t in (*given, *(weights or ()))]
         # an integer argument has an integer gradient; other integers (indices, labels) have none
         self.kinds = "fciu" if any(x.dtype.kind in "iu" for x in self.inputs) else "fc"
         with recording(self.tape):
@@ -37,6 +76,10 @@ class _Run:
                 self.value = state.interpreter.call(fn, args, kwargs)
             else:
                 self.value = fn(*args, **kwargs)
+        if isinstance(self.tape, _NotingTape):
+            self.weights = list(self.tape.at_start.values())
+            self.trained = [True] * len(self.weights)
+            self.hooks += [gradient_hooks(p) for p in self.tape.read.values()]
 
     def differentiate(
         self, outputs: Sequence[Tensor], sens: Sequence[Tensor] | None
@@ -51,10 +94,10 @@ class _Run:
             g = found.get(id(x.token)) if wanted else None
             return F.zeros_like(x) if g is None else g
 
-        return (
-            [pick(x) for x in self.inputs],
-            [pick(w, trained) for w, trained in zip(self.weights, self.trained)],
-        )
+        gradients = [pick(x) for x in self.inputs]
+        gradients += [pick(w, trained) for w, trained in zip(self.weights, self.trained)]
+        gradients = [run_hooks(hooks, g) for hooks, g in zip(self.hooks, gradients)]
+        return gradients[: len(self.inputs)], gradients[len(self.inputs) :]
 
 
 def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
@@ -126,10 +169,12 @@ def value_and_grad(
     weights: Any = None,
     has_aux: bool = False,
     return_ids: bool = False,
+    sens_param: bool = False,
 ) -> Callable[..., Any]:
     """Returns a function that computes ``fn`` and its gradient.
 
     The gradient of a non-scalar (or of several outputs) is that of the sum of all elements.
+    Outputs that are no tensors add nothing, so a function that returns only such has gradients 0.
 
     Args:
         fn: Function or Cell.
@@ -138,6 +183,7 @@ def value_and_grad(
         weights: Parameters to differentiate by.
         has_aux: Whether only the first output is differentiated and the rest passed through.
         return_ids: Whether every gradient comes as ``(position or name, gradient)``.
+        sens_param: Whether the last positional argument of the call is the cotangent of the output.
 
     Returns:
         A function returning ``(value, gradients)``, where gradients is ``dx``, ``dw`` or
@@ -153,10 +199,14 @@ def value_and_grad(
         raise ArgumentError(
             "grad_position and weights cannot both be None", op="value_and_grad", at=user_source()
         )
+    if not isinstance(has_aux, bool):
+        raise DTypeError(f"has_aux must be a bool, not {type(has_aux).__name__}",
+                         op="value_and_grad", at=user_source())  # fmt: skip
     params = _weights(weights)
 
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
         positions = _check_positions(grad_position, args, "value_and_grad")
         r = _Run(fn, args, kwargs, positions, params)
         if has_aux and (not isinstance(r.value, (tuple, list)) or len(r.value) < 2):
@@ -166,7 +216,8 @@ def value_and_grad(
                 fix="return (loss, other), or leave has_aux out",
             )  # fmt: skip
         first = r.value[0] if has_aux else r.value
-        dx, dw = r.differentiate(_differentiable(first), None)
+        outputs = _numeric(first)
+        dx, dw = r.differentiate(outputs, _sens(outputs, sens) if sens_param else None)
         inputs: Any = tuple(zip(positions, dx)) if return_ids else tuple(dx)
         names: Any = tuple((w.name, g) for w, g in zip(params, dw)) if return_ids else tuple(dw)
         if len(positions) == 1:
@@ -178,6 +229,11 @@ def value_and_grad(
         return r.value, names if grad_position is None else (inputs, names)
 
     return run
+
+
+def _numeric(value: Any) -> list[Tensor]:
+    """Returns the tensors of a result that gradients come from: all but bools."""
+    return [o for o in tensors_in(value) if o.dtype.kind in "fciu"]
 
 
 def _differentiable(value: Any) -> list[Tensor]:
@@ -196,6 +252,7 @@ def grad(
     weights: Any = None,
     has_aux: bool = False,
     return_ids: bool = False,
+    sens_param: bool = False,
 ) -> Callable[..., Any]:
     """Returns a function that computes the gradient of ``fn``.
 
@@ -206,11 +263,12 @@ def grad(
         has_aux: Whether only the first output is differentiated; the others are returned as
             ``(gradients, (aux, ...))``.
         return_ids: Whether every gradient comes as ``(position or name, gradient)``.
+        sens_param: Whether the last positional argument of the call is the cotangent of the output.
 
     Example:
         >>> ms.grad(lambda x: x * x)(Tensor(3.0))
     """
-    both = value_and_grad(fn, grad_position, weights, has_aux, return_ids)
+    both = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
 
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -225,7 +283,8 @@ class GradOperation:
 
     Args:
         get_all: Differentiate by all tensor inputs instead of the first.
-        get_by_list: Differentiate by the parameters given in the call.
+        get_by_list: Differentiate by the parameters given in the call, without any by the
+            trainable ones of the Cell, or by those that the function reads.
         sens_param: The last positional argument is the cotangent of the output.
 
     Example:
@@ -247,23 +306,25 @@ class GradOperation:
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
         """Returns the gradient function of ``fn``."""
-        if self.get_by_list and weights is None:
-            weights = ParameterTuple(fn.trainable_params())  # pyright: ignore
-        params = _weights(weights) if self.get_by_list else ()
+        trainable = getattr(fn, "trainable_params", None)
+        if self.get_by_list and weights is None and trainable is not None:
+            weights = trainable()
+        params: Any = () if not self.get_by_list else None if weights is None else _weights(weights)
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            args, sens = (args[:-1], tensors_in(args[-1])) if self.sens_param else (args, None)
+            args, sens = (args[:-1], args[-1]) if self.sens_param else (args, None)
             positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+            keywords = [k for k, v in kwargs.items() if isinstance(v, Tensor)]
             if not self.get_all:
-                positions = [] if self.get_by_list else positions[:1]
-            r = _Run(fn, args, kwargs, positions, params)
-            outputs = _differentiable(r.value)
-            _check_sens(outputs, sens)
-            dx, dw = r.differentiate(outputs, sens)
+                positions, keywords = [] if self.get_by_list else positions[:1], []
+            r = _Run(fn, args, kwargs, positions, params, keywords)
+            outputs = _numeric(r.value)
+            dx, dw = r.differentiate(outputs, _sens(outputs, sens) if self.sens_param else None)
             inputs: Any = tuple(dx) if self.get_all else (dx[0] if dx else ())
             if not self.get_by_list:
                 return inputs
-            return (inputs, tuple(dw)) if self.get_all else tuple(dw)
+            by_weights = dw[0] if isinstance(weights, Parameter) else tuple(dw)
+            return (inputs, by_weights) if self.get_all else by_weights
 
         return run
 
@@ -306,12 +367,15 @@ def get_grad(gradients: Any, identifier: int | Parameter) -> Tensor:
     )  # fmt: skip
 
 
-def _check_sens(outputs: list[Tensor], sens: list[Tensor] | None) -> None:
-    if sens is None:
-        return
+def _sens(outputs: list[Tensor], given: Any) -> list[Tensor]:
+    """Checks the cotangents of the outputs; a number stands for a 0-d tensor."""
+    if isinstance(given, (int, float)) and len(outputs) == 1:
+        given = Tensor(given, outputs[0].dtype)
+    sens = tensors_in(given)
     if [s.shape for s in sens] != [o.shape for o in outputs]:
         raise ShapeError(
-            "the sensitivity must have the shape of the output", op="GradOperation",
+            "the sensitivity must have the shape of the output", op="grad",
             got=f"sens={[s.shape for s in sens]}, outputs={[o.shape for o in outputs]}",
             at=user_source(),
         )  # fmt: skip
+    return sens

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvmgraph.autodiff.custom import call_with_bprop
 from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
 
 
 def _checked(name: str, function: Any) -> Callable[..., Any]:
@@ -17,6 +20,79 @@ def _checked(name: str, function: Any) -> Callable[..., Any]:
             f"{name} needs a function, not {type(function).__name__}", op=name, at=user_source()
         )
     return function
+
+
+Hook = Callable[[Tensor], Any]
+
+
+class Handle:
+    """What registering a hook returns: ``remove()`` takes the hook off again."""
+
+    def __init__(self, owner: Tensor, hook: Hook) -> None:
+        self.owner = owner
+        self.hook: Hook | None = hook
+
+    def remove(self) -> None:
+        """Removes the hook; a second call does nothing."""
+        self.hook = None
+        if isinstance(self.owner, Parameter):
+            self.owner.gradient_hooks = tuple(h for h in self.owner.gradient_hooks if h is not self)
+
+
+def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
+    """Calls ``hook_fn(gradient)`` when the gradient of this tensor is computed.
+
+    On a Parameter the hook stays for every later gradient by that Parameter. On another tensor it
+    is called within the differentiated function, at the place where the tensor was computed.
+
+    Args:
+        hook_fn: Returns None, or the gradient to use instead.
+
+    Returns:
+        A handle; ``handle.remove()`` takes the hook off.
+
+    Raises:
+        DTypeError: if ``hook_fn`` is not callable.
+        ArgumentError: outside a differentiated function, if this is no Parameter.
+    """
+    handle = Handle(self, _checked("Tensor.register_hook", hook_fn))
+    if isinstance(self, Parameter):
+        self.gradient_hooks += (handle,)
+        return handle
+    if not state.tapes and state.interpreter is None:
+        raise ArgumentError(
+            "nothing is being differentiated, so there is no gradient to hook",
+            op="Tensor.register_hook", at=user_source(),
+            fix="register it inside the function that is differentiated, or on a Parameter",
+        )  # fmt: skip
+    self.rebind(
+        call_with_bprop(
+            "hook", F.identity, (self,), lambda x, out, dout: (run_hooks((handle,), dout),)
+        )
+    )
+    return handle
+
+
+def gradient_hooks(tensor: Any) -> tuple[Handle, ...]:
+    """Returns the hooks of a Parameter; other values have none of their own."""
+    return tensor.gradient_hooks if isinstance(tensor, Parameter) else ()
+
+
+def run_hooks(hooks: Sequence[Handle], gradient: Tensor) -> Tensor:
+    """Returns a gradient after all hooks have seen, and possibly replaced, it."""
+    for handle in hooks:
+        if handle.hook is None:
+            continue
+        if state.interpreter is not None and not inspect.isbuiltin(handle.hook):
+            changed = state.interpreter.call(handle.hook, (gradient,), {})
+        else:
+            changed = handle.hook(gradient)
+        gradient = gradient if changed is None else changed
+    return gradient
+
+
+# a method of Tensor that needs this room, which lies above the one of Tensor
+setattr(Tensor, register_hook.__name__, register_hook)
 
 
 class InsertGradientOf:

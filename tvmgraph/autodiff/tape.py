@@ -129,6 +129,10 @@ def backward(
         wanted = [found.get(id(o.token)) for o in entry.outputs]
         if all(g is None for g in wanted):
             continue
+        if isinstance(entry.pull_back, Reason) and all(
+            o.dtype.kind in "biu" for o in entry.outputs
+        ):
+            continue  # comparisons, positions of maxima: steps, which are flat
         if not any(x.type.dtype.kind in kinds for x in entry.inputs):
             continue  # a constant, or a function of integers only
         for x, g in zip(entry.inputs, _pull_back(entry, wanted), strict=True):

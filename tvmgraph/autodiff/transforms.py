@@ -7,11 +7,19 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvmgraph.autodiff.grad import _check_positions, _differentiable, _Run, _weights, tensors_in
+from tvmgraph.autodiff.grad import (
+    _check_positions,
+    _differentiable,
+    _numeric,
+    _Run,
+    _weights,
+    tensors_in,
+)
 from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
 from tvmgraph.autodiff.vmap import vmap
 from tvmgraph.capture import tree
 from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
 
@@ -24,7 +32,8 @@ def _check_like(op: str, name: str, given: Sequence[Tensor], wanted: Sequence[Te
         )  # fmt: skip
 
 
-def _first(value: Any, has_aux: bool, op: str) -> tuple[Any, tuple[Any, ...]]:
+def _first(value: Any, has_aux: bool, op: str) -> tuple[Any, Any]:
+    """Returns the output, and what comes beside it: one value as it is, several as a tuple."""
     if not has_aux:
         return value, ()
     if not isinstance(value, (tuple, list)) or len(value) < 2:
@@ -32,7 +41,7 @@ def _first(value: Any, has_aux: bool, op: str) -> tuple[Any, tuple[Any, ...]]:
             "with has_aux the function must return its output and something more", op=op,
             at=user_source(), fix="return (output, aux)",
         )  # fmt: skip
-    return value[0], tuple(value[1:])
+    return value[0], value[1] if len(value) == 2 else tuple(value[1:])
 
 
 def _tensor_positions(args: Sequence[Any]) -> list[int]:
@@ -63,13 +72,15 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     params = _weights(weights)
     run = _Run(fn, inputs, {}, _tensor_positions(inputs), params)
     first, aux = _first(run.value, has_aux, "vjp")
-    outputs = [snapshot(o) for o in _differentiable(first)]
+    outputs = [snapshot(o) for o in _numeric(first)]
 
     def vjp_fn(*v: Any) -> Any:
         sens = tensors_in(v)
         _check_like("vjp", "v", sens, outputs)
         dx, dw = run.differentiate(outputs, sens)
-        return tuple(dx) if weights is None else (tuple(dx), tuple(dw))
+        if weights is None:
+            return tuple(dx)
+        return tuple(dx), dw[0] if isinstance(weights, Parameter) else tuple(dw)
 
     return (first, vjp_fn, *((aux,) if has_aux else ()))
 

@@ -32,7 +32,7 @@ class CellState:
     """
 
     def __init__(self, cell: Any, precise: bool) -> None:
-        self.params = _ids(cell._params)
+        self.params = _params(cell._params)
         self.cells = _ids(cell._cells)
         self.flags = expect(dict(cell._flags))
         self.plain: dict[str, Check] = {}
@@ -77,8 +77,8 @@ class CellState:
             for name in now.keys() - self.plain.keys():
                 if name not in _TABLES and not name.startswith(BOUND):
                     return name, repr(ABSENT), brief(now[name])
-        for table, before in ((cell._params, self.params), (cell._cells, self.cells)):
-            after = _ids(table)
+        tables = (_params(cell._params), self.params), (_ids(cell._cells), self.cells)
+        for after, before in tables:
             if after != before:
                 names = after.keys() ^ before.keys() or {k for k in after if after[k] != before[k]}
                 return sorted(names)[0], "", ""
@@ -96,6 +96,14 @@ class CellState:
 
 def _ids(table: dict[str, Any]) -> dict[str, int]:
     return {k: id(v) for k, v in table.items()}
+
+
+def _params(table: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Returns which parameters there are, and what decides about their gradients."""
+    return {
+        k: (id(p), getattr(p, "requires_grad", None), getattr(p, "gradient_hooks", None))
+        for k, p in table.items()
+    }
 
 
 def _base(cls: type) -> type:

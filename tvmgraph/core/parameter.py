@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core.state import state
+from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
@@ -55,7 +55,8 @@ class Parameter(Tensor):
                 f"requires_grad must be a bool, not {type(requires_grad).__name__}",
                 op="Parameter", got=f"requires_grad={requires_grad!r}", at=user_source(),
             )  # fmt: skip
-        self.requires_grad = requires_grad
+        self._requires_grad = requires_grad
+        self._gradient_hooks: tuple[Any, ...] = ()
         self.layerwise_parallel = layerwise_parallel
         self.parallel_optimizer = parallel_optimizer
 
@@ -72,6 +73,26 @@ class Parameter(Tensor):
                 op="Parameter", at=user_source(),
             )  # fmt: skip
         self._name = value
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether training updates it."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._requires_grad = value
+        bump_epoch()
+
+    @property
+    def gradient_hooks(self) -> tuple[Any, ...]:
+        """What ``register_hook`` put here; seen by compiled functions as a change."""
+        return self._gradient_hooks
+
+    @gradient_hooks.setter
+    def gradient_hooks(self, value: tuple[Any, ...]) -> None:
+        self._gradient_hooks = value
+        bump_epoch()
 
     @property
     def has_init(self) -> bool:
