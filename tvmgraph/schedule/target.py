@@ -176,6 +176,7 @@ class GpuModel:
         l2_bytes: Second-level cache.
         bandwidth: Of the device memory, GB/s.
         max_blocks_per_sm: Blocks resident at once.
+        tf32: Whether products of f32 may round their factors to tf32, which tensor cores take.
     """
 
     arch: str
@@ -187,6 +188,7 @@ class GpuModel:
     l2_bytes: int
     bandwidth: int
     max_blocks_per_sm: int
+    tf32: bool = False
 
     @property
     def capability(self) -> int:
@@ -204,7 +206,7 @@ def gpu_model(name: str) -> GpuModel:
     if row["kind"] != "cuda":
         known = ", ".join(target_names("cuda"))
         raise TvmgraphError(f"target {name!r} is no CUDA device", fix=f"use one of {known}")
-    return GpuModel(**{field.name: row[field.name] for field in fields(GpuModel)})
+    return GpuModel(**{f.name: row[f.name] for f in fields(GpuModel) if f.name in row})
 
 
 def is_cuda(name: str) -> bool:

@@ -14,13 +14,14 @@ import tvm
 from tvm import tirx
 from tvm.s_tir import dlight
 
+from tvmgraph.schedule.cuda.products import product_rule
 from tvmgraph.schedule.target import GpuModel
 
 #: Takes a function and the device; returns a scheduled function, or None if it is not of its kind.
 Rule = Callable[[tirx.PrimFunc, GpuModel], tirx.PrimFunc | None]
 
 #: The kernels of this package, most special first.
-RULES: list[Rule] = []
+RULES: list[Rule] = [product_rule]
 
 
 def schedule_for_cuda(mod: tvm.IRModule, model: GpuModel, target: Any) -> tvm.IRModule:

@@ -130,7 +130,9 @@ class Copier:
         if not self._is_ragged:
             return None
         line, step = self._place(number)
-        return (line < i32(self.tile.lines)) if self.route.by_line else (step < i32(self.tile.depth))
+        return (
+            (line < i32(self.tile.lines)) if self.route.by_line else (step < i32(self.tile.depth))
+        )
 
     def prepare(self) -> None:
         """Computes what does not depend on the depth."""
@@ -200,15 +202,10 @@ class Copier:
         """Stores what came through registers; nothing is left to do for asynchronous copies."""
         if self._held is None:
             return
-        held, size = self._held, self.memory.shape[0]
-        typed = device.view(self.memory, self.factor.dtype, int(size) // self.factor.itemsize)
-        shift = self.factor.itemsize.bit_length() - 1
         for number in range(self._count):
-            to = (slot + self._target(number)) >> i32(shift)
-            device.only_if(
-                self._exists(number),
-                lambda number=number, to=to: device.store(typed, held[i32(number)], [to]),
-            )
+            to = self.memory[slot + self._target(number)]
+            value = self._held[i32(number)]
+            device.only_if(self._exists(number), lambda to=to, value=value: device.put(to, [value]))
 
 
 __all__ = ["Copier", "Route", "plan_route", "preferred_orientation"]

@@ -14,6 +14,7 @@ from typing import Any
 from tvm import tirx
 from tvm.tirx.script import builder as T
 
+from tvmgraph.schedule.access import dtype_bytes
 from tvmgraph.schedule.emit import Frame
 from tvmgraph.schedule.program import Axis, loads_of, map_loads, product, substitute
 from tvmgraph.schedule.types import Buffer, Expr, Index, Load, Var, dtype_of
@@ -49,14 +50,9 @@ def registers(size: int, dtype: str) -> Buffer:
     return T.alloc_buffer((i32(size),), dtype, scope="local")
 
 
-def shared(size: int, dtype: str = "uint8") -> Buffer:
-    """Shared memory of the block; a kernel asks for it once and views it as it needs."""
-    return T.alloc_buffer((i32(size),), dtype, scope="shared.dyn")
-
-
-def view(memory: Buffer, dtype: str, size: int) -> Buffer:
-    """Shared memory read and written as another type."""
-    return T.decl_buffer((i32(size),), dtype, data=memory.data, scope="shared.dyn")
+def shared(size: int) -> Buffer:
+    """Bytes of shared memory; a kernel asks for them once, and divides them itself."""
+    return T.alloc_buffer((i32(size),), "uint8", scope="shared.dyn")
 
 
 def let(value: Expr) -> Expr:
@@ -92,6 +88,25 @@ def move(target: Buffer, to: Index, source: Buffer, at: Index, lanes: int) -> No
     """Copies ``lanes`` neighbouring elements of flat buffers."""
     with vector(lanes) as lane:
         store(target, source[i32(at) + lane], [i32(to) + lane])
+
+
+def put(element: Load, values: Sequence[Expr]) -> None:
+    """Stores neighbouring values in shared memory.
+
+    Shared memory is accessed by instructions only: TVM adds barriers of its own between plain
+    accesses, also where those of a warp suffice.
+    """
+    ptx(f"st.shared{_vector_type(values)}", address(element), *values)
+
+
+def get(element: Load, values: Sequence[Expr]) -> None:
+    """Loads neighbouring values from shared memory into registers."""
+    ptx(f"ld.shared{_vector_type(values)}", *values, address(element))
+
+
+def _vector_type(values: Sequence[Expr]) -> str:
+    width = f".v{len(values)}" if len(values) > 1 else ""
+    return f"{width}.b{8 * dtype_bytes(dtype_of(values[0]))}"
 
 
 def flat(buffer: Buffer, offset: Expr) -> Load:

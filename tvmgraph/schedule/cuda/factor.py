@@ -114,26 +114,21 @@ class Factor:
         return map_loads(self.value, lambda _: element)
 
 
-def factor_of(contraction: Contraction, operand: Operand, dtype: str) -> Factor | None:
+def factor_of(contraction: Contraction, operand: Operand, dtype: str) -> Factor:
     """Reads an operand.
 
     Args:
         contraction: What it belongs to.
         operand: Its left or right operand.
         dtype: Type that is multiplied.
-
-    Returns:
-        None when it is not one element, converted, or zero.
     """
     value, guards = _peel(operand.expr)
-    if isinstance(value, tirx.Cast) and dtype_of(value) != dtype and dtype_of(value.value) == dtype:
+    if isinstance(value, tirx.Cast) and dtype_of(value.value) == dtype:
         value = value.value  # tensor cores take the narrow type
     elif dtype_of(value) != dtype:
         value = tirx.Cast(dtype, value)
     lines = contraction.rows if operand is contraction.left else contraction.columns
-    return Factor(
-        value, operand.load, tuple(guards), contraction.batch, lines, contraction.reduce
-    )
+    return Factor(value, operand.load, tuple(guards), contraction.batch, lines, contraction.reduce)
 
 
 def _peel(expr: Expr) -> tuple[Expr, list[Expr]]:

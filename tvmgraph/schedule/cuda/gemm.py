@@ -1,39 +1,35 @@
-"""The kernel of a contraction on tensor cores: matrix products and convolutions of any layout.
+"""The kernel of a contraction: matrix products and convolutions of any layout.
 
 Blocks are numbered so that those that run together share rows and columns in the second-level
 cache. A convolution is the product of a matrix that is never stored, whose lines are the positions
 of the image and whose steps are channels and taps of the window: its elements are found when tiles
-are copied. The sums of a warp go through shared memory once, so that the epilogue sees neighbouring
-columns in one thread and stores them 16 bytes at a time.
+are copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 from tvm import tirx
-from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.copies import Copier, preferred_orientation
-from tvmgraph.schedule.cuda.device import WARP, div, i32, mod, split
+from tvmgraph.schedule.cuda.device import div, i32, mod, split
 from tvmgraph.schedule.cuda.factor import Factor
-from tvmgraph.schedule.cuda.mma import COLUMNS, ROWS, TRANSPOSABLE, MmaCore
-from tvmgraph.schedule.cuda.output import Output
-from tvmgraph.schedule.cuda.product_plan import Extents, ProductPlan
+from tvmgraph.schedule.cuda.mma import TRANSPOSABLE, MmaCore
+from tvmgraph.schedule.cuda.output import Output, Sink
+from tvmgraph.schedule.cuda.product_plan import Extents, ProductPlan, ThreadGrid
+from tvmgraph.schedule.cuda.ring import Ring
 from tvmgraph.schedule.cuda.shared_tile import SharedTile
+from tvmgraph.schedule.cuda.thread_core import ThreadCore
 from tvmgraph.schedule.program import product
 from tvmgraph.schedule.types import Buffer, Expr, Var
 
 #: Rows of tiles that are worked on together, to share what they read.
 _TOGETHER = 8
-#: Columns of a strip that a warp stores at once, and floats between two rows of it: a half-warp
-#: writes four rows of eight floats, which then lie in different banks.
-_STRIP, _STRIP_GAP = 64, 8
 #: Threads of a block that only adds partial sums.
 _ADDERS = 256
 
@@ -49,7 +45,6 @@ class Block:
     """What a block of threads computes.
 
     Attributes:
-        thread: Index of the thread.
         batch: Values of the batch axes.
         matrix: Index of the product.
         row: First row.
@@ -57,7 +52,6 @@ class Block:
         part: Which part of the depth.
     """
 
-    thread: Expr
     batch: dict[Var, Expr]
     matrix: Expr
     row: Expr
@@ -66,7 +60,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class TensorCoreGemm:
+class Gemm:
     """Writes the kernel.
 
     Attributes:
@@ -86,211 +80,58 @@ class TensorCoreGemm:
         """Sizes of the products."""
         return extents_of(self.contraction)
 
-    @cached_property
-    def output(self) -> Output:
-        """What is stored."""
-        return Output(self.contraction)
-
     def write(self) -> None:
         """Writes the kernel, and one that adds partial sums where the depth is divided."""
         plan, extents = self.plan, self.extents
         down, across = plan.tiles(extents)
-        partial = None
+        output, partial = Output(self.contraction), None
         if plan.splits > 1:
             size = plan.splits * extents.batch * extents.rows * extents.columns
             partial = emit.workspace([size], self.contraction.dtype)
         blocks = extents.batch * down * across * plan.splits
         with device.launch(blocks, plan.grid.threads) as (number, thread):
-            self._block(block_of(self.contraction, plan, extents, number, thread), partial)
+            block = block_of(self.contraction, plan, extents, number)
+            self._block(block, thread, output, partial)
         if partial is not None:
-            add_parts(self.contraction, self.output, extents, plan.splits, partial)
+            add_parts(self.contraction, output, extents, plan.splits, partial)
 
-    def _block(self, block: Block, partial: Buffer | None) -> None:
-        tiles = [self._tile(self.left, self.plan.grid.rows)]
-        tiles.append(self._tile(self.right, self.plan.grid.columns))
+    def _block(self, block: Block, thread: Expr, output: Output, partial: Buffer | None) -> None:
+        grid = self.plan.grid
+        tiles = [self._tile(self.left, grid.rows), self._tile(self.right, grid.columns)]
+        scratch = 0 if isinstance(grid, ThreadGrid) else MmaCore.scratch(grid)
         ring = sum(tile.size for tile in tiles) * self.plan.stages
-        strips = (self.plan.grid.threads // WARP) * ROWS * self._strip_pitch * 4
-        memory = device.shared(max(ring, strips))
-        core = MmaCore(self.plan.grid, self.left.dtype, *tiles, memory, block.thread)
+        memory = device.shared(max(ring, scratch))
+        if isinstance(grid, ThreadGrid):
+            core = ThreadCore(grid, self.contraction.dtype, *tiles, memory, thread)
+        else:
+            core = MmaCore(grid, self.left.dtype, *tiles, memory, thread)
         core.clear()
         copiers = [
-            Copier(factor, tile, memory, self.plan.grid.threads, block.thread, block.batch, first)
+            Copier(factor, tile, memory, grid.threads, thread, block.batch, first)
             for factor, tile, first in zip(
                 (self.left, self.right), tiles, (block.row, block.column)
             )
         ]
-        pipeline = Ring(copiers, self.plan, self.extents)
-        pipeline.run(block.part, core.multiply)
-        self._store(core, block, memory, partial)
+        Ring(copiers, self.plan, self.extents).run(block.part, core.multiply)
+        place = self._place_of_parts(block) if partial is not None else None
+        core.store(
+            Sink(output, self.extents, grid, block.batch, block.row, block.column, partial, place)
+        )
 
     def _tile(self, factor: Factor, lines: int) -> SharedTile:
-        by_line = factor.dtype not in TRANSPOSABLE or preferred_orientation(factor)
+        if isinstance(self.plan.grid, ThreadGrid):
+            by_line = False
+        else:
+            by_line = factor.dtype not in TRANSPOSABLE or preferred_orientation(factor)
         return SharedTile(lines, self.plan.depth, factor.itemsize, by_line)
 
-    # From registers to memory
-
-    @property
-    def _strip(self) -> int:
-        return min(self.plan.grid.warp_columns, _STRIP)
-
-    @property
-    def _strip_pitch(self) -> int:
-        return self._strip + _STRIP_GAP
-
-    def _store(self, core: MmaCore, block: Block, memory: Buffer, partial: Buffer | None) -> None:
-        """Stores the sums of every warp, strip by strip of 16 rows."""
-        device.barrier()  # all warps have read the last tiles
-        dtype = self.contraction.dtype
-        floats = device.view(memory, dtype, int(memory.shape[0]) // 4)
-        warp = div(block.thread, WARP)
-        own = device.let(warp * i32(ROWS * self._strip_pitch))
-        for row in range(core.down):
-            for first in range(0, core.across * COLUMNS, self._strip):
-                self._fill_strip(core, floats, own, row, first)
-                device.warp_barrier()
-                self._store_strip(core, floats, own, (row, first), block, partial)
-                device.warp_barrier()
-
-    def _fill_strip(
-        self, core: MmaCore, floats: Buffer, own: Expr, row: int, first: int
-    ) -> None:
-        lane = core.lane
-        for column in range(self._strip // COLUMNS):
-            at = core.at(row, first // COLUMNS + column)
-            for half in range(2):
-                line = div(lane, 4) + i32(8 * half)
-                to = own + line * i32(self._strip_pitch) + mod(lane, 4) * i32(2)
-                device.move(floats, to + i32(column * COLUMNS), core.sums, at + 2 * half, 2)
-
-    def _store_strip(
-        self,
-        core: MmaCore,
-        floats: Buffer,
-        own: Expr,
-        place: tuple[int, int],
-        block: Block,
-        partial: Buffer | None,
-    ) -> None:
-        lanes = 4 if partial is not None and self.extents.columns % 4 == 0 else 1
-        lanes = self.output.lanes if partial is None else lanes
-        lanes = min(lanes, self._strip)
-        across = min(WARP, self._strip // lanes)
-        down = WARP // across
-        sweeps = self._strip // (across * lanes)
-        with device.loop(ROWS // down * sweeps) as turn:
-            line = device.let(div(core.lane, across) + div(turn, sweeps) * i32(down))
-            column = mod(core.lane, across) + mod(turn, sweeps) * i32(across)
-            column = device.let(column * i32(lanes))
-            source = own + line * i32(self._strip_pitch) + column
-            row_at = block.row + core.first_row + i32(place[0] * ROWS) + line
-            column_at = block.column + core.first_column + i32(place[1]) + column
-            self._store_run(floats, source, lanes, row_at, column_at, block, partial)
-
-    def _store_run(
-        self,
-        floats: Buffer,
-        source: Expr,
-        lanes: int,
-        row: Expr,
-        column: Expr,
-        block: Block,
-        partial: Buffer | None,
-    ) -> None:
-        def store() -> None:
-            if partial is not None:
-                matrix = block.part * i32(self.extents.batch) + block.matrix
-                at = (matrix * i32(self.extents.rows) + row) * i32(self.extents.columns) + column
-                device.move(partial, at, floats, source, lanes)
-                return
-            sums = device.registers(lanes, self.contraction.dtype)
-            width = min(lanes, 4)
-            for first in range(0, lanes, width):
-                device.move(sums, first, floats, source + i32(first), width)
-            self.output.write(block.batch, row, column, lanes, lambda lane: sums[i32(lane)])
-
-        device.only_if(self._inside(row, column), store)
-
-    def _inside(self, row: Expr, column: Expr) -> Expr | None:
-        grid, extents = self.plan.grid, self.extents
-        inside = (row < i32(extents.rows)) if extents.rows % grid.rows else None
-        if extents.columns % grid.columns:
-            inside = device.both(inside, column < i32(extents.columns))
-        return inside
+    def _place_of_parts(self, block: Block) -> Expr:
+        """Where the partial sums of this part of this product begin."""
+        matrix = block.part * i32(self.extents.batch) + block.matrix
+        return device.let(matrix * i32(self.extents.rows * self.extents.columns))
 
 
-@dataclass(frozen=True)
-class Ring:
-    """Slots of shared memory that tiles pass through.
-
-    Attributes:
-        copiers: Fill the slots, one per factor.
-        plan: Says how many there are, and how deep.
-        extents: Sizes of the products.
-    """
-
-    copiers: list[Copier]
-    plan: ProductPlan
-    extents: Extents
-
-    def run(self, part: Expr, multiply: Callable[[Expr, Expr], None]) -> None:
-        """Calls ``multiply`` with the places of both tiles, for all steps of a part of the depth.
-
-        One barrier per step does for two: when all threads have passed it, the tile is there, and
-        the slot of the step before is free to be filled again.
-        """
-        for copier in self.copiers:
-            copier.prepare()
-        stages = self.plan.stages
-        total = -(-self.extents.depth // self.plan.depth)
-        whole = self.plan.slots(self.extents)
-        first = part * i32(whole)
-        count: Expr = i32(total)
-        if self.plan.splits > 1:
-            count = device.let(tirx.min(i32(whole), i32(total) - first))
-        for ahead in range(stages - 1):
-            self._fetch(first, i32(ahead), count, finish=True)
-        with device.loop(count) as step:
-            device.await_copies(stages - 2)
-            device.barrier()
-            self._fetch(first, step + i32(stages - 1), count)
-            multiply(*self._slots(step))
-            self._finish(step + i32(stages - 1), count)
-        device.await_copies(0)
-
-    def _slots(self, step: Expr) -> list[Expr]:
-        """Where the tiles of a step begin."""
-        slot = device.let(mod(step, self.plan.stages))
-        places, start = [], 0
-        for copier in self.copiers:
-            places.append(slot * i32(copier.tile.size) + i32(start))
-            start += copier.tile.size * self.plan.stages
-        return places
-
-    def _fetch(self, first: Expr, step: Expr, count: Expr, finish: bool = False) -> None:
-        def start() -> None:
-            depth = device.let((first + step) * i32(self.plan.depth))
-            for copier, slot in zip(self.copiers, self._slots(step)):
-                copier.start(depth, slot)
-                if finish:
-                    copier.finish(slot)
-
-        device.only_if(step < count, start)
-        device.close_copies()  # an empty group too: the number of groups counts the steps
-
-    def _finish(self, step: Expr, count: Expr) -> None:
-        if all(copier.route.is_async for copier in self.copiers):
-            return
-
-        def finish() -> None:
-            for copier, slot in zip(self.copiers, self._slots(step)):
-                copier.finish(slot)
-
-        device.only_if(step < count, finish)
-
-
-def block_of(
-    contraction: Contraction, plan: ProductPlan, extents: Extents, number: Expr, thread: Expr
-) -> Block:
+def block_of(contraction: Contraction, plan: ProductPlan, extents: Extents, number: Expr) -> Block:
     """What block ``number`` computes.
 
     Tiles are numbered down strips of ``_TOGETHER`` rows of tiles: blocks that run at the same time
@@ -309,7 +150,7 @@ def block_of(
     column = device.let(tirx.truncdiv(inner, height) * i32(plan.grid.columns))
     part, matrix = div(rest, extents.batch), device.let(mod(rest, extents.batch))
     batch = {var: device.let(v) for var, v in split(matrix, contraction.batch).items()}
-    return Block(thread, batch, matrix, row, column, device.let(part))
+    return Block(batch, matrix, row, column, device.let(part))
 
 
 def add_parts(
@@ -340,4 +181,4 @@ def add_parts(
         device.only_if(None if results % _ADDERS == 0 else at < i32(results), add)
 
 
-__all__ = ["Block", "Ring", "TensorCoreGemm", "add_parts", "block_of", "extents_of"]
+__all__ = ["Block", "Gemm", "add_parts", "block_of", "extents_of"]

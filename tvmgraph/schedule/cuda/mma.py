@@ -2,7 +2,9 @@
 
 A block of threads computes a tile of the result. Tiles of the factors come through a ring of slots
 in shared memory, several steps ahead of the products; each warp multiplies its part of them with
-fragments that ``ldmatrix`` reads, and keeps its sums, in f32 or s32, in registers.
+fragments that ``ldmatrix`` reads, and keeps its sums, in f32 or s32, in registers. They go through
+shared memory once more, so that the epilogue sees neighbouring columns in one thread and stores
+them 16 bytes at a time.
 
 All types move alike: an ``mma`` takes 32 bytes of depth of 16 rows and 8 columns (PTX ISA, 9.7.14),
 which are 16 steps of f16 and bf16, 8 of tf32 and 32 of int8.
@@ -10,16 +12,20 @@ which are 16 steps of f16 and bf16, 8 of tf32 and 32 of int8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from tvm import tirx
 
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import WARP, div, i32, mod
+from tvmgraph.schedule.cuda.output import Sink
+from tvmgraph.schedule.cuda.product_plan import WarpGrid
 from tvmgraph.schedule.cuda.shared_tile import SharedTile
 from tvmgraph.schedule.types import Buffer, Expr
 
+#: Columns of a strip that a warp stores at once, and floats between two rows of it: a half-warp
+#: writes four rows of eight floats, which then lie in different banks.
+_STRIP, _STRIP_GAP = 64, 8
 #: Rows and columns of one instruction, and the bytes of depth that it takes.
 ROWS, COLUMNS, DEPTH_BYTES = 16, 8, 32
 
@@ -33,38 +39,6 @@ INSTRUCTIONS = {
 }
 #: Types whose fragments can be read from tiles with the lines of a step side by side.
 TRANSPOSABLE = frozenset({"float16", "bfloat16"})
-
-
-@dataclass(frozen=True)
-class WarpGrid:
-    """Warps side by side over a tile of the result.
-
-    Attributes:
-        rows: Rows of the tile.
-        columns: Columns of the tile.
-        down: Warps over the rows.
-        across: Warps over the columns.
-    """
-
-    rows: int
-    columns: int
-    down: int
-    across: int
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return self.down * self.across * WARP
-
-    @property
-    def warp_rows(self) -> int:
-        """Rows of one warp."""
-        return self.rows // self.down
-
-    @property
-    def warp_columns(self) -> int:
-        """Columns of one warp."""
-        return self.columns // self.across
 
 
 class MmaCore:
@@ -87,12 +61,15 @@ class MmaCore:
         self.left, self.right = left, right
         self.lane = device.let(mod(thread, WARP))
         warp = device.let(div(thread, WARP))
+        self._own = device.let(warp * i32(4 * ROWS * _strip_pitch(grid)))
         self.first_row = device.let(div(warp, grid.across) * i32(grid.warp_rows))
         self.first_column = device.let(mod(warp, grid.across) * i32(grid.warp_columns))
         self.down = grid.warp_rows // ROWS
         self.across = grid.warp_columns // COLUMNS
-        sums = "int32" if dtype in ("int8", "uint8") else "float32"
-        self.sums = device.registers(self.down * self.across * 4, sums)
+        self.sum_type = "int32" if dtype in ("int8", "uint8") else "float32"
+        # PTX names the integer sums by their bits.
+        held = self.sum_type.replace("int32", "uint32")
+        self.sums = device.registers(self.down * self.across * 4, held)
         self._rows = device.registers(2 * self.down * 4, "uint32")
         self._columns = device.registers(2 * self.across * 2, "uint32")
 
@@ -182,3 +159,61 @@ class MmaCore:
         same columns eight rows below.
         """
         return (row * self.across + column) * 4
+
+    # From registers to memory
+
+    @staticmethod
+    def scratch(grid: WarpGrid) -> int:
+        """Bytes of shared memory that storing takes, when the tiles are no longer needed."""
+        return grid.threads // WARP * ROWS * _strip_pitch(grid) * 4
+
+    def store(self, sink: Sink) -> None:
+        """Stores the sums of every warp, strip by strip of 16 rows."""
+        device.barrier()  # all warps have read the last tiles
+        strip = _strip(self.grid)
+        for row in range(self.down):
+            for first in range(0, self.grid.warp_columns, strip):
+                self._fill_strip(row, first)
+                device.warp_barrier()
+                self._store_strip(sink, row * ROWS, first)
+                device.warp_barrier()
+
+    def _fill_strip(self, row: int, first: int) -> None:
+        pitch = _strip_pitch(self.grid)
+        for column in range(_strip(self.grid) // COLUMNS):
+            at = self.at(row, first // COLUMNS + column)
+            for half in range(2):
+                line = div(self.lane, 4) + i32(8 * half)
+                place = line * i32(pitch) + mod(self.lane, 4) * i32(2) + i32(column * COLUMNS)
+                to = self.memory[self._own + (place << i32(2))]
+                device.put(to, [self.sums[i32(at + 2 * half + i)] for i in range(2)])
+
+    def _store_strip(self, sink: Sink, row: int, first: int) -> None:
+        strip, lanes = _strip(self.grid), min(sink.lanes, _strip(self.grid))
+        across = min(WARP, strip // lanes)
+        down, sweeps = WARP // across, strip // (across * lanes)
+        with device.loop(ROWS // down * sweeps) as turn:
+            line = device.let(div(self.lane, across) + div(turn, sweeps) * i32(down))
+            column = mod(self.lane, across) + mod(turn, sweeps) * i32(across)
+            column = device.let(column * i32(lanes))
+            source = self._own + ((line * i32(_strip_pitch(self.grid)) + column) << i32(2))
+            row_at = sink.row + self.first_row + i32(row) + line
+            column_at = sink.column + self.first_column + i32(first) + column
+
+            def load(source: Expr = source) -> Buffer:
+                sums = device.registers(lanes, self.sum_type)
+                width = min(lanes, 4)
+                for lane in range(0, lanes, width):
+                    held = [sums[i32(lane + i)] for i in range(width)]
+                    device.get(self.memory[source + i32(4 * lane)], held)
+                return sums
+
+            sink.write(row_at, column_at, lanes, load)
+
+
+def _strip(grid: WarpGrid) -> int:
+    return min(grid.warp_columns, _STRIP)
+
+
+def _strip_pitch(grid: WarpGrid) -> int:
+    return _strip(grid) + _STRIP_GAP

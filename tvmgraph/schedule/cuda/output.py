@@ -14,7 +14,8 @@ from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, at_point, i32, split
 from tvmgraph.schedule.cuda.factor import run_of
-from tvmgraph.schedule.program import map_loads, product, substitute
+from tvmgraph.schedule.cuda.product_plan import Extents, Grid
+from tvmgraph.schedule.program import map_loads, substitute
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var, dtype_of
 
 
@@ -48,8 +49,7 @@ class Output:
         return [
             load
             for load in stage.loads
-            if not load.source.same_as(self.contraction.sums)
-            and self._run(load) >= self.lanes
+            if not load.source.same_as(self.contraction.sums) and self._run(load) >= self.lanes
         ]
 
     def write(
@@ -128,6 +128,50 @@ def _has_choice(expr: Expr) -> bool:
     return any(found)
 
 
-def columns_of(contraction: Contraction) -> int:
-    """Columns of the result of one matrix product."""
-    return product(axis.extent for axis in contraction.columns)
+@dataclass(frozen=True)
+class Sink:
+    """Where the sums of a block of threads go: to the epilogue, or among the partial sums.
+
+    Attributes:
+        output: The epilogue.
+        extents: Sizes of the products.
+        grid: Size of the tile.
+        batch: Values of the batch axes.
+        row: First row of the tile.
+        column: First column.
+        partial: Partial sums, where blocks share the depth.
+        place: Where those of this block's product begin.
+    """
+
+    output: Output
+    extents: Extents
+    grid: Grid
+    batch: dict[Var, Expr]
+    row: Expr
+    column: Expr
+    partial: Buffer | None
+    place: Expr | None
+
+    @property
+    def lanes(self) -> int:
+        """Neighbouring columns that are stored at once, at best."""
+        if self.partial is None:
+            return self.output.lanes
+        return next(lanes for lanes in (4, 2, 1) if self.extents.columns % lanes == 0)
+
+    def write(self, row: Expr, column: Expr, lanes: int, load: Callable[[], Buffer]) -> None:
+        """Stores the sums that ``load`` puts into registers, if they are part of the result."""
+        device.only_if(self._inside(row, column), lambda: self._write(row, column, lanes, load()))
+
+    def _inside(self, row: Expr, column: Expr) -> Expr | None:
+        inside = (row < i32(self.extents.rows)) if self.extents.rows % self.grid.rows else None
+        if self.extents.columns % self.grid.columns:
+            inside = device.both(inside, column < i32(self.extents.columns))
+        return inside
+
+    def _write(self, row: Expr, column: Expr, lanes: int, sums: Buffer) -> None:
+        if self.partial is None or self.place is None:
+            self.output.write(self.batch, row, column, lanes, lambda lane: sums[i32(lane)])
+            return
+        at = self.place + row * i32(self.extents.columns) + column
+        device.move(self.partial, at, sums, 0, lanes)

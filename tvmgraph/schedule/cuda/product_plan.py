@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvmgraph.schedule.cuda.mma import WarpGrid
 from tvmgraph.schedule.target import GpuModel
 
 #: Tiles tried, largest first: rows, columns, warps down, warps across.
@@ -19,6 +18,8 @@ _TILES = (
     (64, 64, 2, 2), (32, 128, 1, 4), (128, 32, 4, 1), (32, 64, 1, 4), (16, 128, 1, 4),
     (64, 16, 4, 1), (16, 64, 1, 4),
 )  # fmt: skip
+_THREAD_TILES = ((128, 128, 2), (128, 64, 2), (64, 64, 2), (64, 64, 1), (32, 64, 1), (16, 64, 1))
+_WARP = 32
 #: Bytes of depth of a tile, and slots of the ring at most.
 _DEPTH_BYTES, _MAX_STAGES = 128, 4
 #: Multiply-adds per clock of a multiprocessor through ``mma.sync``, by bytes of an element, and
@@ -27,7 +28,69 @@ _RATE = {1: 2048, 2: 1024, 4: 512}
 _CACHE_BYTES = 48
 #: Clocks that a block takes besides its products: to start, to fill the ring, to store.
 _START = 1500
-_MAX_SPLITS = 32
+#: Parts of the depth at most, and steps of the ring that one has at least.
+_MAX_SPLITS, _MIN_SLOTS = 32, 4
+#: Steps of the sums per slot without tensor cores.
+_THREAD_DEPTH = 16
+#: Registers of a thread besides its sums.
+_OTHER_REGISTERS = 96
+#: Compute capabilities with as many units for f64 as half of those for f32.
+_FULL_DOUBLE = (80, 90, 100)
+
+
+@dataclass(frozen=True)
+class WarpGrid:
+    """Warps side by side over a tile of the result.
+
+    Attributes:
+        rows: Rows of the tile.
+        columns: Columns of the tile.
+        down: Warps over the rows.
+        across: Warps over the columns.
+    """
+
+    rows: int
+    columns: int
+    down: int
+    across: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.down * self.across * _WARP
+
+    @property
+    def warp_rows(self) -> int:
+        """Rows of one warp."""
+        return self.rows // self.down
+
+    @property
+    def warp_columns(self) -> int:
+        """Columns of one warp."""
+        return self.columns // self.across
+
+
+@dataclass(frozen=True)
+class ThreadGrid:
+    """Threads side by side over a tile of the result, without tensor cores.
+
+    Attributes:
+        rows: Rows of the tile.
+        columns: Columns of the tile.
+        block: A thread computes ``block`` times ``block`` blocks of 4 x 4.
+    """
+
+    rows: int
+    columns: int
+    block: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.rows * self.columns // (16 * self.block * self.block)
+
+
+Grid = WarpGrid | ThreadGrid
 
 
 @dataclass(frozen=True)
@@ -65,60 +128,82 @@ class ProductPlan:
         return -(-(-(-extents.depth // self.depth)) // self.splits)
 
 
-def plan_product(extents: Extents, itemsize: int, model: GpuModel) -> ProductPlan:
+@dataclass(frozen=True)
+class Engine:
+    """What multiplies.
+
+    Attributes:
+        itemsize: Bytes of a factor.
+        rate: Multiply-adds per clock of a multiprocessor.
+        is_threads: Whether they are those of single threads rather than tensor cores.
+    """
+
+    itemsize: int
+    rate: int
+    is_threads: bool
+
+
+def tensor_cores(itemsize: int) -> Engine:
+    """``mma.sync`` on factors of ``itemsize`` bytes."""
+    return Engine(itemsize, _RATE[itemsize], is_threads=False)
+
+
+def threads(dtype: str, model: GpuModel) -> Engine:
+    """Multiply-adds of threads."""
+    if dtype == "float64":
+        return Engine(8, 64 if model.capability in _FULL_DOUBLE else 2, is_threads=True)
+    return Engine(4, 128 if dtype == "float32" else 64, is_threads=True)
+
+
+def plan_product(extents: Extents, engine: Engine, model: GpuModel) -> ProductPlan:
     """The plan with the fewest clocks by the model."""
-    plans = [
-        plan
-        for tile in _TILES
-        for plan in _plans(WarpGrid(*tile), extents, itemsize, model)
-    ]  # fmt: skip
-    return min(plans, key=lambda plan: clocks(plan, extents, itemsize, model))
+    grids: list[Grid] = [WarpGrid(*tile) for tile in _TILES]
+    if engine.is_threads:
+        grids = [ThreadGrid(*tile) for tile in _THREAD_TILES]
+    plans = [plan for grid in grids for plan in _plans(grid, extents, engine, model)]
+    return min(plans, key=lambda plan: clocks(plan, extents, engine, model))
 
 
-def _plans(
-    grid: WarpGrid, extents: Extents, itemsize: int, model: GpuModel
-) -> list[ProductPlan]:
-    depth = _DEPTH_BYTES // itemsize
-    if extents.depth * itemsize <= _DEPTH_BYTES // 2:
+def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> list[ProductPlan]:
+    depth = _THREAD_DEPTH if engine.is_threads else _DEPTH_BYTES // engine.itemsize
+    if not engine.is_threads and extents.depth <= depth // 2:
         depth //= 2
-    slot = (grid.rows + grid.columns) * depth * itemsize
+    slot = (grid.rows + grid.columns) * depth * engine.itemsize
     slots = -(-extents.depth // depth)
     stages = min(_MAX_STAGES, model.shared_per_block // slot, max(2, slots))
-    if stages < 2:
-        return []
     found, splits = [], 1
-    while splits <= min(_MAX_SPLITS, max(1, slots // 4)):
+    while splits <= min(_MAX_SPLITS, max(1, slots // _MIN_SLOTS)) and stages >= 2:
         whole = -(-slots // splits)
         found.append(ProductPlan(grid, depth, stages, -(-slots // whole)))
         splits *= 2
     return found
 
 
-def resident(plan: ProductPlan, itemsize: int, model: GpuModel) -> int:
+def resident(plan: ProductPlan, engine: Engine, model: GpuModel) -> int:
     """Blocks that a multiprocessor holds at once."""
     grid = plan.grid
-    shared = plan.stages * (grid.rows + grid.columns) * plan.depth * itemsize
-    registers = min(255, grid.warp_rows * grid.warp_columns // 32 + 96) * grid.threads
+    shared = plan.stages * (grid.rows + grid.columns) * plan.depth * engine.itemsize
+    per_thread = min(255, grid.rows * grid.columns // grid.threads + _OTHER_REGISTERS)
     return max(
         1,
         min(
             model.shared_per_sm // (shared + 1024),
-            model.registers_per_sm // registers,
+            model.registers_per_sm // (per_thread * grid.threads),
             model.threads_per_sm // grid.threads,
         ),
     )
 
 
-def clocks(plan: ProductPlan, extents: Extents, itemsize: int, model: GpuModel) -> float:
+def clocks(plan: ProductPlan, extents: Extents, engine: Engine, model: GpuModel) -> float:
     """Estimated clocks of a launch."""
     grid = plan.grid
     down, across = plan.tiles(extents)
     blocks = extents.batch * down * across * plan.splits
-    together = min(resident(plan, itemsize, model), -(-blocks // model.sms))
+    together = min(resident(plan, engine, model), -(-blocks // model.sms))
     waves = -(-blocks // (model.sms * together))
     depth = plan.slots(extents) * plan.depth
-    products = grid.rows * grid.columns * depth / (_RATE[itemsize] * _efficiency(grid, together))
-    cache = (grid.rows + grid.columns) * depth * itemsize / _CACHE_BYTES
+    products = grid.rows * grid.columns * depth / (engine.rate * _efficiency(grid, together))
+    cache = (grid.rows + grid.columns) * depth * engine.itemsize / _CACHE_BYTES
     total = waves * (together * max(products, cache) + _START)
     if plan.splits > 1:
         moved = 8 * extents.batch * extents.rows * extents.columns * (plan.splits + 1)
@@ -126,12 +211,16 @@ def clocks(plan: ProductPlan, extents: Extents, itemsize: int, model: GpuModel) 
     return total
 
 
-def _efficiency(grid: WarpGrid, together: int) -> float:
-    """Share of the rate that warps of this size reach.
+def _efficiency(grid: Grid, together: int) -> float:
+    """Share of the rate that a tile reaches.
 
-    A fragment that is read from shared memory serves a whole side of a warp's tile, so small ones
-    wait for shared memory; and one warp per scheduler cannot hide what it waits for.
+    What is read from shared memory serves a whole side of a warp's or a thread's tile, so small
+    ones wait for shared memory; and one warp per scheduler cannot hide what it waits for.
     """
-    reads = (grid.warp_rows + grid.warp_columns) / (grid.warp_rows * grid.warp_columns)
-    warps = grid.threads // 32 * together
-    return min(1.0, 1 / (32 * reads)) * min(1.0, 0.5 + warps / 16)
+    if isinstance(grid, ThreadGrid):
+        intensity = grid.block / 2
+    else:
+        reads = (grid.warp_rows + grid.warp_columns) / (grid.warp_rows * grid.warp_columns)
+        intensity = 1 / (32 * reads)
+    warps = grid.threads // _WARP * together
+    return min(1.0, intensity) * min(1.0, 0.5 + warps / 16)

@@ -7,12 +7,16 @@ from dataclasses import replace
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.contraction import Contraction, match_contraction, prepare_first
 from tvmgraph.schedule.cuda.factor import factor_of
-from tvmgraph.schedule.cuda.gemm import TensorCoreGemm, extents_of
-from tvmgraph.schedule.cuda.product_plan import plan_product
+from tvmgraph.schedule.cuda.gemm import Gemm, extents_of
+from tvmgraph.schedule.cuda.product_plan import plan_product, tensor_cores, threads
 from tvmgraph.schedule.inline import has_identity_store, inline, inline_into
-from tvmgraph.schedule.program import Program, loads_of, parse
+from tvmgraph.schedule.program import Program, parse
 from tvmgraph.schedule.target import GpuModel
-from tvmgraph.schedule.types import Func, Load, dtype_of
+from tvmgraph.schedule.types import Func, dtype_of
+
+
+#: Types that tensor cores multiply, by the type of their sums.
+_TENSOR_CORES = {"float32": ("float16", "bfloat16"), "int32": ("int8", "uint8")}
 
 
 def product_rule(func: Func, model: GpuModel) -> Func | None:
@@ -23,14 +27,15 @@ def product_rule(func: Func, model: GpuModel) -> Func | None:
     contraction = contraction_of(prepare_first(inline(parsed)))
     if contraction is None or not contraction.rows or not contraction.columns:
         return None
-    dtype = _narrow_type(contraction)
-    factors = [factor_of(contraction, side, dtype) for side in (contraction.left, contraction.right)]
-    left, right = factors
-    if left is None or right is None or dtype not in ("float16", "bfloat16"):
-        return None
-    extents = extents_of(contraction)
-    plan = plan_product(extents, left.itemsize, model)
-    return emit.kernel(func, lambda: TensorCoreGemm(contraction, left, right, plan).write())
+    dtype = _factor_type(contraction)
+    left, right = (
+        factor_of(contraction, side, dtype) for side in (contraction.left, contraction.right)
+    )
+    engine = threads(dtype, model)
+    if dtype != contraction.dtype or _rounds_to_tf32(dtype, model):
+        engine = tensor_cores(left.itemsize)
+    plan = plan_product(extents_of(contraction), engine, model)
+    return emit.kernel(func, lambda: Gemm(contraction, left, right, plan).write())
 
 
 def contraction_of(program: Program) -> Contraction | None:
@@ -52,14 +57,16 @@ def contraction_of(program: Program) -> Contraction | None:
     return None if found is None or found.before else found
 
 
-def _narrow_type(contraction: Contraction) -> str:
-    """The type in which both factors lie in memory, else that of the sums."""
-    kinds = {dtype_of(_element(side.expr)) for side in (contraction.left, contraction.right)}
-    return kinds.pop() if len(kinds) == 1 else contraction.dtype
+def _factor_type(contraction: Contraction) -> str:
+    """The type that is multiplied: that of the elements in memory if tensor cores take it."""
+    sides = (contraction.left, contraction.right)
+    kinds = {dtype_of(side.load) for side in sides}
+    dtype = kinds.pop() if len(kinds) == 1 else contraction.dtype
+    return dtype if dtype in _TENSOR_CORES.get(contraction.dtype, ()) else contraction.dtype
 
 
-def _element(expr: object) -> Load:
-    return loads_of(expr)[0]
+def _rounds_to_tf32(dtype: str, model: GpuModel) -> bool:
+    return dtype == "float32" and model.tf32
 
 
 __all__ = ["contraction_of", "product_rule"]

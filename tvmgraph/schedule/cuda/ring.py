@@ -1,0 +1,84 @@
+"""The ring of slots in shared memory through which tiles reach the products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.schedule.cuda import device
+from tvmgraph.schedule.cuda.copies import Copier
+from tvmgraph.schedule.cuda.device import i32, mod
+from tvmgraph.schedule.cuda.product_plan import Extents, ProductPlan
+from tvmgraph.schedule.types import Expr
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Slots of shared memory that tiles pass through.
+
+    Attributes:
+        copiers: Fill the slots, one per factor.
+        plan: Says how many there are, and how deep.
+        extents: Sizes of the products.
+    """
+
+    copiers: list[Copier]
+    plan: ProductPlan
+    extents: Extents
+
+    def run(self, part: Expr, multiply: Callable[[Expr, Expr], None]) -> None:
+        """Calls ``multiply`` with the places of both tiles, for all steps of a part of the depth.
+
+        One barrier per step does for two: when all threads have passed it, the tile is there, and
+        the slot of the step before is free to be filled again.
+        """
+        for copier in self.copiers:
+            copier.prepare()
+        stages = self.plan.stages
+        total = -(-self.extents.depth // self.plan.depth)
+        whole = self.plan.slots(self.extents)
+        first = part * i32(whole)
+        count: Expr = i32(total)
+        if self.plan.splits > 1:
+            count = device.let(tirx.min(i32(whole), i32(total) - first))
+        for ahead in range(stages - 1):
+            self._fetch(first, i32(ahead), count, finish=True)
+        with device.loop(count) as step:
+            device.await_copies(stages - 2)
+            device.barrier()
+            self._fetch(first, step + i32(stages - 1), count)
+            multiply(*self._slots(step))
+            self._finish(step + i32(stages - 1), count)
+        device.await_copies(0)
+
+    def _slots(self, step: Expr) -> list[Expr]:
+        """Where the tiles of a step begin."""
+        slot = device.let(mod(step, self.plan.stages))
+        places, start = [], 0
+        for copier in self.copiers:
+            places.append(slot * i32(copier.tile.size) + i32(start))
+            start += copier.tile.size * self.plan.stages
+        return places
+
+    def _fetch(self, first: Expr, step: Expr, count: Expr, finish: bool = False) -> None:
+        def start() -> None:
+            depth = device.let((first + step) * i32(self.plan.depth))
+            for copier, slot in zip(self.copiers, self._slots(step)):
+                copier.start(depth, slot)
+                if finish:
+                    copier.finish(slot)
+
+        device.only_if(step < count, start)
+        device.close_copies()  # an empty group too: the number of groups counts the steps
+
+    def _finish(self, step: Expr, count: Expr) -> None:
+        if all(copier.route.is_async for copier in self.copiers):
+            return
+
+        def finish() -> None:
+            for copier, slot in zip(self.copiers, self._slots(step)):
+                copier.finish(slot)
+
+        device.only_if(step < count, finish)
