@@ -3,14 +3,14 @@
 The products may be written in any operand order, with heads taken apart by transposes, a scale on
 either operand or on the scores, and a mask that is added or chooses a fill value. A mask that is
 made of constants alone and hides exactly what lies above a diagonal becomes that diagonal, so that
-blocks of hidden scores are not computed. Attention whose weights something else reads, a gradient
-for instance, stays as it is.
+blocks of hidden scores are not computed. In a graph that trains, the derivative becomes one
+operator too. Attention whose weights something else reads stays as it is.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ import numpy as np
 from tvmgraph.core.op import Op, Reason, get_op
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import FLOATS, bool_
+from tvmgraph.graph.attention_grad import Attention, Backward, find_backward
 from tvmgraph.graph.ir import Graph, Node, Value
+from tvmgraph.graph.links import Links
 
 _AXES = "BNSD"
 #: A fill value from here down leaves nothing of a weight, whatever the other scores are.
@@ -60,6 +62,9 @@ class _Found:
         inverted: Whether the bool mask is True where a score stays.
         result: The value it computes.
         last: The node that defines it.
+        diagonal: Query i sees the keys up to i + ``diagonal``.
+        backward: Its derivative, if the graph has it.
+        built: The nodes that take its place.
     """
 
     inputs: list[Value]
@@ -71,35 +76,36 @@ class _Found:
     fill: float | None = None
     inverted: bool = False
     diagonal: int | None = None
+    backward: Backward | None = None
     built: list[Node] = field(default_factory=list)
 
 
 class _Fuser:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.makers = {v: node for node in graph.nodes for v in node.outputs}
-        self.users: dict[Value, list[Node]] = {}
-        for node in graph.nodes:
-            for v in node.inputs:
-                self.users.setdefault(v, []).append(node)
-        self.uses = Counter(v for node in graph.nodes for v in node.inputs)
-        self.uses.update(graph.outputs)
+        self.links = Links(graph)
+        self.makers, self.users, self.uses = (
+            self.links.makers, self.links.users, self.links.uses
+        )  # fmt: skip
+        self.places = {node: place for place, node in enumerate(graph.nodes)}
         self.names = {v.name for node in graph.walk() for v in node.outputs}
         self.count = 0
 
     def run(self) -> Graph:
         """Returns the rewritten graph."""
-        replaced: dict[Value, list[Node]] = {}
+        before: dict[int, list[Node]] = {}  # new nodes by the place that they go to
         for node in self.graph.nodes:
-            if node.op.name == "softmax":
-                found = self._match(node)
-                if found is not None:
-                    replaced[found.result] = self._build(found)
-        if not replaced:
+            found = self._match(node) if node.op.name == "softmax" else None
+            if found is not None:
+                self._build(found, before)
+        if not before:
             return self.graph
+        made = {v for nodes in before.values() for node in nodes for v in node.outputs}
         nodes: list[Node] = []
-        for node in self.graph.nodes:
-            nodes += replaced.get(node.outputs[0], [node]) if node.outputs else [node]
+        for place, node in enumerate(self.graph.nodes):
+            nodes += before.get(place, [])
+            if not made.intersection(node.outputs):
+                nodes.append(node)
         g = self.graph
         return Graph(g.name, g.params, g.consts, tuple(nodes), g.outputs, g.writes)
 
@@ -110,16 +116,24 @@ class _Fuser:
         kind = scores.type
         if kind.dtype not in FLOATS or kind.ndim not in ((2, 3, 4) if kind.is_static else (4,)):
             return None
-        if softmax.attrs["axis"] not in (-1, kind.ndim - 1) or self.uses[weights] != 1:
+        if softmax.attrs["axis"] not in (-1, kind.ndim - 1):
             return None
-        mixing = self.users.get(weights, [None])[0]
-        if mixing is None or mixing.op.name != "matmul" or mixing.inputs[0] is not weights:
-            return None
-        if mixing.attrs["transpose_a"]:
-            return None
-        found = _Found([], [], mixing.outputs[0], mixing)
+        mixing = next((n for n in self.users.get(weights, ()) if _mixes(n, weights)), None)
+        found = _Found([], [], weights, mixing or softmax)
         product = self._through_scores(found, scores)
-        if product is None or not self._operands(found, product, mixing):
+        if product is None:
+            return None
+        if self.uses[weights] != 1:
+            condition = found.mask if found.fill is not None else None
+            at = Attention(softmax, mixing, product, found.scale, condition, found.inverted)
+            found.backward = find_backward(self.links, at)
+            if found.backward is None:
+                return None
+            mixing = mixing or self._mixing(weights, found.backward)
+        if mixing is None:
+            return None
+        found.result, found.last = mixing.outputs[0], mixing
+        if not self._operands(found, product, mixing):
             return None
         if found.mask is not None and found.mask.type.ndim < 4 and not found.mask.type.is_static:
             return None
@@ -127,20 +141,20 @@ class _Fuser:
         self._turn_result(found)
         return found
 
-    def _single(self, value: Value, *names: str) -> Node | None:
-        """The maker of a value that is read once, if it is one of ``names``."""
-        node = self.makers.get(value)
-        return node if node and node.op.name in names and self.uses[value] == 1 else None
-
-    def _number(self, value: Value) -> float | None:
-        array = self.graph.consts.get(value)
-        return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
+    def _mixing(self, weights: Value, backward: Backward) -> Node:
+        """The product of weights and values where the graph has only its derivative."""
+        op, attrs = get_op("matmul"), {"transpose_a": False, "transpose_b": backward.turned}
+        kind = op.infer(weights.type, backward.value.type, **attrs)
+        assert isinstance(kind, TensorType)
+        start = self.graph.nodes[backward.start(self.places)]
+        result = self._fresh(kind)
+        return Node(op, (weights, backward.value), attrs, (result,), start.source, start.scope)
 
     def _through_scores(self, found: _Found, value: Value) -> Node | None:
         """Walks from the softmax to the first product, collecting the mask and the scale."""
         kind = value.type
         while value.type is kind:
-            node = self._single(value, "matmul", "add", "where", "mul", "real_div")
+            node = self.links.maker(value, "matmul", "add", "where", "mul", "real_div")
             if node is None or node.op.name == "matmul":
                 return node
             if node.op.name in ("mul", "real_div"):
@@ -158,9 +172,9 @@ class _Fuser:
     def _unscale(self, found: _Found, node: Node) -> Value | None:
         """What a product or quotient with a number scales."""
         a, b = node.inputs
-        number = self._number(b)
+        number = self.links.number(b)
         if number is None and node.op.name == "mul":
-            a, number = b, self._number(a)
+            a, number = b, self.links.number(a)
         if number is None or a.type is not node.outputs[0].type:
             return None
         if node.op.name == "real_div" and number == 0:
@@ -190,15 +204,15 @@ class _Fuser:
 
     def _is_scores(self, value: Value, node: Node) -> bool:
         """Whether a value is a product, perhaps scaled, of the right type."""
-        maker = self._single(value, "matmul", "mul", "real_div")
+        maker = self.links.maker(value, "matmul", "mul", "real_div")
         while maker is not None and maker.op.name != "matmul":
             rest = self._unscale(_Found([], [], value, maker), maker)
-            maker = None if rest is None else self._single(rest, "matmul", "mul", "real_div")
+            maker = None if rest is None else self.links.maker(rest, "matmul", "mul", "real_div")
         return maker is not None and value.type is node.outputs[0].type
 
     def _fill_value(self, value: Value) -> float | None:
         """The number that all elements of a value hold, if it is made of constants."""
-        number = self._number(value)
+        number = self.links.number(value)
         if number is None and value.type.is_static and value.type.size <= _MAX_MASK:
             array = self._constant(value)
             if array is not None and array.size and np.all(array == array.flat[0]):
@@ -219,7 +233,8 @@ class _Fuser:
         for value, layout in zip((*product.inputs, mixing.inputs[1]), layouts):
             if value.type.ndim != rank:
                 return False
-            scaled = len(found.inputs) < 2
+            # a scaled query has a cotangent of its own
+            scaled = len(found.inputs) < 2 and found.backward is None
             value, layout = self._origin(found, value, layout, scaled)
             value, layout = self._four_axes(found, value, layout)
             found.inputs.append(value)
@@ -245,7 +260,7 @@ class _Fuser:
                 layout = "".join(layout[dims.index(axis)] for axis in range(4))
                 value = node.inputs[0]
                 continue
-            if scaled and self._single(value, "mul", "real_div"):
+            if scaled and self.links.maker(value, "mul", "real_div"):
                 assert node is not None
                 rest = self._unscale(found, node)
                 if rest is not None:
@@ -259,7 +274,7 @@ class _Fuser:
         if missing:
             shape = value.type.shape
             batch = shape[: len(shape) - 2] or (1,)
-            value = self._call(found, "reshape", value, shape=(*batch, 1, *shape[-2:]))
+            value = self._call(found, "reshape", value, shape=(*batch, 1, *shape[-2:]))[0]
         return value, layout
 
     # The mask
@@ -283,9 +298,9 @@ class _Fuser:
             lead = (1,) * missing + tuple(shape)
             if scores.ndim == 3 and mask.type.ndim == 3:
                 lead = (shape[0], 1, *shape[1:])
-            mask = self._call(found, "reshape", mask, shape=lead)
+            mask = self._call(found, "reshape", mask, shape=lead)[0]
         if found.inverted:
-            mask = self._call(found, "logical_not", mask)
+            mask = self._call(found, "logical_not", mask)[0]
         found.mask = mask
 
     def _constant(self, value: Value) -> np.ndarray | None:
@@ -317,36 +332,92 @@ class _Fuser:
             found.last = users[0]
             found.result = users[0].outputs[0]
 
-    def _build(self, found: _Found) -> list[Node]:
+    def _build(self, found: _Found, before: dict[int, list[Node]]) -> None:
+        """Writes the nodes of an attention, and where they go."""
         inputs = [*found.inputs, *([] if found.mask is None else [found.mask])]
-        attrs = {
-            "scale": found.scale, "diagonal": found.diagonal,
-            "fill": found.fill, "layouts": tuple(found.layouts),
-        }  # fmt: skip
-        if found.result.type.ndim == 4:
-            self._add(found, get_op("fused_attention"), inputs, attrs, found.result)
-        else:
-            result = self._call(found, "fused_attention", *inputs, **attrs)
-            shape = {"shape": tuple(found.result.type.shape)}
-            self._add(found, get_op("reshape"), [result], shape, found.result)
-        return found.built
+        attrs = {"scale": found.scale, "diagonal": found.diagonal, "fill": found.fill}
+        forward = attrs | {"layouts": tuple(found.layouts)}
+        name = "attention_with_statistics" if found.backward else "fused_attention"
+        result, *statistics = self._call(found, name, *inputs, **forward)
+        result = self._rename(found, result, found.result)
+        if found.last in self.places:
+            before.setdefault(self.places[found.last], []).extend(found.built)
+            found.built = []
+        if found.backward is not None:
+            self._differentiate(found, found.backward, [*inputs, result, *statistics], attrs)
+            start = found.backward.start(self.places)
+            before.setdefault(start, []).extend(found.built)
 
-    def _call(self, found: _Found, name: str, *inputs: Value, **attrs: Any) -> Value:
+    def _differentiate(
+        self, found: _Found, backward: Backward, inputs: list[Value], attrs: dict[str, Any]
+    ) -> None:
+        """Writes the derivative."""
+        cotangent, layout = self._origin(found, backward.cotangent, _AXES, False)
+        cotangent, layout = self._four_axes(found, cotangent, layout)
+        layouts = [*found.layouts, layout]
+        values: list[Value | None] = []
+        for result in backward.results:
+            value, order = None, result.layout
+            if result.node is not None:
+                value, order = self._transposed(result.node.outputs[0], order)
+            layouts.append(order)
+            values.append(value)
+        made = self._call(
+            found, "attention_gradient", *inputs, cotangent, **attrs, layouts=tuple(layouts)
+        )
+        for new, old in zip(made, values):
+            if old is not None:
+                self._rename(found, new, old)
+
+    def _transposed(self, value: Value, layout: str) -> tuple[Value, str]:
+        """Follows the transposes of a value that nothing else reads."""
+        while node := self.links.reader(value, "transpose"):
+            rank = value.type.ndim
+            dims = [d % rank for d in node.attrs["dims"]]
+            if rank < 4:  # the axes it lacks stand before the last two
+                if dims[: rank - 2] != list(range(rank - 2)):
+                    break
+                dims = [0, 1, *(d + 4 - rank for d in dims[rank - 2 :])]
+            layout = "".join(layout[d] for d in dims)
+            value = node.outputs[0]
+        return value, layout
+
+    def _rename(self, found: _Found, new: Value, old: Value) -> Value:
+        """Gives a new value the name and the shape that the graph knows; returns it unshaped."""
+        if new.type is not old.type:
+            self._add(found, get_op("reshape"), [new], {"shape": tuple(old.type.shape)}, (old,))
+            return new
+        node = next(n for n in found.built if new in n.outputs)
+        outputs = tuple(old if v is new else v for v in node.outputs)
+        found.built[found.built.index(node)] = replace(node, outputs=outputs)
+        return old
+
+    def _call(self, found: _Found, name: str, *inputs: Value, **attrs: Any) -> tuple[Value, ...]:
         op = get_op(name)
-        kind = op.infer(*[v.type for v in inputs], **attrs)
-        assert isinstance(kind, TensorType)
+        kinds = op.infer(*[v.type for v in inputs], **attrs)
+        kinds = (kinds,) if isinstance(kinds, TensorType) else kinds
+        values = tuple(self._fresh(tensor_type(kind.shape, kind.dtype)) for kind in kinds)
+        self._add(found, op, inputs, attrs, values)
+        return values
+
+    def _fresh(self, kind: TensorType) -> Value:
         while f"a{self.count}" in self.names:
             self.count += 1
-        value = Value(f"a{self.count}", tensor_type(kind.shape, kind.dtype))
         self.count += 1
-        self._add(found, op, list(inputs), attrs, value)
-        return value
+        return Value(f"a{self.count - 1}", kind)
 
     def _add(
-        self, found: _Found, op: Op, inputs: list[Value], attrs: dict[str, Any], result: Value
-    ) -> None:
+        self, found: _Found, op: Op, inputs: Sequence[Value], attrs: dict[str, Any],
+        results: tuple[Value, ...],
+    ) -> None:  # fmt: skip
         at = found.last
-        found.built.append(Node(op, tuple(inputs), attrs, (result,), at.source, at.scope))
+        found.built.append(Node(op, tuple(inputs), attrs, results, at.source, at.scope))
+
+
+def _mixes(node: Node, weights: Value) -> bool:
+    """Whether a node multiplies something with weights, row by row."""
+    attrs = node.attrs
+    return node.op.name == "matmul" and node.inputs[0] is weights and not attrs["transpose_a"]
 
 
 def _diagonal(found: _Found, mask: np.ndarray) -> int | None:

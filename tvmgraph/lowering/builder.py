@@ -184,18 +184,31 @@ class RelaxBuilder:
         return [self.emit(relax.TupleGetItem(value, i)) for i in range(count)]
 
     def write(
-        self, name: str, settings: str, inputs: Sequence[Any], types: Sequence[TensorType]
-    ) -> Any:
-        """Emits a kernel that only the schedule knows how to write, for static shapes.
+        self, name: str, settings: str, inputs: Sequence[Any], types: Sequence[TensorType],
+        symbolic: bool = False,
+    ) -> Any:  # fmt: skip
+        """Emits a kernel that only the schedule knows how to write.
 
         Args:
             name: Name of the kernel.
             settings: What it takes besides its operands.
             inputs: Its operands.
             types: Types of its results.
+            symbolic: Whether it can do with extents that only the shapes of its inputs tell.
         """
         kinds = [*(self.type(x) for x in inputs), *types]
-        function = written(name, settings, [(t.static_shape, t.dtype.name) for t in kinds])
+        sizes: dict[Dim, Any] = {}  # a function has variables of its own
+
+        def extent(d: int | Dim) -> Any:
+            if isinstance(d, int):
+                return d
+            return sizes.setdefault(d, tirx.Var(f"n{len(sizes)}", "int64"))
+
+        shapes = [
+            ([extent(d) for d in (t.shape if symbolic else t.static_shape)], t.dtype.name)
+            for t in kinds
+        ]
+        function = written(name, settings, shapes)
         found = self.block.add_func(function, name)
         out = [self.relax_type(t) for t in types]
         return self.emit(relax.call_tir(found, list(inputs), out if len(out) > 1 else out[0]))

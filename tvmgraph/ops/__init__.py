@@ -7,6 +7,7 @@ from tvmgraph.ops.activation_softmax import *  # noqa: F403
 from tvmgraph.ops.assignment import *  # noqa: F403
 from tvmgraph.ops.attention import *  # noqa: F403
 from tvmgraph.ops.attention_fused import *  # noqa: F403
+from tvmgraph.ops.attention_grad import *  # noqa: F403
 from tvmgraph.ops.clipping import *  # noqa: F403
 from tvmgraph.ops.comparison import *  # noqa: F403
 from tvmgraph.ops.comparison_logic import *  # noqa: F403

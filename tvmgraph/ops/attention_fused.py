@@ -20,33 +20,44 @@ __all__ = ["fused_attention"]
 _AXES = "BNSD"
 
 
-def _extents(shape: tuple[Any, ...], layout: str) -> tuple[Any, ...]:
+def extents(shape: tuple[Any, ...], layout: str) -> tuple[Any, ...]:
     """The extents of a tensor in the order batch, heads, sequence, size."""
     return tuple(shape[layout.index(axis)] for axis in _AXES)
 
 
-def _infer(
+def in_layout(extents: tuple[Any, ...], layout: str) -> tuple[Any, ...]:
+    """Extents in the order batch, heads, sequence, size as the shape of a tensor."""
+    named = dict(zip(_AXES, extents))
+    return tuple(named[axis] for axis in layout)
+
+
+def infer_attention(
     *inputs: TensorType,
     scale: float,
     diagonal: int | None,
     fill: float | None,
     layouts: tuple[str, ...],
 ) -> TensorType:
+    """The type of the result; checks that query, key, value and mask fit together."""
     if len(inputs) not in (3, 4):
         raise ArgumentError("query, key, value and at most one mask are needed")
-    if len(layouts) != 4 or any(sorted(layout) != sorted(_AXES) for layout in layouts):
-        raise ArgumentError(f"layouts must be four orders of the letters {_AXES}")
+    check_layouts(layouts, 4)
     rules.require_same_dtype(*inputs[:3])
     rules.require_dtype(inputs[0], dtypes.FLOATS)
     if any(t.ndim != 4 for t in inputs):
         raise ShapeError("all operands must have 4 axes")
-    q, k, v = (_extents(t.shape, order) for t, order in zip(inputs[:3], layouts))
+    q, k, v = (extents(t.shape, order) for t, order in zip(inputs[:3], layouts))
     if k[:3] != v[:3] or q[0] != k[0] or q[3] != k[3] or q[1] % k[1]:
         raise ShapeError("batches, heads, lengths of key and value, or sizes of a head differ")
     if len(inputs) == 4:
         _check_mask(inputs[3], (*q[:3], k[2]), fill)
-    result = dict(zip(_AXES, (*q[:3], v[3])))
-    return inputs[0].with_shape(tuple(result[axis] for axis in layouts[3]))
+    return inputs[0].with_shape(in_layout((*q[:3], v[3]), layouts[3]))
+
+
+def check_layouts(layouts: tuple[str, ...], count: int) -> None:
+    """Requires ``count`` orders of the axes."""
+    if len(layouts) != count or any(sorted(layout) != sorted(_AXES) for layout in layouts):
+        raise ArgumentError(f"layouts must be {count} orders of the letters {_AXES}")
 
 
 def _check_mask(mask: TensorType, scores: tuple[Any, ...], fill: float | None) -> None:
@@ -66,22 +77,50 @@ def _eager(
     layouts: tuple[str, ...],
 ) -> np.ndarray:
     dtype = inputs[0].dtype
-    wide = np.float32 if dtype.itemsize == 2 else dtype.type
-    q, k, v = (
-        x.transpose([order.index(axis) for axis in _AXES]).astype(wide)
-        for x, order in zip(inputs[:3], layouts)
-    )
-    k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
-    scores = np.matmul(q, k.swapaxes(2, 3)) * wide(scale)
-    if len(inputs) == 4:
-        mask = inputs[3]
-        scores = np.where(mask, wide(fill), scores) if fill is not None else scores + mask
-    if diagonal is not None:
-        hidden = np.triu(np.ones(scores.shape[2:], bool), diagonal + 1)
-        scores = np.where(hidden, wide(-np.inf), scores)
+    scores, _ = numpy_scores(*inputs, scale=scale, diagonal=diagonal, fill=fill, layouts=layouts)
+    v = in_order(inputs[2], layouts[2], scores.shape[1])
     e = np.exp(scores - scores.max(-1, keepdims=True))
     mixed = np.matmul(e / e.sum(-1, keepdims=True), v)
     return mixed.transpose([_AXES.index(axis) for axis in layouts[3]]).astype(dtype)
+
+
+def in_order(x: np.ndarray, layout: str, heads: int = 0) -> np.ndarray:
+    """An operand in the type of the sums and the order batch, heads, sequence, size.
+
+    Args:
+        x: The operand.
+        layout: The order of its axes.
+        heads: How many heads to repeat its heads to; 0 leaves them.
+    """
+    wide = np.float32 if x.dtype.itemsize == 2 else x.dtype.type
+    x = x.transpose([layout.index(axis) for axis in _AXES]).astype(wide)
+    return np.repeat(x, heads // x.shape[1], axis=1) if heads else x
+
+
+def numpy_scores(
+    *inputs: np.ndarray,
+    scale: float,
+    diagonal: int | None,
+    fill: float | None,
+    layouts: tuple[str, ...],
+) -> tuple[np.ndarray, np.ndarray]:
+    """The masked scores, and where they do not depend on query and key."""
+    q = in_order(inputs[0], layouts[0])
+    k = in_order(inputs[1], layouts[1], q.shape[1])
+    scores = np.matmul(q, k.swapaxes(2, 3)) * q.dtype.type(scale)
+    fixed = np.zeros(scores.shape, bool)
+    if len(inputs) == 4:
+        mask = inputs[3]
+        if fill is None:
+            scores = scores + mask
+        else:
+            fixed = fixed | mask
+            scores = np.where(mask, q.dtype.type(fill), scores)
+    if diagonal is not None:
+        hidden = np.triu(np.ones(scores.shape[2:], bool), diagonal + 1)
+        fixed = fixed | hidden
+        scores = np.where(hidden, q.dtype.type(-np.inf), scores)
+    return scores, fixed
 
 
 def _lower(
@@ -110,9 +149,9 @@ class _Loops:
     def attention(self, q: Any, k: Any, v: Any, *mask: Any) -> Any:
         """softmax(scale q k^T + mask) v."""
         te, layouts = self.te, self.said["layouts"]
-        b, n, s, d = _extents(tuple(q.shape), layouts[0])
-        _, kv_heads, length, _ = _extents(tuple(k.shape), layouts[1])
-        size = _extents(tuple(v.shape), layouts[2])[3]
+        b, n, s, d = extents(tuple(q.shape), layouts[0])
+        _, kv_heads, length, _ = extents(tuple(k.shape), layouts[1])
+        size = extents(tuple(v.shape), layouts[2])[3]
         dtype = str(q.dtype)
         wide = dtype if dtype == "float64" else "float32"
         share = self.tir.floordiv(n, kv_heads)
@@ -140,14 +179,14 @@ class _Loops:
                 axis=j,
             ),
         )
-        extents = dict(zip(_AXES, (b, n, s, size)))
+        result = in_layout((b, n, s, size), layouts[3])
 
         def element(*index: Any) -> Any:
             named = dict(zip(layouts[3], index))
             place = tuple(named[axis] for axis in _AXES)
             return (mixed[place] / total[place[:3]]).astype(dtype)
 
-        return te.compute(tuple(extents[axis] for axis in layouts[3]), element, name="attention")
+        return te.compute(result, element, name="attention")
 
     def _softmax(self, scores: Any) -> tuple[Any, Any]:
         """The exponentials of the scores less their maximum, and the sum of those of a query."""
@@ -185,7 +224,7 @@ def _sample(*shapes: Any, **attrs: Any) -> Any:
 
 
 @primitive(
-    infer=_infer,
+    infer=infer_attention,
     eager=_eager,
     lower=_lower,
     vjp=Reason("only compiled graphs hold it; the graph it was made from is differentiated"),

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.attention_plan import Operand, Plan, Problem, plan_attention
+from tvmgraph.schedule.attention_plan import Operand, Plan, Problem, plan_attention, rounded_up
 from tvmgraph.schedule.microkernel import Tile, multiply_tile, sum_each, transpose
 from tvmgraph.schedule.reducer import horizontal
 from tvmgraph.schedule.target import CpuModel
@@ -37,19 +37,21 @@ def emit_attention(func: Func, settings: str, model: CpuModel) -> None:
     """Writes the kernel.
 
     Args:
-        func: Takes query, key, value, perhaps a mask, and the result.
-        settings: The attributes of ``ops.fused_attention`` as JSON.
+        func: Takes query, key, value, perhaps a mask, the result, and perhaps its statistics.
+        settings: The attributes of ``ops.fused_attention`` as JSON, and whether there are
+            ``statistics``: the largest score of every query, and one over the sum of exponentials.
         model: The processor.
     """
     said = json.loads(str(settings))
     buffers = list(func.params)
+    statistics = buffers.pop() if said.get("statistics") else None
     query, key, value, out = (
         Operand(buffer, layout)
         for buffer, layout in zip((*buffers[:3], buffers[-1]), said["layouts"])
     )
     mask = buffers[3] if len(buffers) == 5 else None
     problem = Problem(
-        query, key, value, out, mask, said["scale"], said["diagonal"], said["fill"]
+        query, key, value, out, mask, said["scale"], said["diagonal"], said["fill"], statistics
     )  # fmt: skip
     _Writer(problem, plan_attention(problem, model)).write()
 
@@ -115,7 +117,7 @@ class _Writer:
 
     @property
     def _panels(self) -> Index:
-        return _rounded_up(self._keys, self.plan.panel)
+        return rounded_up(self._keys, self.plan.panel)
 
     @property
     def _block_keys(self) -> int:
@@ -139,7 +141,7 @@ class _Writer:
             shared = tirx.floordiv(head, emit.i64(heads // problem.key.fixed("N")))
             at = _Head(batch, head, shared, None, None)
             at = _Head(batch, head, shared, self._packed_keys(at), self._packed_values(at))
-            size = _rounded_up(plan.blocks, plan.groups)
+            size = rounded_up(plan.blocks, plan.groups)
             with emit.serial(size) as position:
                 first = (group * size + position) * plan.queries
                 if isinstance(self._queries, int):
@@ -406,19 +408,8 @@ class _Writer:
     ) -> Expr:
         """A score under the mask; minus infinity for keys that do not count."""
         problem, dtype = self.problem, self.problem.dtype
-        if problem.mask is not None:
-            key = tirx.min(start + column, emit.index(self._keys) - 1)
-            index = (at.batch, at.head, self._existing(row), key)
-            value = problem.mask[
-                tuple(
-                    emit.i64(0) if isinstance(extent, tirx.IntImm) and int(extent) == 1 else i
-                    for i, extent in zip(index, problem.mask.shape)
-                )
-            ]
-            if problem.fill is None:
-                score = score + self._wide(value)
-            else:
-                score = tirx.Select(value, tirx.const(problem.fill, dtype), score)
+        key = tirx.min(start + column, emit.index(self._keys) - 1)
+        score = problem.masked(score, at.batch, at.head, self._existing(row), key)
         seen = column < count
         if problem.diagonal is not None:
             seen = tirx.And(seen, start + column <= row + problem.diagonal)
@@ -465,6 +456,10 @@ class _Writer:
         with emit.serial(count) as row:
             factor = emit.stack(1, dtype)
             emit.store(factor, tirx.const(1.0, dtype) / block.total[row], [0])
+            if self.problem.statistics is not None:
+                for place, figure in enumerate((block.top[row], factor[0])):
+                    where = (at.batch, at.head, block.first + row, emit.i64(place))
+                    emit.store(self.problem.statistics, figure, where)
 
             def vector(column: Expr, lanes: int) -> None:
                 with emit.lanes_loop(lanes) as lane:
@@ -474,10 +469,3 @@ class _Writer:
                     emit.store(out.buffer, value, place)
 
             self._vectors_of(self._size, vector)
-
-
-def _rounded_up(count: Index, size: int) -> Index:
-    """How many times ``size`` it takes to hold ``count``."""
-    if isinstance(count, int):
-        return -(-count // size)
-    return tirx.floordiv(count + (size - 1), emit.i64(size))

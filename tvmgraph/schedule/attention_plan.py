@@ -52,6 +52,7 @@ class Problem:
         scale: Factor of the scores.
         diagonal: Query i sees the keys up to i + ``diagonal``.
         fill: What replaces a score under a bool mask.
+        statistics: Largest score and one over the sum of exponentials of every query, B N S 2.
     """
 
     query: Operand
@@ -62,11 +63,32 @@ class Problem:
     scale: float
     diagonal: int | None
     fill: float | None
+    statistics: Buffer | None = None
 
     @property
     def dtype(self) -> str:
         """Type of the sums."""
         return "float64" if str(self.query.buffer.dtype) == "float64" else "float32"
+
+    def masked(self, score: Expr, batch: Expr, head: Expr, row: Expr, key: Expr) -> Expr:
+        """A scaled score under the mask; the diagonal is another matter."""
+        if self.mask is None:
+            return score
+        value = self.mask_at(batch, head, row, key)
+        if self.fill is None:
+            return score + tirx.Cast(self.dtype, value)
+        return tirx.Select(value, tirx.const(self.fill, self.dtype), score)
+
+    def mask_at(self, batch: Expr, head: Expr, row: Expr, key: Expr) -> Expr:
+        """The element of the mask that belongs to a query and a key, both of which exist."""
+        assert self.mask is not None
+        index = (batch, head, row, key)
+        return self.mask[
+            tuple(
+                tirx.IntImm("int64", 0) if isinstance(e, tirx.IntImm) and int(e) == 1 else i
+                for i, e in zip(index, self.mask.shape)
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -127,3 +149,66 @@ def plan_attention(problem: Problem, model: CpuModel) -> Plan:
     while parallel and groups < blocks and imbalance(heads * groups, model.threads) > MAX_IMBALANCE:
         groups += 1
     return Plan(lanes, vectors, tile, queries, blocks, groups, parallel)
+
+
+def rounded_up(count: Index, size: int) -> Index:
+    """How many times ``size`` it takes to hold ``count``."""
+    if isinstance(count, int):
+        return -(-count // size)
+    step = tirx.IntImm("int64", size)
+    return tirx.floordiv(count + (size - 1), step)
+
+
+@dataclass(frozen=True)
+class GradPlan:
+    """Shape of the kernel of the derivative.
+
+    Attributes:
+        lanes: Elements of a vector.
+        vectors: Most vectors of columns of a register tile.
+        registers: Vector registers.
+        queries: Queries of a block.
+        keys: Keys of a block, whole vectors.
+        groups: Work items per head of keys.
+        parallel: Whether the workers share them.
+    """
+
+    lanes: int
+    vectors: int
+    registers: int
+    queries: int
+    keys: int
+    groups: int
+    parallel: bool
+
+
+def plan_gradient(problem: Problem, model: CpuModel) -> GradPlan:
+    """Blocks that waste little beyond the last query and key, shared out evenly."""
+    lanes = model.lanes_of(8 if problem.dtype == "float64" else 4)
+    vectors = 4 if model.registers >= 32 else 2
+    rows, length, batch = (
+        operand.extent(axis)
+        for operand, axis in ((problem.query, "S"), (problem.key, "S"), (problem.query, "B"))
+    )
+    queries = _block(rows, 24, 64, 1)
+    keys = _block(length, -(-48 // lanes) * lanes, -(-128 // lanes) * lanes, lanes)
+    heads, parallel, longer = problem.key.fixed("N"), model.threads > 1, True
+    if isinstance(rows, int) and isinstance(length, int) and isinstance(batch, int):
+        heads *= batch
+        pairs = batch * problem.query.fixed("N") * rows * length
+        parallel = parallel and 10 * pairs * problem.query.fixed("D") >= MIN_PARALLEL_FLOPS
+        longer = length > keys
+    split = parallel and longer and imbalance(heads, model.threads) > MAX_IMBALANCE
+    groups = model.threads if split else 1
+    return GradPlan(lanes, vectors, model.registers, queries, keys, groups, parallel)
+
+
+def _block(length: Index, least: int, most: int, step: int) -> int:
+    """The size of blocks that cover ``length`` with the fewest steps; a block costs a few."""
+    per_block = 4 * step
+    sizes = range(least, most + 1, step)
+    if not isinstance(length, int):
+        return sizes[len(sizes) // 2]
+    if length <= most:
+        return -(-length // step) * step
+    return min(sizes, key=lambda size: -(-length // size) * (size + per_block))

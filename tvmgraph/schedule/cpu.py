@@ -13,6 +13,7 @@ from tvm import ir, tirx
 
 from tvmgraph.schedule import emit, intrinsics
 from tvmgraph.schedule.attention import emit_attention
+from tvmgraph.schedule.attention_grad import emit_attention_gradient
 from tvmgraph.schedule.contraction import (
     Contraction,
     is_window,
@@ -35,17 +36,20 @@ from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_s
 from tvmgraph.schedule.recurrent import emit_recurrent
 from tvmgraph.schedule.row_plan import plan_rows
 from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
+from tvmgraph.schedule.scan import emit_scan
 from tvmgraph.schedule.symbolic import schedule_rows
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.top import emit_top
-from tvmgraph.schedule.types import IN_PLACE, SCHEDULED, WRITTEN, Buffer, Func, Load, Module
+from tvmgraph.schedule.types import IN_PLACE, SCHEDULED, WRITTEN, Buffer, Func, Index, Load, Module
 from tvmgraph.schedule.winograd import emit_winograd, transformed_weight
 
 #: Kernels that rows ask for by name, see :data:`WRITTEN`.
 _WRITERS = {
     "attention": emit_attention,
+    "attention_gradient": emit_attention_gradient,
     "max_pool_grad": emit_max_pool_grad,
     "recurrent": emit_recurrent,
+    "scan": emit_scan,
     "top": emit_top,
 }
 #: What kernels are written for until the processor is known.
@@ -74,7 +78,7 @@ def schedule_cpu(mod: Module, model: CpuModel, level: int) -> Module:
     return ir.IRModule(functions, attrs=mod.attrs)
 
 
-def written(name: str, settings: str, operands: Sequence[tuple[Sequence[int], str]]) -> Func:
+def written(name: str, settings: str, operands: Sequence[tuple[Sequence[Index], str]]) -> Func:
     """A function that is a kernel of :data:`_WRITERS` from the start, correct on any processor.
 
     It is written again for the processor at hand when it is scheduled.
@@ -85,7 +89,7 @@ def written(name: str, settings: str, operands: Sequence[tuple[Sequence[int], st
         operands: Shape and type of the inputs and of the results.
     """
     params = [
-        tirx.decl_buffer([emit.i64(extent) for extent in shape], dtype, f"p{i}")
+        tirx.decl_buffer([emit.index(extent) for extent in shape], dtype, f"p{i}")
         for i, (shape, dtype) in enumerate(operands)
     ]
     func = tirx.PrimFunc(params, tirx.Evaluate(0))
