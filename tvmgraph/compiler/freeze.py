@@ -51,6 +51,7 @@ class Frozen:
     """A graph in two halves.
 
     Attributes:
+        origin: The graph that was split.
         main: What runs in every call; its last parameters are the prepared values.
         kept: Positions of the original parameters that ``main`` takes, in order.
         sources: Positions of the original parameters that the prepared values depend on.
@@ -60,6 +61,7 @@ class Frozen:
         prepared: The prepared values, in the order of ``main``'s last parameters.
     """
 
+    origin: Graph
     main: Graph
     kept: tuple[int, ...]
     sources: tuple[int, ...]
@@ -235,7 +237,7 @@ class _Splitter:
         consts = {v: a for v, a in graph.consts.items() if v in read}
         main = Graph(graph.name, tuple(params), consts, tuple(self.nodes), graph.outputs)
         return Frozen(
-            main, kept, sources, tuple(graph.params[i].value for i in sources),
+            graph, main, kept, sources, tuple(graph.params[i].value for i in sources),
             {v: a for v, a in graph.consts.items() if v in needed},
             tuple(s for s in self.steps if any(v in needed for v in s.outputs)), prepared,
         )  # fmt: skip

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tvmgraph.core import storage
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
@@ -110,11 +112,17 @@ class FrozenExecutable:
                 return None
             tokens = tuple((i, args[i].token) for i in frozen.sources)
             if self._prepared is None or tokens != self._tokens:
-                arrays = frozen.prepare([t.array for t in sources])
+                arrays = self._compute([t.array for t in sources])
                 self._versions += 1
                 self._prepared = [tensor_from_numpy(a) for a in arrays]
             self._tokens, self._lent = tokens, lent
             return self._prepared
+
+    def _compute(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Computes the prepared values; the first ones may have been kept by another process."""
+        from tvmgraph.compiler.prepared import prepare
+
+        return self._frozen.prepare(arrays) if self._versions else prepare(self._frozen, arrays)
 
 
 def _may_change(tensor: Tensor) -> bool:

@@ -2,7 +2,8 @@
 
 Every entry is one file. It is written under another name first and then renamed, so readers see all
 of it or nothing; an entry that cannot be used is deleted and made again. When the files together
-exceed the limit, those that were not used for the longest time go first.
+exceed the limit, those that were not used for the longest time go first: prepared weights, which
+are large and quick to make, before executables.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+#: Endings of the file names: compiled code, and weights prepared for it.
+EXECUTABLE, WEIGHTS = ".so", ".weights"
 _PARTIAL = ".tmp-"
 #: Unfinished files of processes that died are removed after this many seconds.
 _STALE = 3600.0
@@ -37,11 +40,11 @@ class Store:
 
     Args:
         folder: Where; made when something is written.
-        limit: Bytes that the files may take together.
-        suffix: Ending of the file names.
+        limit: Bytes that the files of both kinds may take together.
+        suffix: :data:`EXECUTABLE` or :data:`WEIGHTS`, the kind that keys stand for.
     """
 
-    def __init__(self, folder: Path, limit: int, suffix: str = ".so") -> None:
+    def __init__(self, folder: Path, limit: int, suffix: str = EXECUTABLE) -> None:
         self.folder = folder
         self.limit = limit
         self.suffix = suffix
@@ -93,13 +96,16 @@ class Store:
 
     def _files(self) -> list[tuple[Path, os.stat_result]]:
         found: list[tuple[Path, os.stat_result]] = []
-        for path in self.folder.glob(f"*{self.suffix}"):
-            with contextlib.suppress(OSError):  # another process may delete it meanwhile
-                found.append((path, path.stat()))
+        for suffix in (EXECUTABLE, WEIGHTS):
+            for path in self.folder.glob(f"*{suffix}"):
+                with contextlib.suppress(OSError):  # another process may delete it meanwhile
+                    found.append((path, path.stat()))
         return found
 
     def _make_room(self, newest: Path) -> None:
-        files = sorted(self._files(), key=lambda item: item[1].st_mtime)
+        files = sorted(
+            self._files(), key=lambda item: (item[0].suffix == EXECUTABLE, item[1].st_mtime)
+        )
         total = sum(stat.st_size for _, stat in files)
         for path, stat in files:
             if total <= self.limit:

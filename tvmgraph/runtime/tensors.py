@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import mmap
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -26,6 +28,21 @@ def aligned_bytes(size: int) -> np.ndarray:
     raw = np.empty(size + ALIGNMENT, np.uint8)
     offset = -raw.ctypes.data % ALIGNMENT
     return raw[offset : offset + size]
+
+
+def mapped_bytes(path: Path) -> np.ndarray:
+    """Returns the content of a file, ``uint8[size]``, as memory.
+
+    Pages are those of the system's cache of files until they are written to, which does not change
+    the file: nothing is copied, and processes that map one file share its memory.
+
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if it is empty.
+    """
+    with path.open("rb") as file:
+        access = {"flags": mmap.MAP_PRIVATE, "prot": mmap.PROT_READ | mmap.PROT_WRITE}
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, **access), np.uint8)
 
 
 class BadTensors(ValueError):
