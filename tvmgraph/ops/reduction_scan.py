@@ -47,8 +47,12 @@ def _eager_scan(ufunc: Any) -> Any:
 
 def _lower_scan(name: str) -> Any:
     def lower(R: Any, x: Any, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Any:
-        if is_empty(R.type(x)):
+        t = R.type(x)
+        if is_empty(t):
             return x
+        if t.is_static:
+            kind = name.removeprefix("cum")
+            return R.write("scan", f"{kind} {axis % t.ndim} {exclusive:d} {reverse:d}", [x], [t])
 
         def scan(v: Any) -> Any:
             if reverse:

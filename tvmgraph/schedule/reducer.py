@@ -44,6 +44,11 @@ class Reducer:
         return term if dtype_of(term) == self.dtype else tirx.Cast(self.dtype, term)
 
 
+def accumulator_dtype(dtype: str) -> str:
+    """The type in which elements of ``dtype`` are summed."""
+    return "float32" if dtype in _NARROW else dtype
+
+
 def match_reducer(stage: Stage) -> Reducer | None:
     """The reducer of a stage that sums, multiplies or takes a maximum or minimum."""
     if stage.inits is None or len(stage.values) != 1:
@@ -60,7 +65,7 @@ def match_reducer(stage: Stage) -> Reducer | None:
         return None
     if isinstance(value, (tirx.Max, tirx.Min)):
         return Reducer(combine, term, init, None, dtype)
-    wide = "float32" if dtype in _NARROW else dtype
+    wide = accumulator_dtype(dtype)
     neutral = 0 if isinstance(value, tirx.Add) else 1
     start = None if float(init.value) == neutral else tirx.const(init.value, wide)
     return Reducer(combine, term, tirx.const(neutral, wide), start, wide)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,17 +11,13 @@ from tvmgraph.schedule import emit
 from tvmgraph.schedule.access import access, accesses, dtype_bytes, group_extent, groups
 from tvmgraph.schedule.point import Bound, Point, bind_group, nest, vectors
 from tvmgraph.schedule.program import Axis, loads_of, map_loads, substitute
-from tvmgraph.schedule.reducer import Reducer, horizontal, match_reducer
+from tvmgraph.schedule.reducer import Reducer, match_reducer
 from tvmgraph.schedule.row_arg import emit_arg_row, match_arg_reducer
 from tvmgraph.schedule.row_plan import RowStage, row_dims
+from tvmgraph.schedule.row_sum import RowSum, reduce_blocks
 from tvmgraph.schedule.stream import write_vector
 from tvmgraph.schedule.types import Buffer, Expr, Load, dtype_of
 
-#: Vectors of accumulators of one row, which hide the latency of an addition.
-_ROW_ACCUMULATORS = 4
-#: Elements per accumulator after which it is added to another one and starts afresh: rounding
-#: errors grow with the number of additions in a row.
-_SUM_BLOCK = 128
 #: Intermediates up to this many bytes live on the stack.
 _MAX_STACK = 64 * 1024
 
@@ -75,14 +70,28 @@ class RowTile:
         if self.large and self.width == 1:
             self._plan_fetches()
         waiting: RowStage | None = None
-        for row, following in itertools.zip_longest(self.stages, self.stages[1:]):
+        left = list(self.stages)
+        while left:
+            row = left.pop(0)
             if row.stage.is_reduction:
-                self._reduction(row, waiting)
+                siblings = [row]
+                while left and self._are_siblings(siblings, left[0]):
+                    siblings.append(left.pop(0))
+                self._reduction(siblings, waiting)
                 waiting = None
-            elif following is not None and self._is_reduced_at_once(row, following):
+            elif left and self._is_reduced_at_once(row, left[0]):
                 waiting = row
             else:
                 self._elementwise(row)
+
+    def _are_siblings(self, rows: Sequence[RowStage], other: RowStage) -> bool:
+        """Whether one pass over a row serves another reduction too."""
+        if self.width > 1 or not all(match_reducer(row.stage) for row in (*rows, other)):
+            return False
+        extents = [[axis.extent for axis in row.inner] for row in (*rows, other)]
+        single = all(len(reduction_loops(row)) == 1 for row in (*rows, other))
+        reads = any(other.stage.reads(row.stage.buffer) for row in rows)
+        return single and extents.count(extents[0]) == len(extents) and not reads
 
     def _is_reduced_at_once(self, row: RowStage, following: RowStage) -> bool:
         """Whether a reduction takes a row of intermediates one by one, in order."""
@@ -122,10 +131,9 @@ class RowTile:
         Returns:
             ``width`` accumulators.
         """
-        term = replace(row, stage=replace(row.stage, values=(reducer.term,)))
         if self.width == 1:
-            return self._along(term, reducer, start, length, before)
-        return self._across(term, reducer, start, length)
+            return self._along([(_terms(row, reducer), reducer)], start, length, before)[0]
+        return self._across(_terms(row, reducer), reducer, start, length)
 
     def _declare(self, buffer: Buffer, row: RowStage) -> _Local:
         size = self.width * (1 if row.stage.is_reduction else group_extent(row.inner))
@@ -214,15 +222,21 @@ class RowTile:
         slot = emit.i64(0)
         return slot, self._bound(row, slot) | inner | (bind_group(last, at) if last else {})
 
-    def _reduction(self, row: RowStage, before: RowStage | None = None) -> None:
-        """A reduction; ``before`` computes what it takes, a vector at a time."""
-        reducer = match_reducer(row.stage)
-        if reducer is None:
-            self._generic_reduction(row)
-            return
-        length = group_extent(reduction_loops(row)[0])
-        result = self.partial(row, reducer, emit.i64(0), length, before)
-        self.finish(row, reducer, result)
+    def _reduction(self, rows: Sequence[RowStage], before: RowStage | None) -> None:
+        """Reductions in one pass; ``before`` computes what the first takes, vector by vector."""
+        reducers = [reducer for row in rows if (reducer := match_reducer(row.stage))]
+        length = group_extent(reduction_loops(rows[0])[0])
+        if not reducers:
+            self._generic_reduction(rows[0])
+        elif self.width > 1:
+            self.finish(
+                rows[0], reducers[0], self.partial(rows[0], reducers[0], emit.i64(0), length)
+            )
+        else:
+            terms = [(_terms(row, reducer), reducer) for row, reducer in zip(rows, reducers)]
+            results = self._along(terms, emit.i64(0), length, before)
+            for row, reducer, result in zip(rows, reducers, results):
+                self.finish(row, reducer, result)
 
     def finish(self, row: RowStage, reducer: Reducer, accumulators: Buffer) -> None:
         """Stores the accumulators of the tile as the result of a reduction."""
@@ -240,70 +254,33 @@ class RowTile:
 
     def _along(
         self,
-        row: RowStage,
-        reducer: Reducer,
+        rows: Sequence[tuple[RowStage, Reducer]],
         start: Expr,
         length: int,
         before: RowStage | None,
-    ) -> Buffer:
+    ) -> list[Buffer]:
         """One row: vectors of accumulators along the innermost reduction loop."""
-        loops = reduction_loops(row)
-        last = loops[-1]
-        extent = length if len(loops) == 1 else group_extent(last)
-        count = min(_ROW_ACCUMULATORS, max(1, extent // self.lanes))
-        total = emit.stack(count * self.lanes, reducer.dtype)
-        _fill(total, count, self.lanes, reducer)
-        long = extent >= 2 * _SUM_BLOCK * count * self.lanes
-        whole = emit.stack(count * self.lanes, reducer.dtype) if long else None
-        if whole is not None:
-            _fill(whole, count, self.lanes, reducer)
+        loops = reduction_loops(rows[0][0])
+        extent = length if len(loops) == 1 else group_extent(loops[-1])
+        sums = [RowSum(reducer, extent, self.lanes) for _, reducer in rows]
 
         def body(inner: Bound) -> None:
             def vector(at: Expr, lanes: int, part: int) -> None:
                 if before is not None:
                     self._vector(before, {}, before.inner, at, lanes)
-                self._fetch(row, inner, last, at)
-                point = Point(row.stage, lanes)
+                for row, _ in rows:
+                    self._fetch(row, inner, reduction_loops(row)[-1], at)
+                points = [Point(row.stage, lanes) for row, _ in rows]
                 with emit.lanes_loop(lanes) as lane:
-                    slot, bound = self._position(row, inner, last, at + lane)
-                    term = reducer.contribution(point.values(bound, lane, self._redirect(slot))[0])
-                    place = emit.i64(part * self.lanes) + lane
-                    emit.store(total, reducer.combine(total[place], term), [place])
+                    for (row, _), point, total in zip(rows, points, sums):
+                        last = reduction_loops(row)[-1]
+                        slot, bound = self._position(row, inner, last, at + lane)
+                        total.add(point.values(bound, lane, self._redirect(slot))[0], part, lane)
 
-            first = start if len(loops) == 1 else emit.i64(0)
-            if whole is None:
-                vectors(first, extent, self.lanes, vector, count)
-            else:
-                self._in_blocks(first, extent, vector, (total, whole), reducer)
+            reduce_blocks(sums, start if len(loops) == 1 else emit.i64(0), extent, vector)
 
         _nest_from(loops[:-1], start, length, body)
-        result = emit.stack(1, reducer.dtype)
-        total = total if whole is None else whole
-        value = horizontal(reducer.combine, total, count * self.lanes, self.lanes, reducer.dtype)
-        emit.store(result, value, [0])
-        return result
-
-    def _in_blocks(
-        self,
-        first: Expr,
-        extent: int,
-        vector: Callable[[Expr, int, int], None],
-        sums: tuple[Buffer, Buffer],
-        reducer: Reducer,
-    ) -> None:
-        """Reduces a long row block by block: into the first accumulators, then into the others."""
-        total, whole = sums
-        block = _SUM_BLOCK * _ROW_ACCUMULATORS * self.lanes
-
-        def reduce(start: Expr, length: int) -> None:
-            _fill(total, _ROW_ACCUMULATORS, self.lanes, reducer)
-            vectors(start, length, self.lanes, vector, _ROW_ACCUMULATORS)
-            _merge(whole, total, _ROW_ACCUMULATORS, self.lanes, reducer)
-
-        with emit.serial(extent // block) as part:
-            reduce(first + part * block, block)
-        if extent % block:
-            reduce(first + (extent - extent % block), extent % block)
+        return [total.result() for total in sums]
 
     def _plan_fetches(self) -> None:
         """Decides which pass asks for which part of the next row.
@@ -429,6 +406,11 @@ def reduction_loops(row: RowStage) -> list[list[Axis]]:
     return groups(row.stage, row.inner, accesses(row.stage, row.inner)) or [[]]
 
 
+def _terms(row: RowStage, reducer: Reducer) -> RowStage:
+    """The stage that computes what is reduced."""
+    return replace(row, stage=replace(row.stage, values=(reducer.term,)))
+
+
 def _nest_from(
     loops: Sequence[Sequence[Axis]], start: Expr, length: int, body: Callable[[Bound], None]
 ) -> None:
@@ -439,18 +421,6 @@ def _nest_from(
     with emit.serial(length) as value:
         first = bind_group(loops[0], start + value) if loops[0] else {}
         nest(loops[1:], body, first)
-
-
-def _fill(total: Buffer, count: int, lanes: int, reducer: Reducer) -> None:
-    for part in range(count):
-        value = emit.broadcast(reducer.identity, lanes)
-        emit.store(total, value, [emit.ramp(part * lanes, lanes)])
-
-
-def _merge(whole: Buffer, total: Buffer, count: int, lanes: int, reducer: Reducer) -> None:
-    for part in range(count):
-        at = emit.ramp(part * lanes, lanes)
-        emit.store(whole, reducer.combine(whole[at], total[at]), [at])
 
 
 def _vectors_in(width: int, lanes: int) -> int:

@@ -40,15 +40,16 @@ def is_streamed(stage: Stage, extent: int, lanes: int, model: CpuModel) -> bool:
         lanes: Elements of a vector.
         model: The processor.
     """
-    sizes = [
-        product(static_shape(b) or ()) * dtype_bytes(str(b.dtype))
-        for b in stage.buffers
-        if str(b.dtype) in _LLVM
-    ]
-    fits = len(sizes) == len(stage.buffers) and lanes > 1 and extent % lanes == 0
-    if not fits or not has_identity_store(stage):
+    fits = lanes > 1 and extent % lanes == 0
+    return fits and has_identity_store(stage) and are_streamable(stage.buffers, model)
+
+
+def are_streamable(buffers: Sequence[Buffer], model: CpuModel) -> bool:
+    """Whether results are of types that can be streamed, and so large that they should be."""
+    if any(str(buffer.dtype) not in _LLVM for buffer in buffers):
         return False
-    return choose("stores around caches", sum(sizes) >= model.l3_bytes // 2, (True, False))
+    size = sum(product(static_shape(b) or ()) * dtype_bytes(str(b.dtype)) for b in buffers)
+    return choose("stores around caches", size >= model.l3_bytes // 2, (True, False))
 
 
 @contextlib.contextmanager
