@@ -4,8 +4,8 @@ A convolution whose weight is a parameter gets that weight in the order in which
 it, and its result stays blocked, (N, C / b, H, W, b), through everything that treats channels
 alike: elementwise operators, pooling, averages over the image, concatenation of channels. Where
 anything else reads the result, it is put back into (N, C, H, W). A convolution that leads to no
-other one is as fast on plain images, unless rows are short, it has a stride, or Winograd's method
-applies to it.
+other one is as fast on plain images, unless rows fill vectors badly, or Winograd's method applies
+to it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _ELEMENTWISE = frozenset({"gelu", "celu", "where", "cast", "identity"})
 _REDUCTIONS = frozenset({"reduce_mean", "reduce_sum", "reduce_max", "reduce_min"})
 #: Multiplications per element of the result from which a convolution starts blocks.
 _MIN_DEPTH = 24
-
-#: Positions of a row of the result that plain kernels fill vectors with.
-_WIDE = 16
+#: Positions of a row of the result that plain kernels fill vectors with; the share of idle lanes,
+#: and the multiplications per element, from which blocks are worth two changes of order.
+_WIDE, _MAX_IDLE, _MIN_LONG = 16, 0.1, 256
 
 Derive = Callable[[Callable[..., Any], tuple[Value, ...], TensorType], Value]
 
@@ -105,11 +105,17 @@ class BlockedLayout:
         elif x in self._blocked or (
             _is_deep(inputs, kernel) and (node in self._leading or _is_hard(node))
         ):
-            image, cut = self._cut(node, self._blocked.get(x, x))
+            image, cut = self._cut(node, self._image(x, kernel))
             self._emit("conv_blocked", (image, cut), _without_groups(node), node.outputs[0])
         else:
             return False
         return True
+
+    def _image(self, x: Value, kernel: Sequence[int]) -> Value:
+        """What a convolution reads: blocks, unless a plain image is as good or cannot be cut."""
+        if x in self._blocked or int(np.prod(kernel)) == 1 or block_of(x.type.shape[1]) is None:
+            return self._blocked.get(x, x)
+        return self._as_blocked(x)
 
     def _cut(self, node: Node, image: Value) -> tuple[Value, Value]:
         """The image, and the weight cut for it."""
@@ -263,9 +269,13 @@ def _lead_to_more(nodes: Sequence[Node]) -> set[Node]:
 
 
 def _is_hard(node: Node) -> bool:
-    """Whether plain kernels, whose vectors run along a row of the image, are slow: they use every
-    second pixel, or a row does not fill a vector."""
-    return max(node.attrs["stride"]) > 1 or node.outputs[0].type.static_shape[3] < _WIDE
+    """Whether plain kernels, whose vectors run along a row of the image, are slow: a row does not
+    fill a vector, or so much of the last one stays empty that putting the image, and the result,
+    into another order costs less."""
+    width = node.outputs[0].type.static_shape[3]
+    _, inputs, *kernel = node.inputs[1].type.static_shape
+    long = int(np.prod(kernel)) > 1 and inputs * int(np.prod(kernel)) >= _MIN_LONG
+    return width < _WIDE or (long and -width % _WIDE > _MAX_IDLE * width)
 
 
 def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:
