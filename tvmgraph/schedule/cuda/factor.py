@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import tvm_ffi
-from tvm import ir, sym, tirx
+from tvm import sym, tirx
 
 from tvmgraph.schedule.access import dtype_bytes
 from tvmgraph.schedule.contraction import Contraction, Operand
@@ -22,7 +22,7 @@ from tvmgraph.schedule.cuda.device import (
     i32,
     narrow,
 )
-from tvmgraph.schedule.program import Axis, map_loads, product
+from tvmgraph.schedule.program import Axis, is_choice, map_loads, product
 from tvmgraph.schedule.types import Expr, Load, Var, dtype_of
 
 
@@ -63,7 +63,15 @@ class Factor:
 
     @cached_property
     def linear(self) -> tuple[dict[Var, int], int] | None:
-        """By how many elements the address moves along every axis, and where it starts."""
+        """By how many elements the address moves along every axis, and where it starts.
+
+        None where it is not linear, or the factor is more than its element converted.
+        """
+        value = self.value
+        while isinstance(value, tirx.Cast):
+            value = value.value
+        if not isinstance(value, Load):
+            return None
         return linear_address(self.load, (*self.batch, *self.lines, *self.steps))
 
     def run(self, axes: Sequence[Axis]) -> int:
@@ -136,8 +144,7 @@ def _peel(expr: Expr) -> tuple[Expr, list[Expr]]:
     if isinstance(expr, tirx.Cast):
         value, guards = _peel(expr.value)
         return (tirx.Cast(dtype_of(expr), value) if guards else expr), guards
-    is_choice = isinstance(expr, ir.Call) and getattr(expr.op, "name", "") == "tirx.if_then_else"
-    if is_choice and _is_zero(expr.args[2]):
+    if is_choice(expr) and _is_zero(expr.args[2]):
         value, guards = _peel(expr.args[1])
         return value, [*_conditions(expr.args[0]), *guards]
     return expr, []

@@ -97,19 +97,19 @@ class Gemm:
 
     def _block(self, block: Block, thread: Expr, output: Output, partial: Buffer | None) -> None:
         grid = self.plan.grid
-        tiles = [self._tile(self.left, grid.rows), self._tile(self.right, grid.columns)]
+        left, right = self._tile(self.left, grid.rows), self._tile(self.right, grid.columns)
         scratch = 0 if isinstance(grid, ThreadGrid) else MmaCore.scratch(grid)
-        ring = sum(tile.size for tile in tiles) * self.plan.stages
-        memory = device.shared(max(ring, scratch))
+        memory = device.shared(max((left.size + right.size) * self.plan.stages, scratch))
         if isinstance(grid, ThreadGrid):
-            core = ThreadCore(grid, self.contraction.dtype, *tiles, memory, thread)
+            core = ThreadCore(grid, self.contraction.dtype, left, right, memory, thread)
         else:
-            core = MmaCore(grid, self.left.dtype, *tiles, memory, thread)
+            core = MmaCore(grid, self.left.dtype, left, right, memory, thread)
         core.clear()
         copiers = [
             Copier(factor, tile, memory, grid.threads, thread, block.batch, first)
-            for factor, tile, first in zip(
-                (self.left, self.right), tiles, (block.row, block.column)
+            for factor, tile, first in (
+                (self.left, left, block.row),
+                (self.right, right, block.column),
             )
         ]
         Ring(copiers, self.plan, self.extents).run(block.part, core.multiply)

@@ -15,7 +15,7 @@ from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, at_point, i32, split
 from tvmgraph.schedule.cuda.factor import run_of
 from tvmgraph.schedule.cuda.product_plan import Extents, Grid
-from tvmgraph.schedule.program import map_loads, substitute
+from tvmgraph.schedule.program import is_choice, map_loads, substitute
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var, dtype_of
 
 
@@ -122,7 +122,7 @@ def _has_choice(expr: Expr) -> bool:
     found: list[bool] = []
 
     def visit(call: ir.Call) -> None:
-        found.append(getattr(call.op, "name", "") == "tirx.if_then_else")
+        found.append(is_choice(call))
 
     tvm_ffi.structural_walk(expr, (ir.Call, visit))
     return any(found)

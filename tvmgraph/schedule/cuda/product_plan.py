@@ -125,7 +125,8 @@ class ProductPlan:
 
     def slots(self, extents: Extents) -> int:
         """Steps of the ring that one block goes through, at most."""
-        return -(-(-(-extents.depth // self.depth)) // self.splits)
+        steps = -(-extents.depth // self.depth)
+        return -(-steps // self.splits)
 
 
 @dataclass(frozen=True)

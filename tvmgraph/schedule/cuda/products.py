@@ -14,7 +14,6 @@ from tvmgraph.schedule.program import Program, parse
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Func, dtype_of
 
-
 #: Types that tensor cores multiply, by the type of their sums.
 _TENSOR_CORES = {"float32": ("float16", "bfloat16"), "int32": ("int8", "uint8")}
 
