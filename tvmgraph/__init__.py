@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = ("common", "context", "models", "nn", "onnx", "ops", "runtime")
+_MODULES = ("common", "context", "hal", "models", "nn", "onnx", "ops", "runtime")
 
 
 def __getattr__(name: str) -> Any:

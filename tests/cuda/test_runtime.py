@@ -41,3 +41,26 @@ def test_a_compiled_network_agrees_with_the_host(on_gpu):
     expected = net(Tensor(x.asnumpy()))
     assert np.allclose(found.asnumpy(), expected.asnumpy(), atol=1e-5)
     assert np.array_equal(again.asnumpy(), found.asnumpy())
+
+
+def _train(steps: int) -> tuple[list[float], list[np.ndarray]]:
+    ms.set_seed(1)
+    net = nn.SequentialCell(nn.Dense(8, 16), nn.Tanh(), nn.Dense(16, 4))
+    optimizer = nn.Adam(net.trainable_params(), 0.01)
+    loss_of = nn.CrossEntropyLoss()
+    step = ms.jit(nn.TrainOneStepCell(nn.WithLossCell(net, loss_of), optimizer))
+    data = np.random.default_rng(0)
+    x, y = data.standard_normal((6, 8), np.float32), data.integers(0, 4, 6).astype(np.int32)
+    losses = [float(step(Tensor(x), Tensor(y)).asnumpy()) for _ in range(steps)]
+    return losses, [p.asnumpy() for p in net.trainable_params()]
+
+
+def test_training_agrees_with_the_host_and_keeps_its_weights_there(on_gpu):
+    losses, weights = _train(4)
+    copied = ms.runtime.copy_counts()
+    ms.set_context(device_target="CPU")
+    expected, expected_weights = _train(4)
+    assert np.allclose(losses, expected, atol=1e-5)
+    for found, wanted in zip(weights, expected_weights):
+        assert np.allclose(found, wanted, atol=1e-5)
+    assert copied.to_host > 0

@@ -10,6 +10,7 @@ import tvm
 
 from tvmgraph.compiler import device_code, nvcc, parts
 from tvmgraph.compiler.cleanup import drop_scope_pragmas
+from tvmgraph.compiler.in_place import bind_updates, mark_updates
 from tvmgraph.compiler.pipeline import (
     NATIVE_FROM,
     Level,
@@ -69,10 +70,13 @@ def build(
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
         with phases.time("fuse"):
             mod = drop_scope_pragmas(tvm.transform.Sequential(fusion_passes(level))(mod))
+        if level.fuse:
+            mod = mark_updates(mod)
         names = count_kernels(mod)
         phases.text(2, "Relax fused", "py", mod.script)
         with phases.time("schedule"):
             mod = schedule_for_cuda(mod, model, target)
+        mod = bind_updates(mod)
         phases.text(3, "TIR scheduled", "py", mod.script)
         native = len(names) > NATIVE_FROM if native is None else native
         with phases.time("codegen"):
@@ -100,6 +104,6 @@ def _link(program: parts.Program, host: Any, target: Any, objects: Path | None) 
     executable = parts.join(program, target, libraries)
     if objects is not None and program.portable:
         for number, library in enumerate(libraries):
-            library.write_to_file(str(objects / f"part{number}.o"), "o")
+            parts.write_object(library, objects / f"part{number}.o")
         parts.write_program(executable, target.host, objects)
     return executable

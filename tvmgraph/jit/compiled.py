@@ -22,7 +22,6 @@ from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.jit import observe
 from tvmgraph.jit.execution import choose_path
 from tvmgraph.jit.frozen import FrozenExecutable
-from tvmgraph.runtime.ownership import for_writing
 
 if TYPE_CHECKING:
     from tvmgraph.compiler.compile import CompileOptions, CompileStats
@@ -58,8 +57,7 @@ class CompiledGraph:
         self._types = tuple(v.type for v in graph.outputs)
         self._pull_back: dict[tuple[int, ...], CompiledGraph] = {}  # by the symbolic sizes
         on_gpu = config.target.startswith("sm_")
-        in_place = config.jit_level != "O0" and not on_gpu
-        self.overwritten = _overwritten(graph) if in_place else ()
+        self.overwritten = _overwritten(graph) if config.jit_level != "O0" else ()
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
         if self.steps is None:
             options = compile_options(config, self.path.native)
@@ -74,7 +72,8 @@ class CompiledGraph:
                     frozen, inner, lambda: compile_graph(graph, options=options)[0]
                 )
             # elements on a GPU cannot be written to from outside
-            self.constants = [] if on_gpu else _constant_outputs(graph)
+            shared = self.overwritten or not on_gpu
+            self.constants = _constant_outputs(graph) if shared else []
         else:
             self.stats = self.steps.compile()
 
@@ -106,7 +105,7 @@ class CompiledGraph:
         if self.steps is not None:
             return self.steps.run(args)
         if self.overwritten:
-            args = for_writing(args, self.overwritten, consume)
+            args = self.executable.for_writing(args, self.overwritten, consume)  # pyright: ignore
         outputs = self.executable.run(args, self._types)
         self.own_constants(outputs)
         return outputs
@@ -114,7 +113,7 @@ class CompiledGraph:
     def own_constants(self, outputs: list[Tensor]) -> None:
         """Copies outputs that are the executable's own constants."""
         for i in self.constants:
-            outputs[i] = tensor_from_numpy(outputs[i].array.copy())
+            outputs[i] = _owned(outputs[i])
 
     def _differentiate(self, args: Sequence[Tensor]) -> Any:
         kept = [snapshot(a) for a in args]
@@ -162,6 +161,14 @@ class CompiledGraph:
             return CompiledGraph(reverse(self.graph, wanted, floats, sizes), self.config)
         except (Specialise, TvmgraphError):  # it needs the sizes: one derivative for each
             return None
+
+
+def _owned(tensor: Tensor) -> Tensor:
+    if not tensor.on_gpu:
+        return tensor_from_numpy(tensor.array.copy())
+    from tvmgraph.runtime.device_tensor import copy_on
+
+    return copy_on(tensor, tensor._device.index)
 
 
 def _constant_outputs(graph: Graph) -> list[int]:

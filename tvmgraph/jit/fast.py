@@ -20,7 +20,6 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.flag_registry import active
 from tvmgraph.jit.frozen import FrozenExecutable
-from tvmgraph.runtime.ownership import for_writing
 
 if TYPE_CHECKING:
     from tvmgraph.core.types import TensorType
@@ -186,7 +185,7 @@ class _Source:
         if isinstance(executable, FrozenExecutable):
             executable, args = executable.resolve(args)
         elif compiled.overwritten:
-            args = for_writing(args, compiled.overwritten, consume=True)
+            args = executable.for_writing(args, compiled.overwritten, consume=True)
         handles = tuple([executable.handle(t) for t in args[len(leaves) :]])
         ready = self.space["ready"] = (at, lent, executable, handles)
         return ready

@@ -1,22 +1,87 @@
 """Running compiled code: executables of this process, and compiled modules from files.
 
 ``load`` needs NumPy, tvm-ffi and TVM's runtime library only; the front end and TVM's compiler are
-not imported.
+not imported. The rest is what MindSpore's ``runtime`` offers: memory, streams and events of GPUs.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.runtime.module import Module, load
 
 if TYPE_CHECKING:
+    from tvmgraph.runtime.device_memory import (
+        copy_counts,
+        device_count,
+        empty_cache,
+        is_available,
+        max_memory_allocated,
+        memory_allocated,
+        memory_reserved,
+        memory_stats,
+        memory_summary,
+        reset_copy_counts,
+        reset_max_memory_allocated,
+        reset_peak_memory_stats,
+    )
     from tvmgraph.runtime.executable import Executable
+    from tvmgraph.runtime.stream import (
+        Event,
+        Stream,
+        StreamCtx,
+        current_stream,
+        default_stream,
+        set_cur_stream,
+        synchronize,
+    )
 
-__all__ = ["Executable", "Module", "load"]
+#: What is found when it is used: its tensors are the front end's.
+_HOMES = {
+    "Executable": "executable",
+    **dict.fromkeys(
+        (
+            "copy_counts", "device_count", "empty_cache", "is_available", "max_memory_allocated",
+            "memory_allocated", "memory_reserved", "memory_stats", "memory_summary",
+            "reset_copy_counts", "reset_max_memory_allocated", "reset_peak_memory_stats",
+        ),
+        "device_memory",
+    ),
+    **dict.fromkeys(
+        (
+            "Event", "Stream", "StreamCtx", "current_stream", "default_stream", "set_cur_stream",
+            "synchronize",
+        ),
+        "stream",
+    ),
+}  # fmt: skip
+
+__all__ = [
+    "Event",
+    "Executable",
+    "Module",
+    "Stream",
+    "StreamCtx",
+    "copy_counts",
+    "current_stream",
+    "default_stream",
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "load",
+    "max_memory_allocated",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "memory_summary",
+    "reset_copy_counts",
+    "reset_max_memory_allocated",
+    "reset_peak_memory_stats",
+    "set_cur_stream",
+    "synchronize",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Executable":  # its tensors are the front end's
-        from tvmgraph.runtime.executable import Executable
-
-        return Executable
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

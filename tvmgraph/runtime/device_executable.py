@@ -14,6 +14,7 @@ from tvmgraph.runtime import cuda, native
 from tvmgraph.runtime.device_image import DeviceImage
 from tvmgraph.runtime.device_tensor import handle_on, translated, wrap
 from tvmgraph.runtime.executable import Executable
+from tvmgraph.runtime.ownership import for_writing_on
 
 _HOST_KINDS = ("llvm", "library")  # of TVM's modules that hold host code
 
@@ -100,6 +101,12 @@ class DeviceExecutable(Executable):
         if len(types) == 1:
             return [wrap(outputs, types[0])]
         return [wrap(o, t) for o, t in zip(outputs, types)]
+
+    def for_writing(
+        self, args: Sequence[Tensor], places: Sequence[int], consume: bool
+    ) -> list[Tensor]:
+        """Returns arguments on the device of which those at ``places`` may be written to."""
+        return for_writing_on(args, places, consume, self.device_id)
 
     def handle(self, tensor: Tensor) -> Any:
         """Returns what the compiled code gets of a tensor."""

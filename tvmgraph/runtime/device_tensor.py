@@ -183,6 +183,17 @@ def to_device(tensor: Tensor, index: int, implicit: bool = True) -> DeviceStorag
     return storage
 
 
+def copy_on(tensor: Tensor, index: int) -> Tensor:
+    """Returns a tensor on a device whose memory nothing else refers to."""
+    if not tensor.on_gpu or tensor._device.index != index:
+        return wrap(to_device(tensor, index, implicit=False).handle, tensor.type)
+    handle, nbytes = allocate(tensor.type, index), tensor.nbytes
+    if nbytes:
+        source = address(tensor._device.handle)
+        cuda.copy(address(handle), source, nbytes, cuda.ON_DEVICE, current_handle(index))
+    return wrap(handle, tensor.type)
+
+
 def handle_on(tensor: Tensor, index: int) -> Any:
     """Returns TVM's view of a tensor's elements on a device, copying them there if need be."""
     found = tensor._device

@@ -19,6 +19,7 @@ from tvmgraph.core.storage import ALIGNMENT, aligned_copy
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
 from tvmgraph.runtime import native
+from tvmgraph.runtime.ownership import for_writing
 
 _from_dlpack = tvm_ffi.from_dlpack
 _new = object.__new__
@@ -47,6 +48,12 @@ class Executable:
         self._device = device
         self.local = threading.local()
         self.kernels = kernels
+
+    def for_writing(
+        self, args: Sequence[Tensor], places: Sequence[int], consume: bool
+    ) -> list[Tensor]:
+        """Returns arguments of which those at ``places`` may be written to."""
+        return for_writing(args, places, consume)
 
     def handle(self, tensor: Tensor) -> Any:
         """Returns what the compiled code gets of a tensor."""

@@ -32,12 +32,26 @@ def for_writing(args: Sequence[Tensor], places: Sequence[int], consume: bool) ->
     return given
 
 
+def for_writing_on(
+    args: Sequence[Tensor], places: Sequence[int], consume: bool, index: int
+) -> list[Tensor]:
+    """The same for code that runs on a GPU, where the arguments then are."""
+    from tvmgraph.runtime.device_tensor import copy_on
+
+    given = list(args)
+    for i in places:
+        if not (consume and given[i].on_gpu and _is_exclusive(given[i])):
+            given[i] = copy_on(given[i], index)
+    return given
+
+
 def _is_exclusive(tensor: Tensor) -> bool:
     handle = tensor._exclusive
-    if handle is None or handle is not tensor._ffi or has_array(tensor) or tensor._device:
+    stored = tensor._device.handle if tensor._device is not None else tensor._ffi
+    if handle is None or handle is not stored or has_array(tensor):
         return False
     # the object starts with its reference count, see TVMFFIObject in tvm/ffi/c_api.h
     return ctypes.c_uint32.from_address(handle.__chandle__()).value <= _OWNERS
 
 
-__all__ = ["for_writing"]
+__all__ = ["for_writing", "for_writing_on"]

@@ -16,6 +16,7 @@ from tvm.s_tir import dlight
 
 from tvmgraph.schedule.cuda.products import product_rule
 from tvmgraph.schedule.target import GpuModel
+from tvmgraph.schedule.types import IN_PLACE
 
 #: Takes a function and the device; returns a scheduled function, or None if it is not of its kind.
 Rule = Callable[[tirx.PrimFunc, GpuModel], tirx.PrimFunc | None]
@@ -38,6 +39,8 @@ def schedule_for_cuda(mod: tvm.IRModule, model: GpuModel, target: Any) -> tvm.IR
             scheduled = next((s for s in (rule(func, model) for rule in RULES) if s), None)
             if scheduled is not None:
                 changed[var] = scheduled.with_attr("tirx.is_scheduled", True)
+            if IN_PLACE in func.attrs and len((scheduled or func).params) == len(func.params):
+                changed[var] = changed.get(var, func).without_attr(IN_PLACE)  # nobody did it
     for var, func in changed.items():
         mod[var] = func
     with target:
