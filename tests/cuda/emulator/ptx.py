@@ -229,6 +229,11 @@ class _Body:
         target, *values = map(self._operand, arguments)
         return f"ptx_store({target}, ptx_{match[1]}({', '.join(values)}));"
 
+    def dot(self, match: re.Match[str], arguments: list[str]) -> str:
+        target, left, right, start = map(self._operand, arguments)
+        kinds = f"emulator::{match[1].upper()}8, emulator::{match[2].upper()}8"
+        return f"{target} = emulator::dp4a<{kinds}>({left}, {right}, {start});"
+
     def load(self, match: re.Match[str], arguments: list[str]) -> str:
         targets, word = self._list(arguments[0]), _WORDS[match[2]]
         whole = f"emulator::Aligned<{word}, {len(targets)}>"
@@ -270,5 +275,6 @@ _TABLE = [
     (r"(fma|mul|max|min)(?:\.rn)?(?:\.ftz)?(?:\.NaN)?\.f32", _Body.function),
     (r"ld(?:\.\w+)??\.(?:shared|global|volatile)((?:(?:::|\.)(?!v\d|[bsuf]\d)[\w:]+)*)(?:\.v\d)?\.(\w+)", _Body.load),
     (r"st(?:\.\w+)??\.(?:shared|global|volatile)((?:(?:::|\.)(?!v\d|[bsuf]\d)[\w:]+)*)(?:\.v\d)?\.(\w+)", _Body.store),
+    (r"dp4a\.([us])32\.([us])32", _Body.dot),
     (r"bra(?:\.uni)?", _Body.branch),
 ]

@@ -21,6 +21,14 @@ inline auto element(uint32_t word, int position) {
   return T::get(T::kBits == 32 ? word : shifted & ((1ull << T::kBits) - 1));
 }
 
+// The sum of four products of bytes.
+template <class TA, class TB>
+inline int32_t dp4a(uint32_t a, uint32_t b, uint32_t c) {
+  int32_t sum = static_cast<int32_t>(c);
+  for (int i = 0; i < 4; ++i) sum += element<TA>(a, i) * element<TB>(b, i);
+  return sum;
+}
+
 // m16n8kK: lane 4 * g + t holds of A the rows g and g + 8, of B the column g, of C the rows g and
 // g + 8 and the columns 2 t and 2 t + 1. The words of A and B alternate between rows (A) and
 // advance along K.
