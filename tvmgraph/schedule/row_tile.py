@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +19,9 @@ from tvmgraph.schedule.row_sum import RowSum, reduce_blocks
 from tvmgraph.schedule.stream import write_vector
 from tvmgraph.schedule.types import Buffer, Expr, Load, dtype_of
 
+#: Accumulators of more vectors than this are in memory, and are read and written once for so many
+#: terms.
+_REGISTER_VECTORS, _STEPS = 16, 4
 #: Intermediates up to this many bytes live on the stack.
 _MAX_STACK = 64 * 1024
 
@@ -323,19 +327,27 @@ class RowTile:
 
         vectors(emit.i64(0), self.width, self.lanes, clear, _vectors_in(self.width, self.lanes))
 
-        def body(inner: Bound) -> None:
+        def body(*steps: Bound) -> None:
             def vector(at: Expr, lanes: int, _part: int) -> None:
-                point = Point(row.stage, lanes)
+                points = [Point(row.stage, lanes) for _ in steps]
                 with emit.lanes_loop(lanes) as lane:
-                    slot, bound = self._position(row, inner, (), at + lane)
-                    term = reducer.contribution(point.values(bound, lane, self._redirect(slot))[0])
-                    emit.store(total, reducer.combine(total[slot], term), [slot])
+                    terms: list[Expr] = []
+                    for point, inner in zip(points, steps):
+                        slot, bound = self._position(row, inner, (), at + lane)
+                        value = point.values(bound, lane, self._redirect(slot))[0]
+                        terms.append(reducer.contribution(value))
+                    value = functools.reduce(reducer.combine, terms)
+                    emit.store(total, reducer.combine(total[at + lane], value), [at + lane])
 
             vectors(
                 emit.i64(0), self.width, self.lanes, vector, _vectors_in(self.width, self.lanes)
             )
 
-        _nest_from(reduction_loops(row), start, length, body)
+        loops = reduction_loops(row)
+        if len(loops) == 1 and self.width > _REGISTER_VECTORS * self.lanes:
+            _several_at_once(loops[0], start, length, body)
+        else:
+            _nest_from(loops, start, length, body)
         return total
 
     def _generic_reduction(self, row: RowStage) -> None:
@@ -421,6 +433,18 @@ def _nest_from(
     with emit.serial(length) as value:
         first = bind_group(loops[0], start + value) if loops[0] else {}
         nest(loops[1:], body, first)
+
+
+def _several_at_once(
+    loop: Sequence[Axis], start: Expr, length: int, body: Callable[..., None]
+) -> None:
+    """A loop that gives ``body`` some iterations at a time, so that accumulators rest meanwhile."""
+    full, rest = divmod(length, _STEPS)
+    for first, count, steps in ((0, full, _STEPS), (full * _STEPS, rest, 1)):
+        if count:
+            with emit.serial(count) as block:
+                at = start + block * steps + first
+                body(*[bind_group(loop, at + step) for step in range(steps)])
 
 
 def _vectors_in(width: int, lanes: int) -> int:

@@ -48,7 +48,7 @@ def emit_scan(func: Func, settings: str, model: CpuModel) -> None:
     name, *numbers = str(settings).split()
     axis, exclusive, reverse = map(int, numbers)
     source, target = func.params
-    shape = static_shape(source) or ()
+    shape = list(static_shape(source) or ())
     wide = accumulator_dtype(str(source.dtype))
     lanes = model.lanes_of(max(4, dtype_bytes(wide)))
     along = axis == len(shape) - 1
