@@ -15,6 +15,7 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 
+from tvmgraph.compiler.device_constants import exact_doubles
 from tvmgraph.runtime.device_image import Kernel
 
 _S, _X = s_tir.transform, tirx.transform
@@ -71,7 +72,8 @@ def generate_source(device: tvm.IRModule, target: Any) -> DeviceSource:
     tvm_ffi.register_global_func(_COMPILE_CALLBACK, keep, override=True)
     try:
         with target:
-            module = tvm_ffi.get_global_func("target.build.cuda")(device, target)
+            made = tvm_ffi.get_global_func("target.build.cuda")
+            module = made(exact_doubles(device), target)
     finally:
         if before is not None:
             tvm_ffi.register_global_func(_COMPILE_CALLBACK, before, override=True)

@@ -7,7 +7,7 @@ is not so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import tvm_ffi
@@ -43,12 +43,17 @@ def overwritable(func: Func, pairs: Sequence[Pair]) -> list[Pair]:
 
 def emit_in_place(func: Func, model: CpuModel) -> Func:
     """The kernel of a function that carries the pairs of :func:`overwritable` as ``IN_PLACE``."""
+    return write_in_place(func, lambda stage: emit_injective(stage, model))
+
+
+def write_in_place(func: Func, write: Callable[[Stage], None]) -> Func:
+    """The same with the loops that ``write`` writes for an elementwise stage."""
     pairs = [(int(i), int(o)) for i, o in func.attrs[IN_PLACE]]
     stage = _elementwise(parse(func))
     assert stage is not None
     merged = {func.params[o]: func.params[i] for i, o in pairs}
     stage = replace(_values_first(stage), buffers=tuple(merged.get(b, b) for b in stage.buffers))
-    written = emit.kernel(func, lambda: emit_injective(stage, model))
+    written = emit.kernel(func, lambda: write(stage))
     params = [p for p in written.params if p not in merged]
     kernel = tirx.PrimFunc(params, written.body, written.ret_type, written.attrs)
     return kernel.with_attr(SCHEDULED, True)

@@ -33,7 +33,10 @@ _HERE = Path(__file__).parent
 FAILURES = {"out of memory": 2, "old driver": 35, "no device": 100, "invalid device": 101}
 FAILURES |= {"invalid image": 200, "wrong architecture": 209, "illegal address": 700}
 _COMPILE = ["-std=c++20", "-fPIC", "-shared", "-march=native", "-fno-strict-aliasing", "-w"]
-_CHECKS = ["-fsanitize=alignment,bounds,integer-divide-by-zero", "-fsanitize-undefined-trap-on-error"]
+_CHECKS = [
+    "-fsanitize=alignment,bounds,integer-divide-by-zero",
+    "-fsanitize-undefined-trap-on-error",
+]
 
 
 @dataclass(frozen=True)
@@ -106,9 +109,8 @@ def install() -> Device:
     folder = libraries()
     driver = ctypes.CDLL(str(folder / "libcuda.so.1"), mode=ctypes.RTLD_GLOBAL)
     ctypes.CDLL(str(folder / "libcudart.so.13"), mode=ctypes.RTLD_GLOBAL)
-    import tvm_ffi
-
     import tvm
+    import tvm_ffi
 
     if tvm.get_global_func("ffi.Module.create.cuda", allow_missing=True) is None:
         library = Path(tvm.__file__).parent / "lib" / "libtvm_runtime_cuda.so"
@@ -159,7 +161,10 @@ def compile_cuda(source: str, *_target: object, capability: int = 90) -> bytes:
             path = Path(folder) / "kernel.cpp"
             path.write_text(text)
             include = f"-I{_HERE / 'include'}"
-            _gxx(["-O1", *_CHECKS, "-fvisibility=hidden", include, str(path)], path.with_suffix(".so"))
+            _gxx(
+                ["-O1", *_CHECKS, "-fvisibility=hidden", include, str(path)],
+                path.with_suffix(".so"),
+            )
             os.replace(path.with_suffix(".so"), kept)
     return kept.read_bytes()
 

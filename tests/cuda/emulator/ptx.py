@@ -245,7 +245,9 @@ class _Body:
         sources, word = self._list(arguments[1]), _WORDS[match[2]]
         values = ", ".join(f"ptx_bits<{word}>({source})" for source in sources)
         whole = f"emulator::Aligned<{word}, {len(sources)}>"
-        return f"*reinterpret_cast<{whole}*>({self._address(arguments[0])}) = {whole}{{{{{values}}}}};"
+        return (
+            f"*reinterpret_cast<{whole}*>({self._address(arguments[0])}) = {whole}{{{{{values}}}}};"
+        )
 
     def branch(self, _match: re.Match[str], arguments: list[str]) -> str:
         return f"goto {self._label(arguments[0])};"
@@ -258,7 +260,10 @@ def _array(word: str, name: str, values: list[str]) -> str:
 
 _NUMBER = r"(\w+)"
 _TABLE = [
-    (r"mma\.sync\.aligned\.m16n8k(\d+)\.row\.col(?:\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.\w+", _Body.mma),
+    (
+        r"mma\.sync\.aligned\.m16n8k(\d+)\.row\.col(?:\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.\w+",
+        _Body.mma,
+    ),
     (r"ldmatrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared(?:::cta)?\.b16", _Body.ldmatrix),
     (r"stmatrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared(?:::cta)?\.b16", _Body.stmatrix),
     (r"cp\.async\.c[ag]\.shared(?:::cta|::cluster)?\.global(?:\.L2::\w+)?", _Body.cp_async),
@@ -273,8 +278,14 @@ _TABLE = [
     (r"(add|sub|and|or|xor|shl|shr)\.(?:rn\.)?(\w+)", _Body.binary),
     (r"(ex2|lg2|rcp|tanh|sqrt|rsqrt)\.approx(?:\.ftz)?\.f32", _Body.function),
     (r"(fma|mul|max|min)(?:\.rn)?(?:\.ftz)?(?:\.NaN)?\.f32", _Body.function),
-    (r"ld(?:\.\w+)??\.(?:shared|global|volatile)((?:(?:::|\.)(?!v\d|[bsuf]\d)[\w:]+)*)(?:\.v\d)?\.(\w+)", _Body.load),
-    (r"st(?:\.\w+)??\.(?:shared|global|volatile)((?:(?:::|\.)(?!v\d|[bsuf]\d)[\w:]+)*)(?:\.v\d)?\.(\w+)", _Body.store),
+    (
+        r"ld(?:\.\w+)??\.(?:shared|global|volatile)((?:(?:::|\.)(?!v\d|[bsuf]\d)[\w:]+)*)(?:\.v\d)?\.(\w+)",
+        _Body.load,
+    ),
+    (
+        r"st(?:\.\w+)??\.(?:shared|global|volatile)((?:(?:::|\.)(?!v\d|[bsuf]\d)[\w:]+)*)(?:\.v\d)?\.(\w+)",
+        _Body.store,
+    ),
     (r"dp4a\.([us])32\.([us])32", _Body.dot),
     (r"bra(?:\.uni)?", _Body.branch),
 ]

@@ -37,7 +37,11 @@ def _dynamic(match: re.Match[str]) -> str:
 
 
 def _static(match: re.Match[str], number: int) -> str:
-    word, count, align = match["type"], match["count"], match["align"] or f"alignof({match['type']})"
+    word, count, align = (
+        match["type"],
+        match["count"],
+        match["align"] or f"alignof({match['type']})",
+    )
     return (
         f"{word} (&{match['name']})[{count}] = *static_cast<{word} (*)[{count}]>("
         f"emulator_static_shared({number}, sizeof({word}) * ({count}), {align}));"
@@ -89,7 +93,9 @@ def _operands(section: str) -> list[tuple[str, str]]:
     found = []
     for item in _split(section, ","):
         if item.strip():
-            constraint, expression = re.fullmatch(r'\s*"([^"]*)"\s*\((.*)\)\s*', item, re.S).groups()
+            constraint, expression = re.fullmatch(
+                r'\s*"([^"]*)"\s*\((.*)\)\s*', item, re.S
+            ).groups()
             found.append((constraint, f"({expression})"))
     return found
 

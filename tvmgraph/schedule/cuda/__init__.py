@@ -15,6 +15,7 @@ from tvm import tirx
 from tvm.s_tir import dlight
 
 from tvmgraph.schedule.cuda.products import product_rule
+from tvmgraph.schedule.cuda.simt import simt_rule
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import IN_PLACE
 
@@ -22,7 +23,7 @@ from tvmgraph.schedule.types import IN_PLACE
 Rule = Callable[[tirx.PrimFunc, GpuModel], tirx.PrimFunc | None]
 
 #: The kernels of this package, most special first.
-RULES: list[Rule] = [product_rule]
+RULES: list[Rule] = [product_rule, simt_rule]
 
 
 def schedule_for_cuda(mod: tvm.IRModule, model: GpuModel, target: Any) -> tvm.IRModule:

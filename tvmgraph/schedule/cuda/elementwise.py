@@ -1,0 +1,57 @@
+"""Elementwise, broadcast, gather and layout kernels: one output element from any input elements.
+
+A thread computes vectors of 16 bytes; neighbouring threads have neighbouring vectors. Large
+kernels give every thread two of them, so that twice as many reads are under way.
+
+Expected on a device: the bytes of operands and results at the speed of a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.cuda import device
+from tvmgraph.schedule.cuda.body import Body
+from tvmgraph.schedule.cuda.device import i32
+from tvmgraph.schedule.cuda.place import Loops, Place
+from tvmgraph.schedule.program import Stage
+from tvmgraph.schedule.target import GpuModel
+from tvmgraph.schedule.types import Expr
+
+THREADS = 256
+#: From this many blocks per multiprocessor on a thread computes several vectors.
+_MANY_BLOCKS = 32
+_VECTORS = 2
+
+
+def emit_elementwise(stage: Stage, model: GpuModel) -> None:
+    """Writes the kernel of an elementwise stage."""
+    body, loops = Body(stage, stage.axes), Loops(stage, stage.axes)
+    lanes = body.lanes
+    units = -(-loops.extent // lanes)
+    vectors = _VECTORS if units >= _MANY_BLOCKS * model.sms * THREADS else 1
+    threads = min(THREADS, -(-units // 32) * 32)
+    per_block = threads * vectors
+    with device.launch(-(-units // per_block), threads) as (block, thread):
+        for turn in range(vectors):
+            unit = device.let(block * i32(per_block) + i32(turn * threads) + thread)
+            inside = None if units % per_block == 0 else unit < i32(units)
+            device.only_if(inside, lambda unit=unit: _unit(body, loops, unit, lanes))
+
+
+def _unit(body: Body, loops: Loops, unit: Expr, lanes: int) -> None:
+    start = device.let(unit * i32(lanes)) if lanes > 1 else unit
+
+    def run(count: int) -> Callable[[], None]:
+        def write() -> None:
+            place = Place((loops,), (tuple(loops.split(start)),))
+            body.store(place, body.values(place, count))
+
+        return write
+
+    rest = loops.extent % lanes
+    if not rest:
+        run(lanes)()
+        return
+    emit.when(start + i32(lanes) <= i32(loops.extent), run(lanes), run(rest))

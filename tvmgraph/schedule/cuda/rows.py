@@ -1,0 +1,412 @@
+"""Row kernels: softmax, normalizations, and reductions along contiguous rows, in one pass.
+
+A team of threads takes a row: a few lanes of a warp, a warp, or a block, so that every thread holds
+at most ``_HELD`` elements of it in registers. Memory is read once and written once; what a later
+stage needs again it has. Longer rows are read again from the second-level cache.
+
+Expected on a device: the bytes of operands and results at the speed of a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tvm import tirx
+
+from tvmgraph.schedule.cuda import device
+from tvmgraph.schedule.cuda.across import Team
+from tvmgraph.schedule.cuda.body import Body
+from tvmgraph.schedule.cuda.device import WARP, div, i32, mod
+from tvmgraph.schedule.cuda.fold import match_fold
+from tvmgraph.schedule.cuda.place import Loops, Place, read_run, readable, same, uses
+from tvmgraph.schedule.program import product, substitute
+from tvmgraph.schedule.row_plan import RowPlan, RowStage, row_dims
+from tvmgraph.schedule.target import GpuModel
+from tvmgraph.schedule.types import Buffer, Expr, Load
+
+IsOutput = Callable[[Buffer], bool]
+
+#: Threads of a block of several teams, and of the largest team.
+_BLOCK, _LARGEST = 256, 1024
+#: Elements of a row that a thread wants, and that it can hold.
+_WANTED, _HELD = 8, 32
+
+
+@dataclass(frozen=True)
+class Division:
+    """How rows are divided among threads.
+
+    Attributes:
+        size: Elements of a row.
+        lanes: Elements of a vector.
+        team: Threads that share a row.
+        teams: Rows of a block.
+    """
+
+    size: int
+    lanes: int
+    team: int
+    teams: int
+
+    @property
+    def steps(self) -> int:
+        """Vectors of a row that every thread takes."""
+        return -(-self.size // (self.lanes * self.team))
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the threads can keep the row."""
+        return self.steps * self.lanes <= _HELD
+
+
+def divide(plan: RowPlan, model: GpuModel) -> Division:
+    """The division for a plan whose rows are contiguous."""
+    size = max(product(axis.extent for axis in row.inner) for row in plan.stages)
+    lanes = min(
+        (_body(row).lanes for row in plan.stages if row.inner and _reads_much(row, size)),
+        default=1,
+    )
+    vectors = -(-size // lanes)
+    team = 1
+    while team < _LARGEST and team * _WANTED < size and team < vectors:
+        team *= 2
+    while team < _LARGEST and team >= WARP and plan.rows * team < model.sms * _BLOCK:
+        if team >= vectors:
+            break
+        team *= 2
+    teams = max(1, _BLOCK // team) if team <= WARP else 1
+    while teams > 1 and teams * team > WARP and -(-plan.rows // teams) < model.sms:
+        teams //= 2
+    return Division(size, lanes, team, teams)
+
+
+def _reads_much(row: RowStage, size: int) -> bool:
+    return product(axis.extent for axis in row.inner) == size
+
+
+def _body(row: RowStage) -> Body:
+    fold = match_fold(row.stage) if row.stage.is_reduction else None
+    return Body(fold.terms if fold else row.stage, row.inner, row.outer)
+
+
+def emit_rows(plan: RowPlan, model: GpuModel, is_output: IsOutput) -> bool:
+    """Writes the kernel of a plan whose rows are contiguous.
+
+    Returns:
+        Whether it could be written; if not, nothing has been.
+    """
+    division = divide(plan, model)
+    if not _is_possible(plan, division, is_output):
+        return False
+    threads = division.team * division.teams
+    blocks = -(-plan.rows // division.teams)
+    with device.launch(blocks, threads) as (block, thread):
+        member = mod(thread, division.team) if division.teams > 1 else thread
+        row = block * i32(division.teams) + div(thread, division.team)
+        row = device.let(row) if division.teams > 1 else block
+        whole = plan.rows % division.teams == 0
+        # A team that has no row of its own takes part in the exchanges of its warp all the same.
+        used = row if whole else device.let(tirx.min(row, i32(plan.rows - 1)))
+        stores = None if whole else row < i32(plan.rows)
+        team = Team(division.team, device.let(member), division.teams)
+        _RowKernel(plan, division, team, used, stores, is_output).write()
+    return True
+
+
+def _is_possible(plan: RowPlan, division: Division, is_output: IsOutput) -> bool:
+    for row in plan.stages:
+        if row.stage.is_reduction and match_fold(row.stage) is None:
+            return False
+        size = product(axis.extent for axis in row.inner)
+        keeps = [b for b in row.stage.buffers if not row.stage.is_reduction and row.inner]
+        read_later = [b for b in keeps if any(o.stage.reads(b) for o in plan.stages)]
+        if read_later and (not division.is_held or size != division.size):
+            return False
+        if not all(_follows(reader, row, b) for b in read_later for reader in plan.stages):
+            return False
+        if not all(map(is_output, keeps)) and not division.is_held:
+            return False
+    return True
+
+
+def _follows(reader: RowStage, writer: RowStage, buffer: Buffer) -> bool:
+    """Whether a stage reads an intermediate in the order in which the threads hold it."""
+    for load in reader.stage.loads:
+        if not load.source.same_as(buffer):
+            continue
+        places = [
+            index
+            for dim, index in zip(row_dims(writer.stage), load.indices)
+            if dim is not None and any(dim is axis for axis in writer.inner)
+        ]
+        held = [d for d in row_dims(writer.stage) if any(d is axis for axis in writer.inner)]
+        ordered = [axis for axis in writer.inner]
+        if [id(axis) for axis in held] != [id(axis) for axis in ordered]:
+            return False
+        if len(places) != len(reader.inner):
+            return False
+        if not all(axis.var.same_as(index) for axis, index in zip(reader.inner, places)):
+            return False
+        if [a.extent for a in reader.inner] != [a.extent for a in writer.inner]:
+            return False
+    return True
+
+
+@dataclass
+class _RowKernel:
+    """Writes the stages of a plan for one row.
+
+    Attributes:
+        plan: The plan.
+        division: How the row is divided.
+        team: The threads that share it.
+        row: Index of the row.
+        stores: Condition under which results are stored, or None for always.
+        is_output: Which buffers are results.
+    """
+
+    plan: RowPlan
+    division: Division
+    team: Team
+    row: Expr
+    stores: Expr | None
+    is_output: IsOutput
+    _held: list[tuple[Buffer, list[Buffer]]] = field(default_factory=list)  # one per step
+    _scalars: list[tuple[Buffer, Buffer]] = field(default_factory=list)
+    _shared: list[_Operand] = field(default_factory=list)
+    _outer: dict[int, tuple[Loops, tuple[Expr, ...]]] = field(default_factory=dict)
+
+    def write(self) -> None:
+        """Writes all stages."""
+        if self.division.is_held:
+            self._shared = _shared_operands(self.plan, self.division)
+            for operand in self._shared:
+                dtype = str(operand.load.source.dtype)
+                lanes = self.division.lanes
+                operand.steps += [device.registers(lanes, dtype) for _ in self._numbers]
+        for row in self.plan.stages:
+            if row.stage.is_reduction:
+                self._reduce(row)
+            elif row.inner:
+                self._map(row)
+            else:
+                self._once(row)
+
+    # ---- stages -----------------------------------------------------------------------------
+
+    def _reduce(self, row: RowStage) -> None:
+        fold = match_fold(row.stage)
+        assert fold is not None
+        body = Body(fold.terms, row.inner, row.outer)
+        size, lanes = product(axis.extent for axis in row.inner), self.division.lanes
+        accumulators = lanes if lanes & (lanes - 1) == 0 else 1
+        held = fold.registers(accumulators)
+
+        def step(place: Place, number: int | None, count: int) -> None:
+            self._fill(row, body, place, number, count)
+            values = body.values(place, count, self._known(row, number))
+            for lane, value in enumerate(values):
+                fold.add(held, lane % accumulators, value)
+
+        self._steps(row, body, size, step)
+        fold.join(held, accumulators)
+        self.team.combine(held, fold.combine)
+        results = fold.finish([register[i32(0)] for register in held])
+        self._keep(row, results)
+
+    def _once(self, row: RowStage) -> None:
+        """A value per row, which every thread of the team computes."""
+        body = Body(row.stage, (), row.outer)
+        values = body.values(self._place(row, ()), 1, self._known(row, None))[0]
+        self._keep(row, values)
+
+    def _keep(self, row: RowStage, values: Sequence[Expr]) -> None:
+        kept = []
+        for buffer, value in zip(row.stage.buffers, values):
+            register = device.registers(1, str(buffer.dtype))
+            value = value if value.ty.dtype == buffer.dtype else tirx.Cast(str(buffer.dtype), value)
+            device.store(register, value, [0])
+            self._scalars.append((buffer, register))
+            if self.is_output(buffer):
+                kept.append((buffer, register))
+        if not kept:
+            return
+        place = self._place(row, ())
+
+        def store() -> None:
+            for buffer, register in kept:
+                element = place.element(buffer[tuple(row.stage.indices)])
+                device.store(buffer, register[i32(0)], list(element.indices))
+
+        device.only_if(device.both(self.stores, tirx.EQ(self.team.member, i32(0))), store)
+
+    def _map(self, row: RowStage) -> None:
+        body = Body(row.stage, row.inner, row.outer)
+        size = product(axis.extent for axis in row.inner)
+        kept = self._intermediates(row)
+
+        def step(place: Place, number: int | None, count: int) -> None:
+            self._fill(row, body, place, number, count)
+            results = body.values(place, count, self._known(row, number))
+            if kept and number is not None:
+                for position, (buffer, steps) in enumerate(kept):
+                    for lane, values in enumerate(results):
+                        value = values[position]
+                        if value.ty.dtype != buffer.dtype:
+                            value = tirx.Cast(str(buffer.dtype), value)
+                        device.store(steps[number], value, [lane])
+                results = [[steps[number][i32(lane)] for _, steps in kept] for lane in range(count)]
+            if self.is_output(row.stage.buffer):
+                device.only_if(self.stores, lambda: body.store(place, results))
+
+        self._steps(row, body, size, step)
+
+    def _intermediates(self, row: RowStage) -> list[tuple[Buffer, list[Buffer]]]:
+        """Registers for what later stages read."""
+        if not any(o.stage.reads(b) for o in self.plan.stages for b in row.stage.buffers):
+            return []
+        kept = [
+            (b, [device.registers(self.division.lanes, str(b.dtype)) for _ in self._numbers])
+            for b in row.stage.buffers
+        ]
+        self._held += kept
+        return kept
+
+    # ---- elements ---------------------------------------------------------------------------
+
+    @property
+    def _numbers(self) -> range:
+        return range(self.division.steps)
+
+    def _steps(
+        self,
+        row: RowStage,
+        body: Body,
+        size: int,
+        step: Callable[[Place, int | None, int], None],
+    ) -> None:
+        """Calls ``step`` for every vector of the row that the thread takes."""
+        lanes, team = self.division.lanes, self.team.size
+        loops = Loops(body.stage, row.inner)
+        steps = -(-size // (lanes * team))
+
+        def vector(first: Expr, number: int | None, last: bool) -> None:
+            start = device.let(first * i32(team * lanes) + self.team.member * i32(lanes))
+
+            def run(count: int) -> None:
+                place = self._place(row, tuple(loops.split(start)), loops)
+                step(place, number, count)
+
+            if not last or size % (team * lanes) == 0:
+                run(lanes)
+                return
+            rest = size % lanes
+            device.only_if(start + i32(lanes) <= i32(size), lambda: run(lanes))
+            if rest:
+                device.only_if(tirx.EQ(start, i32(size - rest)), lambda: run(rest))
+
+        if steps * lanes <= _HELD:
+            for number in range(steps):
+                vector(i32(number), number, number == steps - 1)
+            return
+        full = size // (team * lanes)
+        with device.loop(full) as number:
+            vector(number, None, False)
+        if size % (team * lanes):
+            vector(i32(full), None, True)
+
+    def _place(self, row: RowStage, inner: tuple[Expr, ...], loops: Loops | None = None) -> Place:
+        outer = Loops(row.stage, row.outer)
+        if id(row) not in self._outer:
+            self._outer[id(row)] = (outer, tuple(outer.split(self.row)))
+        known, indices = self._outer[id(row)]
+        if loops is None:
+            return Place((known,), (indices,))
+        return Place((known, loops), (indices, inner))
+
+    def _known(self, row: RowStage, number: int | None) -> Callable[[Load, int], Expr | None]:
+        def known(load: Load, lane: int) -> Expr | None:
+            for buffer, register in self._scalars:
+                if load.source.same_as(buffer):
+                    return register[i32(0)]
+            for buffer, steps in self._held:
+                if load.source.same_as(buffer) and number is not None:
+                    return steps[number][i32(lane)]
+            for operand in self._shared:
+                if number is not None and operand.is_read(row, load):
+                    return operand.steps[number][i32(lane)]
+            return None
+
+        return known
+
+    def _fill(
+        self, row: RowStage, body: Body, place: Place, number: int | None, count: int
+    ) -> None:
+        """Reads what this stage is the first one to need of the operands that several need."""
+        for operand in self._shared:
+            if number is None or operand.first is not row:
+                continue
+            wide = count == self.division.lanes and any(
+                operand.load.same_as(load) for load in body.wide(count)
+            )
+            if wide:
+                read_run(operand.load, place, count, operand.steps[number])
+                continue
+            for lane in range(count):
+                element = place.next(lane).element(operand.load)
+                device.store(operand.steps[number], element, [lane])
+
+
+@dataclass
+class _Operand:
+    """An element of every position of a row that several stages read.
+
+    Attributes:
+        first: The first of them.
+        load: How it reads the element.
+        readers: All of them.
+        steps: The registers of every vector.
+    """
+
+    first: RowStage
+    load: Load
+    readers: list[RowStage]
+    steps: list[Buffer] = field(default_factory=list)
+
+    def is_read(self, row: RowStage, load: Load) -> bool:
+        """Whether a stage's read is of this element."""
+        return any(row is reader for reader in self.readers) and same(
+            _renamed(load, row, self.first), self.load
+        )
+
+
+def _shared_operands(plan: RowPlan, division: Division) -> list[_Operand]:
+    found: list[_Operand] = []
+    for row in plan.stages:
+        if product(axis.extent for axis in row.inner) != division.size:
+            continue
+        for load in readable(row.stage):
+            written = plan.writer(load.source) is not None
+            if written or not any(uses(i, [a.var for a in row.inner]) for i in load.indices):
+                continue
+            known = next((o for o in found if _fits(o, row, load)), None)
+            if known is None:
+                found.append(_Operand(row, load, [row]))
+            else:
+                known.readers.append(row)
+    return [operand for operand in found if len(operand.readers) > 1]
+
+
+def _fits(operand: _Operand, row: RowStage, load: Load) -> bool:
+    extents = [[a.extent for a in r.inner] for r in (operand.first, row)]
+    return extents[0] == extents[1] and same(_renamed(load, row, operand.first), operand.load)
+
+
+def _renamed(load: Load, row: RowStage, other: RowStage) -> Load:
+    """A read in terms of the axes of another stage of the plan."""
+    pairs = zip((*row.outer, *row.inner), (*other.outer, *other.inner))
+    return substitute(load, {mine.var: theirs.var for mine, theirs in pairs})
+
+
+__all__ = ["Division", "divide", "emit_rows"]

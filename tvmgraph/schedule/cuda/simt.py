@@ -1,0 +1,91 @@
+"""Choosing a kernel for functions without matrix products: elementwise, rows, reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.cuda.columns import emit_columns
+from tvmgraph.schedule.cuda.elementwise import emit_elementwise
+from tvmgraph.schedule.cuda.long_rows import emit_long_rows, wants_parts
+from tvmgraph.schedule.cuda.rows import emit_rows
+from tvmgraph.schedule.in_place import write_in_place
+from tvmgraph.schedule.inline import has_identity_store, inline
+from tvmgraph.schedule.joining import join_points
+from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_shape
+from tvmgraph.schedule.row_plan import RowPlan, plan_rows
+from tvmgraph.schedule.target import GpuModel
+from tvmgraph.schedule.types import IN_PLACE, WRITTEN, Buffer, Expr, Func, Load
+
+
+def simt_rule(func: Func, model: GpuModel) -> Func | None:
+    """The kernels of a function of loop nests, else None."""
+    if func.attrs and IN_PLACE in func.attrs:
+        return write_in_place(func, lambda stage: emit_elementwise(stage, model))
+    if func.attrs and WRITTEN in func.attrs:
+        return None
+    parsed = parse(func)
+    if parsed is None:
+        return None
+    program = inline(parsed)
+    if not all(has_identity_store(stage) for stage in program.stages if stage.is_reduction):
+        return None
+    return emit.kernel(func, lambda: emit_program(program, model))
+
+
+def emit_program(program: Program, model: GpuModel) -> None:
+    """Writes a program as one kernel where its stages allow it, else a kernel for each stage."""
+    plan = plan_rows(program.stages)
+    if plan is not None and _is_busy(plan, model) and emit_rows(plan, model, program.is_parameter):
+        return
+    joined = join_points(program)
+    stages = (joined,) if joined is not None else program.stages
+    for position, stage in enumerate(stages):
+        if not all(program.is_parameter(buffer) for buffer in stage.buffers):
+            stages = _materialize(stages, position)
+        _emit_stage(stages[position], model)
+
+
+def _is_busy(plan: RowPlan, model: GpuModel) -> bool:
+    """Whether there are rows enough, contiguous ones, for a kernel that takes them one by one."""
+    if not plan.along_rows or not plan.rows:
+        return False
+    return all(wants_parts(row.stage, model) == 1 for row in plan.stages if row.stage.is_reduction)
+
+
+def _emit_stage(stage: Stage, model: GpuModel) -> None:
+    if not stage.points:
+        return
+    if not stage.is_reduction:
+        emit_elementwise(stage, model)
+        return
+    plan = plan_rows([stage])
+    if plan is not None and plan.along_rows:
+        parts = wants_parts(stage, model)
+        if parts > 1 and emit_long_rows(stage, parts):
+            return
+        if emit_rows(plan, model, lambda _: True):
+            return
+    emit_columns(stage, model)
+
+
+def _materialize(stages: Sequence[Stage], position: int) -> tuple[Stage, ...]:
+    """Gives the results of a stage memory of their own."""
+    renamed = list(stages)
+    for buffer in stages[position].buffers:
+        memory = emit.workspace(static_shape(buffer) or (1,), str(buffer.dtype))
+        renamed = [_rename(stage, buffer, memory) for stage in renamed]
+    return tuple(renamed)
+
+
+def _rename(stage: Stage, old: Buffer, new: Buffer) -> Stage:
+    def visit(load: Load) -> Expr:
+        return new[tuple(load.indices)] if load.source.same_as(old) else load
+
+    return replace(
+        stage,
+        buffers=tuple(new if buffer.same_as(old) else buffer for buffer in stage.buffers),
+        values=tuple(map_loads(value, visit) for value in stage.values),
+        lets=tuple((var, map_loads(value, visit)) for var, value in stage.lets),
+    )
