@@ -6,7 +6,9 @@ layers, re-captures and different Python functions with the same graph share one
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -170,7 +172,7 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
     """
     reason = "somebody watches the compile" if phases.wanted else disk.why_not(graph)
     if reason is not None:
-        return *_build(graph, options, phases), f"not kept: {reason}"
+        return *_build_aside(graph, options, phases), f"not kept: {reason}"
     key = disk.key_of(graph, options, nvcc.fingerprint() if options.on_gpu else "")
     start = time.perf_counter()
     found = disk.load(key)
@@ -180,11 +182,22 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
         return executable_of(module, facts, payload, options), facts["native"], "loaded"
     try:
         with disk.store().workspace() as folder:
-            executable, native = _build(graph, options, phases, key, folder)
+            executable, native = _build(graph, options, phases, folder, key)
             kept = disk.store().path(key).exists()
             return executable, native, "kept" if kept else "not kept: it calls Python"
     except OSError as e:  # a full or read-only disk is no reason not to run
-        return *_build(graph, options, phases), f"not kept: {e}"
+        return *_build_aside(graph, options, phases), f"not kept: {e}"
+
+
+def _build_aside(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Executable, bool]:
+    """Compiles a graph for this process alone.
+
+    With a linker, all the same: several object files are made at once, one in memory is not.
+    """
+    if disk.linker() is not None and not phases.wanted:
+        with contextlib.suppress(OSError), tempfile.TemporaryDirectory() as folder:
+            return _build(graph, options, phases, Path(folder))
+    return _build(graph, options, phases)
 
 
 def _import_compiler(phases: Phases) -> None:
@@ -199,9 +212,10 @@ def _build(
     graph: Graph,
     options: CompileOptions,
     phases: Phases,
-    key: str | None = None,
     folder: Path | None = None,
+    key: str | None = None,
 ) -> tuple[Executable, bool]:
+    """Compiles a graph, by object files in ``folder`` if there is one, and keeps it under a key."""
     _import_compiler(phases)
     from tvmgraph.lowering import lower
 
@@ -213,7 +227,7 @@ def _build(
         with phases.time("lower"):
             mod = lower(simplified)
         built = generate(mod, options, phases, folder)
-    except TvmgraphError:
+    except (TvmgraphError, OSError):
         raise
     except Exception as e:
         raise _blame(simplified, options, e) from e
@@ -221,8 +235,9 @@ def _build(
     module, facts, payload = built
     facts["graph"] = graph.name
     with phases.time("load"):
-        if key is not None and folder is not None and objects:
-            module = disk.native.load(disk.save(key, objects, facts, folder, payload))
+        if folder is not None and objects:
+            library = disk.link(objects, facts, folder, payload)
+            module = disk.native.load(library if key is None else disk.store().put(key, library))
         executable = executable_of(module, facts, payload, options)
         if not options.on_gpu:  # whose code may be for another machine
             executable.function()  # loads the code now, so that the first call does not pay for it

@@ -23,11 +23,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import xxhash
+
 from tvmgraph.config import context
-from tvmgraph.errors import CompileError, ConfigError
+from tvmgraph.errors import ConfigError
 from tvmgraph.graph import Graph
 from tvmgraph.runtime import native
 from tvmgraph.runtime.store import Store
+from tvmgraph.runtime.tensors import mapped_bytes
 from tvmgraph.threads import configure_threads
 
 #: Environment variables: the folder, and its size in MiB (0 switches the cache off).
@@ -44,6 +47,8 @@ _LINKERS = {
 #: Rooms whose source decides what a graph is compiled to.
 _ROOMS = ("compiler", "core", "graph", "lowering", "ops", "runtime", "schedule")
 _MAGIC = b"tvmgraph-executable"
+_DIGEST = 16  # bytes of XXH3, which finds every accident and is as fast as memory
+_TAIL = _DIGEST + 8 + len(_MAGIC)  # the digest, the length of the description
 
 
 def folder() -> Path:
@@ -134,52 +139,56 @@ def load(key: str) -> tuple[Any, dict[str, Any], bytes] | None:
         return None
 
 
-def save(
-    key: str,
-    objects: Sequence[Path],
-    facts: dict[str, Any],
-    workspace: Path,
-    payload: bytes = b"",
+def link(
+    objects: Sequence[Path], facts: dict[str, Any], workspace: Path, payload: bytes = b""
 ) -> Path:
-    """Links object files into the entry of a key.
+    """Links object files into an entry.
 
     Args:
-        key: From :func:`key_of`.
         objects: The object files.
         facts: The description; JSON.
-        workspace: From the store.
+        workspace: A folder for the file.
         payload: Further bytes that belong to it, such as code for a device.
 
     Raises:
-        CompileError: if the linker fails.
+        OSError: if the linker fails, or the disk is full.
     """
     library = workspace / "executable.so"
     command = [*(linker() or ()), "-o", str(library), *map(str, objects)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise CompileError(f"{command[0]} failed: {done.stderr.strip()}", op="cache")
-    tail = payload + (text := json.dumps({**facts, "payload": len(payload)}).encode())
-    digest = hashlib.sha256(library.read_bytes() + tail).digest()
+        raise OSError(f"{command[0]} failed: {done.stderr.strip()}")
+    text = json.dumps({**facts, "payload": len(payload)}).encode()
     with library.open("ab") as file:
-        file.write(tail + digest + len(text).to_bytes(8, "little") + _MAGIC)
-    return store().put(key, library)
+        file.write(payload + text)
+    digest = xxhash.xxh3_128(mapped_bytes(library)).digest()
+    with library.open("ab") as file:
+        file.write(digest + len(text).to_bytes(8, "little") + _MAGIC)
+    return library
+
+
+def save(
+    key: str, objects: Sequence[Path], facts: dict[str, Any], workspace: Path, payload: bytes = b""
+) -> Path:
+    """Links object files into the entry of a key, from :func:`key_of`; see :func:`link`."""
+    return store().put(key, link(objects, facts, workspace, payload))
 
 
 def _read_entry(path: Path) -> tuple[dict[str, Any], bytes] | None:
     """Description and payload, at the end of an entry, or None when the file is damaged."""
     try:
-        content = path.read_bytes()
-    except OSError:
+        content = mapped_bytes(path)
+    except (OSError, ValueError):
         return None
-    if not content.endswith(_MAGIC):
+    tail = content[-_TAIL:].tobytes()
+    if content.size < _TAIL or not tail.endswith(_MAGIC):
         return None
-    end = len(content) - len(_MAGIC) - 8
-    size = int.from_bytes(content[end : end + 8], "little")
-    start = end - 32 - size
-    if start < 0 or hashlib.sha256(content[: end - 32]).digest() != content[end - 32 : end]:
+    size = int.from_bytes(tail[_DIGEST : _DIGEST + 8], "little")
+    end = content.size - _TAIL
+    if size > end or xxhash.xxh3_128(content[:end]).digest() != tail[:_DIGEST]:
         return None
-    facts = json.loads(content[start : start + size])
-    return facts, content[start - facts["payload"] : start]
+    facts = json.loads(content[end - size : end].tobytes())
+    return facts, content[end - size - facts["payload"] : end - size].tobytes()
 
 
 def _is_of_the_table(graph: Graph) -> bool:
@@ -221,5 +230,6 @@ def _processor() -> str:
 def _sources() -> str:
     """The sizes and times of the source files, so that an edited package compiles again."""
     root = Path(__file__).parent.parent
-    files = (p for room in _ROOMS for p in sorted((root / room).rglob("*.py")))
+    rooms = (p for room in _ROOMS for p in sorted((root / room).rglob("*.py")))
+    files = (*sorted(root.glob("*.py")), *rooms, *sorted((root / "configs").glob("*.toml")))
     return "\n".join(f"{p.name} {s.st_size} {s.st_mtime_ns}" for p in files for s in (p.stat(),))

@@ -8,7 +8,9 @@ kept on disk; without a linker they are translated in memory.
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -102,7 +104,7 @@ def write_objects(program: Program, target: Any, workers: int, folder: Path) -> 
     def build(numbered: tuple[int, tuple[tvm.IRModule, Any]]) -> Any:
         number, (part, wanted) = numbered
         library = generate(part, wanted)
-        library.write_to_file(str(folder / f"part{number}.o"), "o")
+        write_object(library, folder / f"part{number}.o")
         return library
 
     built = in_parallel(build, list(enumerate(parts)), workers)
@@ -114,7 +116,21 @@ def write_objects(program: Program, target: Any, workers: int, folder: Path) -> 
 def write_program(executable: Any, target: Any, folder: Path) -> None:
     """Writes what an executable is made of beside machine code as an object file."""
     packed = tvm.runtime._ffi_api.ModulePackImportsToLLVM(executable.mod, False, str(target), "")
-    packed.write_to_file(str(folder / "program.o"), "o")
+    write_object(packed, folder / "program.o")
+
+
+def write_object(library: Any, path: Path) -> None:
+    """Writes machine code as an object file.
+
+    LLVM ends the process when it cannot write, so it writes to memory, and the file is copied.
+
+    Raises:
+        OSError: if the disk is full.
+    """
+    with open(os.memfd_create(path.name), "r+b") as memory:
+        library.write_to_file(f"/proc/self/fd/{memory.fileno()}", "o")
+        with path.open("wb") as file:
+            shutil.copyfileobj(memory, file)
 
 
 def join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
