@@ -99,6 +99,11 @@ def put(element: Load, values: Sequence[Expr]) -> None:
     ptx(f"st.shared{_vector_type(values)}", address(element), *values)
 
 
+def put_global(element: Load, values: Sequence[Expr]) -> None:
+    """Stores neighbouring words in device memory, whatever the type of the tensor is."""
+    ptx(f"st.global{_vector_type(values)}", address(element), *values)
+
+
 def get(element: Load, values: Sequence[Expr]) -> None:
     """Loads neighbouring values from shared memory into registers."""
     ptx(f"ld.shared{_vector_type(values)}", *values, address(element))

@@ -97,15 +97,16 @@ class MmaCore:
         half = step % 2
         for block in range(self.down):
             to = [self._rows[i32((half * self.down + block) * 4 + i)] for i in range(4)]
-            where = left + self._row_offset(block, step)
-            self._ldmatrix(to, where, transposed=not self.left.by_line)
+            where = row_fragments(self.left, self.lane, self.first_row + i32(block * ROWS), step)
+            load_fragments(to, self.memory[left + where], transposed=not self.left.by_line)
         for block in range(0, self.across, 2):
             to = [
                 self._columns[i32((half * self.across + block) * 2 + i)]
                 for i in range(4 if block + 1 < self.across else 2)
             ]
-            where = right + self._column_offset(block, step)
-            self._ldmatrix(to, where, transposed=not self.right.by_line)
+            first = self.first_column + i32(block * COLUMNS)
+            where = column_fragments(self.right, self.lane, first, step)
+            load_fragments(to, self.memory[right + where], transposed=not self.right.by_line)
         if self.dtype == "float32":
             self._round(half)
 
@@ -115,32 +116,6 @@ class MmaCore:
             for at in range(half * count, (half + 1) * count):
                 value = fragments[i32(at)]
                 device.ptx("cvt.rna.tf32.f32", value, tirx.reinterpret("float32", value))
-
-    def _ldmatrix(self, to: list[Expr], where: Expr, transposed: bool) -> None:
-        name = f"ldmatrix.sync.aligned.m8n8.x{len(to)}.{'trans.' if transposed else ''}shared.b16"
-        device.ptx(name, *to, device.address(self.memory[where]))
-
-    def _row_offset(self, block: int, step: int) -> Expr:
-        """Where this lane's row of four 8x8 matrices lies: rows 0-7, 8-15, then deeper ones."""
-        lane, first = self.lane, self.first_row + i32(block * ROWS)
-        low, high = lane & i32(15), lane >> i32(4)
-        if self.left.by_line:
-            byte = i32(step * DEPTH_BYTES) + (high << i32(4))
-            return self.left.offset(first + low, byte, self.left.phase(low))
-        deep = (lane & i32(7)) + (high << i32(3))
-        byte = (first + (lane & i32(8))) << i32(1)
-        return self.left.offset(i32(step * 16) + deep, byte, self.left.phase(lane & i32(7)))
-
-    def _column_offset(self, block: int, step: int) -> Expr:
-        """The same for columns: the two halves of the depth, then the next eight columns."""
-        lane, first = self.lane, self.first_column + i32(block * COLUMNS)
-        if self.right.by_line:
-            line = (lane & i32(7)) + ((lane >> i32(4)) << i32(3))
-            byte = i32(step * DEPTH_BYTES) + ((lane & i32(8)) << i32(1))
-            return self.right.offset(first + line, byte, self.right.phase(lane & i32(7)))
-        byte = (first + ((lane >> i32(4)) << i32(3))) << i32(1)
-        phase = self.right.phase(lane & i32(7))
-        return self.right.offset(i32(step * 16) + (lane & i32(15)), byte, phase)
 
     def _multiply(self, half: int) -> None:
         for row in range(self.down):
@@ -209,6 +184,43 @@ class MmaCore:
                 return sums
 
             sink.write(row_at, column_at, lanes, load)
+
+
+def load_fragments(to: list[Expr], element: Expr, transposed: bool) -> None:
+    """Reads two or four matrices of 8 x 8 words of 2 bytes; ``element`` is this lane's row of one.
+
+    Transposed ones are those of tiles with the lines of a step side by side.
+    """
+    name = f"ldmatrix.sync.aligned.m8n8.x{len(to)}.{'trans.' if transposed else ''}shared.b16"
+    device.ptx(name, *to, device.address(element))
+
+
+def row_fragments(tile: SharedTile, lane: Expr, first: Expr, step: int) -> Expr:
+    """Where a lane's row of the fragments of 16 rows lies: rows 0-7, 8-15, then deeper ones.
+
+    Args:
+        tile: The tile.
+        lane: The lane.
+        first: First row, a multiple of 8.
+        step: Which 32 bytes of the depth.
+    """
+    low, high = lane & i32(15), lane >> i32(4)
+    if tile.by_line:
+        byte = i32(step * DEPTH_BYTES) + (high << i32(4))
+        return tile.offset(first + low, byte, tile.phase(low))
+    deep = (lane & i32(7)) + (high << i32(3))
+    byte = (first + (lane & i32(8))) << i32(1)
+    return tile.offset(i32(step * 16) + deep, byte, tile.phase(lane & i32(7)))
+
+
+def column_fragments(tile: SharedTile, lane: Expr, first: Expr, step: int) -> Expr:
+    """The same for 16 columns: the two halves of the depth of eight of them, then of the others."""
+    if tile.by_line:
+        line = (lane & i32(7)) + ((lane >> i32(4)) << i32(3))
+        byte = i32(step * DEPTH_BYTES) + ((lane & i32(8)) << i32(1))
+        return tile.offset(first + line, byte, tile.phase(lane & i32(7)))
+    byte = (first + ((lane >> i32(4)) << i32(3))) << i32(1)
+    return tile.offset(i32(step * 16) + (lane & i32(15)), byte, tile.phase(lane & i32(7)))
 
 
 def _strip(grid: WarpGrid) -> int:
