@@ -7,7 +7,8 @@ asynchronous copies. What the hardware would let pass is an error: accesses outs
 and arrays, misaligned vectors, barriers that not all threads reach, copies read before they are
 waited for and, with :attr:`Device.races`, results that depend on the order of threads.
 
-What it does not model: time, caches, bank conflicts, tensor maps and warp groups.
+What it does not model: time, caches, bank conflicts and tensor maps; products of warp groups are
+complete at once.
 """
 
 from __future__ import annotations

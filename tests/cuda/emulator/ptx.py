@@ -20,7 +20,17 @@ _ELEMENTS |= {"e4m3": "E4M3", "e5m2": "E5M2"}
 _SPECIAL = {"%laneid": "emulator_current->lane", "%warpid": "emulator_current->warp"}
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _BINARY = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}
-_IGNORED = ("fence.", "membar.", "prefetch", "createpolicy", "griddepcontrol", "discard")
+_IGNORED = (
+    "wgmma.fence",
+    "wgmma.commit",
+    "wgmma.wait",
+    "fence.",
+    "membar.",
+    "prefetch",
+    "createpolicy",
+    "griddepcontrol",
+    "discard",
+)
 _counter = itertools.count()
 
 
@@ -161,6 +171,17 @@ class _Body:
             f"{self._address(arguments[1])}, {transposed}); {stores} }}"
         )
 
+    def group_mma(self, match: re.Match[str], arguments: list[str]) -> str:
+        columns, kind = int(match[1]), _ELEMENTS[match[2]]
+        sums, (left, right, add, *_) = self._list(arguments[0]), map(self._operand, arguments[1:])
+        turned = ", ".join("true" if flag == "1" else "false" for flag in arguments[6:8])
+        stores = " ".join(f"ptx_store({name}, ptx_d[{i}]);" for i, name in enumerate(sums))
+        call = f"emulator::multiply_group<emulator::{kind}, {columns}>"
+        return (
+            f"{{ {_array('float', 'ptx_d', sums)} "
+            f"{call}(ptx_d, {left}, {right}, {add}, {turned}); {stores} }}"
+        )
+
     def stmatrix(self, match: re.Match[str], arguments: list[str]) -> str:
         transposed = "true" if match[2] else "false"
         values = _array("uint32_t", "ptx_a", self._list(arguments[1]))
@@ -260,6 +281,7 @@ def _array(word: str, name: str, values: list[str]) -> str:
 
 _NUMBER = r"(\w+)"
 _TABLE = [
+    (r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(b?f16)\.b?f16", _Body.group_mma),
     (
         r"mma\.sync\.aligned\.m16n8k(\d+)\.row\.col(?:\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.\w+",
         _Body.mma,

@@ -124,6 +124,11 @@ def address(element: Load) -> Expr:
     return T.address_of(element)
 
 
+def shared_address(element: Load) -> Expr:
+    """Where an element lies in shared memory, as a number."""
+    return _any.cuda.cvta_generic_to_shared(address(element))
+
+
 def ptx(name: str, *operands: Any) -> None:
     """Writes one PTX instruction; registers that it writes come first."""
     T.evaluate(_any.ptx[name](*operands))

@@ -25,14 +25,13 @@ from tvmgraph.schedule.cuda.copies import Copier
 from tvmgraph.schedule.cuda.device import WARP, both, div, i32, mod
 from tvmgraph.schedule.cuda.factor import Factor
 from tvmgraph.schedule.cuda.mma import (
-    COLUMNS,
     INSTRUCTIONS,
-    ROWS,
     column_fragments,
     load_fragments,
     row_fragments,
 )
 from tvmgraph.schedule.cuda.shared_tile import SharedTile
+from tvmgraph.schedule.cuda.warp_sums import COLUMNS, ROWS
 from tvmgraph.schedule.program import Axis
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import WRITTEN, Buffer, Expr, Func, Var

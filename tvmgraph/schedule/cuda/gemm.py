@@ -15,7 +15,7 @@ from tvm import tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.contraction import Contraction
-from tvmgraph.schedule.cuda import device
+from tvmgraph.schedule.cuda import device, wgmma
 from tvmgraph.schedule.cuda.copies import Copier, preferred_orientation
 from tvmgraph.schedule.cuda.device import div, i32, mod, split
 from tvmgraph.schedule.cuda.factor import Factor
@@ -25,6 +25,7 @@ from tvmgraph.schedule.cuda.product_plan import Extents, ProductPlan, ThreadGrid
 from tvmgraph.schedule.cuda.ring import Ring
 from tvmgraph.schedule.cuda.shared_tile import SharedTile
 from tvmgraph.schedule.cuda.thread_core import ThreadCore
+from tvmgraph.schedule.cuda.warp_sums import WarpSums
 from tvmgraph.schedule.program import product
 from tvmgraph.schedule.types import Buffer, Expr, Var
 
@@ -98,12 +99,7 @@ class Gemm:
     def _block(self, block: Block, thread: Expr, output: Output, partial: Buffer | None) -> None:
         grid = self.plan.grid
         left, right = self._tile(self.left, grid.rows), self._tile(self.right, grid.columns)
-        scratch = 0 if isinstance(grid, ThreadGrid) else MmaCore.scratch(grid)
-        memory = device.shared(max((left.size + right.size) * self.plan.stages, scratch))
-        if isinstance(grid, ThreadGrid):
-            core = ThreadCore(grid, self.contraction.dtype, left, right, memory, thread)
-        else:
-            core = MmaCore(grid, self.left.dtype, left, right, memory, thread)
+        core, memory = self._core(left, right, thread)
         core.clear()
         copiers = [
             Copier(factor, tile, memory, grid.threads, thread, block.batch, first)
@@ -112,11 +108,26 @@ class Gemm:
                 (self.right, right, block.column),
             )
         ]
-        Ring(copiers, self.plan, self.extents).run(block.part, core.multiply)
+        Ring(copiers, self.plan, self.extents, core.start).run(block.part, core)
         place = self._place_of_parts(block) if partial is not None else None
         core.store(
             Sink(output, self.extents, grid, block.batch, block.row, block.column, partial, place)
         )
+
+    def _core(
+        self, left: SharedTile, right: SharedTile, thread: Expr
+    ) -> tuple[ThreadCore | WarpSums, Buffer]:
+        """What multiplies, and the shared memory of the block."""
+        grid, dtype = self.plan.grid, self.left.dtype
+        size = (left.size + right.size) * self.plan.stages
+        if isinstance(grid, ThreadGrid):
+            memory = device.shared(size)
+            return ThreadCore(grid, dtype, left, right, memory, thread), memory
+        if grid.is_grouped:
+            memory = device.shared(max(size, WarpSums.scratch(grid)) + wgmma.ALIGNMENT)
+            return wgmma.GroupCore(grid, dtype, left, right, memory, thread), memory
+        memory = device.shared(max(size, WarpSums.scratch(grid)))
+        return MmaCore(grid, dtype, left, right, memory, thread), memory
 
     def _tile(self, factor: Factor, lines: int) -> SharedTile:
         if isinstance(self.plan.grid, ThreadGrid):

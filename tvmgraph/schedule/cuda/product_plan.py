@@ -18,13 +18,20 @@ _TILES = (
     (64, 64, 2, 2), (32, 128, 1, 4), (128, 32, 4, 1), (32, 64, 1, 4), (16, 128, 1, 4),
     (64, 16, 4, 1), (16, 64, 1, 4),
 )  # fmt: skip
+#: Tiles of ``wgmma``: 64 rows for every four warps.
+GROUP_ROWS = 64
+_GROUP_TILES = (
+    (128, 256, 8, 1), (256, 128, 16, 1), (128, 128, 8, 1), (64, 256, 4, 1), (128, 64, 8, 1),
+    (64, 128, 4, 1), (64, 64, 4, 1),
+)  # fmt: skip
 _THREAD_TILES = ((128, 128, 2), (128, 64, 2), (64, 64, 2), (64, 64, 1), (32, 64, 1), (16, 64, 1))
 _WARP = 32
 #: Bytes of depth of a tile, and slots of the ring at most.
 _DEPTH_BYTES, _MAX_STAGES = 128, 4
-#: Multiply-adds per clock of a multiprocessor through ``mma.sync``, by bytes of an element, and
-#: the bytes that it gets from the second-level cache per clock.
-_RATE = {1: 2048, 2: 1024, 4: 512}
+#: Multiply-adds of 2-byte factors per clock of a multiprocessor: through ``mma.sync`` on Ampere and
+#: on Hopper, and through ``wgmma``.
+_AMPERE, _HOPPER, _GROUPED = 1024, 1280, 2048
+#: Bytes that a multiprocessor gets from the second-level cache per clock.
 _CACHE_BYTES = 48
 #: Clocks that a block takes besides its products: to start, to fill the ring, to store.
 _START = 1500
@@ -47,12 +54,14 @@ class WarpGrid:
         columns: Columns of the tile.
         down: Warps over the rows.
         across: Warps over the columns.
+        is_grouped: Whether four warps multiply together, by ``wgmma``.
     """
 
     rows: int
     columns: int
     down: int
     across: int
+    is_grouped: bool = False
 
     @property
     def threads(self) -> int:
@@ -137,16 +146,24 @@ class Engine:
         itemsize: Bytes of a factor.
         rate: Multiply-adds per clock of a multiprocessor.
         is_threads: Whether they are those of single threads rather than tensor cores.
+        is_grouped: Whether ``wgmma`` can be had too.
     """
 
     itemsize: int
     rate: int
-    is_threads: bool
+    is_threads: bool = False
+    is_grouped: bool = False
+
+    def rate_of(self, grid: Grid) -> int:
+        """Multiply-adds per clock with tiles of a kind."""
+        return _GROUPED if isinstance(grid, WarpGrid) and grid.is_grouped else self.rate
 
 
-def tensor_cores(itemsize: int) -> Engine:
-    """``mma.sync`` on factors of ``itemsize`` bytes."""
-    return Engine(itemsize, _RATE[itemsize], is_threads=False)
+def tensor_cores(itemsize: int, model: GpuModel) -> Engine:
+    """Tensor cores on factors of ``itemsize`` bytes."""
+    rate = _HOPPER if model.capability >= 90 else _AMPERE
+    grouped = itemsize == 2 and model.arch == "sm_90a"
+    return Engine(itemsize, rate * 2 // itemsize, is_grouped=grouped)
 
 
 def threads(dtype: str, model: GpuModel) -> Engine:
@@ -159,6 +176,8 @@ def threads(dtype: str, model: GpuModel) -> Engine:
 def plan_product(extents: Extents, engine: Engine, model: GpuModel) -> ProductPlan:
     """The plan with the fewest clocks by the model."""
     grids: list[Grid] = [WarpGrid(*tile) for tile in _TILES]
+    if engine.is_grouped:
+        grids += [WarpGrid(*tile, is_grouped=True) for tile in _GROUP_TILES]
     if engine.is_threads:
         grids = [ThreadGrid(*tile) for tile in _THREAD_TILES]
     plans = [plan for grid in grids for plan in _plans(grid, extents, engine, model)]
@@ -166,14 +185,18 @@ def plan_product(extents: Extents, engine: Engine, model: GpuModel) -> ProductPl
 
 
 def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> list[ProductPlan]:
+    is_grouped = isinstance(grid, WarpGrid) and grid.is_grouped
     depth = _THREAD_DEPTH if engine.is_threads else _DEPTH_BYTES // engine.itemsize
-    if not engine.is_threads and extents.depth <= depth // 2:
+    if not (engine.is_threads or is_grouped) and extents.depth <= depth // 2:
         depth //= 2
     slot = (grid.rows + grid.columns) * depth * engine.itemsize
     slots = -(-extents.depth // depth)
-    stages = min(_MAX_STAGES, model.shared_per_block // slot, max(2, slots))
+    least = 3 if is_grouped else 2  # products under way keep one slot more
+    stages = min(_MAX_STAGES, (model.shared_per_block - 1024) // slot, max(least, slots))
+    if stages < least:
+        return []
     found, splits = [], 1
-    while splits <= min(_MAX_SPLITS, max(1, slots // _MIN_SLOTS)) and stages >= 2:
+    while splits <= min(_MAX_SPLITS, max(1, slots // _MIN_SLOTS)):
         whole = -(-slots // splits)
         found.append(ProductPlan(grid, depth, stages, -(-slots // whole)))
         splits *= 2
@@ -203,7 +226,8 @@ def clocks(plan: ProductPlan, extents: Extents, engine: Engine, model: GpuModel)
     together = min(resident(plan, engine, model), -(-blocks // model.sms))
     waves = -(-blocks // (model.sms * together))
     depth = plan.slots(extents) * plan.depth
-    products = grid.rows * grid.columns * depth / (engine.rate * _efficiency(grid, together))
+    rate = engine.rate_of(grid) * _efficiency(grid, together)
+    products = grid.rows * grid.columns * depth / rate
     cache = (grid.rows + grid.columns) * depth * engine.itemsize / _CACHE_BYTES
     total = waves * (together * max(products, cache) + _START)
     if plan.splits > 1:
@@ -220,6 +244,8 @@ def _efficiency(grid: Grid, together: int) -> float:
     """
     if isinstance(grid, ThreadGrid):
         intensity = grid.block / 2
+    elif grid.is_grouped:
+        intensity = grid.columns / (grid.columns + GROUP_ROWS) * 1.25
     else:
         reads = (grid.warp_rows + grid.warp_columns) / (grid.warp_rows * grid.warp_columns)
         intensity = 1 / (32 * reads)

@@ -32,7 +32,7 @@ def product_rule(func: Func, model: GpuModel) -> Func | None:
     )
     engine = threads(dtype, model)
     if dtype != contraction.dtype or _rounds_to_tf32(dtype, model):
-        engine = tensor_cores(left.itemsize)
+        engine = tensor_cores(left.itemsize, model)
     plan = plan_product(extents_of(contraction), engine, model)
     return emit.kernel(func, lambda: Gemm(contraction, left, right, plan).write())
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from tvm import tirx
 
@@ -14,6 +14,27 @@ from tvmgraph.schedule.cuda.product_plan import Extents, ProductPlan
 from tvmgraph.schedule.types import Expr
 
 
+class Core(Protocol):
+    """What multiplies the tiles."""
+
+    @property
+    def lag(self) -> int:
+        """Products that are still under way when the next ones are asked for."""
+        ...
+
+    def publish(self) -> None:
+        """Lets what this thread has copied be seen by the products, after the next barrier."""
+
+    def multiply(self, left: Expr, right: Expr) -> None:
+        """Adds the products of the tiles at two places in shared memory."""
+
+    def settle(self) -> None:
+        """Waits until no more than ``lag`` products are under way."""
+
+    def complete(self) -> None:
+        """Waits for products that are under way."""
+
+
 @dataclass(frozen=True)
 class Ring:
     """Slots of shared memory that tiles pass through.
@@ -22,44 +43,52 @@ class Ring:
         copiers: Fill the slots, one per factor.
         plan: Says how many there are, and how deep.
         extents: Sizes of the products.
+        start: Where the first slot lies.
     """
 
     copiers: list[Copier]
     plan: ProductPlan
     extents: Extents
+    start: Expr
 
-    def run(self, part: Expr, multiply: Callable[[Expr, Expr], None]) -> None:
-        """Calls ``multiply`` with the places of both tiles, for all steps of a part of the depth.
+    def run(self, part: Expr, core: Core) -> None:
+        """Multiplies all steps of a part of the depth.
 
         One barrier per step does for two: when all threads have passed it, the tile is there, and
-        the slot of the step before is free to be filled again.
+        the slot whose products were complete before it is free to be filled again.
         """
         for copier in self.copiers:
             copier.prepare()
-        stages = self.plan.stages
+        ahead = self.plan.stages - 1 - core.lag
         total = -(-self.extents.depth // self.plan.depth)
         whole = self.plan.slots(self.extents)
         first = part * i32(whole)
         count: Expr = i32(total)
         if self.plan.splits > 1:
             count = device.let(tirx.min(i32(whole), i32(total) - first))
-        for ahead in range(stages - 1):
-            self._fetch(first, i32(ahead), count, finish=True)
+        for step in range(ahead):
+            self._fetch(first, i32(step), count, finish=True)
         with device.loop(count) as step:
-            device.await_copies(stages - 2)
+            device.await_copies(ahead - 1)
+            core.publish()
             device.barrier()
-            self._fetch(first, step + i32(stages - 1), count)
-            multiply(*self._slots(step))
-            self._finish(step + i32(stages - 1), count)
+            if core.lag:
+                core.multiply(*self._slots(step))
+            self._fetch(first, step + i32(ahead), count)
+            if not core.lag:
+                core.multiply(*self._slots(step))
+            core.settle()
+            self._finish(step + i32(ahead), count)
+        core.complete()
         device.await_copies(0)
 
     def _slots(self, step: Expr) -> list[Expr]:
         """Where the tiles of a step begin."""
         slot = device.let(mod(step, self.plan.stages))
-        places, start = [], 0
+        places, start = [], self.start
         for copier in self.copiers:
-            places.append(slot * i32(copier.tile.size) + i32(start))
-            start += copier.tile.size * self.plan.stages
+            places.append(slot * i32(copier.tile.size) + start)
+            start = start + i32(copier.tile.size * self.plan.stages)
         return places
 
     def _fetch(self, first: Expr, step: Expr, count: Expr, finish: bool = False) -> None:

@@ -32,12 +32,15 @@ class ThreadCore:
         thread: Index of the thread.
     """
 
+    lag = 0
+
     def __init__(
         self, grid: ThreadGrid, dtype: str, left: SharedTile, right: SharedTile, memory: Buffer,
         thread: Expr,
     ) -> None:  # fmt: skip
         self.grid, self.dtype, self.memory = grid, dtype, memory
         self.left, self.right = left, right
+        self.start = i32(0)
         across = grid.columns // (_SIDE * grid.block)
         self.first_row = device.let(div(thread, across) * i32(_SIDE))
         self.first_column = device.let(mod(thread, across) * i32(_SIDE))
@@ -45,6 +48,15 @@ class ThreadCore:
         self.sums = device.registers(self.side * self.side, dtype)
         self._rows = device.registers(2 * self.side, dtype)
         self._columns = device.registers(2 * self.side, dtype)
+
+    def publish(self) -> None:
+        """Nothing: ordinary reads see what ordinary copies wrote."""
+
+    def settle(self) -> None:
+        """Nothing: products are complete when they have been asked for."""
+
+    def complete(self) -> None:
+        """Nothing, likewise."""
 
     def clear(self) -> None:
         """Starts all sums at zero."""

@@ -110,6 +110,41 @@ inline void store_matrices(uint64_t address, const uint32_t (&values)[N], bool t
   emulator_exchange(~0u, nullptr, 0);
 }
 
+// A matrix in shared memory as wgmma is told about it, swizzled by 128 bytes: eight rows of 128
+// bytes lie together, and the 16-byte chunks of a row are exchanged by bits 7 to 9 of the address.
+struct SharedMatrix {
+  uint64_t start, across, down;  // of the matrix; to the next 64 lines; to the next eight rows
+  bool by_line;                  // whether the steps of the depth of one line are neighbours
+  SharedMatrix(uint64_t description, bool turned) : by_line(!turned) {
+    if (description >> 62 != 1) emulator_error("wgmma: only the layout swizzled by 128 bytes is emulated");
+    uint64_t base = reinterpret_cast<uint64_t>(emulator_dynamic_shared(1));
+    start = base + (((description & 0x3FFF) * 16 - base) & 0x3FFFF);
+    across = (description >> 16 & 0x3FFF) * 16;
+    down = (description >> 32 & 0x3FFF) * 16;
+  }
+  uint16_t at(unsigned line, unsigned step) const {
+    uint64_t address = start + (by_line ? line / 8 * down + line % 8 * 128 + step * 2
+                                        : line / 64 * across + step / 8 * down + step % 8 * 128 + line % 64 * 2);
+    return *reinterpret_cast<const uint16_t*>(address ^ (address >> 7 & 7) << 4);
+  }
+};
+
+// wgmma m64nNk16: warp w of the group holds rows 16 w to 16 w + 15 like an mma of N columns. The
+// sums are there at once, which is one of the times at which the hardware may deliver them.
+template <class T, int N>
+inline void multiply_group(float (&d)[N / 2], uint64_t left, uint64_t right, bool add, bool turned_left,
+                           bool turned_right) {
+  SharedMatrix a(left, turned_left), b(right, turned_right);
+  unsigned lane = emulator_current->lane, warp = emulator_current->warp % 4;
+  for (int i = 0; i < N / 2; ++i) {
+    unsigned row = 16 * warp + lane / 4 + (i % 4 / 2) * 8, column = i / 4 * 8 + 2 * (lane % 4) + i % 2;
+    double sum = add ? d[i] : 0.0;
+    for (unsigned k = 0; k < 16; ++k)
+      sum += static_cast<double>(T::get(a.at(row, k))) * static_cast<double>(T::get(b.at(column, k)));
+    d[i] = static_cast<float>(sum);
+  }
+}
+
 }  // namespace emulator
 
 // A fragment holds the whole matrix, in the warp's first lane. That is one of the layouts that
