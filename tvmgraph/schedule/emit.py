@@ -6,6 +6,7 @@ the order they run, with the context managers of TVM's IR builder.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -27,8 +28,19 @@ Frame = AbstractContextManager[Any]
 _STACK = {"disable_lower_builtin": True}
 
 
+class _BeingWritten(threading.local):
+    """The temporaries of the kernel that a thread writes."""
+
+    def __init__(self) -> None:
+        self.workspaces: list[Buffer] = []
+
+
+_being_written = _BeingWritten()
+
+
 def kernel(func: Func, body: Callable[[], None]) -> Func:
     """``func`` with the body that ``body()`` writes."""
+    _being_written.workspaces = []
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("kernel")
         with T.sblock("root"):  # Relax's passes expect every PrimFunc to have a root block
@@ -76,7 +88,14 @@ def stack(size: int, dtype: str) -> Buffer:
 
 def workspace(shape: Sequence[Index], dtype: str) -> Buffer:
     """A temporary from TVM's workspace pool."""
-    return T.alloc_buffer(tuple(index(extent) for extent in shape), dtype, scope="global")
+    buffer = T.alloc_buffer(tuple(index(extent) for extent in shape), dtype, scope="global")
+    _being_written.workspaces.append(buffer)
+    return buffer
+
+
+def is_workspace(buffer: Buffer) -> bool:
+    """Whether a buffer of the kernel being written is a temporary."""
+    return any(buffer.same_as(other) for other in _being_written.workspaces)
 
 
 def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:

@@ -57,10 +57,17 @@ def _is_inlinable(program: Program, stage: Stage) -> bool:
     if not consumers or sum(map(_nodes, stage.exprs)) > _MAX_NODES:
         return False
     runs = sum(consumer.work for consumer in consumers) / max(1, stage.points)
-    if runs <= 1:
+    if runs <= 1 or _is_copy(stage):
         return True
     rereads = max(c.work / max(1, stage.points) if c.is_reduction else 0 for c in consumers)
     return all(map(_is_light, stage.exprs)) and rereads <= _MAX_REREADS
+
+
+def _is_copy(stage: Stage) -> bool:
+    """Whether the stage stores elements as they lie: padding of width 0, for example."""
+    value = stage.value
+    same_type = isinstance(value, Load) and value.source.dtype == stage.buffer.dtype
+    return same_type and tvm_ffi.structural_equal(list(value.indices), list(stage.indices))
 
 
 def _is_light(value: Expr) -> bool:

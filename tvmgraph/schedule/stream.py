@@ -45,8 +45,11 @@ def is_streamed(stage: Stage, extent: int, lanes: int, model: CpuModel) -> bool:
 
 
 def are_streamable(buffers: Sequence[Buffer], model: CpuModel) -> bool:
-    """Whether results are of types that can be streamed, and so large that they should be."""
-    if any(str(buffer.dtype) not in _LLVM for buffer in buffers):
+    """Whether results are of types that can be streamed, and so large that they should be.
+
+    Temporaries are not: the kernel itself reads them next.
+    """
+    if any(str(buffer.dtype) not in _LLVM or emit.is_workspace(buffer) for buffer in buffers):
         return False
     size = sum(product(static_shape(b) or ()) * dtype_bytes(str(b.dtype)) for b in buffers)
     return choose("stores around caches", size >= model.l3_bytes // 2, (True, False))
