@@ -14,6 +14,7 @@ import tvm
 from tvm import tirx
 from tvm.s_tir import dlight
 
+from tvmgraph.schedule.cuda.flash import attention_rule
 from tvmgraph.schedule.cuda.products import product_rule
 from tvmgraph.schedule.cuda.simt import simt_rule
 from tvmgraph.schedule.target import GpuModel
@@ -23,7 +24,7 @@ from tvmgraph.schedule.types import IN_PLACE
 Rule = Callable[[tirx.PrimFunc, GpuModel], tirx.PrimFunc | None]
 
 #: The kernels of this package, most special first.
-RULES: list[Rule] = [product_rule, simt_rule]
+RULES: list[Rule] = [attention_rule, product_rule, simt_rule]
 
 
 def schedule_for_cuda(mod: tvm.IRModule, model: GpuModel, target: Any) -> tvm.IRModule:
