@@ -221,7 +221,7 @@ def _build(
 
     phases.graph("captured graph", graph)
     with phases.time("simplify"):
-        simplified = optimize(graph, options.settings, phases.graph)
+        simplified = optimize(graph, options.settings, phases.graph, options.on_gpu)
     phases.graph("simplified graph", simplified)
     try:
         with phases.time("lower"):

@@ -64,7 +64,7 @@ def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, list[Si
         The graph that is lowered, and every call of a kernel: those of the graph itself in order,
         then those of its branches and loops.
     """
-    graph = optimize(graph, options.settings, lambda _, g: g)
+    graph = optimize(graph, options.settings, lambda _, g: g, options.on_gpu)
     regions: dict[str, Graph] = {}
     mod = lower(graph, regions)
     regions["main"] = graph

@@ -9,7 +9,7 @@ operator too. Attention whose weights something else reads stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from tvmgraph.core.op import Op, Reason, get_op
 from tvmgraph.core.types import TensorType, tensor_type
-from tvmgraph.dtypes import FLOATS, bool_
+from tvmgraph.dtypes import FLOATS, bfloat16, bool_, float16
 from tvmgraph.graph.attention_grad import Attention, Backward, find_backward
 from tvmgraph.graph.ir import Graph, Node, Value
 from tvmgraph.graph.links import Links
@@ -28,22 +28,41 @@ _HIDDEN = -3e4
 #: Constant masks up to this many elements are looked at.
 _MAX_MASK = 1 << 25
 
+#: Whether there is a kernel for an attention, see :func:`fuse_attention`.
+Takes = Callable[[TensorType, Sequence[TensorType], Sequence[str], bool], bool]
 
-def fuse_attention(graph: Graph) -> Graph:
+
+def fuse_attention(graph: Graph, takes: Takes | None = None) -> Graph:
     """Returns the graph with every attention as one ``fused_attention``; itself if there is none.
 
     Regions are looked through too. Dead nodes are left for the caller to remove.
+
+    Args:
+        graph: The graph.
+        takes: Says of an attention, by type of the scores, layouts of the operands and whether its
+            derivative is wanted, whether there is a kernel for it; by default there always is.
     """
-    nodes = [_with_regions(node) for node in graph.nodes]
+    nodes = [_with_regions(node, takes) for node in graph.nodes]
     if any(new is not old for new, old in zip(nodes, graph.nodes)):
         graph = Graph(
             graph.name, graph.params, graph.consts, tuple(nodes), graph.outputs, graph.writes
         )
-    return _Fuser(graph).run()
+    return _Fuser(graph, takes).run()
 
 
-def _with_regions(node: Node) -> Node:
-    regions = tuple(map(fuse_attention, node.regions))
+def takes_on_gpu(
+    kind: TensorType, operands: Sequence[TensorType], layouts: Sequence[str], derivative: bool
+) -> bool:
+    """Whether a GPU has a kernel for an attention: f16 and bf16, of known sizes, forwards."""
+    if derivative or kind.dtype not in (float16, bfloat16):
+        return False
+    if not all(t.is_static and t.static_shape[-1] % 8 == 0 for t in operands):
+        return False
+    return all(layout[-1] == "D" for layout in layouts)
+
+
+def _with_regions(node: Node, takes: Takes | None) -> Node:
+    regions = tuple(fuse_attention(region, takes) for region in node.regions)
     if all(new is old for new, old in zip(regions, node.regions)):
         return node
     return Node(node.op, node.inputs, node.attrs, node.outputs, node.source, node.scope, regions)
@@ -81,8 +100,8 @@ class _Found:
 
 
 class _Fuser:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, takes: Takes | None) -> None:
+        self.graph, self.takes = graph, takes
         self.links = Links(graph)
         self.makers, self.users, self.uses = (
             self.links.makers, self.links.users, self.links.uses
@@ -139,6 +158,10 @@ class _Fuser:
             return None
         self._see_diagonal(found, kind)
         self._turn_result(found)
+        operands = [value.type for value in found.inputs]
+        has_backward = found.backward is not None
+        if self.takes and not self.takes(kind, operands, found.layouts, has_backward):
+            return None
         return found
 
     def _mixing(self, weights: Value, backward: Backward) -> Node:

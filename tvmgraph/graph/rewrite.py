@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tvmgraph.core.types import TensorType
 from tvmgraph.graph import passes
-from tvmgraph.graph.attention import fuse_attention
+from tvmgraph.graph.attention import fuse_attention, takes_on_gpu
 from tvmgraph.graph.ir import Graph, Node, Value
 from tvmgraph.graph.rules import RULES, Match, Rule
 from tvmgraph.graph_kernel import GraphKernel
@@ -16,13 +16,14 @@ Show = Callable[[str, Graph], Graph]
 _MAX_ROUNDS = 8  # rules enable each other; chains longer than this are not worth more time
 
 
-def optimize(graph: Graph, settings: GraphKernel, show: Show) -> Graph:
+def optimize(graph: Graph, settings: GraphKernel, show: Show, on_gpu: bool = False) -> Graph:
     """Runs the graph passes that ``settings`` asks for.
 
     Args:
         graph: The captured graph.
         settings: Which passes and rules.
         show: Called with a title and the graph after every pass.
+        on_gpu: Whether it is for a GPU, whose kernels take fewer kinds of attention.
     """
     graph = passes.simplify(graph)
     chosen = chosen_rules(settings)
@@ -32,7 +33,7 @@ def optimize(graph: Graph, settings: GraphKernel, show: Show) -> Graph:
             break
         graph = show("after algebraic rules", passes.simplify(rewritten))
     if settings.has("attention"):
-        fused = fuse_attention(graph)
+        fused = fuse_attention(graph, takes_on_gpu if on_gpu else None)
         if fused is not graph:
             graph = show("after fusing attention", passes.simplify(fused))
     return graph
