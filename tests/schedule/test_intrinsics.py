@@ -1,11 +1,14 @@
 """Accuracy and special values of the vectorizable functions."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from driver import call, compile_module, module
 from tvm.relax import op
+
+from tvmgraph import Tensor, jit, ops
 
 _MAX_ULP = 4
 _LIMITS = [
@@ -19,7 +22,7 @@ def _sigmoid(x):
     return np.where(x < 0, e, 1) / (1 + e)
 
 
-_CASES = {
+_CASES: dict[str, Any] = {
     "exp": (op.exp, np.exp),
     "tanh": (op.tanh, np.tanh),
     "sigmoid": (op.sigmoid, _sigmoid),
@@ -63,6 +66,46 @@ def test_within_four_ulp(name):
     errors = _ulp_errors(got, exact)
     worst = int(errors.argmax())
     assert errors[worst] <= _MAX_ULP, (x[worst], got[worst], exact[worst])
+
+
+#: Functions by their names in NumPy and here, and the largest argument that is tried.
+_MORE = {
+    "exp2": ("exp2", 160), "log2": ("log2", 1e38), "log1p": ("log1p", 1e38), "sinh": ("sinh", 95),
+    "cosh": ("cosh", 95), "sin": ("sin", 1e5), "cos": ("cos", 1e5), "tan": ("tan", 1e5),
+    "arcsin": ("asin", 1), "arccos": ("acos", 1), "arctan": ("atan", 1e9), "expm1": ("expm1", 90),
+    "arcsinh": ("asinh", 1e38), "arccosh": ("acosh", 1e38), "arctanh": ("atanh", 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _MORE)
+def test_more_functions_within_four_ulp(name):
+    ours, limit = _MORE[name]
+    rng = np.random.default_rng(0)
+    parts = [
+        rng.uniform(-limit, limit, 20000),
+        rng.uniform(-min(limit, 5), min(limit, 5), 20000),
+        np.exp(rng.uniform(-60, np.log(limit), 20000)) * rng.choice([-1, 1], 20000),
+    ]
+    x = np.concatenate([_LIMITS, *parts]).astype("float32")
+    with np.errstate(all="ignore"):
+        exact = getattr(np, name)(x.astype("float64"))
+    got = jit(getattr(ops, ours))(Tensor(x)).asnumpy()
+    errors = _ulp_errors(got, exact)
+    worst = int(errors.argmax())
+    assert errors[worst] <= _MAX_ULP, (x[worst], got[worst], exact[worst])
+
+
+def test_angle_of_a_point_within_four_ulp():
+    rng = np.random.default_rng(0)
+    y, x = np.exp(rng.uniform(-40, 40, (2, 20000))) * rng.choice([-1, 1], (2, 20000))
+    limits = np.array(_LIMITS)
+    x = np.concatenate([x, np.repeat(limits, limits.size)]).astype("float32")
+    y = np.concatenate([y, np.tile(limits, limits.size)]).astype("float32")
+    got = jit(ops.atan2)(Tensor(y), Tensor(x)).asnumpy()
+    exact = np.arctan2(y.astype("float64"), x.astype("float64"))
+    errors = _ulp_errors(got, exact)
+    worst = int(errors.argmax())
+    assert errors[worst] <= _MAX_ULP, (y[worst], x[worst], got[worst], exact[worst])
 
 
 def test_signed_zero_is_kept():

@@ -9,6 +9,7 @@ because the namespace has NumPy's names, the same formula can serve as the ``eag
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,11 +32,13 @@ _TIR_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "rint": "nearbyint",
     "logical_not": "Not",
 }  # fmt: skip
-#: Functions that TIR lacks or computes by a cancelling formula: the C and CUDA library's are used.
-_LIBRARY = {
-    "erfc": "erfc", "fmod": "fmod", "sinh": "sinh", "cosh": "cosh",
-    "arctanh": "atanh", "arcsinh": "asinh", "arccosh": "acosh",
-}  # fmt: skip
+#: Functions that TIR lacks or computes by a cancelling formula: those of the C and CUDA library ...
+_LIBRARY = {"erfc": "erfc", "fmod": "fmod", "sinh": "sinh", "cosh": "cosh"}
+#: ... except for float32, where these have forms of their own in every code generator.
+_VECTORIZED = ("sinh", "cosh")
+#: asinh and acosh of larger numbers are logarithms; asinh and atanh of smaller ones the numbers.
+_HUGE, _TINY = 1e9, 1e-4
+_LN2 = 0.6931471805599453
 
 
 class TirMath:
@@ -82,8 +85,37 @@ class TirMath:
         suffix = "f" if self.dtype == "float32" else ""
         return self.tir.call_pure_extern(self.dtype, name + suffix, *xs)
 
+    def arcsinh(self, x: Any) -> Any:
+        """asinh(x) = log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|, and the sign of x."""
+        if self.dtype != "float32":
+            return self.library("asinh", x)
+        a = self.tir.abs(x)
+        square = self.where(a < _HUGE, a, 0) * a
+        near = a + square / (1 + self.tir.sqrt(1 + square))
+        value = self.tir.log1p(self.where(a < _HUGE, near, a))
+        value = self.where(a < _HUGE, value, value + _LN2)
+        return self.where(x < 0, -value, self.where(a < _TINY, x, value))
+
+    def arccosh(self, x: Any) -> Any:
+        """acosh(x) = log1p(t + sqrt(2t + t^2)) with t = x - 1."""
+        if self.dtype != "float32":
+            return self.library("acosh", x)
+        t = x - 1
+        near = t + self.tir.sqrt(2 * t + t * self.where(x < _HUGE, t, 0))
+        value = self.tir.log1p(self.where(x < _HUGE, near, x))
+        value = self.where(x < _HUGE, value, value + _LN2)
+        return self.where(x < 1, math.nan, value)
+
+    def arctanh(self, x: Any) -> Any:
+        """atanh(x) = log1p(2a / (1 - a)) / 2 with a = |x|, and the sign of x."""
+        if self.dtype != "float32":
+            return self.library("atanh", x)
+        a = self.tir.abs(x)
+        value = self.tir.log1p(2 * a / (1 - a)) * 0.5
+        return self.where(x < 0, -value, self.where(a < _TINY, x, value))
+
     def __getattr__(self, name: str) -> Any:
-        if name in _LIBRARY:
+        if name in _LIBRARY and not (name in _VECTORIZED and self.dtype == "float32"):
             return lambda *xs: self.library(_LIBRARY[name], *xs)
         return getattr(self.tir, _TIR_NAMES.get(name, name))
 

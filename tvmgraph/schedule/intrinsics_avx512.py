@@ -22,8 +22,8 @@ LANES = 16
 
 _LOG2E = 1.4426950408889634
 _LN2_HI, _LN2_LO = 0.693359375, -2.12194440054690583e-4
-#: Beyond these exp is 0 and infinity in float32.
-_EXP_MIN, _EXP_MAX = -104.0, 89.0
+#: Beyond these exp is 0 and infinity in float32, half of it included.
+_EXP_MIN, _EXP_MAX = -104.0, 90.0
 #: exp(r) on |r| <= ln(2)/2
 _EXP_POLY = (1.0, 1.0, 4.99999935e-1, 1.66665207e-1, 4.1668387e-2, 8.36871e-3, 1.381461e-3)
 #: Adding it leaves the nearest integer in the lowest bits of a float32.
@@ -160,7 +160,7 @@ def scale(x: Expr, n: Expr) -> Expr:
     return _intrinsic(name, x, n, Lanes(x).f32(0), every, current_rounding)
 
 
-def reduce_exp(x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
+def _reduce_exp(x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
     """Calls ``body(n, r)`` with x = n ln 2 + r, n integral but of type float32, |r| <= ln(2)/2.
 
     Within the range where exp is a float32; what is beyond is taken to its border.
@@ -179,10 +179,14 @@ def reduce_exp(x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
     return let(bounded, clamped)
 
 
-def exp(x: Expr) -> Expr:
-    """exp(x) = 2^n exp(r)."""
+def exp(x: Expr, offset: int = 0) -> Expr:
+    """2^offset exp(x) = 2^(n + offset) exp(r)."""
     v = Lanes(x)
-    return let(x, lambda x: reduce_exp(x, lambda n, r: scale(v.poly(r, _EXP_POLY), n)))
+
+    def scaled(n: Expr, r: Expr) -> Expr:
+        return scale(v.poly(r, _EXP_POLY), n + v.f32(offset) if offset else n)
+
+    return let(x, lambda x: _reduce_exp(x, scaled))
 
 
 def erf(x: Expr) -> Expr:

@@ -68,13 +68,38 @@ class Lanes:
         sign = op.bitwise_and(self.bits(x, "int32"), self.i32(-(2**31)))
         return self.bits(op.bitwise_or(self.bits(magnitude, "int32"), sign), "float32")
 
+    def multiply_add(self, a: Expr, b: Expr, c: Expr) -> Expr:
+        """a b + c of float32, rounded once."""
+        return op.call_llvm_pure_intrin(self.type("float32"), "llvm.fma", a, b, c)
+
+    def largest(self, x: Expr) -> Expr:
+        """The largest lane of a float32, NaN left out."""
+        if self.lanes == 1:
+            return x
+        return op.call_llvm_pure_intrin("float32", "llvm.vector.reduce.fmax", x)
+
+    def each(self, function: str, *args: Expr, dtype: str = "float32") -> Expr:
+        """A call of the C library for every lane."""
+        if self.lanes == 1:
+            return op.call_pure_extern(dtype, function, *args)
+        results = [
+            op.call_pure_extern(dtype, function, *[emit.shuffle([arg], [lane]) for arg in args])
+            for lane in range(self.lanes)
+        ]
+        return emit.shuffle(results, range(self.lanes))
+
     def pow2(self, n: Expr) -> Expr:
         """2^n of an int32 for -127 < n < 128, made from the exponent bits."""
         return self.bits(op.shift_left(n + self.i32(127), self.i32(23)), "float32")
 
 
 def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
-    """Binds ``value`` once, so that the expression does not grow with every use."""
+    """Binds ``value`` once, so that the expression does not grow with every use.
+
+    What has a name already needs no other; TVM's analysis even stumbles over a second one.
+    """
+    if isinstance(value, tirx.Var):
+        return body(value)
     var = tirx.Var("t", value.ty)
     return tirx.Let(var, value, body(var))
 
