@@ -149,7 +149,8 @@ def test_lists_of_rates() -> None:
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_groups(compiled: bool) -> None:
     a = Parameter(Tensor([1.0]), name="a")
-    b = Parameter(Tensor([[1.0, 3.0]]), name="b")
+    start = np.linspace(1.0, 3.0, 16)
+    b = Parameter(Tensor([start.astype(np.float32)]), name="b")
     c = Parameter(Tensor([1.0]), name="c.beta")
     groups = [
         {"params": [a], "lr": 0.5},
@@ -161,13 +162,13 @@ def test_groups(compiled: bool) -> None:
     assert float(optimizer.get_lr_parameter(a)) == 0.5
     step = jit(optimizer) if compiled else optimizer
     for _ in range(2):
-        step((Tensor([1.0]), Tensor([[1.0, 3.0]]), Tensor([1.0])))
+        step((Tensor([1.0]), Tensor([start.astype(np.float32)]), Tensor([1.0])))
     np.testing.assert_allclose(a.asnumpy(), [0.0])
     first = 1 - 0.1 * (1 + 0.1)  # weight decay reaches names with beta when groups ask for it
     np.testing.assert_allclose(c.asnumpy(), [first - 0.05 * (1 + 0.1 * first)], rtol=1e-6)
-    w = np.array([1.0, 3.0])
+    w = start
     for rate in (0.1, 0.05):
-        g = np.array([1.0, 3.0]) + 0.1 * w
+        g = start + 0.1 * w
         w = w - rate * (g - g.mean())
     np.testing.assert_allclose(b.asnumpy()[0], w, rtol=1e-6)
 
@@ -189,6 +190,29 @@ def test_arguments_are_checked() -> None:
     ):
         with pytest.raises(kind, match=text):
             call()
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("clip", [False, True], ids=["", "clip"])
+@pytest.mark.parametrize("make", [nn.Momentum, nn.AdamWeightDecay], ids=lambda c: c.__name__)
+def test_lars_scales_layer_by_layer(make: Any, clip: bool, compiled: bool) -> None:
+    w, g, decay = np.array([3.0, -4.0]), np.array([0.6, 0.8]), 0.1
+    weight, bias = (Parameter(Tensor(w.astype(np.float32)), name=n) for n in ("w", "bias"))
+    args = (0.01, 0.9, decay) if make is nn.Momentum else (0.01, 0.9, 0.999, 1e-6, decay)
+    optimizer = nn.LARS(make([weight, bias], *args), 1e-3, 0.02, clip)
+    assert float(optimizer.get_lr()) == pytest.approx(0.01)
+    assert float(optimizer.get_weight_decay()) == pytest.approx(decay)
+    trust = 0.02 * 5 / (1 + decay * 5 + 1e-3)
+    trust = min(trust / 0.01, 1) if clip else trust
+    twins = [Parameter(Tensor(w.astype(np.float32)), name=n) for n in ("w", "bias")]
+    plain = make(twins, 0.01, 0.9)
+    plain((Tensor((trust * (g + decay * w)).astype(np.float32)), Tensor(g.astype(np.float32))))
+    gradient = Tensor(g.astype(np.float32))
+    (jit(optimizer) if compiled else optimizer)((gradient, gradient))
+    for found, expected in zip((weight, bias), twins):
+        np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-5)
+    with pytest.raises(DTypeError, match="optimizer is a list"):
+        nn.LARS([weight])
 
 
 def test_lamb_follows_its_formula() -> None:

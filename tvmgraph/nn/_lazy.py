@@ -10,7 +10,8 @@ from tvmgraph.errors import NotFoundError
 
 HIGHER = {
     "tvmgraph.optim": (
-        "ASGD", "FTRL", "SGD", "AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW",
+        "ASGD", "FTRL", "LARS", "SGD", "AdaFactor", "AdaMax", "Adadelta", "Adagrad", "Adam",
+        "AdamOffload", "AdamW", "LazyAdam", "ProximalAdagrad",
         "AdamWeightDecay", "CosineDecayLR", "DynamicLossScaleUpdateCell", "ExponentialDecayLR",
         "FixedLossScaleUpdateCell", "ForwardValueAndGrad", "InverseDecayLR", "Lamb",
         "LearningRateSchedule", "Momentum", "NaturalExpDecayLR", "Optimizer", "ParameterUpdate",

@@ -1,7 +1,7 @@
 """Optimizers, learning-rate schedules and the cells of a training step."""
 
-from tvmgraph.optim.accumulated import FTRL, Adadelta, Adagrad, RMSProp
-from tvmgraph.optim.adaptive import Adam, AdaMax, AdamWeightDecay, Lamb
+from tvmgraph.optim.accumulated import FTRL, Adadelta, Adagrad, ProximalAdagrad, RMSProp
+from tvmgraph.optim.adaptive import Adam, AdaMax, AdamOffload, AdamWeightDecay, Lamb, LazyAdam
 from tvmgraph.optim.base import Optimizer
 from tvmgraph.optim.dynamic_lr import (
     cosine_decay_lr,
@@ -13,6 +13,7 @@ from tvmgraph.optim.dynamic_lr import (
     warmup_lr,
 )
 from tvmgraph.optim.gradient import ASGD, SGD, Momentum, Rprop
+from tvmgraph.optim.scaled import LARS, AdaFactor
 from tvmgraph.optim.schedule import (
     CosineDecayLR,
     ExponentialDecayLR,
@@ -35,12 +36,13 @@ from tvmgraph.optim.step import (
 AdamW = AdamWeightDecay
 
 __all__ = [
-    "ASGD", "FTRL", "SGD", "AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "AdamWeightDecay",
+    "ASGD", "FTRL", "LARS", "SGD", "AdaFactor", "AdaMax", "Adadelta", "Adagrad", "Adam",
+    "AdamOffload", "AdamW", "AdamWeightDecay",
     "CosineDecayLR", "DynamicLossScaleUpdateCell", "ExponentialDecayLR",
     "FixedLossScaleUpdateCell", "ForwardValueAndGrad", "InverseDecayLR", "Lamb",
-    "LearningRateSchedule", "Momentum", "NaturalExpDecayLR", "Optimizer", "ParameterUpdate",
-    "PolynomialDecayLR", "RMSProp", "Rprop", "TrainOneStepCell", "TrainOneStepWithLossScaleCell",
-    "WarmUpLR", "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr",
-    "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr",
-    "update_unless", "warmup_lr",
+    "LazyAdam", "LearningRateSchedule", "Momentum", "NaturalExpDecayLR", "Optimizer",
+    "ParameterUpdate", "PolynomialDecayLR", "ProximalAdagrad", "RMSProp", "Rprop",
+    "TrainOneStepCell", "TrainOneStepWithLossScaleCell", "WarmUpLR", "cosine_decay_lr",
+    "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",
+    "polynomial_decay_lr", "update_unless", "warmup_lr",
 ]  # fmt: skip

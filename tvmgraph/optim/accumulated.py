@@ -177,6 +177,62 @@ class Adadelta(Optimizer):
         F.assign(steps, steps * self.rho + F.square(step) * rest)
 
 
+class ProximalAdagrad(Optimizer):
+    r"""Adagrad with regularization: :math:`a \leftarrow a + g^2`, :math:`\eta = lr / \sqrt a`,
+    :math:`v = w - \eta g`,
+    :math:`w \leftarrow sign(v) \max(|v| - \eta l_1, 0) / (1 + \eta l_2)`.
+
+    Args:
+        params: Parameters or groups, see :class:`Optimizer`.
+        accum: First value of :math:`a`, at least 0.
+        learning_rate: A number, Tensor, list or schedule.
+        l1: :math:`l_1`, at least 0.
+        l2: :math:`l_2`, at least 0.
+        use_locking: Kept for MindSpore programs; updates are always exclusive.
+        loss_scale: Divides the gradients.
+        weight_decay: :math:`\lambda`; adds :math:`\lambda w` to the gradient.
+
+    Inputs:
+        - **gradients** (tuple[Tensor]) - One gradient per parameter.
+
+    Outputs:
+        bool, True.
+
+    Raises:
+        ArgumentError: if a number is negative.
+
+    Example:
+        >>> nn.ProximalAdagrad([ms.Parameter(Tensor([1.0]), name="p")]).accum[0].name
+        'accum.p'
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        accum: float = 0.1,
+        learning_rate: Any = 1e-3,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        use_locking: bool = False,
+        loss_scale: float = 1.0,
+        weight_decay: Any = 0.0,
+    ) -> None:
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        self.l1 = non_negative("ProximalAdagrad", "l1", l1)
+        self.l2 = non_negative("ProximalAdagrad", "l2", l2)
+        boolean("ProximalAdagrad", "use_locking", use_locking)
+        self.accum = self.new_state("accum", non_negative("ProximalAdagrad", "accum", accum))
+
+    def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
+        """Changes one parameter."""
+        total = self.accum[index] + F.square(gradient)
+        rate = lr * F.rsqrt(total)
+        moved = param - gradient * rate
+        shrunk = F.sign(moved) * F.maximum(F.abs(moved) - rate * self.l1, 0.0)
+        F.assign(param, shrunk / (1.0 + rate * self.l2))
+        F.assign(self.accum[index], total)
+
+
 class FTRL(Optimizer):
     r"""Follow the regularized leader: keeps :math:`n = \sum g^2` and a linear term :math:`z`, and
     sets :math:`w = \frac{\mathrm{sign}(z) l_1 - z}{n^{-p} / lr + 2 l_2}` where
@@ -232,7 +288,10 @@ class FTRL(Optimizer):
 
     def decays_weight(self, index: int) -> bool:
         """Whether weight decay applies to a parameter; without groups it applies to all."""
-        return self.get_weight_decay() != 0 if not self.is_group else super().decays_weight(index)
+        decay = self._settings[index].weight_decay
+        if self.is_group or not self.exec_weight_decay:
+            return super().decays_weight(index)
+        return not (isinstance(decay, float) and decay == 0.0)
 
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter."""
@@ -248,4 +307,4 @@ class FTRL(Optimizer):
         F.assign(linear, new_linear)
 
 
-__all__ = ["FTRL", "Adadelta", "Adagrad", "RMSProp"]
+__all__ = ["FTRL", "Adadelta", "Adagrad", "ProximalAdagrad", "RMSProp"]

@@ -43,6 +43,9 @@ class Adam(_Moments):
         weight_decay: :math:`\lambda`; adds :math:`\lambda w` to the gradient.
         loss_scale: Divides the gradients.
         use_amsgrad: Divides by the largest :math:`v` so far.
+        use_lazy: Kept for MindSpore programs; it differs for sparse gradients only, and all
+            gradients are dense here.
+        use_offload: Kept for MindSpore programs; updates run on the host anyway.
 
     Inputs:
         - **gradients** (tuple[Tensor]) - One gradient per parameter.
@@ -72,10 +75,15 @@ class Adam(_Moments):
         weight_decay: Any = 0.0,
         loss_scale: float = 1.0,
         use_amsgrad: bool = False,
+        use_lazy: bool = False,
+        use_offload: bool = False,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self._set_betas(beta1, beta2, eps)
-        boolean("Adam", "use_locking", use_locking)
+        for name, flag in (
+            ("use_locking", use_locking), ("use_lazy", use_lazy), ("use_offload", use_offload),
+        ):  # fmt: skip
+            boolean("Adam", name, flag)
         self.use_nesterov = boolean("Adam", "use_nesterov", use_nesterov)
         self.use_amsgrad = boolean("Adam", "use_amsgrad", use_amsgrad)
         if use_nesterov and use_amsgrad:
@@ -109,6 +117,43 @@ class Adam(_Moments):
         F.assign_sub(param, ahead * lr / (F.sqrt(largest) + self.eps))
         F.assign(m, new_m)
         F.assign(v, new_v)
+
+
+class LazyAdam(Adam):
+    """Adam under the name that MindSpore uses for sparse gradients.
+
+    Gradients are dense here, and for dense ones it is :class:`Adam`, without AMSGrad.
+
+    Example:
+        >>> nn.LazyAdam(nn.Dense(2, 1).trainable_params(), 0.01).cls_name
+        'LazyAdam'
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: Any = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-8,
+        use_locking: bool = False,
+        use_nesterov: bool = False,
+        weight_decay: Any = 0.0,
+        loss_scale: float = 1.0,
+    ) -> None:
+        super().__init__(
+            params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay,
+            loss_scale,
+        )  # fmt: skip
+
+
+class AdamOffload(LazyAdam):
+    """Adam under the name that MindSpore uses for updates on the host, where all run here.
+
+    Example:
+        >>> nn.AdamOffload(nn.Dense(2, 1).trainable_params(), 0.01).cls_name
+        'AdamOffload'
+    """
 
 
 class AdamWeightDecay(_Moments):
@@ -301,4 +346,4 @@ class AdaMax(_Moments):
         F.assign(v, new_v)
 
 
-__all__ = ["AdaMax", "Adam", "AdamWeightDecay", "Lamb"]
+__all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "Lamb", "LazyAdam"]

@@ -55,6 +55,7 @@ class Optimizer(Cell):
     """
 
     parameters: ParameterTuple
+    exec_weight_decay = True  # False where an optimizer around this one decays the weights
 
     def __init__(
         self,
@@ -139,7 +140,10 @@ class Optimizer(Cell):
         gradients = self.check_gradients(gradients)
         gradients = self.decay_weight(gradients)
         gradients = self.gradients_centralization(gradients)
-        gradients = self.scale_grad(gradients)
+        return self.apply_gradients(self.scale_grad(gradients))
+
+    def apply_gradients(self, gradients: Sequence[Tensor]) -> Any:
+        """Takes one step along gradients that are scaled and decayed."""
         rates = self.rates()
         F.assign_add(self.global_step, 1)
         self.begin_step()
@@ -197,10 +201,13 @@ class Optimizer(Cell):
         return tuple(result)
 
     def gradients_centralization(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Removes the mean over all axes but the first where the group asks for it."""
+        """Removes the mean over all axes but the first where the group asks for it.
+
+        As in MindSpore, that is done where the second axis is a multiple of 16.
+        """
         return tuple(
             g - F.mean(g, axis=tuple(range(1, g.ndim)), keep_dims=True)
-            if s.centralize and g.ndim > 1 else g
+            if s.centralize and g.ndim > 1 and g.shape[1] % 16 == 0 else g
             for s, g in zip(self._settings, gradients)
         )  # fmt: skip
 
@@ -237,7 +244,16 @@ class Optimizer(Cell):
     def decays_weight(self, index: int) -> bool:
         """Whether weight decay applies to a parameter."""
         s = self._settings[index]
-        return s.decays and not (isinstance(s.weight_decay, float) and s.weight_decay == 0.0)
+        return (
+            self.exec_weight_decay
+            and s.decays
+            and not (isinstance(s.weight_decay, float) and s.weight_decay == 0.0)
+        )
+
+    @property
+    def decay_flags(self) -> tuple[bool, ...]:
+        """Of every parameter, whether weight decay may apply to it."""
+        return tuple(s.decays for s in self._settings)
 
     def get_lr(self) -> Any:
         """Returns the learning rate of the coming step: a 0-d tensor, a tuple with group rates."""
@@ -245,8 +261,9 @@ class Optimizer(Cell):
         return rates if self.is_group_lr else rates[0]
 
     def get_weight_decay(self) -> Any:
-        """Returns the weight decay of the coming step: a number, a tuple with groups."""
-        decays = self.decays()
+        """Returns the weight decay of the coming step: a 0-d tensor, a tuple with groups."""
+        decays = tuple(Tensor(d, dtypes.float32) if isinstance(d, float) else d
+                       for d in self.decays())  # fmt: skip
         return decays if self.is_group else decays[0]
 
     def get_lr_parameter(self, param: Any) -> Any:

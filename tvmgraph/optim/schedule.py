@@ -163,7 +163,7 @@ class PolynomialDecayLR(LearningRateSchedule):
 
     Args:
         learning_rate: The rate at step 0, positive.
-        end_learning_rate: The rate at the end, at least 0 and below ``learning_rate``.
+        end_learning_rate: The rate at the end, at least 0.
         decay_steps: :math:`n`.
         power: The exponent, positive.
         update_decay_steps: Whether :math:`n` grows to the next multiple once it is passed.
@@ -191,13 +191,6 @@ class PolynomialDecayLR(LearningRateSchedule):
         self.decay_steps = positive(name, "decay_steps", decay_steps)
         self.power = above_zero(name, "power", power)
         self.update_decay_steps = boolean(name, "update_decay_steps", update_decay_steps)
-        if end_learning_rate >= learning_rate:
-            reject(
-                ArgumentError,
-                name,
-                "end_learning_rate must be below learning_rate",
-                f"learning_rate={learning_rate}, end_learning_rate={end_learning_rate}",
-            )
 
     def construct(self, global_step: Tensor) -> Tensor:
         step = as_float(global_step)
