@@ -279,3 +279,30 @@ def test_reading_twice_is_one_compile() -> None:
 def test_the_captured_reads_are_few() -> None:
     found = capture(lambda x: ops.exp(x) * COUNTER, (ONE,), {}).guards
     assert {k[-1] for k in found._always if k[0] == "global"} == {"ops", "COUNTER"}
+
+
+def test_code_without_source_below_layers_of_the_package():
+    space = {"scale": 2.0}
+    exec("def native(x): return x * scale", space)
+
+    class Inner(nn.Cell):
+        def construct(self, x):
+            return space["native"](x)
+
+    compiled = jit(nn.SequentialCell(nn.ReLU(), Inner(), nn.ReLU()))
+    x = Tensor(np.ones(3, np.float32))
+    assert compiled(x).asnumpy().tolist() == [2.0] * 3
+    space["scale"] = 5.0
+    assert compiled(x).asnumpy().tolist() == [5.0] * 3
+
+
+def test_a_capture_gives_the_profiler_its_place_back():
+    seen = []
+    sys.setprofile(lambda frame, event, _: seen.append(event))
+    profiler = sys.getprofile()
+    try:
+        jit(nn.SequentialCell(nn.ReLU())).graph(Tensor(np.ones(3, np.float32)))
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+    assert "call" in seen

@@ -29,6 +29,7 @@ from tvmgraph.capture.expect import (
     is_mutable,
     is_plain_object,
 )
+from tvmgraph.capture.observer import Observer
 from tvmgraph.capture.places import ABSENT, Closure, Fixed, Global, Names, Place, member
 from tvmgraph.capture.promotion import Slot
 from tvmgraph.config import context
@@ -82,6 +83,7 @@ class Guards:
         written: Attributes and variables that the capture wrote: what it reads of them later is
             its own.
         blind: Set while something is looked up only to be appended to.
+        observer: Watches user code that runs natively.
     """
 
     def __init__(self) -> None:
@@ -89,6 +91,7 @@ class Guards:
         self.originals: dict[int, Any] = {}
         self.written: set[Any] = set()
         self.blind = False
+        self.observer = Observer(self.add_frame)
         self._cells: dict[int, tuple[weakref.ref[Any], CellState]] = {}
         self._always: dict[Any, Guard] = {}
         self._codes: set[Any] = set()
@@ -242,6 +245,13 @@ class Guards:
         """Guards parameters, sub-cells and flags of a Cell and of every Cell below it."""
         if id(cell) in self._cells:
             return
+        watching = self.observer.watch(False)
+        try:
+            self._add_new_cell(cell)
+        finally:
+            self.observer.watch(watching)
+
+    def _add_new_cell(self, cell: Any) -> None:
         known = CellState(cell, self.precise)
         self._cells[id(cell)] = (weakref.ref(cell), known)
         if known.wide:

@@ -25,6 +25,7 @@ from tvmgraph.capture.hoist import Hoisted
 from tvmgraph.capture.loops import Loops
 from tvmgraph.capture.merge import as_tensor, common_dtype, marked, number_type
 from tvmgraph.capture.nested import NestedFunction
+from tvmgraph.capture.observer import is_own
 from tvmgraph.capture.outside import Outside
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.settings import Settings
@@ -89,8 +90,16 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             if isinstance(own, types.FunctionType) and self._interpretable(own) is not None:
                 return self.call(own, (function, *args), kwargs)
             self._hand_out(function, args, kwargs)
-            return function(*args, **kwargs)
+            return self._run_natively(function, args, kwargs)
         return self._run(function, source, args, kwargs)
+
+    def _run_natively(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        observer = self.recorder.guards.observer
+        before = observer.watch(not is_own(function, args, kwargs))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            observer.watch(before)
 
     def _hand_out(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Guards all of an object that goes to code which is not interpreted."""
@@ -166,6 +175,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             )  # fmt: skip
         self._calls += 1
         outer, self.current = self.current, frame
+        watching = self.recorder.guards.observer.watch(True)
         try:
             done = self.block(frame.source.body, frame)
         except TvmgraphError:
@@ -182,6 +192,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         finally:
             self._calls -= 1
             self.current = outer
+            self.recorder.guards.observer.watch(watching)
         return self._result(done, frame)
 
     def _result(self, done: Completion, frame: Frame) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -95,34 +94,21 @@ class Captured:
 @contextmanager
 def _active(recorder: Recorder) -> Iterator[None]:
     """Makes the recorder the interpreter of this thread and observes user frames."""
-    outer = (state.interpreter, state.tapes, state.scope, sys.getprofile())
-
-    def observe(frame: Any, event: str, _: Any) -> None:
-        if event == "call":
-            recorder.guards.add_frame(frame)
-
+    outer = state.interpreter, state.tapes, state.scope
     state.interpreter, state.tapes, state.scope = recorder, (), ()
     collecting = gc.isenabled()
     gc.disable()  # its hooks and finalizers are no part of the function
-    sys.setprofile(observe)
+    recorder.guards.observer.begin()
     try:
         yield
     except BaseException:
         recorder.roll_back()
         raise
     finally:
-        _restore_profiler(outer[3])
+        recorder.guards.observer.end()
         if collecting:
             gc.enable()
-        state.interpreter, state.tapes, state.scope = outer[:3]
-
-
-def _restore_profiler(profiler: Any) -> None:
-    """Continues the profiler that was active before; cProfile's is no function but an object."""
-    if profiler is None or callable(profiler):
-        sys.setprofile(profiler)
-    else:
-        profiler.enable()
+        state.interpreter, state.tapes, state.scope = outer
 
 
 def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

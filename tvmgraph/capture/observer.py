@@ -1,0 +1,104 @@
+"""Watching user code that runs natively during a capture.
+
+What interpreted code reads is known. Some user code runs natively all the same: functions without
+source, properties and operators of user classes, callbacks of libraries. Python reports its frames
+to a profiling function, which guards what they name. That function is called for every call of
+library code, too, and makes Python three times as slow, so it rests while code of this package runs
+that calls nothing of the user's but through the interpreter.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.dtypes import DType
+
+_PACKAGE = "tvmgraph"
+_DATA = frozenset((
+    Tensor, Parameter, TracedTensor, DType, int, float, bool, complex, str, bytes, type(None),
+    slice, type(...), np.ndarray,
+))  # fmt: skip
+
+
+class Observer:
+    """Reports new frames while it is on.
+
+    Args:
+        seen: Called with every frame that begins.
+    """
+
+    def __init__(self, seen: Callable[[types.FrameType], None]) -> None:
+        def observe(frame: types.FrameType, event: str, _: Any) -> None:
+            if event == "call":
+                seen(frame)
+
+        self._observe = observe
+        self._on = False
+        self._outer: Any = None
+
+    def begin(self) -> None:
+        """Takes the place of this thread's profiler, and watches."""
+        self._outer = sys.getprofile()
+        self.watch(True)
+
+    def watch(self, on: bool) -> bool:
+        """Begins or ceases to watch; returns whether it did before."""
+        before, self._on = self._on, on
+        if before is not on:
+            sys.setprofile(self._observe if on else None)
+        return before
+
+    def end(self) -> None:
+        """Gives the profiler its place back; cProfile's is no function but an object."""
+        self._on = False
+        sys.setprofile(None)
+        if callable(self._outer):
+            sys.setprofile(self._outer)
+        elif self._outer is not None:
+            self._outer.enable()
+
+
+def is_own(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call runs code of this package that calls user code by the interpreter only.
+
+    That is a Cell, which hands its ``construct`` and its hooks to the interpreter, or a function of
+    the package that is given data and Cells of the package.
+    """
+    code = function if isinstance(function, types.FunctionType) else type(function).__call__
+    if not isinstance(code, types.FunctionType) or not _is_package(code.__globals__.get("__name__")):
+        return False
+    if code is not function:
+        return is_cell(function)
+    return all(map(_is_data, args)) and all(map(_is_data, kwargs.values()))
+
+
+def _is_data(value: Any) -> bool:
+    kind = value.__class__
+    if kind in _DATA:
+        return True
+    if kind is tuple or kind is list:
+        return all(map(_is_data, value))
+    if not is_cell(value) or not _is_package(kind.__module__):
+        return False
+    return not any(map(_is_code, value.__dict__.values()))
+
+
+def _is_code(value: Any) -> bool:
+    """Whether an attribute is code of the user's."""
+    if not callable(value) or value.__class__ in _DATA or is_cell(value):
+        return False
+    owner = value if isinstance(value, types.FunctionType) else value.__class__
+    return not _is_package(owner.__module__)
+
+
+def _is_package(module: Any) -> bool:
+    return str(module).partition(".")[0] == _PACKAGE
