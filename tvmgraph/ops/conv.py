@@ -235,18 +235,29 @@ def _spread(R: Any, stride: Ints, before: Ints, sizes: Ints) -> Any:
     return compute
 
 
-def _turned(R: Any, groups: int) -> Any:
-    """TE: swaps input and output channels of a weight, group by group, and reverses its taps."""
+def _turned_conv(R: Any, padding: Pairs, dilation: Ints, groups: int) -> Any:
+    """TE: convolution of stride 1 with a weight whose channels are swapped, group by group, and
+    whose taps are reversed. The weight is read where it lies."""
 
-    def compute(w: Any) -> Any:
+    def compute(x: Any, w: Any) -> Any:
+        if any(lo or hi for lo, hi in padding):
+            before = [0, 0, *(lo for lo, _ in padding)]
+            x = R.topi.nn.pad(x, before, [0, 0, *(hi for _, hi in padding)], 0.0)
         inputs, outputs, *kernel = [int(v) for v in w.shape]
         per_group = inputs // groups
+        channels = R.te.reduce_axis((0, per_group), name="i")
+        taps = [R.te.reduce_axis((0, k), name=f"k{axis}") for axis, k in enumerate(kernel)]
+        out = [n - d * (k - 1) for n, k, d in zip(x.shape[2:], kernel, dilation)]
 
-        def element(o: Any, i: Any, *k: Any) -> Any:
-            taps = [size - 1 - v for size, v in zip(kernel, k)]
-            return w[(o // outputs * per_group + i, o % outputs, *taps)]
+        def element(n: Any, o: Any, *at: Any) -> Any:
+            channel = channels if groups == 1 else o // outputs * per_group + channels
+            member = o if groups == 1 else o % outputs
+            pixel = x[(n, channel, *(a + t * d for a, t, d in zip(at, taps, dilation)))]
+            reverse = [k - 1 - t for k, t in zip(kernel, taps)]
+            return R.te.sum(pixel * w[(channel, member, *reverse)], axis=[channels, *taps])
 
-        return R.te.compute((groups * outputs, per_group, *kernel), element, name="turned")
+        shape = (x.shape[0], groups * outputs, *out)
+        return R.te.compute(shape, element, name="conv_transpose")
 
     return compute
 
@@ -276,10 +287,9 @@ def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pair
         sizes = tuple(int(n) + r for n, r in zip(result.shape[2:], reach))  # pyright: ignore[reportArgumentType]
         x = R.emit_te(_spread(R, stride, before, sizes), x, primfunc_name_hint="spread")
         pads = ((0, 0),) * len(stride)
-    w = R.emit_te(_turned(R, groups), w, primfunc_name_hint="turn_weight")
-    y = _lower_conv(R, x, w, stride=(1,) * len(stride), padding=pads, dilation=dilation,
-                    groups=groups)  # fmt: skip
-    return R.op.astype(R.emit(y), tx.dtype.name) if low else y
+    y = R.emit_te(_turned_conv(R, pads, dilation, groups), x, w,
+                  primfunc_name_hint="conv_transpose")  # fmt: skip
+    return R.op.astype(y, tx.dtype.name) if low else y
 
 
 def _by_phases(R: Any, x: Any, w: Any, phases: Any, out: Any, groups: int) -> Any:

@@ -2,9 +2,9 @@
 
 The result is small and the sums are long, so vectors run along the summed positions of a row of the
 image, where both operands are contiguous once the input has been rearranged. A tile keeps the
-partial sums of a few output channels times a few (input channel, tap) pairs in registers. Images
-come one after the other: their rows stay in the cache while all tiles of a work item pass over
-them, with the partial sums of the tiles in memory in between.
+partial sums of a few output channels times a few (input channel, tap) pairs in registers. Bands of
+rows of the images come one after the other: they stay in the cache while all tiles of a work item
+pass over them, with the partial sums of the tiles in memory in between.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from tvmgraph.schedule.window import Rearranged, rearrange, window_dimensions
 _NARROW = 4
 #: Output channels, and (input channel, tap) pairs, of a tile: 16 vectors of partial sums.
 _TILE_ROWS, _TILE_COLUMNS = 4, 4
+#: Vectors along the sums between two passes over the partial sums, at least.
+_MIN_BAND = 16
 #: Tiles of one work item at most: their partial sums take part of the second-level cache.
 _MAX_TILES = 64
 
@@ -91,6 +93,10 @@ def _padded_rows(
     return buffer, Stage("pad_rows", tuple(fresh), (), (buffer,), indices, (value,), None)
 
 
+#: Length and first index.
+_Loop = tuple[int, Expr | int]
+
+
 @dataclass(frozen=True)
 class _WeightGradient:
     """The kernel.
@@ -134,24 +140,50 @@ class _WeightGradient:
         with emit.serial(tiles * size // self.lanes) as at:
             zeros = emit.broadcast(emit.zero(self.contraction.dtype), self.lanes)
             emit.store(sums, zeros, [emit.ramp(at * self.lanes, self.lanes)])
-        image, *rest = self.order[len(self.contraction.rows) :]
-        with emit.serial(image.extent if rest else 1) as n, emit.serial(tiles) as tile:
+        summed = self.order[len(self.contraction.rows) :]
+        images, inner = [axis.extent for axis in summed[:-2]], summed[-2:]
+        band = self._band(inner)
+        bands = inner[0].extent // band
+        with emit.serial(product(images) * bands) as part, emit.serial(tiles) as tile:
+            lead = emit.unfuse(part // bands, images)
+            loops: list[_Loop] = [(axis.extent, 0) for axis in inner]
+            if bands > 1:
+                loops[0] = band, part % bands * band
             column = (first + tile) * _TILE_COLUMNS
-            self._accumulate(row, column, n, rest or [image], sums, tile * size, bool(rest))
+            self._accumulate(row, column, lead, loops, sums, tile * size)
         with emit.serial(tiles) as tile:
             self._finish(row, (first + tile) * _TILE_COLUMNS, sums, tile * size)
+
+    def _band(self, loops: Sequence[Axis]) -> int:
+        """Iterations of the first loop over an image during which all tiles of a work item pass:
+        the rows of the left operand stay in the first-level cache meanwhile."""
+        extent, inner = loops[0].extent, product(axis.extent for axis in loops[1:])
+        if len(loops) == 1:
+            return extent
+        line = _TILE_ROWS * inner * dtype_bytes(self.contraction.dtype)
+        fitting = (n for n in range(extent, 0, -1) if extent % n == 0)
+        band = next((n for n in fitting if n * line <= self.model.l1_bytes // 2), 1)
+        return band if band * inner >= _MIN_BAND * self.lanes else extent
 
     def _accumulate(
         self,
         row: Expr,
         column: Expr,
-        image: Expr,
-        loops: Sequence[Axis],
+        lead: Sequence[Expr],
+        loops: Sequence[_Loop],
         sums: Buffer,
         base: Expr,
-        has_image: bool,
     ) -> None:
-        """Adds one image to the partial sums of a tile."""
+        """Adds part of an image to the partial sums of a tile.
+
+        Args:
+            row: The first row of the tile.
+            column: Its first column.
+            lead: The image, if there are several.
+            loops: Length and first index of the loops over its positions, outermost first.
+            sums: The partial sums of all tiles.
+            base: Where those of this tile begin.
+        """
         lanes = self.lanes
         tile = [
             emit.stack(lanes, self.contraction.dtype) for _ in range(_TILE_ROWS * _TILE_COLUMNS)
@@ -159,7 +191,6 @@ class _WeightGradient:
         for number, buffer in enumerate(tile):
             at = emit.ramp(base + number * lanes, lanes)
             emit.store(buffer, sums[at], [emit.ramp(0, lanes)])
-        lead = [image] if has_image else []
 
         def step(at: Sequence[Expr]) -> None:
             for number, buffer in enumerate(tile):
@@ -168,15 +199,16 @@ class _WeightGradient:
                 here = emit.ramp(0, lanes)
                 emit.store(buffer, buffer[here] + term, [here])
 
-        def nest(outer: list[Expr], axes: Sequence[Axis]) -> None:
-            if len(axes) == 1:
-                with emit.serial(-(-axes[0].extent // lanes)) as part:
-                    step([*outer, part * lanes])
+        def nest(outer: list[Expr], loops: Sequence[_Loop]) -> None:
+            (extent, start), *inner = loops
+            if not inner:
+                with emit.serial(-(-extent // lanes)) as part:
+                    step([*outer, part * lanes + start])
                 return
-            with emit.serial(axes[0].extent) as value:
-                nest([*outer, value], axes[1:])
+            with emit.serial(extent) as value:
+                nest([*outer, value + start], inner)
 
-        nest(lead, loops)
+        nest([*lead], loops)
         for number, buffer in enumerate(tile):
             at = emit.ramp(base + number * lanes, lanes)
             emit.store(sums, buffer[emit.ramp(0, lanes)], [at])
