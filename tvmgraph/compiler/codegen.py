@@ -21,6 +21,7 @@ import tvm_ffi
 from tvm import ir, s_tir, sym, tirx
 
 from tvmgraph.compiler.loops import keep_library_calls
+from tvmgraph.compiler.memory import apply_offsets
 
 _S, _X = s_tir.transform, tirx.transform
 
@@ -56,8 +57,8 @@ def _passes(checked: bool) -> Any:
         _tidy,
     ]  # fmt: skip
     calls = [
-        _X.SplitHostDevice(), _X.MakePackedAPI(), _X.BF16StorageLegalize(), _X.LowerTVMBuiltin(),
-        _X.LowerIntrin(),
+        _X.SplitHostDevice(), _X.MakePackedAPI(), apply_offsets, _X.BF16StorageLegalize(),
+        _X.LowerTVMBuiltin(), _X.LowerIntrin(),
     ]  # fmt: skip
     return tvm.transform.Sequential([*loops, *calls, *([] if checked else [_X.SkipAssert()])])
 

@@ -16,6 +16,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from tvmgraph.compiler.device_constants import exact_doubles
+from tvmgraph.compiler.memory import apply_offsets
 from tvmgraph.runtime.device_image import Kernel
 
 _S, _X = s_tir.transform, tirx.transform
@@ -114,7 +115,8 @@ def _passes() -> Any:
         _X.FP8ComputeLegalize(), _X.VerifyMemory(), _X.AnnotateEntryFunc(),
         _S.ThreadSync("shared"), _S.ThreadSync("shared.dyn"), _S.ThreadSync("warp"),
         _S.InferFragment(), _S.LowerThreadAllreduce(), _S.MergeSharedMemoryAllocations(),
-        _X.SplitHostDevice(), _X.MakePackedAPI(), _X.FP8StorageLegalize(), _X.BF16StorageLegalize(),
+        _X.SplitHostDevice(), _X.MakePackedAPI(), apply_offsets, _X.FP8StorageLegalize(),
+        _X.BF16StorageLegalize(),
     ]  # fmt: skip
     return tvm.transform.Sequential([*loops, *threads])
 

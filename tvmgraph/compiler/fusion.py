@@ -14,6 +14,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from tvmgraph.compiler.in_place import writes_of
 from tvmgraph.graph_kernel import GraphKernel
 from tvmgraph.schedule import CpuModel, Shape, joined_shape, shape_of
 
@@ -91,6 +92,9 @@ class _Fuser:
         self.defined: dict[Any, int] = {}
         self.group_of: dict[int, _Group] = {}
         self.order: list[list[int]] = []
+        #: Parameters that the function replaces: what else reads them would have to wait for the
+        #: new value, and a kernel that does more than the update cannot write in their place.
+        self.replaced = {param for _, param in writes_of(function)}
 
     def run(self, gv: Any) -> tvm.IRModule:
         """Returns the module with the kernels of this function joined."""
@@ -152,7 +156,7 @@ class _Fuser:
             found += sorted(self.users.get(self.bindings[i].var, ()))
         if self.settings.has("parallel"):
             for var in self.reads[i]:
-                if self._is_large(var):
+                if self._is_large(var) and var not in self.replaced:
                     found += sorted(self.users.get(var, ()))
         return [u for u in dict.fromkeys(found) if u in self.group_of and u != i]
 

@@ -27,13 +27,14 @@ def mark_updates(mod: tvm.IRModule) -> tvm.IRModule:
         mod: A fused module that is not scheduled yet. Its ``main`` may carry the attribute
             ``WRITES``: pairs of an output and the parameter that it replaces.
     """
-    main = _main(mod)
-    if main is None or not main.attrs or WRITES not in main.attrs:
+    main = main_block(mod)
+    writes = writes_of(main)
+    if not writes:
         return mod
-    reader = _Reader(main)
+    reader = Reader(main)
     found: dict[int, list[tuple[int, int]]] = {}
-    for output, param in main.attrs[WRITES]:
-        site = reader.update(int(output), main.params[int(param)])
+    for output, param in writes:
+        site = reader.update(output, param)
         if site is not None:
             position, operand, result = site
             found.setdefault(position, []).append((operand, result))
@@ -54,7 +55,7 @@ def mark_updates(mod: tvm.IRModule) -> tvm.IRModule:
 
 def bind_updates(mod: tvm.IRModule) -> tvm.IRModule:
     """Makes calls of the marked kernels, scheduled by now, calls that overwrite their operands."""
-    main = _main(mod)
+    main = main_block(mod)
     if main is None:
         return mod
     marked = {
@@ -67,7 +68,7 @@ def bind_updates(mod: tvm.IRModule) -> tvm.IRModule:
     builder = relax.BlockBuilder(tvm.IRModule(others, attrs=mod.attrs))
     # the kernels have fewer parameters than the functions they were made of
     renewed = {v: builder.add_func(f, v.name_hint) for v, f in marked.items()}
-    reader, replaced = _Reader(main), {}
+    reader, replaced = Reader(main), {}
     for position, binding in enumerate(reader.bindings):
         call = binding.value
         if not _is_kernel_call(call) or call.args[0] not in marked:
@@ -82,13 +83,20 @@ def bind_updates(mod: tvm.IRModule) -> tvm.IRModule:
     return _rebound(builder.get(), main, reader, replaced)
 
 
-def _main(mod: tvm.IRModule) -> Any:
+def main_block(mod: tvm.IRModule) -> Any:
     """The function ``main`` if it is a single dataflow block."""
     names = [v for v in mod.get_global_vars() if v.name_hint == "main"]
     function: Any = mod[names[0]] if names else None
     if not isinstance(function, relax.Function) or len(function.body.blocks) != 1:
         return None
     return function if isinstance(function.body.blocks[0], relax.DataflowBlock) else None
+
+
+def writes_of(function: Any) -> list[tuple[int, Any]]:
+    """Returns the outputs of a function that replace parameters, each with its parameter."""
+    if function is None or not function.attrs or WRITES not in function.attrs:
+        return []
+    return [(int(o), function.params[int(p)]) for o, p in function.attrs[WRITES]]
 
 
 def _is_kernel_call(value: Any) -> bool:
@@ -100,7 +108,7 @@ def _is_tuple(call: Any) -> bool:
 
 
 def _rebound(
-    mod: tvm.IRModule, main: Any, reader: _Reader, replaced: dict[int, Any]
+    mod: tvm.IRModule, main: Any, reader: Reader, replaced: dict[int, Any]
 ) -> tvm.IRModule:
     if not replaced:
         return mod
@@ -114,7 +122,7 @@ def _rebound(
     return relax.transform.DeadCodeElimination()(mod)
 
 
-class _Reader:
+class Reader:
     """Who computes and who reads what in a function of one block."""
 
     def __init__(self, function: Any) -> None:
@@ -151,3 +159,6 @@ class _Reader:
         if len(uses) != 1 or max(self.readers[param]) > position:
             return None
         return position, uses[0], result
+
+
+__all__ = ["Reader", "bind_updates", "main_block", "mark_updates", "writes_of"]

@@ -25,6 +25,8 @@ from tvmgraph.compiler.cleanup import drop_scope_pragmas
 from tvmgraph.compiler.entry import drop_entry_checks
 from tvmgraph.compiler.fusion import fuse_kernels
 from tvmgraph.compiler.in_place import bind_updates, mark_updates
+from tvmgraph.compiler.memory import PlanMemory
+from tvmgraph.compiler.order import order_updates
 from tvmgraph.compiler.search import schedule_by_search
 from tvmgraph.compiler.sources import show_code
 from tvmgraph.config import context
@@ -121,7 +123,7 @@ def build(
             if level.fuse and kernels is not None:
                 mod = fuse_kernels(mod, kernels, model)
         if level.fuse and not level.search:
-            mod = mark_updates(mod)
+            mod = mark_updates(order_updates(mod))
         names = count_kernels(mod)
         phases.text(2, "Relax fused", "py", mod.script)
         with phases.time("search" if level.search else "schedule"):
@@ -145,5 +147,5 @@ def build(
 def phases_of(target: Any, checked: bool = True) -> list[Any]:
     """Returns the passes from fused Relax to calls of the virtual machine."""
     trusting = [] if checked else [drop_entry_checks]
-    passes = [*vm_passes.dataflow_lower_passes(target), *vm_passes.finalize_passes(target)]
-    return [*passes, *trusting]
+    explicit = vm_passes.dataflow_lower_passes(target)
+    return [*explicit, PlanMemory(), *vm_passes.finalize_passes(target), *trusting]

@@ -1,0 +1,96 @@
+"""Where intermediate tensors live, and when parameters are replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tvmgraph as ms
+from tests.optim.test_in_place import OPTIMIZERS, make
+from tvmgraph import Tensor, jit, nn, ops
+from tvmgraph.compiler.memory import Interval, place
+
+INTERVALS = st.lists(
+    st.builds(
+        lambda size, first, length: Interval(size, first, first + length),
+        st.integers(0, 5000), st.integers(0, 20), st.integers(0, 8),
+    ),
+    max_size=40,
+)  # fmt: skip
+
+
+@given(INTERVALS)
+def test_tensors_that_live_together_do_not_overlap(tensors: list[Interval]) -> None:
+    offsets, total = place(tensors)
+    spans = [(o, o + t.size, t) for o, t in zip(offsets, tensors)]
+    for i, (start, end, t) in enumerate(spans):
+        assert start % 64 == 0 and end <= total
+        for other_start, other_end, other in spans[:i]:
+            if t.first <= other.last and other.first <= t.last:
+                assert end <= other_start or other_end <= start or not t.size * other.size
+
+
+def test_a_chain_needs_two_tensors_at_a_time() -> None:
+    chain = [Interval(640, i, i + 1) for i in range(10)]
+    assert place(chain)[1] == 1280
+    assert place([]) == ([], 0)
+
+
+def test_tensors_of_all_kinds_share_one_block() -> None:
+    """Kernels begin at the offset of their tensors, whatever the dtype and however it is read."""
+
+    def f(x: Tensor, i: Tensor) -> Any:
+        logits = ops.softmax(ops.matmul(x, x.T))
+        keep = ops.logical_not(logits > 0.5)
+        order = ops.argsort(ops.matmul(logits, x), axis=1)
+        picked = ops.gather_elements(ops.matmul(logits, x), 1, order)
+        spread = ops.tensor_scatter_elements(picked, order, ops.relu(picked), axis=1)
+        half = ops.matmul(spread, x.T).astype(ms.float16)
+        return ops.cumsum(half * half, 0), keep.astype(ms.int64).sum(1), ops.sort(spread)[0][i]
+
+    rng = np.random.default_rng(0)
+    given = Tensor(rng.normal(size=(7, 13)).astype(np.float32)), Tensor(np.array([3, 0, 6]))
+    for a, b in zip(jit(f)(*given), f(*given)):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=2e-3, atol=1e-5)
+
+
+def test_results_do_not_share_memory_with_later_calls() -> None:
+    f = jit(lambda x: (ops.softmax(ops.matmul(x, x)), ops.tanh(ops.matmul(x, x) + 1)))
+    first = f(ops.ones((16, 16)))
+    kept = [t.asnumpy().copy() for t in first]
+    f(ops.zeros((16, 16)))
+    for t, k in zip(first, kept):
+        np.testing.assert_array_equal(t.asnumpy(), k)
+
+
+def test_updates_do_not_wait_for_all_gradients() -> None:
+    """Of ten layers, the gradients of one or two live at the same time."""
+    net = nn.SequentialCell(*[nn.Dense(96, 96) for _ in range(10)])
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params()))
+    x = ops.ones((4, 96))
+    memory = jit(step.set_train()).memory(x, x)
+    gradients = 10 * 96 * 96 * 4
+    assert memory.planned < 0.2 * gradients
+
+
+def test_weights_of_convolutions_are_replaced_in_place() -> None:
+    """The derivative by the input reads the weight in another order, before it is replaced."""
+    net = nn.SequentialCell(*[nn.Conv2d(32, 32, 3) for _ in range(3)])
+    optimizer = OPTIMIZERS["adam"](net.trainable_params())
+    step = jit(nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer).set_train())
+    x = ops.ones((1, 32, 6, 6))
+    weights = 3 * 32 * 32 * 9 * 4
+    assert step.memory(x, x).planned < weights
+
+
+def test_the_order_of_updates_keeps_their_results() -> None:
+    net, _, step, batch = make(OPTIMIZERS["momentum"])
+    same, _, eager, _ = make(OPTIMIZERS["momentum"])
+    run = jit(step)
+    for _ in range(4):
+        run(*batch), eager(*batch)
+    for a, b in zip(net.get_parameters(), same.get_parameters()):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)

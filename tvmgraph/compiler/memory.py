@@ -1,0 +1,227 @@
+"""One block of memory for all intermediate tensors of a function.
+
+A tensor needs its bytes from the kernel that writes it to the last one that reads it. Knowing all
+of them before the first call, each gets an offset into one block, such that no two that live at the
+same time overlap: the largest first, each at the lowest place that is free while it lives. The
+block is then hardly larger than the largest sum of bytes that live at one time, where reusing
+whole buffers for other tensors (TVM's plan) wastes what does not fit.
+
+Source: Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference (2020),
+"greedy by size" for offsets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import ir, relax, tirx
+
+from tvmgraph import dtypes
+from tvmgraph.core.storage import ALIGNMENT
+
+_ALLOC = ir.Op.get("relax.builtin.alloc_tensor")
+_VIEWS = (ir.Op.get("relax.reshape"), ir.Op.get("relax.memory.view"))
+_FIELD, _ADD = (ir.Op.get(f"tirx.{name}") for name in ("tvm_struct_get", "handle_add_byte_offset"))
+_DATA, _OFFSET = 1, 8  # codes of the fields of a DLTensor, see TVMStructFieldKind
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A tensor that needs ``size`` bytes from step ``first`` to step ``last``, both included."""
+
+    size: int
+    first: int
+    last: int
+
+
+def place(intervals: Sequence[Interval]) -> tuple[list[int], int]:
+    """Finds offsets such that tensors that live at the same time do not overlap.
+
+    Args:
+        intervals: The tensors.
+
+    Returns:
+        An offset per tensor in bytes, each a multiple of ``ALIGNMENT``, and the bytes in all.
+    """
+    sizes = np.array([-(-i.size // ALIGNMENT) * ALIGNMENT for i in intervals], np.int64)
+    first = np.array([i.first for i in intervals], np.int64)
+    last = np.array([i.last for i in intervals], np.int64)
+    offsets = np.zeros(len(intervals), np.int64)
+    order = np.lexsort((first, -sizes))
+    for n, i in enumerate(order):
+        placed = order[:n]
+        beside = placed[(first[placed] <= last[i]) & (last[placed] >= first[i])]
+        offsets[i] = _lowest_gap(offsets[beside], sizes[beside], int(sizes[i]))
+    return offsets.tolist(), int((offsets + sizes).max(initial=0))
+
+
+def _lowest_gap(starts: Any, sizes: Any, size: int) -> int:
+    """The lowest offset with ``size`` free bytes between the given stretches."""
+    order = np.argsort(starts, kind="stable")
+    starts = starts[order]
+    ends = np.maximum.accumulate(np.concatenate(([0], (starts + sizes[order]))))
+    gaps = np.append(starts, np.iinfo(np.int64).max) - ends
+    return int(ends[int(np.argmax(gaps >= size))])
+
+
+@tvm.transform.module_pass(opt_level=0, name="PlanMemory")
+class PlanMemory:
+    """Gives the intermediate tensors of every function their places in one block each.
+
+    Tensors of unknown size, and those that the function returns or hands to something else than a
+    kernel, are left to TVM's own planning.
+    """
+
+    def transform_module(self, mod: tvm.IRModule, _: tvm.transform.PassContext) -> tvm.IRModule:
+        """Plans every function of a module whose calls of kernels are explicit."""
+        for var, function in mod.functions.items():
+            if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr):
+                mod[var] = _planned(function)
+        return mod
+
+
+def _planned(function: Any) -> Any:
+    """The function with its intermediate tensors in one block."""
+    life = _Lives(function)
+    tensors = life.tensors()
+    if not tensors:
+        return function
+    offsets, total = place([t for _, t in tensors])
+    shape = relax.ShapeExpr([tirx.IntImm("int64", total)])
+    block = relax.Var("memory", relax.ObjectType())
+    made = relax.op.memory.alloc_storage(shape, 0, "global", "uint8")
+    places = dict(zip((v for v, _ in tensors), offsets))
+    blocks = [_rewritten(b, places, block) for b in function.body.blocks]
+    blocks.insert(0, relax.BindingBlock([relax.VarBinding(block, made)]))
+    return relax.Function(
+        function.params, relax.SeqExpr(blocks, function.body.body),
+        function.ret_ty, function.is_pure, function.attrs,
+    )  # fmt: skip
+
+
+def _rewritten(block: Any, places: dict[Any, int], memory: Any) -> Any:
+    bindings = [
+        relax.VarBinding(b.var, _at(b.value, places[b.var], memory)) if b.var in places else b
+        for b in block.bindings
+    ]
+    return relax.BindingBlock(bindings)
+
+
+def _at(alloc: Any, offset: int, memory: Any) -> Any:
+    shape, dtype = alloc.args[0], alloc.args[1]
+    return relax.op.memory.alloc_tensor(memory, offset, shape, dtype)
+
+
+class _Lives:
+    """From where to where every tensor of a function lives."""
+
+    def __init__(self, function: Any) -> None:
+        self.sizes: dict[Any, int] = {}
+        self.first: dict[Any, int] = {}
+        self.last: dict[Any, int] = {}
+        self.escaped: set[Any] = set()
+        #: The tensors whose memory a variable may stand for, per field of a tuple.
+        self.roots: dict[Any, list[frozenset[Any]]] = {}
+        bindings = [b for block in function.body.blocks for b in block.bindings]
+        for step, binding in enumerate(bindings):
+            self._visit(step, binding)
+        self.escaped |= self._all(function.body.body)
+
+    def tensors(self) -> list[tuple[Any, Interval]]:
+        """Returns the tensors whose memory can be planned."""
+        return [
+            (v, Interval(size, self.first.get(v, 0), self.last.get(v, 0)))
+            for v, size in self.sizes.items() if v not in self.escaped
+        ]  # fmt: skip
+
+    def _visit(self, step: int, binding: Any) -> None:
+        value = binding.value
+        if isinstance(value, relax.Call) and value.op == _ALLOC:
+            size = _bytes(value)
+            if size is not None:
+                self.sizes[binding.var] = size
+                self.roots[binding.var] = [frozenset([binding.var])]
+            return
+        used = self._all(value)
+        for root in used:
+            self.first.setdefault(root, step)
+            self.last[root] = step
+        self._alias(binding.var, value, used)
+
+    def _alias(self, var: Any, value: Any, used: frozenset[Any]) -> None:
+        """Notes whose memory a new variable stands for."""
+        if isinstance(value, relax.Var):
+            self.roots[var] = self.roots.get(value, [])
+        elif isinstance(value, relax.Tuple):
+            self.roots[var] = [self._all(f) for f in value.fields]
+        elif isinstance(value, relax.TupleGetItem):
+            fields = self.roots.get(value.tuple_value, [])
+            index = int(value.index)
+            self.roots[var] = [fields[index]] if index < len(fields) else [used]
+        elif isinstance(value, relax.Call) and value.op in _VIEWS:
+            self.roots[var] = [used]
+        elif not _is_kernel(value):
+            self.escaped |= used
+
+    def _all(self, value: Any) -> frozenset[Any]:
+        found: set[Any] = set()
+        for var in relax.analysis.free_vars(value):
+            for part in self.roots.get(var, ()):
+                found |= part
+        return frozenset(found)
+
+
+def _is_kernel(value: Any) -> bool:
+    """Whether an expression calls a kernel, which keeps none of its operands."""
+    return isinstance(value, relax.Call) and isinstance(value.op, ir.GlobalVar) and (
+        isinstance(value.ty, relax.TupleType) and not value.ty.fields
+    )  # fmt: skip
+
+
+def _bytes(alloc: Any) -> int | None:
+    """The size of a tensor; None unless it is known and on the device itself."""
+    shape, dtype, device, scope = alloc.args
+    if not isinstance(shape, relax.ShapeExpr) or int(device.value) != 0 or scope.value != "global":
+        return None
+    if not all(isinstance(d, tirx.IntImm) for d in shape.values):
+        return None
+    count = math.prod(int(d) for d in shape.values)
+    return count * dtypes.dtype_of(str(dtype.value)).numpy.itemsize
+
+
+# ---- the places in kernels ----------------------------------------------------------------------
+
+
+@tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.ApplyOffsets")
+def apply_offsets(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+    """Lets a kernel begin at the byte offset of its tensors, after ``MakePackedAPI``.
+
+    TVM's kernels take tensors only from the start of their memory, and check that if at all.
+    """
+
+    def moved(call: Any) -> Any:
+        if _is_field(call, _OFFSET):
+            return tirx.IntImm("uint64", 0)  # the address holds it already
+        if not _is_field(call, _DATA):
+            return call
+        offset = ir.Call(_FIELD, [*call.args[:2], _int(_OFFSET)], ret_ty="uint64")
+        return ir.Call(_ADD, [call, tirx.Cast("int64", offset)], ret_ty=call.ty)
+
+    return func.with_body(tvm_ffi.structural_map(func.body, (ir.Call, moved)))
+
+
+def _is_field(call: Any, code: int) -> bool:
+    return call.op.same_as(_FIELD) and int(call.args[2]) == code
+
+
+def _int(value: int) -> Any:
+    return tirx.IntImm("int32", value)
+
+
+__all__ = ["Interval", "PlanMemory", "apply_offsets", "place"]
