@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.cuda.columns import emit_columns
 from tvmgraph.schedule.cuda.elementwise import emit_elementwise
 from tvmgraph.schedule.cuda.long_rows import emit_long_rows, wants_parts
+from tvmgraph.schedule.cuda.pool_grad import emit_max_pool_grad
+from tvmgraph.schedule.cuda.recurrent import emit_recurrent
 from tvmgraph.schedule.cuda.rows import emit_rows
+from tvmgraph.schedule.cuda.scan import emit_scan
+from tvmgraph.schedule.cuda.top import emit_top
 from tvmgraph.schedule.in_place import write_in_place
 from tvmgraph.schedule.inline import has_identity_store, inline
 from tvmgraph.schedule.joining import join_points
@@ -18,13 +23,25 @@ from tvmgraph.schedule.row_plan import RowPlan, plan_rows
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import IN_PLACE, WRITTEN, Buffer, Expr, Func, Load
 
+#: Kernels that rows of the operator table ask for by name, see :data:`WRITTEN`. Others are written
+#: as loops too, which have kernels like any loops.
+_WRITERS: dict[str, Callable[[Func, Any, GpuModel], None]] = {
+    "max_pool_grad": emit_max_pool_grad,
+    "recurrent": emit_recurrent,
+    "scan": emit_scan,
+    "top": emit_top,
+}
+
 
 def simt_rule(func: Func, model: GpuModel) -> Func | None:
     """The kernels of a function of loop nests, else None."""
     if func.attrs and IN_PLACE in func.attrs:
         return write_in_place(func, lambda stage: emit_elementwise(stage, model))
     if func.attrs and WRITTEN in func.attrs:
-        return None
+        name, settings = func.attrs[WRITTEN]
+        writer = _WRITERS.get(str(name))
+        if writer is not None:
+            return emit.kernel(func, lambda: writer(func, settings, model))
     parsed = parse(func)
     if parsed is None:
         return None

@@ -1,0 +1,165 @@
+"""Recurrent layers: one launch for every step of a sequence.
+
+A thread computes all gates of one unit of one row of the batch. The threads of a warp share rows of
+the state, which they read from the first-level cache, and read neighbouring weights.
+
+Expected on a device: the bytes of the weights from the second-level cache for every step and tile
+of rows, and one launch per step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.cuda import device
+from tvmgraph.schedule.cuda.device import div, i32, mod
+from tvmgraph.schedule.program import static_shape
+from tvmgraph.schedule.reducer import accumulator_dtype
+from tvmgraph.schedule.target import GpuModel
+from tvmgraph.schedule.types import Buffer, Expr, Func
+
+_THREADS = 128
+
+
+def emit_recurrent(func: Func, settings: str, _model: GpuModel) -> None:
+    """Writes the kernels.
+
+    Args:
+        func: Takes the operands of ``ops.recurrent_sweep`` and its results.
+        settings: The mode, and 1 if the steps run backwards, else 0.
+    """
+    mode, backwards = str(settings).split()
+    states = 2 if mode == "lstm" else 1
+    projected, panels, bias, *others = func.params
+    first, outputs, last = tuple(others[:states]), others[states], tuple(others[states + 1 :])
+    _Sweep(mode, backwards == "1", projected, panels, bias, first, outputs, last).write()
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    mode: str
+    backwards: bool
+    projected: Buffer
+    panels: Buffer
+    bias: Buffer
+    first: tuple[Buffer, ...]
+    outputs: Buffer
+    last: tuple[Buffer, ...]
+
+    @property
+    def _shape(self) -> tuple[int, int, int]:
+        """Steps, batch, units."""
+        steps, batch, units = static_shape(self.outputs) or (0, 0, 0)
+        return steps, batch, units
+
+    @property
+    def _wide(self) -> str:
+        return accumulator_dtype(str(self.outputs.dtype))
+
+    def write(self) -> None:
+        """Writes the steps: the first reads the initial state, the others what was stored."""
+        steps = self._shape[0]
+        order = range(steps)[::-1] if self.backwards else range(steps)
+        first, last = i32(order[0]), i32(order[-1])
+        cell = self.last[1] if len(self.first) == 2 else None
+        self._step(first, self.first[0], None, self.first[-1])
+        with emit.serial(steps - 1) as number:
+            number = tirx.Cast("int32", number)
+            step = i32(steps - 2) - number if self.backwards else number + i32(1)
+            before = step + i32(1) if self.backwards else step - i32(1)
+            self._step(step, self.outputs, before, cell)
+        self._copy(self.outputs, last, self.last[0])
+
+    def _launch(self) -> tuple[int, int]:
+        _, batch, units = self._shape
+        return -(-batch * units // _THREADS), batch * units
+
+    def _copy(self, source: Buffer, step: Expr, to: Buffer) -> None:
+        blocks, count = self._launch()
+        units = self._shape[2]
+        with device.launch(blocks, _THREADS) as (block, thread):
+            at = device.let(block * i32(_THREADS) + thread)
+            row, unit = div(at, units), mod(at, units)
+            device.only_if(
+                at < i32(count),
+                lambda: device.store(to, source[step, row, unit], [row, unit]),
+            )
+
+    def _step(self, step: Expr, state: Buffer, before: Expr | None, cell: Buffer | None) -> None:
+        """One step.
+
+        Args:
+            step: Which one.
+            state: The state, (batch, units) or, with ``before``, (steps, batch, units).
+            before: The step whose state is read.
+            cell: Where the second state of an LSTM lies.
+        """
+        blocks, count = self._launch()
+        units = self._shape[2]
+        with device.launch(blocks, _THREADS) as (block, thread):
+            at = device.let(block * i32(_THREADS) + thread)
+
+            def unit() -> None:
+                row, column = device.let(div(at, units)), device.let(mod(at, units))
+
+                def old(k: Expr) -> Expr:
+                    place = (row, k) if before is None else (before, row, k)
+                    return tirx.Cast(self._wide, state[place])
+
+                self._unit(step, row, column, old, cell)
+
+            device.only_if(at < i32(count), unit)
+
+    def _unit(
+        self, step: Expr, row: Expr, unit: Expr, old: Callable[[Expr], Expr], cell: Buffer | None
+    ) -> None:
+        units = self._shape[2]
+        gates, width = (int(extent) for extent in self.panels.shape[2:])
+        sums = device.registers(gates, self._wide)
+        for gate in range(gates):
+            device.store(sums, tirx.const(0, self._wide), [gate])
+        panel, member = device.let(div(unit, width)), device.let(mod(unit, width))
+        with device.loop(units) as k:
+            value = device.let(old(k))
+            for gate in range(gates):
+                weight = tirx.Cast(self._wide, self.panels[panel, k, i32(gate), member])
+                device.store(sums, sums[i32(gate)] + value * weight, [gate])
+        x = [self._input(step, row, unit, gate) for gate in range(gates)]
+        h = [
+            sums[i32(gate)] + tirx.Cast(self._wide, self.bias[unit + i32(gate * units)])
+            for gate in range(gates)
+        ]
+        if len(self.first) == 2:
+            assert cell is not None
+            i, f, g, o = (a + b for a, b in zip(x, h))
+            carried = tirx.Cast(self._wide, cell[row, unit])
+            fresh = tirx.sigmoid(f) * carried + tirx.sigmoid(i) * tirx.tanh(g)
+            fresh = device.let(fresh)
+            device.store(self.last[1], self._narrow(fresh), [row, unit])
+            result = tirx.sigmoid(o) * tirx.tanh(fresh)
+        else:
+            result = self._result(x, h, old(unit))
+        device.store(self.outputs, self._narrow(result), [step, row, unit])
+
+    def _input(self, step: Expr, row: Expr, unit: Expr, gate: int) -> Expr:
+        value = self.projected[step, row, unit + i32(gate * self._shape[2])]
+        return tirx.Cast(self._wide, value)
+
+    def _narrow(self, value: Expr) -> Expr:
+        return tirx.Cast(str(self.outputs.dtype), value)
+
+    def _result(self, x: list[Expr], h: list[Expr], before: Expr) -> Expr:
+        """The new state of cells without a second one."""
+        if self.mode == "gru":
+            reset = tirx.sigmoid(x[0] + h[0])
+            fresh = device.let(tirx.tanh(x[2] + reset * h[2]))
+            return fresh + tirx.sigmoid(x[1] + h[1]) * (before - fresh)
+        if self.mode == "rnn_tanh":
+            return tirx.tanh(x[0] + h[0])
+        total = device.let(x[0] + h[0])
+        zero = tirx.const(0, self._wide)
+        return tirx.Select(total < zero, zero, total)
