@@ -88,3 +88,14 @@ def test_the_pool_has_as_many_workers_as_asked_for():
         return after - before
 
     assert workers("-", "3") == workers("1", "4") + 2  # the context goes before the environment
+
+
+def test_tiles_are_used_only_where_the_system_permits_them(monkeypatch):
+    from tvmgraph.schedule import target
+
+    features = frozenset({"avx512f", "amx-tile", "amx-bf16"})
+    monkeypatch.setattr(target, "permit_tiles", lambda: False)
+    assert target._tile_types(features) == frozenset()
+    monkeypatch.setattr(target, "permit_tiles", lambda: True)
+    assert target._tile_types(features) == {"bfloat16"}
+    assert target._tile_types(frozenset({"avx512f"})) == frozenset()

@@ -19,6 +19,10 @@ from tvmgraph.ops._shared import sum_to
 __all__ = ["bias_add", "bmm", "dense", "linear", "matmul", "mm", "mv"]
 
 _LOW = (dtypes.float16, dtypes.bfloat16)
+#: What products of narrow types are summed in; integers wrap around alike when they are cast back.
+_SUMS = dict.fromkeys(_LOW, dtypes.float32) | dict.fromkeys(
+    (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16), dtypes.int32
+)
 
 
 def _matrix_shapes(
@@ -83,7 +87,7 @@ def _lower_matmul(R: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: boo
     transpose_a, transpose_b = transpose_a and ta.ndim > 1, transpose_b and tb.ndim > 1
     if 0 in (*ta.shape, *tb.shape):  # a sum of nothing
         return R.op.full(R.shape(out.shape), R.const(0, out.dtype.name), out.dtype.name)
-    wide = "float32" if out.dtype in _LOW else out.dtype.name
+    wide = _SUMS.get(out.dtype, out.dtype).name
     if not (transpose_a or transpose_b):
         y = R.op.matmul(a, b, out_dtype=wide)
     else:

@@ -64,7 +64,7 @@ def stored_panel(contraction: Contraction, columns: Columns) -> int | None:
     """Columns per panel of an operand that is stored as ``[panel, depth, column in it]``."""
     right, inner = contraction.right, columns.inner
     extents = static_shape(right.load.source)
-    if not right.is_plain or contraction.batch or columns.outer or len(inner) > 2:
+    if not right.is_direct or contraction.batch or columns.outer or len(inner) > 2:
         return None
     if extents is None or len(extents) != 3 or len(contraction.reduce) != 1:
         return None

@@ -23,6 +23,7 @@ _SUM_TYPES = {
     "float32": "float32",
     "float64": "float64",
     "int32": "int32",
+    "int64": "int64",
     "float16": "float32",
     "bfloat16": "float32",
 }
@@ -46,6 +47,20 @@ class Operand:
     def is_plain(self) -> bool:
         """Whether the factor is an element of memory as it lies there."""
         return isinstance(self.expr, Load)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the factor is an element of memory, perhaps cast."""
+        return self.load.same_as(self.expr.value if isinstance(self.expr, tirx.Cast) else self.expr)
+
+    def at(self, *indices: Expr) -> Expr:
+        """A direct factor at other places; a vector where the last index is one."""
+        value = self.load.source[indices]
+        if not isinstance(self.expr, tirx.Cast):
+            return value
+        lanes = getattr(indices[-1], "lanes", 1)
+        dtype = dtype_of(self.expr)
+        return tirx.Cast(f"{dtype}x{lanes}" if lanes > 1 else dtype, value)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from tvmgraph.schedule.microkernel import Tile, multiply_tile, transpose
 from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.program import Axis, substitute
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.types import Buffer, Expr, Load, Var
+from tvmgraph.schedule.types import Buffer, Expr, Var
 
 
 def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None = None) -> None:
@@ -57,7 +57,9 @@ def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None
     if wants_dot_products(shape, model) and is_transposed(contraction, columns):
         emit_dot_products(contraction, columns, shape, model)
         return
-    direct = contraction.right.is_plain and strides is not None and _runs_on(columns.inner, strides)
+    direct = (
+        contraction.right.is_direct and strides is not None and _runs_on(columns.inner, strides)
+    )
     _Gemm(contraction, columns, shape, plan_gemm(shape, model, direct=direct)).write()
 
 
@@ -293,29 +295,24 @@ class _Gemm:
     def _in_place(self, panel: _Panel) -> Callable[[Expr, int], Expr]:
         """Vectors of the operand itself. The last one may overlap the one before it."""
         lanes = panel.columns if self._is_narrow(panel) else self.plan.lanes
-        load = self.contraction.right.load
+        right = self.contraction.right
 
         def vector(k: Expr, position: int) -> Expr:
             first = panel.first + min(position * lanes, panel.columns - lanes)
-            return self._vector_at(load, panel.outer, k, first, lanes)
+            bound = panel.outer | bind_group(self.contraction.reduce, k)
+            bound |= bind_group(self.columns.inner, first)
+            *lead, last = (substitute(index, bound) for index in right.load.indices)
+            return right.at(*lead, emit.ramp(last, lanes))
 
         return vector
 
-    def _vector_at(self, load: Load, outer: Bound, k: Expr, first: Expr, lanes: int) -> Expr:
-        bound = (
-            outer | bind_group(self.contraction.reduce, k) | bind_group(self.columns.inner, first)
-        )
-        indices = [substitute(index, bound) for index in load.indices]
-        indices[-1] = emit.ramp(indices[-1], lanes)
-        return load.source[tuple(indices)]
-
     def _stored(self, panel: _Panel) -> Callable[[Expr, int], Expr]:
         """Vectors of an operand that is stored as panels."""
-        load, lanes = self.contraction.right.load, self.plan.lanes
+        right, lanes = self.contraction.right, self.plan.lanes
         number = tirx.floordiv(panel.first, emit.i64(self.plan.panel))
 
         def vector(k: Expr, position: int) -> Expr:
-            return load.source[(number, k, emit.ramp(emit.i64(position * lanes), lanes))]
+            return right.at(number, k, emit.ramp(emit.i64(position * lanes), lanes))
 
         return vector
 

@@ -1,8 +1,8 @@
 """Matrix products of bfloat16 and int8 with instructions that sum several products per lane.
 
 ``vdpbf16ps`` adds two products of bfloat16 to a float32 lane, ``vpdpbusd`` four of bytes to an
-int32 lane. Both want the operands in groups along the depth: a group of the row operand lies in
-memory as it is (32 bits, broadcast), the column operand is packed into panels of such groups.
+int32 lane. Both want the operands in groups along the depth: a group of the row operand is
+broadcast, in place where it lies in memory as it must, the column operand is packed into panels.
 
 ``vpdpbusd`` multiplies unsigned with signed bytes. Packing adds 128 to the column operand (it flips
 the sign bits), and the sums of a row start from -128 times the sum of the row operand's row.
@@ -12,33 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from tvm import tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.columns import Columns, is_transposed
-from tvmgraph.schedule.contraction import Contraction, Operand
+from tvmgraph.schedule.columns import Columns
+from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.epilogue import Epilogue
 from tvmgraph.schedule.gemm_plan import GemmPlan, GemmShape, Packing, plan_gemm
-from tvmgraph.schedule.microkernel import Tile, transpose
-from tvmgraph.schedule.point import bind_group
-from tvmgraph.schedule.program import substitute
+from tvmgraph.schedule.gemm_tiles import emit_tiled_gemm
+from tvmgraph.schedule.groups import LANES, LOADS, Grouped, call, narrow_type
+from tvmgraph.schedule.microkernel import Tile
+from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.reducer import horizontal
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
-_LANES = 16  # the instructions are used on registers of 512 bits
 #: Products with fewer rows do not repay packing the column operand.
 _MIN_ROWS = 8
-#: Elements per group by type.
-_GROUPS = {"bfloat16": 2, "int8": 4}
 
-_any: Any = T
-
-#: The instructions, and loads of groups. Their place in TVM's tree of aliases (tbaa) says that they
-#: never read what the kernel writes, so that the sums stay in registers.
 _LLVM = """
 declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)
 declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <16 x i32>, <16 x i32>)
@@ -55,27 +48,6 @@ define internal <16 x i32> @tvmgraph_dot_int8(<16 x i32> %c, <16 x i32> %a, <16 
   %r = call <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32> %c, <16 x i32> %a, <16 x i32> %b)
   ret <16 x i32> %r
 }
-define internal i32 @tvmgraph_group(ptr %at) alwaysinline {
-  %r = load i32, ptr %at, align 1, !tbaa !2
-  ret i32 %r
-}
-define internal <16 x i32> @tvmgraph_groups(ptr %at) alwaysinline {
-  %r = load <16 x i32>, ptr %at, align 1, !tbaa !2
-  ret <16 x i32> %r
-}
-define internal <16 x i32> @tvmgraph_widen_bfloat16(ptr %at) alwaysinline {
-  %v = load <16 x i16>, ptr %at, align 1, !tbaa !2
-  %r = zext <16 x i16> %v to <16 x i32>
-  ret <16 x i32> %r
-}
-define internal <16 x i32> @tvmgraph_widen_int8(ptr %at) alwaysinline {
-  %v = load <16 x i8>, ptr %at, align 1, !tbaa !2
-  %r = zext <16 x i8> %v to <16 x i32>
-  ret <16 x i32> %r
-}
-!0 = !{!"tvm-tbaa"}
-!1 = !{!"operand", !0, i64 0}
-!2 = !{!1, !1, i64 0}
 """
 
 
@@ -87,235 +59,182 @@ def emit_grouped_gemm(
     Returns:
         Whether it does; if not, nothing has been written.
     """
-    dtype = str(contraction.left.load.source.dtype)
-    same = dtype == str(contraction.right.load.source.dtype) and dtype in model.dot_types
-    if not same or shape.outer != 1 or shape.rows < _MIN_ROWS or len(contraction.reduce) != 1:
+    dtype = narrow_type(contraction)
+    if dtype is None or len(contraction.reduce) != 1 or shape.columns < LANES:
         return False
-    group = _GROUPS[dtype]
-    if shape.depth % group or shape.columns < _LANES or not _is_cast(contraction):
+    operands = Grouped(contraction, columns, shape, dtype)
+    right = contraction.right
+    if not (operands.runs_along_depth(right) or operands.runs_along_lines(right)):
         return False
-    depth = contraction.reduce[0].var
-    left, right = (contraction.strides(o) for o in (contraction.left, contraction.right))
-    if left is None or right is None or left[depth] != 1:
+    if dtype in model.tile_types and emit_tiled_gemm(operands, model):
+        return True
+    if dtype not in model.dot_types or shape.rows < _MIN_ROWS or shape.depth < operands.group:
         return False
-    turned = is_transposed(contraction, columns)
-    if turned and shape.depth // group < _LANES:
-        return False
-    if not turned and (len(columns.inner) != 1 or right[columns.inner[0].var] != 1):
-        return False
-    plan = plan_gemm(shape, model, direct=False)
-    with T.attr(0, "pragma_import_llvm", _LLVM):
-        _Grouped(contraction, columns, shape, plan, dtype, turned).write()
+    with T.attr(0, "pragma_import_llvm", _LLVM + LOADS):
+        _Kernel(operands, plan_gemm(shape, model, direct=False)).write()
     return True
 
 
-def _is_cast(contraction: Contraction) -> bool:
-    """Whether both factors are elements that are only cast."""
-    factors = (contraction.left.expr, contraction.right.expr)
-    return all(isinstance(f, tirx.Cast) and f.value.same_as(o.load)
-               for f, o in zip(factors, (contraction.left, contraction.right)))  # fmt: skip
+@dataclass(frozen=True)
+class _Side:
+    """The operands of one product as the register tile reads them.
 
+    Attributes:
+        outer: Values of the batch and outer column axes.
+        right: Panels of the column operand.
+        left: Rows of groups, or None where they are read in place.
+        start: What the sums of each row start from, or None for 0.
+    """
 
-def _call(dtype: str, name: str, *args: Expr) -> Expr:
-    return _any.call_pure_extern(dtype, f"tvmgraph_{name}", *args)
+    outer: Bound
+    right: Buffer
+    left: Buffer | None
+    start: Buffer | None
 
 
 @dataclass(frozen=True)
-class _Grouped:
-    contraction: Contraction
-    columns: Columns
-    shape: GemmShape
+class _Kernel:
+    operands: Grouped
     plan: GemmPlan
-    dtype: str
-    turned: bool
 
     @property
-    def _group(self) -> int:
-        return _GROUPS[self.dtype]
-
-    @property
-    def _depth(self) -> int:
-        """Groups along the depth."""
-        return self.shape.depth // self._group
+    def _shape(self) -> GemmShape:
+        return self.operands.shape
 
     @property
     def _panels(self) -> int:
-        return -(-self.shape.columns // self.plan.panel)
+        return -(-self._shape.columns // self.plan.panel)
+
+    @property
+    def _panel_size(self) -> int:
+        return self.operands.depth * self.plan.panel
 
     def write(self) -> None:
-        """Packs all panels, then divides panels and blocks of rows among the workers."""
-        plan, size = self.plan, self._depth * self.plan.panel
-        packed = emit.workspace([self._panels * size], "int32")
-        with emit.parallel(self._panels, plan.parallel) as panel:
-            self._pack(panel, packed, panel * size)
-        start = self._corrections() if self.dtype == "int8" else None
+        """Divides the products of a batch among the workers, or else each of them."""
+        contraction, plan = self.operands.contraction, self.plan
+        axes = (*contraction.batch, *self.operands.columns.outer)
+        apart = plan.parallel and self._shape.outer >= 2 * plan.threads
+        with emit.parallel(self._shape.outer, apart) as item:
+            values = emit.unfuse(item, [axis.extent for axis in axes]) if axes else []
+            outer = {axis.var: value for axis, value in zip(axes, values)}
+            self._product(outer, plan.parallel and not apart)
+
+    def _product(self, outer: Bound, parallel: bool) -> None:
+        """Packs all panels, then divides panels and blocks of rows."""
+        plan, rows = self.plan, self._shape.rows
+        right = emit.workspace([self._panels * self._panel_size], "int32")
+        with emit.parallel(self._panels, parallel) as panel:
+            self.operands.pack_columns(
+                outer, panel * plan.panel, plan.vectors, right, panel * self._panel_size
+            )
+        left = self._packed_rows(outer, parallel)
+        side = _Side(outer, right, left, None)
+        if self.operands.dtype == "int8":
+            side = _Side(outer, right, left, self._corrections(side, parallel))
         block = plan.row_block if plan.packing is Packing.SHARED else self._row_block()
-        blocks = -(-self.shape.rows // block)
-        with emit.parallel(self._panels * blocks, plan.parallel) as item:
+        blocks = -(-rows // block)
+        with emit.parallel(self._panels * blocks, parallel) as item:
             panel, number = emit.unfuse(item, [self._panels, blocks])
             emit.pieces(
-                (panel, self._panels, plan.panel, self.shape.columns),
+                (panel, self._panels, plan.panel, self._shape.columns),
                 lambda columns: emit.pieces(
-                    (number, blocks, block, self.shape.rows),
-                    lambda rows: self._rows(packed, panel, columns, number * block, rows, start),
+                    (number, blocks, block, rows),
+                    lambda count: self._rows(side, panel, columns, number * block, count),
                 ),
             )
+
+    def _packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
+        """The rows as groups, where they are not stored like that."""
+        operands, rows = self.operands, self._shape.rows
+        if operands.runs_along_depth(operands.contraction.left) and operands.is_exact:
+            return None
+        blocks = -(-rows // LANES)
+        left = emit.workspace([blocks * LANES * operands.depth], "int32")
+        with emit.parallel(blocks, parallel) as block:
+            base = block * (LANES * operands.depth)
+            operands.pack_rows(outer, block * LANES, LANES, left, base)
+        return left
 
     def _row_block(self) -> int:
         """Rows of a work item: enough items that no worker waits long for another."""
         tile, wanted = self.plan.tile_rows, 4 * self.plan.threads
         pieces = max(1, wanted // self._panels)
-        return -(-self.shape.rows // (pieces * tile)) * tile
-
-    # Packing
-
-    def _place(self, operand: Operand, line: Expr, depth: Expr) -> Expr:
-        """Address of an element of an operand."""
-        axes = self.contraction.rows if operand is self.contraction.left else self.columns.inner
-        bound = bind_group(axes, line) | bind_group(self.contraction.reduce, depth)
-        indices = tuple(substitute(index, bound) for index in operand.load.indices)
-        return _any.address_of(operand.load.source[indices])
-
-    def _pack(self, panel: Expr, packed: Buffer, base: Expr) -> None:
-        """Copies a panel: one row of vectors of groups per step of the depth."""
-        plan = self.plan
-        step = _LANES if self.turned else 1
-        full = self._depth - self._depth % step
-        with emit.serial(full // step) as k:
-            for vector in range(plan.vectors):
-                column = panel * plan.panel + vector * _LANES
-                to = base + k * (step * plan.panel) + vector * _LANES
-                pack = self._turn if self.turned else self._interleave
-                pack(column, k * step, packed, to)
-        if full < self._depth:
-            with emit.serial(self._depth - full) as k, emit.serial(plan.panel) as lane:
-                column = tirx.min(panel * plan.panel + lane, emit.i64(self.shape.columns - 1))
-                place = self._place(self.contraction.right, column, (k + full) * self._group)
-                value = self._unsigned(_call("int32", "group", place), 1)
-                emit.store(packed, value, [base + (k + full) * plan.panel + lane])
-
-    def _turn(self, column: Expr, k: Expr, packed: Buffer, to: Expr) -> None:
-        """Sixteen steps of sixteen columns that are contiguous along the depth."""
-        square = emit.stack(_LANES * _LANES, "int32")
-        for row in range(_LANES):
-            at = tirx.min(column + row, emit.i64(self.shape.columns - 1))
-            place = self._place(self.contraction.right, at, k * self._group)
-            value = self._unsigned(_call(f"int32x{_LANES}", "groups", place), _LANES)
-            emit.store(square, value, [emit.ramp(row * _LANES, _LANES)])
-        turned = transpose(square, _LANES, "int32")
-        for step in range(_LANES):
-            value = turned[emit.ramp(step * _LANES, _LANES)]
-            emit.store(packed, value, [emit.ramp(to + step * self.plan.panel, _LANES)])
-
-    def _interleave(self, column: Expr, k: Expr, packed: Buffer, to: Expr) -> None:
-        """One step of sixteen columns that lie side by side; the last ones may repeat others."""
-        bits = 32 // self._group
-        at = tirx.min(column, emit.i64(self.shape.columns - _LANES))
-        value: Expr | None = None
-        for member in range(self._group):
-            place = self._place(self.contraction.right, at, k * self._group + member)
-            part = _call(f"int32x{_LANES}", f"widen_{self.dtype}", place)
-            shift = emit.broadcast(tirx.const(member * bits, "int32"), _LANES)
-            part = tirx.shift_left(part, shift) if member else part
-            value = part if value is None else tirx.bitwise_or(value, part)
-        emit.store(packed, self._unsigned(value, _LANES), [emit.ramp(to, _LANES)])
-
-    def _unsigned(self, value: Expr | None, lanes: int) -> Expr:
-        """Groups of bytes with 128 added to each; other groups as they are."""
-        if self.dtype != "int8":
-            return value
-        flip = emit.broadcast(tirx.const(-0x7F7F7F80, "int32"), lanes)
-        return tirx.bitwise_xor(value, flip)
+        return -(-self._shape.rows // (pieces * tile)) * tile
 
     # Products
 
-    def _rows(
-        self,
-        packed: Buffer,
-        panel: Expr,
-        columns: int,
-        first: Expr,
-        rows: int,
-        start: Buffer | None,
-    ) -> None:
-        plan = self.plan
-        base = panel * (self._depth * plan.panel)
+    def _rows(self, side: _Side, panel: Expr, columns: int, first: Expr, rows: int) -> None:
+        plan, base = self.plan, panel * self._panel_size
 
         def right(k: Expr, vector: int) -> Expr:
-            return packed[emit.ramp(base + k * plan.panel + vector * _LANES, _LANES)]
+            return side.right[emit.ramp(base + k * plan.panel + vector * LANES, LANES)]
 
         full, rest = divmod(rows, plan.tile_rows)
         if full:
             with emit.serial(full) as number:
                 row = first + number * plan.tile_rows
-                self._tile(panel, columns, row, plan.tile_rows, right, start)
+                self._tile(side, panel, columns, row, plan.tile_rows, right)
         if rest:
-            self._tile(panel, columns, first + full * plan.tile_rows, rest, right, start)
+            self._tile(side, panel, columns, first + full * plan.tile_rows, rest, right)
 
-    def _corrections(self) -> Buffer:
+    def _corrections(self, side: _Side, parallel: bool) -> Buffer:
         """-128 times the sum of every row of the left operand."""
-        sums = emit.workspace([self.shape.rows], "int32")
-        left, kind = self.contraction.left, f"int32x{_LANES}"
-        ones = emit.broadcast(tirx.const(0x01010101, "int32"), _LANES)
-        full, rest = divmod(self._depth, _LANES)
-        with emit.parallel(self.shape.rows, self.plan.parallel) as row:
-            total, single = emit.stack(_LANES, "int32"), emit.stack(_LANES, "int32")
-            for buffer in (total, single):
-                zero = emit.broadcast(emit.zero("int32"), _LANES)
-                emit.store(buffer, zero, [emit.ramp(0, _LANES)])
-            for count, step, buffer in ((full, _LANES, total), (rest, 1, single)):
-                if count:
-                    with emit.serial(count) as k:
-                        at = k * step + (0 if step > 1 else full * _LANES)
-                        place = self._place(left, row, at * self._group)
-                        value = (
-                            _call(kind, "groups", place)
-                            if step > 1
-                            else emit.broadcast(_call("int32", "group", place), _LANES)
-                        )
-                        old = buffer[emit.ramp(0, _LANES)]
-                        emit.store(
-                            buffer, _call(kind, "dot_int8", old, ones, value),
-                            [emit.ramp(0, _LANES)],
-                        )  # fmt: skip
-            value = horizontal(lambda x, y: x + y, total, _LANES, _LANES, "int32") + single[0]
+        sums = emit.workspace([self._shape.rows], "int32")
+        kind = f"int32x{LANES}"
+        ones = emit.broadcast(tirx.const(0x01010101, "int32"), LANES)
+        full, rest = divmod(self.operands.depth, LANES)
+        with emit.parallel(self._shape.rows, parallel) as row:
+            total, single = emit.stack(LANES, "int32"), emit.stack(LANES, "int32")
+            for count, step, buffer in ((full, LANES, total), (rest, 1, single)):
+                zero = emit.broadcast(emit.zero("int32"), LANES)
+                emit.store(buffer, zero, [emit.ramp(0, LANES)])
+                with emit.serial(count) as k:
+                    at = k * step + (0 if step > 1 else full * LANES)
+                    value = self._left(side, row, at, step)
+                    value = value if step > 1 else emit.broadcast(value, LANES)
+                    old = buffer[emit.ramp(0, LANES)]
+                    emit.store(
+                        buffer, call(kind, "dot_int8", old, ones, value), [emit.ramp(0, LANES)]
+                    )
+            value = horizontal(lambda x, y: x + y, total, LANES, LANES, "int32") + single[0]
             emit.store(sums, value * tirx.const(-128, "int32"), [row])
         return sums
 
+    def _left(self, side: _Side, row: Expr, k: Expr, count: int = 1) -> Expr:
+        """One group of the row operand, or a vector of them."""
+        if side.left is not None:
+            return side.left[emit.ramp(row * self.operands.depth + k, count)]
+        left = self.operands.contraction.left
+        place = self.operands.place(left, side.outer, row, k * self.operands.group)
+        return (
+            call(f"int32x{LANES}", "groups", place) if count > 1 else call("int32", "group", place)
+        )
+
     def _tile(
         self,
+        side: _Side,
         panel: Expr,
         columns: int,
         row: Expr,
         rows: int,
         right: Callable[[Expr, int], Expr],
-        start: Buffer | None,
     ) -> None:
-        sum_type = self.contraction.dtype
-        vectors = -(-columns // _LANES)
-        tile = Tile(rows, vectors, _LANES, sum_type)
+        contraction = self.operands.contraction
+        sum_type, vectors = contraction.dtype, -(-columns // LANES)
+        tile = Tile(rows, vectors, LANES, sum_type)
         total = emit.stack(tile.size, sum_type)
         for r in range(rows):
+            first = emit.zero(sum_type) if side.start is None else side.start[row + r]
             for v in range(vectors):
-                zero = emit.broadcast(emit.zero(sum_type), _LANES)
-                first = zero if start is None else emit.broadcast(start[row + r], _LANES)
-                emit.store(total, first, [tile.at(r, v)])
-        with emit.serial(self._depth) as k:
+                emit.store(total, emit.broadcast(first, LANES), [tile.at(r, v)])
+        name = f"dot_{self.operands.dtype}"
+        with emit.serial(self.operands.depth) as k:
             for r in range(rows):
-                factor = self._left(row + r, k)
+                factor = emit.broadcast(self._left(side, row + r, k), LANES)
                 for v in range(vectors):
-                    place = tile.at(r, v)
-                    factors = (right(k, v), factor)
-                    value = _call(
-                        f"{sum_type}x{_LANES}", f"dot_{self.dtype}", total[place], *factors
-                    )
-                    emit.store(total, value, [place])
-        epilogue = Epilogue(self.contraction, self.columns.inner)
-        column = panel * self.plan.panel
-        shift = 0 if self.turned else -columns % _LANES
-        epilogue.write(tile, total, {}, row, column, columns, shift)
-
-    def _left(self, row: Expr, k: Expr) -> Expr:
-        """A group of the row operand in all lanes."""
-        place = self._place(self.contraction.left, row, k * self._group)
-        return emit.broadcast(_call("int32", "group", place), _LANES)
+                    old = total[tile.at(r, v)]
+                    value = call(f"{sum_type}x{LANES}", name, old, right(k, v), factor)
+                    emit.store(total, value, [tile.at(r, v)])
+        epilogue = Epilogue(contraction, self.operands.columns.inner)
+        column, shift = panel * self.plan.panel, self.operands.shift
+        epilogue.write(tile, total, side.outer, row, column, columns, shift)

@@ -22,6 +22,7 @@ import tvm_ffi
 
 from tvmgraph.errors import TvmgraphError
 from tvmgraph.threads import thread_count
+from tvmgraph.tiles import permit_tiles
 
 _CPU_DIR = Path("/sys/devices/system/cpu")
 _DEFAULT_CACHES = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
@@ -41,6 +42,7 @@ class CpuModel:
         threads: Workers of a parallel region.
         fma_per_cycle: Fused multiply-adds on full vectors one core starts per cycle.
         dot_types: Narrow types of which one instruction sums several products per lane.
+        tile_types: Narrow types that the processor multiplies as tiles of 16 rows (AMX).
     """
 
     vector_bytes: int
@@ -51,6 +53,7 @@ class CpuModel:
     threads: int
     fma_per_cycle: int = 2
     dot_types: frozenset[str] = frozenset()
+    tile_types: frozenset[str] = frozenset()
 
     @property
     def lanes(self) -> int:
@@ -112,12 +115,13 @@ def cache_sizes() -> tuple[int, int, int]:
     return sizes[1], sizes[2], sizes[3]
 
 
-def make_target(name: str = "host", opt_level: int = 3) -> tvm.target.Target:
+def make_target(name: str = "host", opt_level: int = 3, host: str = "") -> tvm.target.Target:
     """The TVM target called ``name`` in ``configs/targets.toml``.
 
     Args:
         name: Row of the table.
         opt_level: LLVM's own optimization level, 0 to 3.
+        host: For a GPU: the row of the processor beside it, by default the one the table says.
 
     ``host`` lists every feature of this processor explicitly: on virtual machines with a masked
     processor id LLVM's name alone loses some of them.
@@ -127,7 +131,7 @@ def make_target(name: str = "host", opt_level: int = 3) -> tvm.target.Target:
     """
     row = _row(name)
     if row["kind"] == "cuda":
-        return _cuda_target(row, opt_level)
+        return _cuda_target(row, make_target(host or row["host"], opt_level))
     fields: dict[str, Any] = {"kind": row["kind"], "opt-level": opt_level}
     if row.get("mcpu") == "host":
         fields["mcpu"] = host_cpu()
@@ -139,12 +143,12 @@ def make_target(name: str = "host", opt_level: int = 3) -> tvm.target.Target:
     return tvm.target.Target(fields)
 
 
-def _cuda_target(row: Mapping[str, Any], opt_level: int) -> tvm.target.Target:
+def _cuda_target(row: Mapping[str, Any], host: tvm.target.Target) -> tvm.target.Target:
     fields = {
         "kind": "cuda", "arch": row["arch"], "max_num_threads": MAX_THREADS, "thread_warp_size": 32,
         "max_shared_memory_per_block": row["shared_per_block"],
     }  # fmt: skip
-    return tvm.target.Target(fields, host=make_target(row["host"], opt_level))
+    return tvm.target.Target(fields, host=host)
 
 
 def cpu_model(name: str = "host", threads: int | None = None) -> CpuModel:
@@ -159,7 +163,8 @@ def cpu_model(name: str = "host", threads: int | None = None) -> CpuModel:
     if row.get("mcpu") == "host":
         return _host_model(thread_count(threads))
     keys = ("vector_bytes", "registers", "fma_per_cycle", "l1_bytes", "l2_bytes", "l3_bytes")
-    return CpuModel(threads=thread_count(threads), **{key: row[key] for key in keys})
+    narrow = {key: frozenset(row.get(key, ())) for key in ("dot_types", "tile_types")}
+    return CpuModel(threads=thread_count(threads), **{key: row[key] for key in keys}, **narrow)
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,15 @@ def _host_model(threads: int) -> CpuModel:
             for dtype, feature in (("bfloat16", "avx512bf16"), ("int8", "avx512vnni"))
             if wide and feature in features
         ),
+        tile_types=_tile_types(features),
     )
+
+
+def _tile_types(features: frozenset[str]) -> frozenset[str]:
+    """Types that may be multiplied as tiles; none where the system refuses their registers."""
+    pairs = (("bfloat16", "amx-bf16"), ("int8", "amx-int8"))
+    found = frozenset(dtype for dtype, feature in pairs if feature in features)
+    return found if found and permit_tiles() else frozenset()
 
 
 def _row(name: str) -> Mapping[str, Any]:
