@@ -64,3 +64,14 @@ def test_training_agrees_with_the_host_and_keeps_its_weights_there(on_gpu):
     for found, wanted in zip(weights, expected_weights):
         assert np.allclose(found, wanted, atol=1e-5)
     assert copied.to_host > 0
+
+
+def test_an_exported_module_runs_with_arrays_and_with_tensors_there(gpu, tmp_path):
+    net = nn.SequentialCell(nn.Dense(20, 30), nn.ReLU(), nn.Dense(30, 10))
+    x = np.random.default_rng(0).standard_normal((4, 20)).astype(np.float32)
+    ms.export(net, Tensor(x), file_name=tmp_path / "net.tvm", file_format="TVM", target="sm_90")
+    module = ms.load(tmp_path / "net.tvm")
+    found = module(x)
+    assert np.allclose(found, net(Tensor(x)).asnumpy(), atol=1e-5)
+    there = module(Tensor(x).to("GPU"))
+    assert np.array_equal(ms.from_dlpack(there).asnumpy(), found)

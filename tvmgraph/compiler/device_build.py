@@ -50,22 +50,26 @@ def build(
     objects: Path | None = None,
     checked: bool = False,
     fast_math: bool = False,
+    host: str = "",
 ) -> DeviceBuild:
     """Compiles a module for a CUDA device, which need not be in this machine.
 
     Args:
         mod: The module, as lowered.
         level: The settings of the ``jit_level``.
-        target_name: A CUDA row of ``configs/targets.toml``.
+        target_name: A CUDA row of ``configs/targets.toml``, or several with commas between them:
+            kernels are scheduled for the first one, and machine code is made for all.
         phases: Who watches.
         native: As for the CPU, see :func:`tvmgraph.compiler.pipeline.build`.
         objects: A folder for the host's object files, if they shall be linked later.
         checked: Whether the compiled functions check their arguments.
         fast_math: Whether the device's arithmetic may be inexact.
+        host: The row of the processor beside the device, by default this machine's.
     """
     phases = phases or Phases("module", quiet=True)
     threads = configure_threads(context.thread_num or None)
-    target, model = make_target(target_name, 1), gpu_model(target_name)
+    first, *others = target_name.split(",")
+    target, model = make_target(first, 1, host), gpu_model(first)
     phases.text(2, "Relax", "py", mod.script)
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
         with phases.time("fuse"):
@@ -81,13 +85,13 @@ def build(
         native = len(names) > NATIVE_FROM if native is None else native
         with phases.time("codegen"):
             program = parts.prepare(mod, target, phases_of(target, checked), native)
-            host, device = device_code.split(program.kernels, target)
+            launchers, device = device_code.split(program.kernels, target)
             sources = _sources(device, target, threads)
     phases.text(3, "CUDA", "cu", lambda: "\n".join(s.text for s in sources))
     with phases.time("nvcc"):
-        images = nvcc.compile_all(sources, (model.arch,), threads, fast_math)
+        images = nvcc.compile_all(sources, (model.arch, *others), threads, fast_math)
     with phases.time("host code"):
-        executable = _link(program, host, target, objects)
+        executable = _link(program, launchers, target, objects)
     return DeviceBuild(executable, images, names, native)
 
 

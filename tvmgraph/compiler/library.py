@@ -8,12 +8,14 @@ from typing import Any
 
 from tvm.support import cc
 
-from tvmgraph.compiler import pipeline
+from tvmgraph.compiler import device_build, pipeline
 from tvmgraph.compiler.compile import CompileOptions
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph
 from tvmgraph.graph.rewrite import optimize
 from tvmgraph.lowering import lower
+from tvmgraph.runtime import host
+from tvmgraph.runtime.device_image import DeviceImage
 from tvmgraph.schedule import host_features, make_target
 from tvmgraph.schedule.target import target_table
 
@@ -27,12 +29,14 @@ class Library:
         arch: Architecture of its code.
         system: Operating system it is for.
         features: LLVM's names of the processor features it was compiled with.
+        images: Code for a GPU, if it is for one.
     """
 
     kernels: tuple[str, ...]
     arch: str
     system: str
     features: tuple[str, ...]
+    images: tuple[DeviceImage, ...] = ()
 
 
 def write_library(graph: Graph, path: Path, options: CompileOptions, linker: str = "") -> Library:
@@ -49,16 +53,13 @@ def write_library(graph: Graph, path: Path, options: CompileOptions, linker: str
         CompileError: if TVM rejects the graph or the linker fails.
     """
     target = options.target
-    simplified = optimize(graph, options.settings, lambda _, shown: shown)
+    simplified = optimize(graph, options.settings, lambda _, g: g, options.on_gpu)
     try:
-        built = pipeline.build(
-            lower(simplified), pipeline.LEVELS[options.level], target, kernels=options.settings,
-            native=None, checked=True,
-        )  # fmt: skip
+        executable, kernels, images = _build(lower(simplified), options)
         extra: dict[str, Any] = {}
         if linker and path.suffix == ".so":
             extra["fcompile"] = cc.cross_compiler(linker)
-        built[0].export_library(str(path), **extra)
+        executable.export_library(str(path), **extra)
     except TvmgraphError:
         raise
     except Exception as e:
@@ -68,14 +69,33 @@ def write_library(graph: Graph, path: Path, options: CompileOptions, linker: str
             op="export", got=f"target={target!r}, linker={linker!r}",
             fix="check the linker; `tvmgraph doctor` shows this machine's tools",
         ) from e  # fmt: skip
-    return Library(built[1], *describe_target(target))
+    return Library(kernels, *describe_target(target), images)
+
+
+def _build(mod: Any, options: CompileOptions) -> tuple[Any, tuple[str, ...], Any]:
+    level = pipeline.LEVELS[options.level]
+    if options.on_gpu:
+        made = device_build.build(
+            mod, level, options.target, native=options.native, checked=True,
+            fast_math=options.fast_math, host=_portable_host(),
+        )  # fmt: skip
+        return made.executable, made.kernels, made.images
+    executable, kernels, _ = pipeline.build(
+        mod, level, options.target, kernels=options.settings, native=None, checked=True
+    )
+    return executable, kernels, ()
+
+
+def _portable_host() -> str:
+    """The processor beside a GPU: launching kernels needs nothing that only this one can do."""
+    return "x86-64-v2" if host.architecture() == "x86_64" else "host"
 
 
 def describe_target(name: str) -> tuple[str, str, tuple[str, ...]]:
     """Returns architecture, operating system and processor features of a target."""
-    from tvmgraph.runtime import host
-
-    row = target_table().get(name, {})
+    row = target_table().get(name.split(",")[0], {})
+    if row.get("kind") == "cuda":
+        return describe_target(_portable_host())
     if row.get("mcpu") == "host":
         used = tuple(sorted(host_features() & host.FEATURES.keys()))
         return host.architecture(), host.system(), used

@@ -19,7 +19,7 @@ _PACKAGES = {
     "ml_dtypes": ("__pycache__", "tests", "include"),
 }
 _MODULES = ("typing_extensions",)  # of a single file
-_LIBRARIES = ("tvm_runtime", "tvm_runtime_extra")
+_LIBRARIES = ("tvm_runtime", "tvm_runtime_extra", "tvm_runtime_cuda")
 
 
 def write_bundle(folder: Path) -> list[Path]:

@@ -20,6 +20,7 @@ from tvmgraph.graph import Graph, Role
 from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.runtime import archive, host
 from tvmgraph.runtime.archive import Entry, Manifest
+from tvmgraph.runtime.device_image import describe
 from tvmgraph.runtime.tensors import to_bytes
 
 
@@ -42,7 +43,8 @@ def save_module(
         path: Where to write.
         net: A Cell, a function, what ``jit`` returned, or a :class:`Program`.
         args: Example arguments; placeholders have axes of variable size.
-        target: A name from ``configs/targets.toml``: ``"host"``, ``"x86-64-v3"``, ``"aarch64"``.
+        target: A name from ``configs/targets.toml``: ``"host"``, ``"x86-64-v3"``, ``"aarch64"``,
+            or a GPU such as ``"sm_90"`` or, with code for both, ``"sm_80,sm_90"``.
         jit_level: ``"O0"`` to ``"O3"``; this and ``target`` go before what ``jit_config`` says.
         jit_config: A JitConfig, or the name of a preset.
         linker: Compiler driver for another target; without it such a file holds objects.
@@ -73,6 +75,8 @@ def save_module(
         file = Path(folder) / member
         library = write_library(program.graph, file, options, linker)
         members = {member: file.read_bytes()}
+    if library.images:
+        members[archive.DEVICE_CODE] = b"".join(image.code for image in library.images)
     if program.parameters:
         members[archive.PARAMETERS] = to_bytes(program.parameters)
     manifest = _manifest(program, library, options, names)
@@ -119,14 +123,21 @@ def _options(jit_config: Any, jit_level: str, target: str) -> Any:
     config = config.replace(jit_level=jit_level or config.jit_level)
     flags = config.options.get("graph_kernel_flags")
     settings = None if flags is None else parse_flags(flags)
-    return CompileOptions(config.jit_level, target or config.target, None, settings)
+    return CompileOptions(
+        config.jit_level, target or config.target, None, settings,
+        fast_math=config.options.get("fast_math", False),
+    )  # fmt: skip
 
 
 def _manifest(program: Program, library: Any, options: Any, names: Mapping[str, str]) -> Manifest:
     graph = program.graph
     inputs = [p for p in graph.params if p.role is Role.INPUT]
     weights = [p for p in graph.params if p.role is Role.PARAMETER]
-    facts = {"name": options.target, "arch": library.arch, "system": library.system}
+    facts: dict[str, Any] = {
+        "name": options.target, "arch": library.arch, "system": library.system,
+    }  # fmt: skip
+    if library.images:
+        facts["device"] = {"arch": options.target, "images": describe(library.images)}
     return Manifest(
         name=graph.name,
         inputs=tuple(_entry(p.label, p.value.type, names) for p in inputs),

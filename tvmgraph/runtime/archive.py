@@ -5,6 +5,7 @@
 | ``manifest.json`` | names, shapes and dtypes; target; versions; size and SHA-256 of the others |
 | ``model.so`` | the shared library (``model.tar``, objects to link, when cross-compiled) |
 | ``parameters.safetensors`` | the weights |
+| ``device.fatbin`` | machine code for a GPU, if the module is for one |
 
 Members are stored uncompressed, so that nothing can expand beyond the size of the file.
 """
@@ -34,6 +35,7 @@ MANIFEST = "manifest.json"
 LIBRARY = "model.so"
 OBJECTS = "model.tar"
 PARAMETERS = "parameters.safetensors"
+DEVICE_CODE = "device.fatbin"
 _MANIFEST_BYTES = 16 << 20
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # ..., lengths of the name and of the extra field
 _LOCAL_SIGNATURE = b"PK\x03\x04"
@@ -71,7 +73,8 @@ class Manifest:
         outputs: Results, in order.
         order: For every argument of the code ``"input"`` or ``"parameter"``.
         copied: Numbers of the outputs that must be copied before they are handed out.
-        target: ``arch``, ``system``, ``features`` and ``name`` of the processor compiled for.
+        target: ``arch``, ``system``, ``features`` and ``name`` of the processor compiled for; for
+            a GPU also ``device``, with its architecture and what its code holds.
         versions: Versions of the packages that made the file.
         options: How it was compiled.
         files: Size and SHA-256 of the other members.

@@ -205,12 +205,16 @@ def fits(arch: str, capability: tuple[int, int]) -> bool:
 
 
 def check_arch(arch: str, device: Device) -> None:
-    """Raises if code for an architecture does not run on a device.
+    """Raises if code does not run on a device.
+
+    Args:
+        arch: The architecture it was made for, or several with commas between them.
+        device: The device.
 
     Raises:
         DeviceError: if it does not fit.
     """
-    if not fits(arch, device.capability):
+    if not any(fits(a, device.capability) for a in arch.split(",")):
         major, minor = device.capability
         raise fail(
             f"code for {arch} does not run on {device}",

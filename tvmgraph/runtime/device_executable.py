@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm_ffi
@@ -11,12 +11,11 @@ import tvm_ffi
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.runtime import cuda, native
-from tvmgraph.runtime.device_image import DeviceImage
-from tvmgraph.runtime.device_tensor import handle_on, translated, wrap
+from tvmgraph.runtime.device_copy import translated
+from tvmgraph.runtime.device_image import DeviceImage, add_images
+from tvmgraph.runtime.device_tensor import handle_on, wrap
 from tvmgraph.runtime.executable import Executable
 from tvmgraph.runtime.ownership import for_writing_on
-
-_HOST_KINDS = ("llvm", "library")  # of TVM's modules that hold host code
 
 
 class DeviceExecutable(Executable):
@@ -67,14 +66,9 @@ class DeviceExecutable(Executable):
         return super().function(name)
 
     def _load(self) -> None:
-        device = cuda.device(self.device_id)
-        cuda.check_arch(self.arch, device)
-        native.use_cuda_runtime()
-        make = tvm_ffi.get_global_func("ffi.Module.load_from_bytes.cuda")
-        for library in (m for m in _modules(self._module_of()) if m.kind in _HOST_KINDS):
-            for image in self.images:
-                library.import_module(make(image.as_record()))
-            return
+        cuda.check_arch(self.arch, cuda.device(self.device_id))
+        native.use_runtime()
+        add_images(self._module_of(), self.images)
 
     def _module_of(self) -> Any:
         return getattr(self._module, "mod", self._module)
@@ -115,9 +109,3 @@ class DeviceExecutable(Executable):
     def wrapped(self, output: Any, type: TensorType) -> Tensor:
         """Returns what the compiled code returned as a tensor."""
         return wrap(output, type)
-
-
-def _modules(module: Any) -> Iterator[Any]:
-    yield module
-    for inner in module.imports:
-        yield from _modules(inner)

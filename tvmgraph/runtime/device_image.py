@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tvmgraph.runtime import host
+
+_HOST_KINDS = ("llvm", "library")  # of TVM's modules that hold host code
 #: DLPack's codes of the types a kernel may take.
 _CODES = {"int": 0, "uint": 1, "float": 2, "handle": 3, "bfloat": 4, "bool": 6}
 
@@ -88,6 +91,28 @@ def assemble(description: list[Any], code: bytes) -> tuple[DeviceImage, ...]:
     if start != len(code):
         raise ValueError(f"{len(code)} bytes of device code, {start} are described")
     return tuple(images)
+
+
+def add_images(module: Any, images: Sequence[DeviceImage]) -> None:
+    """Gives host code the device's code that it launches.
+
+    Args:
+        module: A module of TVM's runtime, some part of which is host code.
+        images: The device's code.
+
+    Raises:
+        DeviceError: without a usable GPU.
+    """
+    make = host.load_cuda().get_global_func("ffi.Module.load_from_bytes.cuda")
+    library = next((m for m in _modules(module) if m.kind in _HOST_KINDS), None)
+    for image in images if library is not None else ():
+        library.import_module(make(image.as_record()))  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def _modules(module: Any) -> Iterator[Any]:
+    yield module
+    for inner in module.imports:
+        yield from _modules(inner)
 
 
 def _count(value: int) -> bytes:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from tvmgraph.core.storage import aligned_empty, is_lent
+from tvmgraph.core.storage import is_lent
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import DeviceError, user_source
-from tvmgraph.runtime import cuda, native
-from tvmgraph.runtime.stream import current_handle
+from tvmgraph.runtime import native
+from tvmgraph.runtime.device_copy import download, duplicate, upload
 
 _new = object.__new__
 
@@ -103,53 +103,11 @@ class DeviceStorage:
         Args:
             implicit: Whether nobody asked for the copy.
         """
-        array = aligned_empty(self.type.static_shape, self.type.dtype.numpy)
-        if array.nbytes:
-            stream = current_handle(self.index)
-            cuda.copy(array.ctypes.data, address(self.handle), array.nbytes, cuda.TO_HOST, stream)
+        array = download(self.handle)
         copies.to_host += 1
         copies.to_host_bytes += array.nbytes
         copies.implicit += implicit
         return array
-
-
-def address(handle: Any) -> int:
-    """Returns the address of a tensor's first element."""
-    return handle.data_ptr()
-
-
-def allocate(type: TensorType, index: int) -> Any:
-    """Returns uninitialised memory on a device as TVM's tensor.
-
-    Raises:
-        DeviceError: if there is not that much memory.
-    """
-    native.use_cuda_runtime()
-    make = tvm_ffi.get_global_func("runtime.TVMTensorAllocWithScope")
-    shape, dtype = tvm_ffi.Shape(type.static_shape), tvm_ffi.dtype(type.dtype.name)
-    try:
-        return make(shape, dtype, tvm_ffi.device("cuda", index), None)
-    except Exception as e:
-        raise translated(e, type.size * type.dtype.itemsize) from e
-
-
-def translated(error: Exception, wanted: int = 0) -> Exception:
-    """Returns the error to raise for one of TVM's runtime."""
-    text = str(error)
-    if "out of memory" in text or "OUT_OF_MEMORY" in text:
-        return cuda.out_of_memory(wanted)
-    if "NO_BINARY_FOR_GPU" in text or "no kernel image" in text:
-        return cuda.fail(
-            "the compiled code has no machine code for this GPU",
-            "compile it for this GPU's architecture; ms.hal.get_device_capability() says which",
-        )
-    if "CUDA" in text or "cuda" in text:
-        lines = [line.strip() for line in text.splitlines() if "CUDA" in line or "cuda" in line]
-        return cuda.fail(
-            f"the GPU failed: {lines[-1]}",
-            "the process must be started again; compute-sanitizer finds illegal accesses",
-        )
-    return error
 
 
 def to_device(tensor: Tensor, index: int, implicit: bool = True) -> DeviceStorage:
@@ -169,13 +127,9 @@ def to_device(tensor: Tensor, index: int, implicit: bool = True) -> DeviceStorag
             f"operands are on GPU:{tensor._device.index} and GPU:{index}", op="cuda",
             at=user_source(), fix=f"move one with .to('GPU:{index}')",
         )  # fmt: skip
-    array = np.ascontiguousarray(tensor.array)
-    handle = allocate(tensor.type, index)
-    if array.nbytes:
-        stream = current_handle(index)
-        cuda.copy(address(handle), array.ctypes.data, array.nbytes, cuda.TO_DEVICE, stream)
+    handle = upload(tensor.array, index)
     copies.to_device += 1
-    copies.to_device_bytes += array.nbytes
+    copies.to_device_bytes += tensor.nbytes
     copies.implicit += implicit
     storage = DeviceStorage(handle, tensor.type, index, copied=implicit)
     if implicit and not is_lent(tensor.array):  # others may write to an array that they hold
@@ -187,11 +141,7 @@ def copy_on(tensor: Tensor, index: int) -> Tensor:
     """Returns a tensor on a device whose memory nothing else refers to."""
     if not tensor.on_gpu or tensor._device.index != index:
         return wrap(to_device(tensor, index, implicit=False).handle, tensor.type)
-    handle, nbytes = allocate(tensor.type, index), tensor.nbytes
-    if nbytes:
-        source = address(tensor._device.handle)
-        cuda.copy(address(handle), source, nbytes, cuda.ON_DEVICE, current_handle(index))
-    return wrap(handle, tensor.type)
+    return wrap(duplicate(tensor._device.handle), tensor.type)
 
 
 def handle_on(tensor: Tensor, index: int) -> Any:

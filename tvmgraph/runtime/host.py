@@ -28,6 +28,8 @@ FEATURES = {
     "fullfp16": "asimdhp", "bf16": "bf16", "i8mm": "i8mm",
 }  # fmt: skip
 _LIBRARIES = ("tvm_runtime", "tvm_runtime_extra")  # the second sorts, searches, draws
+#: Drives CUDA devices; needs the driver.
+CUDA_LIBRARY = "libtvm_runtime_cuda.so"
 _SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 
 
@@ -109,6 +111,36 @@ def ffi() -> Any:
             )  # fmt: skip
         if found is not None:  # global, as TVM does, so that modules find its symbols
             ctypes.CDLL(str(found), ctypes.RTLD_GLOBAL if name == _LIBRARIES[0] else 0)
+    return tvm_ffi
+
+
+@functools.cache
+def load_cuda() -> Any:
+    """Loads the part of TVM's runtime library that drives CUDA devices; returns ``tvm_ffi``.
+
+    Raises:
+        DeviceError: if it cannot be loaded, or there is no usable driver.
+    """
+    import ctypes
+
+    import tvm_ffi
+
+    from tvmgraph.runtime import cuda
+
+    if "tvm" not in sys.modules:
+        ffi()
+    cuda.runtime()
+    if tvm_ffi.get_global_func("ffi.Module.load_from_bytes.cuda", allow_missing=True) is not None:
+        return tvm_ffi
+    folders = library_folders()
+    file = next((f / CUDA_LIBRARY for f in folders if (f / CUDA_LIBRARY).is_file()), None)
+    try:
+        ctypes.CDLL(str(file or CUDA_LIBRARY))
+    except OSError as e:
+        raise cuda.fail(
+            f"TVM's runtime for CUDA was not loaded: {e}",
+            "install apache-tvm, or name the folder of its libraries in TVM_LIBRARY_PATH",
+        ) from e
     return tvm_ffi
 
 

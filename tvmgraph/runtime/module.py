@@ -18,7 +18,7 @@ from tvmgraph.runtime.archive import LIBRARY, OBJECTS, PARAMETERS, Archive, Entr
 from tvmgraph.runtime.tensors import ALIGNMENT, BadTensors, aligned_bytes
 from tvmgraph.runtime.tensors import views as tensor_views
 
-_CPU = 1  # DLPack's number
+_CPU, _CUDA = 1, 2  # DLPack's numbers
 _POOLED = 2  # TVM's allocator that keeps freed blocks
 
 
@@ -31,15 +31,19 @@ class Module:
     Args:
         path: The file.
         threads: Workers of one call, ``None`` for the usable cores.
+        device_id: The GPU that runs a module compiled for one.
 
     Attributes:
         manifest: What the file says about itself.
 
     Raises:
         LoadError: if the file is damaged or made for another machine or version.
+        DeviceError: if the module needs a GPU and there is none that fits.
     """
 
-    def __init__(self, path: str | os.PathLike[str], threads: int | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], threads: int | None = None, device_id: int = 0
+    ) -> None:
         if threads is not None and threads < 1:
             raise ArgumentError("threads must be positive", op="runtime.load", got=str(threads))
         archive = Archive(path)
@@ -48,8 +52,11 @@ class Module:
             _check_machine(archive)
             host.configure_threads(threads)
             self._ffi = host.ffi()
+            self._gpu = _gpu(archive, device_id)
             self._parameters = self._load_parameters(archive)
             self._library = _load_library(self._ffi, archive)
+            if self._gpu is not None:
+                self._gpu.attach(self._library)
         finally:
             archive.close()
         self._local = threading.local()
@@ -81,22 +88,29 @@ class Module:
         if found is None:
             try:
                 machine = self._library["vm_load_executable"]()
-                machine["vm_initialization"](_CPU, 0, _POOLED)
+                machine["vm_initialization"](*self._devices())
                 found = machine["main"]
             except (AttributeError, RuntimeError) as e:
                 raise self._fail(f"its library cannot be started: {e}", "export it again") from e
             self._local.machine, self._local.main = machine, found
         return found
 
+    def _devices(self) -> tuple[int, ...]:
+        """What the virtual machine is told: kind, number and allocator of every device."""
+        cpu = (_CPU, 0, _POOLED)
+        return cpu if self._gpu is None else (_CUDA, self._gpu.index, _POOLED, *cpu)
+
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Runs the network.
 
         Args:
             inputs: NumPy arrays, or anything ``np.asarray`` takes, shaped as the manifest says.
+                A module for a GPU also takes tensors that are there (anything with DLPack).
             named: Inputs by name.
 
         Returns:
-            One NumPy array, or a tuple of them.
+            One NumPy array, or a tuple of them. When every input is on the GPU the results stay
+            there, as tensors that other libraries take through DLPack.
 
         Raises:
             ArgumentError: if inputs are missing, unknown or too many.
@@ -104,15 +118,27 @@ class Module:
             DTypeError: if its dtype differs.
         """
         m = self.manifest
-        arrays = iter([self._view(a) for a in self._bind(inputs, named)])
+        bound = self._bind(inputs, named)
+        arrays = iter([self._view(a) for a in bound])
         weights = iter(self._parameters)
         args = [next(arrays) if kind == "input" else next(weights) for kind in m.order]
-        result = self._function()(*args)
+        function = self._function()
+        result = function(*args) if self._gpu is None else self._gpu.call(function, args)
         found = [result] if len(m.outputs) == 1 else list(result)
-        outputs = [_to_numpy(o, e.dtype) for o, e in zip(found, m.outputs)]
-        for i in m.copied:  # these belong to the code or the caller
-            outputs[i] = outputs[i].copy()
+        outputs = self._results(found, bound)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _results(self, found: list[Any], inputs: list[Any]) -> list[Any]:
+        if self._gpu is None:
+            outputs = [_to_numpy(o, e.dtype) for o, e in zip(found, self.manifest.outputs)]
+            for i in self.manifest.copied:  # these belong to the code or the caller
+                outputs[i] = outputs[i].copy()
+            return outputs
+        if inputs and all(map(self._gpu.has, inputs)):
+            for i in self.manifest.copied:
+                found[i] = self._gpu.copy(found[i])
+            return found
+        return [self._gpu.get(o) for o in found]
 
     def _bind(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> list[np.ndarray]:
         entries = self.manifest.inputs
@@ -127,11 +153,18 @@ class Module:
                 fix=f"the inputs are {', '.join(f'{e.name}: {e}' for e in entries)}",
             )  # fmt: skip
         sizes: dict[str, int] = {}
-        return [self._checked(np.asarray(given[e.name]), e, sizes) for e in entries]
+        return [self._checked(self._looked_at(given[e.name]), e, sizes) for e in entries]
 
-    def _checked(self, array: np.ndarray, entry: Entry, sizes: dict[str, int]) -> np.ndarray:
-        fits = array.shape == entry.shape or _fits(array.shape, entry.shape, sizes)
-        if array.dtype.name == entry.dtype and fits:
+    def _looked_at(self, value: Any) -> Any:
+        """Returns an input as an array, or as TVM's view of memory on the GPU."""
+        if self._gpu is not None and self._gpu.has(value):
+            return self._ffi.from_dlpack(value, require_contiguous=True)
+        return np.asarray(value)
+
+    def _checked(self, array: Any, entry: Entry, sizes: dict[str, int]) -> Any:
+        shape = tuple(array.shape)
+        fits = shape == entry.shape or _fits(shape, entry.shape, sizes)
+        if str(array.dtype) == entry.dtype and fits:
             return array
         kind = DTypeError if fits else ShapeError
         known = ", ".join(f"{name}={size}" for name, size in sizes.items())
@@ -142,8 +175,10 @@ class Module:
             fix="convert the array, or export the network for this kind",
         )
 
-    def _view(self, array: np.ndarray) -> Any:
+    def _view(self, array: Any) -> Any:
         """Returns TVM's view of an array, copying it where it is not aligned and contiguous."""
+        if self._gpu is not None:
+            return array if self._gpu.has(array) else self._gpu.put(array)
         raw = array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array
         flags = raw.flags
         ready = flags.c_contiguous and flags.writeable and not raw.ctypes.data % ALIGNMENT
@@ -153,7 +188,7 @@ class Module:
         return view._create_view(raw.shape, "bfloat16") if raw.dtype != array.dtype else view
 
 
-def load(path: str | os.PathLike[str], threads: int | None = None) -> Module:
+def load(path: str | os.PathLike[str], threads: int | None = None, device_id: int = 0) -> Module:
     """Loads a compiled module that ``tvmgraph.export(..., file_format="TVM")`` wrote.
 
     The manifest is data: reading it runs nothing. The library beside it is machine code, so load
@@ -162,14 +197,24 @@ def load(path: str | os.PathLike[str], threads: int | None = None) -> Module:
     Args:
         path: The file.
         threads: Workers of one call, ``None`` for the usable cores.
+        device_id: The GPU that runs a module compiled for one.
 
     Returns:
         A :class:`Module`, called with NumPy arrays.
 
     Raises:
         LoadError: if the file is damaged or made for another machine or version.
+        DeviceError: if the module needs a GPU and there is none that fits.
     """
-    return Module(path, threads)
+    return Module(path, threads, device_id)
+
+
+def _gpu(archive: Archive, index: int) -> Any:
+    if "device" not in archive.manifest.target:
+        return None
+    from tvmgraph.runtime.device_module import OnGpu
+
+    return OnGpu(archive, index)
 
 
 def _check_machine(archive: Archive) -> None:
@@ -247,5 +292,5 @@ def _to_numpy(output: Any, dtype: str) -> np.ndarray:
     return np.from_dlpack(output)
 
 
-def _describe(array: np.ndarray) -> str:
-    return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
+def _describe(array: Any) -> str:
+    return f"{array.dtype!s}[{','.join(map(str, array.shape))}]"

@@ -17,6 +17,8 @@ import tvm_ffi
 from tvm_ffi.libinfo import load_lib_ctypes
 
 from tvmgraph.errors import DeviceError
+from tvmgraph.runtime import host
+from tvmgraph.tiles import permit_tiles
 
 _HOST = 1  # DLPack's number of the CPU
 _POOLED_ALLOCATOR = 2  # keeps freed blocks for the next call
@@ -37,25 +39,14 @@ def use_runtime() -> None:
         load_lib_ctypes("tvm", "tvm_runtime_extra", "RTLD_LOCAL", extra_lib_paths=folders)
 
 
-@functools.cache
 def use_cuda_runtime() -> None:
-    """Loads the part of TVM's runtime library that drives CUDA devices.
+    """Loads TVM's runtime library and the part of it that drives CUDA devices.
 
     Raises:
         DeviceError: if it is missing, or there is no usable driver.
     """
-    from tvmgraph.runtime import cuda
-
     use_runtime()
-    cuda.runtime()
-    if tvm_ffi.get_global_func("ffi.Module.load_from_bytes.cuda", allow_missing=True) is not None:
-        return
-    try:
-        load_lib_ctypes("tvm", "tvm_runtime_cuda", "RTLD_LOCAL", extra_lib_paths=_folders())
-    except (RuntimeError, OSError) as e:
-        raise cuda.fail(
-            f"TVM's runtime for CUDA was not loaded: {e}", "pip install apache-tvm==0.27.0.post1"
-        ) from e
+    host.load_cuda()
 
 
 def _folders() -> list[Path]:
@@ -68,6 +59,7 @@ def _folders() -> list[Path]:
 def load(path: str | Path) -> Any:
     """Returns the module in a shared library."""
     use_runtime()
+    permit_tiles()  # its code may use them
     return tvm_ffi.load_module(str(path))
 
 

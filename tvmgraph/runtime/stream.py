@@ -6,21 +6,16 @@ import weakref
 from ctypes import byref, c_float, c_uint, c_void_p
 from typing import Any
 
-import tvm_ffi
 from tvm_ffi import core
 
 from tvmgraph.config import context
 from tvmgraph.errors import DeviceError
 from tvmgraph.runtime import cuda
+from tvmgraph.runtime.device_copy import current_handle
 
 _CUDA = 2  # DLPack's number
 _NON_BLOCKING = 1
 _TIMELESS = 2  # cudaEventDisableTiming
-
-
-def current_handle(index: int) -> int:
-    """Returns the address of the stream that this thread's work on a device goes to."""
-    return int(tvm_ffi.get_raw_stream(tvm_ffi.device("cuda", index)) or 0)
 
 
 class Stream:
@@ -231,7 +226,6 @@ __all__ = [
     "Event",
     "Stream",
     "StreamCtx",
-    "current_handle",
     "current_stream",
     "default_stream",
     "set_cur_stream",

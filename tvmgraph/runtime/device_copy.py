@@ -1,0 +1,90 @@
+"""Memory on a GPU: blocks, copies, and the errors that TVM's runtime reports about them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tvmgraph.runtime import cuda, host
+
+
+def current_handle(index: int) -> int:
+    """Returns the address of the stream that this thread's work on a GPU goes to."""
+    import tvm_ffi
+
+    return int(tvm_ffi.get_raw_stream(tvm_ffi.device("cuda", index)) or 0)
+
+
+def allocate(shape: tuple[int, ...], dtype: str, index: int) -> Any:
+    """Returns uninitialised memory on a GPU as TVM's tensor.
+
+    Raises:
+        DeviceError: if there is not that much memory, or no usable GPU.
+    """
+    ffi = host.load_cuda()
+    make = ffi.get_global_func("runtime.TVMTensorAllocWithScope")
+    try:
+        return make(ffi.Shape(shape), ffi.dtype(dtype), ffi.device("cuda", index), None)
+    except Exception as e:
+        raise translated(e, math.prod(shape) * ffi.dtype(dtype).itemsize) from e
+
+
+def upload(array: np.ndarray, index: int) -> Any:
+    """Copies an array to a GPU; returns TVM's tensor."""
+    array = np.ascontiguousarray(array)
+    handle = allocate(array.shape, array.dtype.name, index)
+    if array.nbytes:
+        source, stream = array.ctypes.data, current_handle(index)
+        cuda.copy(handle.data_ptr(), source, array.nbytes, cuda.TO_DEVICE, stream)
+    return handle
+
+
+def download(handle: Any) -> np.ndarray:
+    """Copies a tensor on a GPU to the host, after everything that computes it."""
+    array = np.empty(tuple(handle.shape), _numpy_dtype(str(handle.dtype)))
+    if array.nbytes:
+        stream = current_handle(handle.device.index)
+        cuda.copy(array.ctypes.data, handle.data_ptr(), array.nbytes, cuda.TO_HOST, stream)
+    return array
+
+
+def duplicate(handle: Any) -> Any:
+    """Copies a tensor on a GPU to other memory of the same GPU."""
+    index = handle.device.index
+    made = allocate(tuple(handle.shape), str(handle.dtype), index)
+    nbytes = math.prod(handle.shape) * made.dtype.itemsize
+    if nbytes:
+        stream = current_handle(index)
+        cuda.copy(made.data_ptr(), handle.data_ptr(), nbytes, cuda.ON_DEVICE, stream)
+    return made
+
+
+def _numpy_dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(getattr(ml_dtypes, name) if hasattr(ml_dtypes, name) else name)
+
+
+def translated(error: Exception, wanted: int = 0) -> Exception:
+    """Returns the error to raise for one of TVM's runtime.
+
+    Args:
+        error: What TVM raised.
+        wanted: Bytes that were asked for, if memory was.
+    """
+    text = str(error)
+    if "out of memory" in text or "OUT_OF_MEMORY" in text:
+        return cuda.out_of_memory(wanted)
+    if "NO_BINARY_FOR_GPU" in text or "no kernel image" in text:
+        return cuda.fail(
+            "the compiled code has no machine code for this GPU",
+            "compile it for this GPU's architecture; ms.hal.get_device_capability() says which",
+        )
+    if "CUDA" in text or "cuda" in text:
+        lines = [line.strip() for line in text.splitlines() if "CUDA" in line or "cuda" in line]
+        return cuda.fail(
+            f"the GPU failed: {lines[-1]}",
+            "the process must be started again; compute-sanitizer finds illegal accesses",
+        )
+    return error

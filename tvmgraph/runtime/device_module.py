@@ -1,0 +1,68 @@
+"""What a compiled module needs to run on a GPU: its code there, its weights, and copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.runtime import cuda
+from tvmgraph.runtime.archive import DEVICE_CODE, Archive
+from tvmgraph.runtime.device_copy import download, duplicate, translated, upload
+from tvmgraph.runtime.device_image import add_images, assemble
+
+_ON_GPU = 2  # DLPack's number of CUDA
+
+
+class OnGpu:
+    """One GPU as a compiled module sees it.
+
+    Args:
+        archive: The module's file.
+        index: The number of the GPU.
+
+    Raises:
+        DeviceError: if there is no such GPU, or the module's code is not for it.
+        LoadError: if the code for the GPU is damaged.
+    """
+
+    def __init__(self, archive: Archive, index: int) -> None:
+        facts = archive.manifest.target["device"]
+        cuda.check_arch(facts["arch"], cuda.device(index))
+        try:
+            self._images = assemble(facts["images"], archive.member(DEVICE_CODE))
+        except (KeyError, TypeError, ValueError) as e:
+            raise archive.fail(f"its code for the GPU does not fit: {e}", "export it again") from e
+        self.index = index
+
+    def attach(self, library: Any) -> None:
+        """Gives the host's code the code of the GPU."""
+        add_images(library, self._images)
+
+    def put(self, array: np.ndarray) -> Any:
+        """Copies an array to the GPU."""
+        return upload(array, self.index)
+
+    def get(self, output: Any) -> np.ndarray:
+        """Copies a result to the host."""
+        return download(output)
+
+    def copy(self, output: Any) -> Any:
+        """Copies a result on the GPU."""
+        return duplicate(output)
+
+    def has(self, value: Any) -> bool:
+        """Whether another library's tensor is on this GPU."""
+        place = getattr(value, "__dlpack_device__", None)
+        return place is not None and tuple(place()) == (_ON_GPU, self.index)
+
+    def call(self, function: Any, args: list[Any]) -> Any:
+        """Runs compiled code.
+
+        Raises:
+            DeviceError: if the GPU fails.
+        """
+        try:
+            return function(*args)
+        except Exception as e:
+            raise translated(e) from e
