@@ -24,7 +24,7 @@ def product_rule(func: Func, model: GpuModel) -> Func | None:
     if parsed is None:
         return None
     contraction = contraction_of(prepare_first(inline(parsed)))
-    if contraction is None or not contraction.rows or not contraction.columns:
+    if contraction is None or not contraction.columns:
         return None
     dtype = _factor_type(contraction)
     left, right = (
