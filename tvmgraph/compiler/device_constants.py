@@ -1,8 +1,8 @@
 """Constants of type float64 as CUDA C++ that keeps their value.
 
 TVM writes them with 15 digits behind the point, which leaves nothing of 1e-16 and changes most
-others. It writes float32 in hexadecimal, exactly: a float64 becomes a sum of three of those, times a
-power of two where they would not reach, which NVIDIA's compiler folds into one constant again.
+others. It writes float32 in hexadecimal, exactly: a float64 becomes a sum of three of those, times
+a power of two where they would not reach, which NVIDIA's compiler folds into one constant again.
 """
 
 from __future__ import annotations

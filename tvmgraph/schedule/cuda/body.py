@@ -102,21 +102,21 @@ class Body:
         return [self._lane(place.next(lane), lane, held, known) for lane in range(lanes)]
 
     def _lane(
-        self, place: Place, lane: int, held: Sequence[tuple[Load, Buffer]], known: Known | None
+        self, place: Place, lane: int, ahead: Sequence[tuple[Load, Buffer]], known: Known | None
     ) -> list[Expr]:
+        def from_registers(load: Load) -> Expr:
+            found = next((held for other, held in ahead if same(load, other)), None)
+            return load if found is None else found[i32(lane)]
+
         def visit(load: Load) -> Expr:
             value = known(load, lane) if known else None
-            if value is not None:
-                return value
-            for other, registers in held:
-                if same(load, other):
-                    return registers[i32(lane)]
-            return place.element(load)
+            return place.element(load) if value is None else value
 
         names: dict[Var, Expr] = {}
 
         def resolve(expr: Expr) -> Expr:
-            return place.value(substitute(map_loads(expr, visit), names))
+            expr = map_loads(map_loads(expr, from_registers), visit)
+            return place.value(substitute(expr, names))
 
         for var, value in self.stage.lets:
             names[var] = device.let(resolve(value))

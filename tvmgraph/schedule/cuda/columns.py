@@ -1,8 +1,8 @@
 """Reductions whose results are neighbours in memory: sums over first axes, pooling, any window.
 
-A thread accumulates a vector of neighbouring results, so that neighbouring threads read neighbouring
-memory. Where there are few results, several threads of a block share the iterations of one, and
-several blocks do; their partial results are combined in a fixed order.
+A thread accumulates a vector of neighbouring results, so that neighbouring threads read
+neighbouring memory. Where there are few results, several threads of a block share the iterations of
+one, and several blocks do; their partial results are combined in a fixed order.
 
 Expected on a device: the bytes of the operands at the speed of a copy, if neighbouring results
 overlap little.
@@ -124,7 +124,7 @@ class _Columns:
             Loops(self.body.stage, self.stage.axes),
             Loops(self.body.stage, self.stage.reduce),
         )
-        where = tuple(results.split(start))
+        where = results.at(start)
         stride = plan.down * plan.parts
         turns = -(-depth // stride)
         first = device.let(part * i32(plan.down) + row)
@@ -132,7 +132,7 @@ class _Columns:
             step = device.let(turn * i32(stride) + first) if stride > 1 else turn
 
             def add() -> None:
-                place = Place((steps, results), (tuple(steps.split(step)), where))
+                place = Place((steps.at(step), where))
                 for lane, values in enumerate(self.body.values(place, count)):
                     self.fold.add(held, lane, values)
 
@@ -179,7 +179,7 @@ class _Columns:
 def store_result(stage: Stage, fold: Fold, point: Expr, values: Sequence[Expr]) -> None:
     """Stores the result at one point of a reduction."""
     loops = Loops(stage, stage.axes)
-    place = Place((loops,), (tuple(loops.split(point)),))
+    place = Place((loops.at(point),))
     for buffer, value in zip(stage.buffers, fold.finish(values)):
         element = place.element(buffer[tuple(stage.indices)])
         device.store(buffer, value, list(element.indices))
@@ -211,13 +211,13 @@ def _emit_ordered(stage: Stage) -> None:
 
         def reduce() -> None:
             held = [device.registers(1, str(buffer.dtype)) for buffer in stage.buffers]
-            where = tuple(results.split(point))
-            first = Place((results,), (where,))
+            where = results.at(point)
+            first = Place((where,))
             assert stage.inits is not None
             for register, value in zip(held, stage.inits):
                 device.store(register, first.value(value), [0])
             with device.loop(steps.extent) as step:
-                place = Place((results, steps), (where, tuple(steps.split(step))))
+                place = Place((where, steps.at(step)))
 
                 def own(load: Load) -> Expr:
                     for buffer, register in zip(stage.buffers, held):

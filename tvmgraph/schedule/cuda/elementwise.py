@@ -45,7 +45,7 @@ def _unit(body: Body, loops: Loops, unit: Expr, lanes: int) -> None:
 
     def run(count: int) -> Callable[[], None]:
         def write() -> None:
-            place = Place((loops,), (tuple(loops.split(start)),))
+            place = Place((loops.at(start),))
             body.store(place, body.values(place, count))
 
         return write

@@ -86,7 +86,7 @@ def _add(
     rows, steps, lanes = Loops(body.stage, stage.axes), Loops(body.stage, stage.reduce), body.lanes
 
     def add(count: int) -> None:
-        place = Place((rows, steps), (tuple(rows.split(row)), tuple(steps.split(first))))
+        place = Place((rows.at(row), steps.at(first)))
         for lane, values in enumerate(body.values(place, count)):
             fold.add(held, lane, values)
 

@@ -176,62 +176,96 @@ class Loops:
         """Iterations of the innermost group."""
         return group_extent(self.groups[-1]) if self.groups else 1
 
-    def split(self, index: Expr) -> list[Expr]:
-        """The indices of the groups."""
+    def at(self, index: Expr) -> Position:
+        """Where iteration ``index`` of all loops is."""
         found: list[Expr] = []
+        rest = index
         for position, group in reversed(list(enumerate(self.groups))):
             extent = group_extent(group)
-            found.insert(0, mod(index, extent) if position else index)
-            index = div(index, extent)
-        return [device.let(value) for value in found] if len(found) > 1 else found
+            found.insert(0, mod(rest, extent) if position else rest)
+            rest = div(rest, extent)
+        if len(found) > 1:
+            found = [device.let(value) for value in found]
+        return Position(self, index, tuple(found))
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """One iteration of some loops.
 
     Attributes:
         loops: The loops.
+        index: The iteration, counted over all loops.
         indices: The index of every group.
     """
 
-    loops: tuple[Loops, ...]
-    indices: tuple[tuple[Expr, ...], ...]
+    loops: Loops
+    index: Expr
+    indices: tuple[Expr, ...]
+
+    def next(self, lane: int) -> Position:
+        """The position ``lane`` iterations further on, within the innermost group."""
+        *outer, last = self.indices
+        return Position(self.loops, self.index + i32(lane), (*outer, last + i32(lane)))
+
+    def offset(self, strides: Sequence[int]) -> Expr:
+        """What an address with these strides, one per group, adds to its base."""
+        extents = [group_extent(group) for group in self.loops.groups]
+        inner = zip(strides, extents[1:], strides[1:])
+        if strides and all(outer == extent * step for outer, extent, step in inner):
+            return _times(self.index, strides[-1])  # one long loop, as this access goes
+        total: Expr = i32(0)
+        for index, stride in zip(self.indices, strides):
+            total = total + _times(index, stride)
+        return total
+
+
+def _times(index: Expr, stride: int) -> Expr:
+    if stride in (0, 1):
+        return index if stride else i32(0)
+    return index * i32(stride)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One iteration of nested loops.
+
+    Attributes:
+        positions: The iteration of each; the last one holds the innermost groups.
+    """
+
+    positions: tuple[Position, ...]
 
     def next(self, lane: int) -> Place:
         """The place ``lane`` iterations further on, within the innermost group."""
         if not lane:
             return self
-        *outer, inner = self.indices
-        return Place(self.loops, (*outer, (*inner[:-1], inner[-1] + i32(lane))))
+        *outer, last = self.positions
+        return Place((*outer, last.next(lane)))
 
     @cached_property
     def values(self) -> dict[Var, Expr]:
         """The values of all axes."""
         found: dict[Var, Expr] = {}
-        for loops, indices in zip(self.loops, self.indices):
-            for group, index in zip(loops.groups, indices):
+        for position in self.positions:
+            for group, index in zip(position.loops.groups, position.indices):
                 found |= device.split(index, group)
         return found
 
-    @cached_property
-    def _groups(self) -> list[tuple[list[Axis], Expr]]:
-        pairs = zip(self.loops, self.indices)
-        return [pair for loops, indices in pairs for pair in zip(loops.groups, indices)]
-
     def element(self, load: Load) -> Load:
         """An element that the stage reads or writes here, addressed as directly as possible."""
-        axes = [axis for group, _ in self._groups for axis in group]
-        found = address_of(load.source, list(load.indices), axes)
-        if found is None or device.elements(load.source) >= 1 << 31:
-            return at_point(load, self.values)
-        offset, position = i32(found.base), 0
-        for group, index in self._groups:
-            position += len(group)
-            stride = found.strides[position - 1]
-            if stride:
-                offset = offset + (index * i32(stride) if stride != 1 else index)
-        return flat(load.source, offset) if load.source.shape else load
+        groups = [group for position in self.positions for group in position.loops.groups]
+        found = address_of(load.source, list(load.indices), [a for group in groups for a in group])
+        if found is None or device.elements(load.source) >= 1 << 31 or not load.source.shape:
+            return at_point(load, self.values) if load.source.shape else load
+        strides, offset = list(found.strides), i32(found.base)
+        for position in self.positions:
+            own: list[int] = []
+            for group in position.loops.groups:
+                own.append(strides[len(group) - 1])
+                del strides[: len(group)]
+            offset = offset + position.offset(own)
+        return flat(load.source, offset)
 
     def value(self, expr: Expr) -> Expr:
         """An expression here; what it reads is left as it is."""

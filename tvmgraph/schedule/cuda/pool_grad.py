@@ -3,8 +3,8 @@
 A thread takes an element of the input and looks through the windows that hold it. Nothing is added
 by several threads, so that the result is the same every time.
 
-Expected on a device: the bytes of operands and results at the speed of a copy as long as windows are
-small; neighbouring threads find the taps of their windows in the first-level cache.
+Expected on a device: the bytes of operands and results at the speed of a copy as long as windows
+are small; neighbouring threads find the taps of their windows in the first-level cache.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Element:
 
     def write(self, at: Expr, shape: Sequence[int]) -> None:
         """Adds the cotangents of the windows whose first maximum the element is."""
-        grad, data, result = self.func.params
+        grad, _, result = self.func.params
         place = _places(at, shape)
         lead, here = place[:2], place[2:]
         total = device.registers(1, accumulator_dtype(str(grad.dtype)))

@@ -19,7 +19,7 @@ from tvmgraph.schedule.cuda.across import Team
 from tvmgraph.schedule.cuda.body import Body
 from tvmgraph.schedule.cuda.device import WARP, div, i32, mod
 from tvmgraph.schedule.cuda.fold import match_fold
-from tvmgraph.schedule.cuda.place import Loops, Place, read_run, readable, same, uses
+from tvmgraph.schedule.cuda.place import Loops, Place, Position, read_run, readable, same, uses
 from tvmgraph.schedule.program import product, substitute
 from tvmgraph.schedule.row_plan import RowPlan, RowStage, row_dims
 from tvmgraph.schedule.target import GpuModel
@@ -175,7 +175,7 @@ class _RowKernel:
     _held: list[tuple[Buffer, list[Buffer]]] = field(default_factory=list)  # one per step
     _scalars: list[tuple[Buffer, Buffer]] = field(default_factory=list)
     _shared: list[_Operand] = field(default_factory=list)
-    _outer: dict[int, tuple[Loops, tuple[Expr, ...]]] = field(default_factory=dict)
+    _outer: dict[int, Position] = field(default_factory=dict)
 
     def write(self) -> None:
         """Writes all stages."""
@@ -218,7 +218,7 @@ class _RowKernel:
     def _once(self, row: RowStage) -> None:
         """A value per row, which every thread of the team computes."""
         body = Body(row.stage, (), row.outer)
-        values = body.values(self._place(row, ()), 1, self._known(row, None))[0]
+        values = body.values(self._place(row), 1, self._known(row, None))[0]
         self._keep(row, values)
 
     def _keep(self, row: RowStage, values: Sequence[Expr]) -> None:
@@ -232,7 +232,7 @@ class _RowKernel:
                 kept.append((buffer, register))
         if not kept:
             return
-        place = self._place(row, ())
+        place = self._place(row)
 
         def store() -> None:
             for buffer, register in kept:
@@ -295,7 +295,7 @@ class _RowKernel:
             start = device.let(first * i32(team * lanes) + self.team.member * i32(lanes))
 
             def run(count: int) -> None:
-                place = self._place(row, tuple(loops.split(start)), loops)
+                place = self._place(row, loops.at(start))
                 step(place, number, count)
 
             if not last or size % (team * lanes) == 0:
@@ -316,14 +316,11 @@ class _RowKernel:
         if size % (team * lanes):
             vector(i32(full), None, True)
 
-    def _place(self, row: RowStage, inner: tuple[Expr, ...], loops: Loops | None = None) -> Place:
-        outer = Loops(row.stage, row.outer)
+    def _place(self, row: RowStage, inner: Position | None = None) -> Place:
         if id(row) not in self._outer:
-            self._outer[id(row)] = (outer, tuple(outer.split(self.row)))
-        known, indices = self._outer[id(row)]
-        if loops is None:
-            return Place((known,), (indices,))
-        return Place((known, loops), (indices, inner))
+            self._outer[id(row)] = Loops(row.stage, row.outer).at(self.row)
+        outer = self._outer[id(row)]
+        return Place((outer,) if inner is None else (outer, inner))
 
     def _known(self, row: RowStage, number: int | None) -> Callable[[Load, int], Expr | None]:
         def known(load: Load, lane: int) -> Expr | None:
