@@ -198,6 +198,8 @@ class _Writer:
         (inner,) = self.loops[-1].axes[-1:]
         found: list[Load] = []
         for load in loads_of(*self.stage.exprs):
+            if not load.indices:
+                continue  # a number
             *places, last = load.indices
             large = product(static_shape(load.source) or ()) * 4 > self.model.l2_bytes
             if large and loads_of(*places) and last.same_as(inner.var):
