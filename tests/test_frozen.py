@@ -190,3 +190,33 @@ def test_lent_arrays_are_forgotten_with_the_array():
     del array
     gc.collect()
     assert key not in storage._lent
+
+
+class Narrow(nn.Cell):
+    """A layer with weights of two bytes, or of one with sums in int32."""
+
+    def __init__(self, dtype, depth, columns):
+        super().__init__()
+        values = np.random.default_rng(0).integers(-9, 10, (columns, depth)) / 8
+        values = values * 8 if dtype is ms.int8 else values
+        self.weight = Parameter(Tensor(values.astype(np.float32)).astype(dtype), name="weight")
+
+    def construct(self, x):
+        if x.dtype == ms.int8:
+            return ops.matmul(x.astype(ms.int32), self.weight.astype(ms.int32).T)
+        return ops.relu(ops.matmul(x, self.weight.T))
+
+
+@pytest.mark.parametrize("dtype", [ms.float16, ms.bfloat16, ms.int8])
+@pytest.mark.parametrize("rows, depth, columns", [(33, 77, 130), (7, 50, 64)])
+def test_narrow_weights_are_panels(dtype, rows, depth, columns):
+    net = Narrow(dtype, depth, columns)
+    net.set_train(False)
+    x = Tensor(np.random.default_rng(1).integers(-9, 10, (rows, depth)).astype(np.float32))
+    x, function = x.astype(dtype), jit(net)
+    names = [node.op.name for node in freeze(function.graph(x)).main.nodes]
+    assert "matmul_panels" in names and "matmul_integer" not in names
+    for factor in (1, 2):  # the second time with panels of new weights
+        net.weight.set_data(net.weight * factor)
+        got, want = (y.asnumpy().astype("float64") for y in (function(x), net(x)))
+        np.testing.assert_allclose(got, want, rtol=1e-2)

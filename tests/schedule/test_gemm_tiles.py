@@ -74,6 +74,25 @@ def test_batches():
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype, group", [("bfloat16", 2), ("int8", 4)])
+def test_weights_that_are_stored_as_panels(dtype, group):
+    def product(a, b):
+        k = tvm.te.reduce_axis((0, 128), name="k")
+        return tvm.te.compute(
+            (33, 70),
+            lambda i, j: tvm.te.sum(
+                a[i, k].astype(_OUT[dtype])
+                * b[j // 64, k // group, j % 64, k % group].astype(_OUT[dtype]),
+                axis=k,
+            ),
+        )
+
+    specs = [((33, 128), dtype), ((2, 128 // group, 64, group), dtype)]
+    (x, panels), got = _run(lambda bb, *xs: bb.emit_te(product, *xs), *specs)
+    w = panels.astype("float64").transpose(1, 3, 0, 2).reshape(128, 128)[:, :70]
+    np.testing.assert_allclose(got, x.astype("float64") @ w, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("dtype, dot", [("bfloat16", "tdpbf16ps"), ("int8", "tdpbsud")])
 def test_a_tile_that_is_loaded_is_used_twice(dtype, dot):
     specs = [((256, 1024), dtype), ((1024, 256), dtype)]

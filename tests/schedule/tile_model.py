@@ -103,6 +103,7 @@ _PRODUCTS = {
   %new = add i32 %old, %xy
   store i32 %new, ptr %pc""",
 }
+_PRODUCTS["signed"] = _PRODUCTS["int8"].replace("zext i8 %yb", "sext i8 %yb")
 
 
 def _function(signature: str, *body: str) -> str:

@@ -19,16 +19,20 @@ from tvmgraph.compiler.layout import BlockedLayout
 from tvmgraph.core.op import Op, Reason, get_op
 from tvmgraph.core.storage import aligned_copy, is_ready
 from tvmgraph.core.types import TensorType, tensor_type
-from tvmgraph.dtypes import float32, float64
+from tvmgraph.dtypes import float16, float32, float64, int8
 from tvmgraph.graph import Graph, passes
 from tvmgraph.graph.ir import Node, Param, Role, Value
-from tvmgraph.ops.linalg_panels import to_panels
+from tvmgraph.graph.rewrite import rewrite
+from tvmgraph.graph.rules import RULES
+from tvmgraph.ops.linalg_panels import GROUPS, panel_shape, to_panels
 from tvmgraph.threads import thread_count
 
 #: Columns of a panel: four vectors of the widest registers, whole vectors on all others.
 _PANEL_BYTES = 256
 #: Products with fewer rows than this, or fewer columns, read their weights as they are.
 _MIN_ROWS, _MIN_COLUMNS = 5, 64
+#: Products whose weights are cut into panels.
+_PRODUCTS = ("matmul", "matmul_integer")
 #: A result this many times larger than what it is computed from is not kept.
 _MAX_GROWTH = 2
 #: Parameters with fewer bytes than this are prepared faster than threads are started.
@@ -120,6 +124,8 @@ def freeze(graph: Graph) -> Frozen | None:
     """Splits a graph, or returns None when there is nothing to prepare."""
     if graph.writes or any(node.regions for node in graph.nodes):
         return None
+    # A product of bytes must be seen before the cast of its weights is computed ahead.
+    graph = rewrite(passes.simplify(graph), [RULES["integer_product"]])
     return _Splitter(passes.simplify(graph)).split()
 
 
@@ -163,7 +169,7 @@ class _Splitter:
         node = Node(node.op, inputs, node.attrs, node.outputs, node.source, node.scope)
         if node.op.name == "mul" and self._fold_scale(node):
             return
-        self.nodes.append(self._with_panels(node) if node.op.name == "matmul" else node)
+        self.nodes.append(self._with_panels(node) if node.op.name in _PRODUCTS else node)
 
     def _fold_scale(self, node: Node) -> bool:
         """Folds a scale per channel of a convolution into its weight."""
@@ -190,10 +196,12 @@ class _Splitter:
         shape = value.type.shape
         if weight not in self.stable or weight.type.ndim != 2:
             return node
+        if (node.op.name == "matmul_integer") != (weight.type.dtype is int8):
+            return node  # the panels of bytes are summed as int32
         if (
             len(shape) < 2
             or node.attrs["transpose_a"]
-            or value.type.dtype not in (float32, float64)
+            or value.type.dtype not in (float16, float32, float64, *GROUPS)
         ):
             return node
         turned = node.attrs["transpose_b"]
@@ -201,8 +209,9 @@ class _Splitter:
         few = value.type.is_static and value.type.size // max(1, shape[-1]) < _MIN_ROWS  # pyright: ignore[reportOperatorIssue]
         if few or columns < _MIN_COLUMNS or not depth:  # pyright: ignore[reportOperatorIssue]
             return node
-        width = _PANEL_BYTES // weight.type.dtype.numpy.itemsize
-        kind = tensor_type((-(-columns // width), depth, width), weight.type.dtype)  # pyright: ignore[reportOperatorIssue]
+        width = _PANEL_BYTES // max(4, weight.type.dtype.numpy.itemsize)  # of the sums
+        shape = panel_shape(depth, columns, width, weight.type.dtype)  # pyright: ignore[reportArgumentType]
+        kind = tensor_type(shape, weight.type.dtype)
 
         def cut(array: np.ndarray) -> np.ndarray:
             return to_panels(array.T if turned else array, width)

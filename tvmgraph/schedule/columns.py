@@ -11,6 +11,7 @@ from tvmgraph.schedule.access import access, dtype_bytes
 from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.gemm_plan import GemmShape
 from tvmgraph.schedule.program import Axis, product, static_shape
+from tvmgraph.schedule.types import Expr, Var
 
 
 @dataclass(frozen=True)
@@ -60,21 +61,36 @@ def is_transposed(contraction: Contraction, columns: Columns) -> bool:
     return strides[along] == 1 and strides[across] != 1
 
 
-def stored_panel(contraction: Contraction, columns: Columns) -> int | None:
-    """Columns per panel of an operand that is stored as ``[panel, depth, column in it]``."""
-    right, inner = contraction.right, columns.inner
-    extents = static_shape(right.load.source)
+def stored_panel(contraction: Contraction, columns: Columns, group: int = 1) -> int | None:
+    """Columns per panel of an operand that is stored as ``[panel, depth, column in it]``.
+
+    Args:
+        contraction: The product.
+        columns: Its columns.
+        group: Elements along the depth that lie side by side; more than 1 are a last axis.
+    """
+    right, inner = contraction.right, list(columns.inner)
+    extents = static_shape(right.load.source) or ()
     if not right.is_direct or contraction.batch or columns.outer or len(inner) > 2:
         return None
-    if extents is None or len(extents) != 3 or len(contraction.reduce) != 1:
+    if len(contraction.reduce) != 1 or len(extents) != 3 + (group > 1):
         return None
-    width = extents[2]
+    if group > 1 and extents[3] != group:
+        return None
+    width, k = extents[2], contraction.reduce[0].var
     if len(inner) == 2:  # whole panels
         panel, member = inner[0].var, inner[1].var
     else:
-        size = tirx.IntImm("int64", width)
-        panel, member = tirx.floordiv(inner[0].var, size), tirx.floormod(inner[0].var, size)  # pyright: ignore[reportGeneralTypeIssues]
-    expected = (panel, contraction.reduce[0].var, member)
-    indices = right.load.indices
-    same = all(tvm_ffi.structural_equal(a, b) for a, b in zip(indices, expected))
-    return width if same and (len(inner) == 1 or inner[1].extent == width) else None  # pyright: ignore[reportGeneralTypeIssues]
+        panel, member = _divided(inner[0].var, width)
+    expected = (panel, k, member)
+    if group > 1:
+        number, own = _divided(k, group)
+        expected = (panel, number, member, own)
+    same = all(map(tvm_ffi.structural_equal, right.load.indices, expected))
+    return width if same and (len(inner) == 1 or inner[1].extent == width) else None
+
+
+def _divided(var: Var, size: int) -> tuple[Expr, Expr]:
+    """The quotient and the rest of a variable."""
+    divisor = tirx.IntImm("int64", size)
+    return tirx.floordiv(var, divisor), tirx.floormod(var, divisor)  # pyright: ignore[reportGeneralTypeIssues]

@@ -17,12 +17,12 @@ from tvm import tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.columns import Columns
+from tvmgraph.schedule.columns import Columns, stored_panel
 from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.epilogue import Epilogue
-from tvmgraph.schedule.gemm_plan import GemmPlan, GemmShape, Packing, plan_gemm
+from tvmgraph.schedule.gemm_plan import GemmPlan, GemmShape, Packing, plan_gemm, plan_panels
 from tvmgraph.schedule.gemm_tiles import emit_tiled_gemm
-from tvmgraph.schedule.groups import LANES, LOADS, Grouped, call, narrow_type
+from tvmgraph.schedule.groups import GROUPS, LANES, LOADS, Grouped, call, narrow_type
 from tvmgraph.schedule.microkernel import Tile
 from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.reducer import horizontal
@@ -62,16 +62,20 @@ def emit_grouped_gemm(
     dtype = narrow_type(contraction)
     if dtype is None or len(contraction.reduce) != 1 or shape.columns < LANES:
         return False
-    operands = Grouped(contraction, columns, shape, dtype)
+    stored = stored_panel(contraction, columns, GROUPS[dtype])
+    operands = Grouped(contraction, columns, shape, dtype, stored=stored)
     right = contraction.right
-    if not (operands.runs_along_depth(right) or operands.runs_along_lines(right)):
+    if not (stored or operands.runs_along_depth(right) or operands.runs_along_lines(right)):
         return False
     if dtype in model.tile_types and emit_tiled_gemm(operands, model):
         return True
-    if dtype not in model.dot_types or shape.rows < _MIN_ROWS or shape.depth < operands.group:
+    if dtype not in model.dot_types or (shape.rows < _MIN_ROWS and not stored):
+        return False
+    plan = plan_panels(shape, model, stored) if stored else plan_gemm(shape, model, direct=False)
+    if plan is None or shape.depth < operands.group:
         return False
     with T.attr(0, "pragma_import_llvm", _LLVM + LOADS):
-        _Kernel(operands, plan_gemm(shape, model, direct=False)).write()
+        _Kernel(operands, plan).write()
     return True
 
 
@@ -81,13 +85,13 @@ class _Side:
 
     Attributes:
         outer: Values of the batch and outer column axes.
-        right: Panels of the column operand.
+        right: Panels of the column operand, or None where it is stored as panels.
         left: Rows of groups, or None where they are read in place.
         start: What the sums of each row start from, or None for 0.
     """
 
     outer: Bound
-    right: Buffer
+    right: Buffer | None
     left: Buffer | None
     start: Buffer | None
 
@@ -122,11 +126,7 @@ class _Kernel:
     def _product(self, outer: Bound, parallel: bool) -> None:
         """Packs all panels, then divides panels and blocks of rows."""
         plan, rows = self.plan, self._shape.rows
-        right = emit.workspace([self._panels * self._panel_size], "int32")
-        with emit.parallel(self._panels, parallel) as panel:
-            self.operands.pack_columns(
-                outer, panel * plan.panel, plan.vectors, right, panel * self._panel_size
-            )
+        right = None if self.operands.stored else self._packed_columns(outer, parallel)
         left = self._packed_rows(outer, parallel)
         side = _Side(outer, right, left, None)
         if self.operands.dtype == "int8":
@@ -142,6 +142,15 @@ class _Kernel:
                     lambda count: self._rows(side, panel, columns, number * block, count),
                 ),
             )
+
+    def _packed_columns(self, outer: Bound, parallel: bool) -> Buffer:
+        plan = self.plan
+        right = emit.workspace([self._panels * self._panel_size], "int32")
+        with emit.parallel(self._panels, parallel) as panel:
+            self.operands.pack_columns(
+                outer, panel * plan.panel, plan.vectors, right, panel * self._panel_size
+            )
+        return right
 
     def _packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
         """The rows as groups, where they are not stored like that."""
@@ -167,6 +176,9 @@ class _Kernel:
         plan, base = self.plan, panel * self._panel_size
 
         def right(k: Expr, vector: int) -> Expr:
+            if side.right is None:
+                place = self.operands.stored_place(panel * plan.panel + vector * LANES, k)
+                return self.operands.unsigned(call(f"int32x{LANES}", "groups", place), LANES)
             return side.right[emit.ramp(base + k * plan.panel + vector * LANES, LANES)]
 
         full, rest = divmod(rows, plan.tile_rows)

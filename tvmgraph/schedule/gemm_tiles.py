@@ -35,8 +35,8 @@ _ROW_BYTES = 64
 _MIN_ROWS = 16
 #: The sums of row tile r and column tile c are tile 2 r + c; operands come after them.
 _ROWS, _COLUMNS = 4, 6
-#: Columns that are stored as signed bytes have 128 added by :meth:`Grouped.pack_columns`.
-_DOTS = {"bfloat16": "tdpbf16ps", "int8": "tdpbsud"}
+#: Bytes that were packed have 128 added, see :mod:`tvmgraph.schedule.groups`; stored ones do not.
+_DOTS = {"bfloat16": "tdpbf16ps", "int8": "tdpbsud", "signed": "tdpbssd"}
 
 _any: Any = T
 
@@ -140,6 +140,8 @@ def emit_tiled_gemm(operands: Grouped, model: CpuModel) -> bool:
     if operands.shape.rows < _MIN_ROWS:
         return False
     operands = replace(operands, step=_SIDE)
+    if operands.stored and (operands.stored % (2 * LANES) or not operands.is_exact):
+        return False  # a tile would reach beyond the depth of its panel
     with T.attr(0, "pragma_import_llvm", INSTRUCTIONS + LOADS):
         _Kernel(operands, _plan(operands, model), model.threads).write()
     return True
@@ -151,13 +153,13 @@ class _Side:
 
     Attributes:
         outer: Values of the batch and outer column axes.
-        right: Panels of the column operand.
+        right: Panels of the column operand, or None where it is stored as panels.
         left: Rows of groups, or None where they are read in place.
         start: What the sums of each row start from, or None for 0.
     """
 
     outer: Bound
-    right: Buffer
+    right: Buffer | None
     left: Buffer | None
     start: Buffer | None
 
@@ -210,13 +212,9 @@ class _Kernel:
     def _product(self, outer: Bound, parallel: bool) -> None:
         """Copies what must be copied, then divides blocks of rows and panels."""
         plan, rows = self.plan, self.operands.shape.rows
-        right = _whole(emit.workspace([self._panels * self._panel_size], "int32"))
-        with emit.parallel(self._panels, parallel) as panel:
-            self.operands.pack_columns(
-                outer, panel * self._panel, self._panel // LANES, right, panel * self._panel_size
-            )
+        right = None if self.operands.stored else self._packed_columns(outer, parallel)
         side = _Side(outer, right, self._packed_rows(outer, parallel), None)
-        if self.operands.dtype == "int8":
+        if self._dot == "int8":
             side = replace(side, start=self._corrections(side, parallel))
         blocks = -(-rows // plan.rows)
         with emit.parallel(blocks * self._panels, parallel) as item:
@@ -230,6 +228,19 @@ class _Kernel:
                 ),
             )
             _tile("end")
+
+    @property
+    def _dot(self) -> str:
+        operands = self.operands
+        return "signed" if operands.stored and operands.dtype == "int8" else operands.dtype
+
+    def _packed_columns(self, outer: Bound, parallel: bool) -> Buffer:
+        right = _whole(emit.workspace([self._panels * self._panel_size], "int32"))
+        with emit.parallel(self._panels, parallel) as panel:
+            self.operands.pack_columns(
+                outer, panel * self._panel, self._panel // LANES, right, panel * self._panel_size
+            )
+        return right
 
     def _packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
         """The rows as whole tiles of groups, where they are not stored like that."""
@@ -320,10 +331,19 @@ class _Kernel:
             for r in range(block.rows):
                 self._load_rows(side, block.row + r * _SIDE, r, step)
             for c in range(block.columns):
-                place = block.panel * self._panel_size + step * (_SIDE * self._panel) + c * LANES
-                _tile(f"load{_COLUMNS + c}", _address(side.right, place), emit.i64(self._panel * 4))
+                self._load_columns(side, block.panel, c, step)
             for r, c in tiles:
-                _tile(f"dot_{self.operands.dtype}{2 * r + c}")
+                _tile(f"dot_{self._dot}{2 * r + c}")
+
+    def _load_columns(self, side: _Side, panel: Expr, number: int, step: Expr) -> None:
+        """Loads a tile of columns."""
+        if side.right is None:
+            column = panel * self._panel + number * LANES
+            place, width = self.operands.stored_place(column, step * _SIDE), self.operands.stored
+        else:
+            first = panel * self._panel_size + step * (_SIDE * self._panel) + number * LANES
+            place, width = _address(side.right, first), self._panel
+        _tile(f"load{_COLUMNS + number}", place, emit.i64((width or 0) * 4))
 
     def _load_rows(self, side: _Side, row: Expr, number: int, step: Expr) -> None:
         """Loads a tile of rows."""

@@ -91,6 +91,7 @@ class Grouped:
         shape: Its extents.
         dtype: Type of the operands.
         step: Groups that the depth is rounded up to a multiple of.
+        stored: Columns per panel where the column operand is stored as panels of groups.
     """
 
     contraction: Contraction
@@ -98,6 +99,7 @@ class Grouped:
     shape: GemmShape
     dtype: str
     step: int = 1
+    stored: int | None = None
 
     @property
     def group(self) -> int:
@@ -148,6 +150,13 @@ class Grouped:
         indices = tuple(substitute(index, bound) for index in operand.load.indices)
         return _any.address_of(operand.load.source[indices])
 
+    def stored_place(self, column: Expr, k: Expr) -> Expr:
+        """Address of a group of a column operand that is stored as panels."""
+        assert self.stored is not None
+        width = emit.i64(self.stored)
+        panel, member = tirx.floordiv(column, width), tirx.floormod(column, width)
+        return _any.address_of(self.contraction.right.load.source[panel, k, member, emit.i64(0)])
+
     # Copies
 
     def pack_columns(
@@ -167,18 +176,18 @@ class Grouped:
                 for step in range(LANES):
                     to = base + (k + step) * width + vector * LANES
                     value = turned[emit.ramp(step * LANES, LANES)]
-                    emit.store(packed, self._unsigned(value, LANES), [emit.ramp(to, LANES)])
+                    emit.store(packed, self.unsigned(value, LANES), [emit.ramp(to, LANES)])
         elif self.runs_along_lines(operand):
             done = self._whole
             with emit.serial(done) as k, emit.serial(vectors) as vector:
                 value = self._across(operand, outer, self._clamped(first + vector * LANES), k)
                 to = base + k * width + vector * LANES
-                emit.store(packed, self._unsigned(value, LANES), [emit.ramp(to, LANES)])
+                emit.store(packed, self.unsigned(value, LANES), [emit.ramp(to, LANES)])
         if done < self.depth:
             with emit.serial(self.depth - done) as rest, emit.serial(width) as lane:
                 column = self._source(first, lane)
                 value = self._single(operand, outer, column, rest + done)
-                emit.store(packed, self._unsigned(value, 1), [base + (rest + done) * width + lane])
+                emit.store(packed, self.unsigned(value, 1), [base + (rest + done) * width + lane])
 
     def pack_rows(self, outer: Bound, first: Expr, count: int, packed: Buffer, base: Expr) -> None:
         """Copies ``count`` rows from ``first`` on; rows that do not exist repeat the last one."""
@@ -230,7 +239,7 @@ class Grouped:
     @property
     def shift(self) -> int:
         """Lanes of the last vector of columns that repeat columns of the one before it."""
-        whole = not self.runs_along_lines(self.contraction.right)
+        whole = self.stored or not self.runs_along_lines(self.contraction.right)
         return 0 if whole else -self.shape.columns % LANES
 
     def _square(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Buffer:
@@ -267,7 +276,7 @@ class Grouped:
             value = tirx.bitwise_or(value, part)
         return value
 
-    def _unsigned(self, value: Expr, lanes: int) -> Expr:
+    def unsigned(self, value: Expr, lanes: int) -> Expr:
         """Groups of bytes with 128 added to each; other groups as they are."""
         if self.dtype != "int8":
             return value
