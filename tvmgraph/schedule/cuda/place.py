@@ -18,7 +18,7 @@ from tvm.tirx.script import builder as T
 from tvmgraph.schedule.access import accesses, dtype_bytes, group_extent, groups
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, at_point, div, flat, i32, mod, narrow
-from tvmgraph.schedule.program import Axis, Stage, loads_of, product, static_shape
+from tvmgraph.schedule.program import Axis, Stage, is_choice, loads_of, product, static_shape
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var
 
 #: Elements of a vector at most: code is written out for every one.
@@ -94,7 +94,7 @@ def readable(stage: Stage) -> list[Load]:
     guarded: list[Load] = []
 
     def choice(call: ir.Call) -> None:
-        if getattr(call.op, "name", "") == "tirx.if_then_else":
+        if is_choice(call):
             guarded.extend(loads_of(*call.args[1:]))
 
     def select(node: tirx.Select) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tvm.tirx.script import builder as T
+
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.cuda.columns import emit_columns
 from tvmgraph.schedule.cuda.elementwise import emit_elementwise
@@ -18,7 +20,7 @@ from tvmgraph.schedule.cuda.top import emit_top
 from tvmgraph.schedule.in_place import write_in_place
 from tvmgraph.schedule.inline import has_identity_store, inline
 from tvmgraph.schedule.joining import join_points
-from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_shape
+from tvmgraph.schedule.program import Program, Stage, map_loads, parse, product, static_shape
 from tvmgraph.schedule.row_plan import RowPlan, plan_rows
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import IN_PLACE, WRITTEN, Buffer, Expr, Func, Load
@@ -91,7 +93,10 @@ def _materialize(stages: Sequence[Stage], position: int) -> tuple[Stage, ...]:
     """Gives the results of a stage memory of their own."""
     renamed = list(stages)
     for buffer in stages[position].buffers:
-        memory = emit.workspace(static_shape(buffer) or (1,), str(buffer.dtype))
+        shape, dtype = static_shape(buffer) or (1,), str(buffer.dtype)
+        # TVM shrinks what it allocates to the region that indices seem to touch: not through a view
+        memory = emit.workspace([product(shape)], dtype)
+        memory = T.decl_buffer(buffer.shape, dtype, data=memory.data)
         renamed = [_rename(stage, buffer, memory) for stage in renamed]
     return tuple(renamed)
 
