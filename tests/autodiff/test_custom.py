@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tvmgraph import Tensor, grad, jit, nn, ops, set_seed, value_and_grad
+from tvmgraph import Tensor, grad, jit, nn, ops, recompute, set_seed, value_and_grad
 from tvmgraph.autodiff import custom_vjp
 from tvmgraph.errors import DTypeError, ShapeError
 
@@ -127,3 +127,50 @@ def test_integer_arguments_have_integer_gradients() -> None:
     found = grad(lambda x: (x**2).sum())(Tensor([1, 2]))
     assert str(found.dtype) == "Int64"
     np.testing.assert_array_equal(found.asnumpy(), [2, 4])
+
+
+def block(features: int) -> nn.Cell:
+    return nn.SequentialCell(
+        nn.Dense(features, 4 * features), nn.BatchNorm1d(4 * features), nn.Tanh(),
+        nn.Dropout(p=0.3), nn.Dense(4 * features, features),
+    )  # fmt: skip
+
+
+def test_recompute_in_a_compiled_step_needs_less_memory() -> None:
+    x = Tensor(np.random.default_rng(0).normal(size=(256, 16)).astype(np.float32))
+
+    def train(recomputing: bool) -> tuple[list[np.ndarray], int]:
+        set_seed(0)
+        net = nn.SequentialCell(*[block(16) for _ in range(8)]).set_train()
+        if recomputing:
+            for cell in net:
+                cell.recompute()
+        optimizer = nn.SGD(net.trainable_params(), 0.1, momentum=0.9)
+        gradient = value_and_grad(lambda x: (net(x) ** 2).mean(), None, optimizer.parameters)
+
+        @jit
+        def step(x: Tensor) -> Tensor:
+            loss, gradients = gradient(x)
+            optimizer(gradients)
+            return loss
+
+        losses = [step(x) for _ in range(3)]
+        results = [t.asnumpy() for t in (*losses, *net.get_parameters())]
+        return results, step.memory(x).peak
+
+    (plain, most), (again, less) = train(False), train(True)
+    for a, b in zip(plain, again):  # moving averages of batch norms included
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert less < 0.8 * most
+
+
+def test_recompute_of_a_function_and_of_a_cell() -> None:
+    x = Tensor([0.5, -1.0])
+    net = nn.Dense(2, 2)
+    for wrap in (lambda f: f, jit):
+        dx = wrap(grad(lambda x: recompute(lambda y, scale=1.0: ops.sin(y) * scale, x, scale=2.0)))
+        np.testing.assert_allclose(dx(x).asnumpy(), 2 * np.cos(x.asnumpy()), rtol=1e-5)
+        dw = wrap(grad(lambda x: recompute(net, x).sum(), None, net.weight))
+        np.testing.assert_allclose(dw(x).asnumpy(), [[0.5, -1.0]] * 2, rtol=1e-6)
+    with pytest.raises(DTypeError, match="block must be"):
+        recompute(3, x)

@@ -1,6 +1,6 @@
 """Reverse-mode differentiation over recorded operators, and what is built on it."""
 
-from tvmgraph.autodiff.custom import custom_vjp
+from tvmgraph.autodiff.custom import custom_vjp, recompute
 from tvmgraph.autodiff.grad import GradOperation, get_grad, grad, value_and_grad
 from tvmgraph.autodiff.hooks import HookBackward, InsertGradientOf
 from tvmgraph.autodiff.tape import GradTape, backward
@@ -9,5 +9,5 @@ from tvmgraph.autodiff.vmap import vmap
 
 __all__ = [
     "GradOperation", "GradTape", "HookBackward", "InsertGradientOf", "backward", "custom_vjp",
-    "get_grad", "grad", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp", "vmap",
+    "get_grad", "grad", "jacfwd", "jacrev", "jvp", "recompute", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

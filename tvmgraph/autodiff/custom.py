@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tvmgraph.autodiff.tape import Cotangents, GradTape, backward, paused, recording, snapshot
 from tvmgraph.capture import tree
+from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
@@ -145,51 +147,117 @@ def custom_vjp(bprop: Bprop) -> Callable[[Callable[..., Any]], Callable[..., Any
     return decorate
 
 
-def recompute(name: str, forward: Callable[..., Any], args: tuple[Any, ...], weights: Any) -> Any:
+def recomputed(
+    name: str, forward: Callable[..., Any], args: tuple[Any, ...], params: Sequence[Parameter]
+) -> Any:
     """Calls ``forward`` without keeping what happens inside; the reverse pass runs it again.
 
     Args:
         name: Name for error messages.
         forward: The function.
         args: Its positional arguments.
-        weights: Parameters it reads that gradients flow to.
+        params: Parameters that it reads or writes. The second run sees what the first one saw,
+            and what it writes is dropped.
 
     Returns:
         What ``forward`` returns.
 
     Note:
-        It saves memory in eager code. Compiled code is left alone: there the compiler would merge
-        the second computation with the first.
+        In a compiled function, the second run is part of the graph, after the cotangents that it
+        is needed for. Around a compiled function nothing is kept in the first place: its backward
+        graph starts from the arguments.
     """
-    if not state.tapes or state.interpreter is not None:
+    if not state.tapes:
         return forward(*args)
-    inputs = [*tree.tensors(args), *weights]
-    before = [snapshot(t) for t in inputs]
-    random_state = default_generator.get_state()
+    inputs = tree.tensors(args)
+    before, olds = [snapshot(t) for t in inputs], [snapshot(p) for p in params]
+    position = _random_position()
     with paused():
-        value = _own(forward(*args), inputs)
+        value = _own(forward(*args), [*inputs, *params])
     outputs = tree.tensors(value)
 
     def pull_back(cotangents: tuple[Tensor, ...]) -> Cotangents:
-        tape, now = GradTape(), default_generator.get_state()
-        default_generator.set_state(random_state)
-        held = [w.snapshot() for w in weights]
-        try:
-            for w, old in zip(weights, before[len(inputs) - len(weights) :]):
-                w.rebind(old)
-            with recording(tape):
-                again = forward(*tree.replace(args, iter(before)))
-        finally:
-            default_generator.set_state(now)
-            for w, new in zip(weights, held):
-                w.rebind(new)
+        tape, starts = GradTape(), before
+        if state.interpreter is not None:
+            starts = [F.computed_after(t, cotangents[0]) for t in starts]
+        with _as_before(params, olds, position, cotangents[0]), recording(tape):
+            again = forward(*tree.replace(args, iter(starts)))
         results = [snapshot(t) for t in tree.tensors(again)]
         found = backward(tape, results, cotangents)
-        return [found.get(id(t.token)) for t in before]
+        return [found.get(id(t.token)) for t in (*starts, *olds)]
 
     for tape in state.tapes:
-        tape.record_call(name, tuple(before), tuple(outputs), pull_back)  # pyright: ignore
+        tape.record_call(name, (*before, *olds), tuple(outputs), pull_back)  # pyright: ignore
     return value
 
 
-__all__ = ["call_with_bprop", "custom_vjp", "recompute"]
+def recompute(block: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls a Cell or function; the reverse pass runs it again instead of keeping what it computed.
+
+    Args:
+        block: The Cell or function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+
+    Returns:
+        What ``block`` returns.
+
+    Example:
+        >>> ms.grad(lambda x: ms.recompute(lambda y: ops.sin(y) * y, x))(Tensor(0.0)).item()
+        0.0
+    """
+    if not callable(block):
+        raise DTypeError(f"block must be a Cell or a function, not {type(block).__name__}",
+                         op="recompute", at=user_source())  # fmt: skip
+    params = getattr(block, "get_parameters", list)()
+
+    def forward(*given: Any) -> Any:
+        if state.interpreter is not None:
+            return state.interpreter.call(block, given, kwargs)
+        return block(*given, **kwargs)
+
+    return recomputed(getattr(block, "__name__", "recompute"), forward, args, list(params))
+
+
+@contextmanager
+def _as_before(
+    params: Sequence[Parameter], olds: Sequence[Tensor], position: Any, after: Tensor
+) -> Iterator[None]:
+    """Takes parameters and the random stream back for a while."""
+    now, held = _random_position(), [snapshot(p) for p in params]
+    _seek(position)
+    if isinstance(now, tuple) and now[1] is not None:  # the same numbers are drawn, but later
+        recorder: Any = state.interpreter
+        start = F.computed_after(TracedTensor(recorder, recorder.position()), after)
+        recorder.set_position(recorder.value_of(start))
+    _restore(params, olds)
+    try:
+        yield
+    finally:
+        _seek(now)
+        _restore(params, held)
+
+
+def _random_position() -> Any:
+    """Returns where the random stream stands: of this process, or of the graph being captured."""
+    region = getattr(state.interpreter, "region", None)
+    if region is None:
+        return default_generator.get_state()
+    return region, region.random, region.blocks
+
+
+def _seek(position: Any) -> None:
+    if isinstance(position, tuple):
+        region, random, blocks = position
+        region.random, region.blocks = random, blocks
+    else:
+        default_generator.set_state(position)
+
+
+def _restore(params: Sequence[Parameter], values: Sequence[Tensor]) -> None:
+    for p, value in zip(params, values):
+        if snapshot(p).token is not value.token:
+            p.rebind(value)
+
+
+__all__ = ["call_with_bprop", "custom_vjp", "recompute", "recomputed"]

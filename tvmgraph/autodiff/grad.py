@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
-from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
+from tvmgraph.autodiff.tape import GradTape, PullBack, backward, recording, snapshot
 from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
@@ -28,15 +28,19 @@ class _NotingTape(GradTape):
             if isinstance(a, Parameter) and a.requires_grad and id(a) not in self.read:
                 self.read[id(a)], self.at_start[id(a)] = a, snapshot(a)
 
-    def record(self, op: Op, args: tuple[Tensor, ...], *rest: Any) -> None:
+    def record(
+        self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
+    ) -> None:
         """Appends one operator of the table."""
         self._note(args)
-        super().record(op, args, *rest)
+        super().record(op, args, attrs, outputs)
 
-    def record_call(self, name: str, args: tuple[Tensor, ...], *rest: Any) -> None:
+    def record_call(
+        self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...], pull_back: PullBack
+    ) -> None:
         """Appends a whole call with its own derivative."""
         self._note(args)
-        super().record_call(name, args, *rest)
+        super().record_call(name, args, outputs, pull_back)
 
 
 class _Run:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 from tvmgraph import dtypes
-from tvmgraph.autodiff.custom import call_with_bprop, recompute
+from tvmgraph.autodiff.custom import call_with_bprop, recomputed
 from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import _DEFAULT_NAME, Parameter, ParameterTuple
@@ -211,7 +211,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             return self.construct(*args, **kwargs)
         if self._bprop is not None:
             return call_with_bprop(self.cls_name, self.__construct, bound.args, self._bprop)
-        return recompute(self.cls_name, self.__construct, bound.args, self.trainable_params())
+        params = list(self.get_parameters())
+        return recomputed(self.cls_name, self.__construct, bound.args, params)
 
     @property
     def _bprop(self) -> Callable[..., Any] | None:

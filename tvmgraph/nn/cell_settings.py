@@ -129,8 +129,8 @@ class SettingMethods:
     def recompute(self, **kwargs: Any) -> Self:
         """Computes this cell again in the reverse pass instead of keeping what happens inside.
 
-        It saves memory in eager code; compiled code is left alone, where the compiler would merge
-        both computations. Results are the same.
+        It saves memory, eagerly and in compiled steps (``fn.memory(x)``), for the time of a second
+        forward pass of the cell. Results are the same; statistics are updated once.
         """
         if kwargs.get("mode", True):
             return self.add_flags(recompute=True)

@@ -386,6 +386,29 @@ def gradient_barrier(x: Tensor) -> Tensor:
     ...
 
 
+@primitive(
+    infer=rules.same_as_first(),
+    eager=lambda x, after: x,
+    lower=lambda R, x, after: x,
+    vjp=lambda g, y, x, after: (g, None),
+    onnx=lambda O, x, after: O.Identity(x),
+    samples=[sample((3, 4), (2,)), sample((), (3,)), sample((0, 2), ())],
+)
+def computed_after(x: Tensor, after: Tensor) -> Tensor:
+    """Returns ``x``; what is computed from it comes after ``after``.
+
+    Expressions of it are not those of ``x``: they are computed again instead of being kept.
+
+    Args:
+        x: Tensor of any shape.
+        after: Tensor that has to be there first.
+
+    Returns:
+        Tensor of ``x``'s shape and dtype.
+    """
+    ...
+
+
 def stop_gradient(value: Any) -> Any:
     """Returns its input as a constant: no derivative flows through it.
 

@@ -34,7 +34,7 @@ def _drop(input: Tensor, p: float, shape: Shape, seed: Any, op: str) -> Tensor:
     if p == 1:
         return F.zeros_like(input)
     keep = draw_uniform(shape, seed, op) >= p
-    return F.where(keep, input * (1.0 / (1.0 - p)), F.zeros_like(input))
+    return F.where(keep, input * (1.0 / (1.0 - p)), 0.0)
 
 
 def dropout(
