@@ -1,5 +1,7 @@
 """Convolutions of frozen graphs: blocks of channels, Winograd's method, depthwise, layouts."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from tvmgraph import Parameter, Tensor, jit, nn, ops
 from tvmgraph.compiler.freeze import freeze
 from tvmgraph.config import context
 from tvmgraph.core.op import OPS
+from tvmgraph.ops import _conv_phases
 from tvmgraph.ops.conv_blocked import cut_weight, from_blocks, to_blocks
 from tvmgraph.winograd import best_tile, matrices, transform_weight
 
@@ -255,7 +258,20 @@ def test_strided_transposed_convolution(data):
         stride=stride, padding=padding, dilation=(1,) * axes, groups=groups,
         output_padding=tuple(min(e, s - 1) for e, s in zip(extra, stride)),
     )  # fmt: skip
-    x, w = fill(2, 2 * groups, *size), fill(2 * groups, 3, *kernel, seed=1)
+    least = data.draw(st.sampled_from([0, 1 << 40]))  # residues with more taps apart, or not
+    with mock.patch.multiple(_conv_phases, _MIN_APART=least, _MIN_CHANNELS=1):
+        _check_transposed(fill(2, 2 * groups, *size), (3, *kernel), options)
+
+
+@pytest.mark.parametrize("cut, extra, groups", [(0, 0, 1), (1, 0, 2), (0, 1, 1)])
+def test_transposed_convolution_of_one_pixel(cut, extra, groups):
+    options = dict(stride=(2, 3), padding=((cut, 0), (0, cut)), output_padding=(0, extra),
+                   dilation=(1, 1), groups=groups)  # fmt: skip
+    _check_transposed(fill(5, 6, 1, 1), (7, 4, 3), options)
+
+
+def _check_transposed(x, weight, options):
+    w = fill(x.shape[1], *weight, seed=1)
     want = OPS["conv_transpose"].eager(x.astype("float64"), w.astype("float64"), **options)
     got = jit(lambda x, w: ops.conv_transpose(x, w, **options))(Tensor(x), Tensor(w))
     close(got.asnumpy(), want)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,13 @@ from tvmgraph.core.op import F, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ShapeError
-from tvmgraph.ops._conv_phases import join_residues, phases_of, residue_weight
+from tvmgraph.ops._conv_phases import (
+    Axes,
+    join_residues,
+    phases_of,
+    pixel_weight,
+    residue_weight,
+)
 from tvmgraph.ops._window import (
     LOW_PRECISION,
     Ints,
@@ -279,7 +286,14 @@ def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pair
     x, w = (R.emit(R.op.astype(v, "float32")) if low else v for v in (x, w))
     out = result.with_shape(result.shape[2:]).static_shape
     spatial = tx.with_shape(tx.shape[2:]).static_shape
-    phases = phases_of(spatial, out, tw.static_shape[2:], stride, padding, dilation)
+    kernel, cut = tw.static_shape[2:], tuple(lo for lo, _ in padding)
+    fits = all(lo + o <= k for lo, o, k in zip(cut, out, kernel))
+    if set(spatial) == {1} and set(dilation) == {1} and fits:
+        weighted = pixel_weight(R, out, cut, groups)
+        y = R.emit_te(weighted, x, w, primfunc_name_hint="conv_transpose")
+        return R.op.astype(y, tx.dtype.name) if low else y
+    pairs = int(np.prod(spatial)) * tw.static_shape[0]
+    phases = phases_of(spatial, out, kernel, stride, padding, dilation, (pairs, tw.static_shape[1]))
     if phases is not None and any(s > 1 for s in stride):
         y = _by_phases(R, x, w, phases, out, groups)
         return R.op.astype(R.emit(y), tx.dtype.name) if low else y
@@ -292,14 +306,18 @@ def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pair
     return R.op.astype(y, tx.dtype.name) if low else y
 
 
-def _by_phases(R: Any, x: Any, w: Any, phases: Any, out: Any, groups: int) -> Any:
-    """The residues of a strided transposed convolution by one plain convolution."""
-    w = R.emit_te(residue_weight(R, phases, groups), w, primfunc_name_hint="residue_weight")
-    y = _lower_conv(
-        R, x, w, stride=(1,) * len(phases), padding=tuple(p.padding for p in phases),
-        dilation=tuple(p.dilation for p in phases), groups=groups,
-    )  # fmt: skip
-    return R.emit_te(join_residues(R, phases, out), R.emit(y), primfunc_name_hint="join_residues")
+def _by_phases(R: Any, x: Any, w: Any, axes: Axes, out: Ints, groups: int) -> Any:
+    """The residues of a strided transposed convolution by plain convolutions."""
+    parts: list[Any] = []
+    for phases in itertools.product(*axes):
+        hint = "residue_weight"
+        turned = R.emit_te(residue_weight(R, phases, groups), w, primfunc_name_hint=hint)
+        y = _lower_conv(
+            R, x, turned, stride=(1,) * len(phases), padding=tuple(p.padding for p in phases),
+            dilation=tuple(p.dilation for p in phases), groups=groups,
+        )  # fmt: skip
+        parts.append(R.emit(y))
+    return R.emit_te(join_residues(R, axes, out), *parts, primfunc_name_hint="join_residues")
 
 
 def _vjp_conv_transpose(
