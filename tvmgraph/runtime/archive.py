@@ -2,16 +2,23 @@
 
 | member | content |
 |---|---|
-| ``manifest.json`` | names, shapes and dtypes; target; versions; size and SHA-256 of the others |
+| ``manifest.json`` | names, shapes and dtypes; target; versions; size and digest of the others |
 | ``model.so`` | the shared library (``model.tar``, objects to link, when cross-compiled) |
 | ``parameters.safetensors`` | the weights |
 | ``device.fatbin`` | machine code for a GPU, if the module is for one |
 
-Members are stored uncompressed, so that nothing can expand beyond the size of the file.
+Members are stored uncompressed, so that nothing can expand beyond the size of the file, and begin
+at aligned places, so that the file is mapped into memory instead of being read: weights are used
+where they lie, and processes share them. Do not write into a file that is in use; writing a new one
+in its place, as export does, is safe.
+
+A digest is the SHA-256 of the SHA-256s of all pieces of :data:`PIECE` bytes, which are taken side
+by side. It does not tell who made a file: whoever changes one on purpose can change it, too.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -27,18 +34,21 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.errors import LoadError
-from tvmgraph.runtime.tensors import aligned_bytes
+from tvmgraph.runtime.tensors import ALIGNMENT, aligned_bytes, mapped_bytes
 
 FORMAT = "tvmgraph-module"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 LIBRARY = "model.so"
 OBJECTS = "model.tar"
 PARAMETERS = "parameters.safetensors"
 DEVICE_CODE = "device.fatbin"
+PIECE = 4 << 20
 _MANIFEST_BYTES = 16 << 20
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # ..., lengths of the name and of the extra field
 _LOCAL_SIGNATURE = b"PK\x03\x04"
+_EXTRA_HEADER = struct.Struct("<HH")  # kind and length of an extra field
+_PADDING = 0xD935  # the kind that says "for alignment"
 _SIZE_LENGTH = 200
 _SIZE_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_ +-*/%()")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal contents give equal files
@@ -77,7 +87,7 @@ class Manifest:
             a GPU also ``device``, with its architecture and what its code holds.
         versions: Versions of the packages that made the file.
         options: How it was compiled.
-        files: Size and SHA-256 of the other members.
+        files: Size and digest of the other members.
     """
 
     name: str
@@ -95,8 +105,7 @@ class Manifest:
 def write(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
     """Writes a module file; an interrupted write leaves the old file, or none."""
     described = {
-        name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        for name, data in members.items()
+        name: {"size": len(data), "digest": digest(data)} for name, data in members.items()
     }
     facts = {"format": FORMAT, "version": VERSION, **asdict(manifest), "files": described}
     text = json.dumps(facts, indent=1, sort_keys=True).encode()
@@ -105,12 +114,34 @@ def write(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
     try:
         with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
             for name, data in {MANIFEST: text, **members}.items():
-                archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
+                info = zipfile.ZipInfo(name, _EPOCH)
+                info.extra = _padding(stream.tell() + zipfile.sizeFileHeader + len(name))
+                archive.writestr(info, data)
         os.chmod(part, 0o644)
         os.replace(part, path)
     except BaseException:
         os.unlink(part)
         raise
+
+
+def digest(data: bytes | np.ndarray) -> str:
+    """Returns the digest of the content of a member."""
+    view = memoryview(data)
+    pieces = [view[i : i + PIECE] for i in range(0, len(view), PIECE)]
+    if len(pieces) < 2:
+        found = [hashlib.sha256(piece).digest() for piece in pieces]
+    else:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing lets go of Python's lock
+            found = list(pool.map(lambda piece: hashlib.sha256(piece).digest(), pieces))
+    return hashlib.sha256(b"".join(found)).hexdigest()
+
+
+def _padding(start: int) -> bytes:
+    """An extra field, after which the content of a member begins at an aligned place."""
+    length = -(start + _EXTRA_HEADER.size) % ALIGNMENT
+    return _EXTRA_HEADER.pack(_PADDING, length) + bytes(length)
 
 
 class Archive:
@@ -141,9 +172,9 @@ class Archive:
         return LoadError(why, op="runtime.load", got=str(self.path), fix=fix)
 
     def member(self, name: str) -> np.ndarray:
-        """Returns the content of a member, ``uint8[size]``, after checking its size and hash.
+        """Returns the content of a member, ``uint8[size]``, after checking its size and digest.
 
-        Its memory is aligned for vector code, so that weights in it need no copy.
+        It is memory of the file, aligned for vector code, so that weights in it need no copy.
 
         Raises:
             LoadError: if it is missing or was changed.
@@ -155,7 +186,7 @@ class Archive:
             data = self._load(name, facts["size"])
         except Exception as e:  # zipfile raises many kinds
             raise self.fail(f"{name} cannot be read ({e})", "export the network again") from None
-        if data.size != facts["size"] or hashlib.sha256(data).hexdigest() != facts["sha256"]:
+        if data.size != facts["size"] or digest(data) != facts["digest"]:
             raise self.fail(f"{name} was changed since it was written", "export the network again")
         return data
 
@@ -171,17 +202,23 @@ class Archive:
         return info
 
     def _load(self, name: str, limit: int) -> np.ndarray:
-        """Reads a member without the copies and the checksum of ``zipfile``: it has a hash."""
-        info = self._info(name, limit)
-        with open(self.path, "rb") as stream:
-            stream.seek(info.header_offset)
-            local = stream.read(_LOCAL_HEADER.size)
-            signature, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(local)
-            if signature != _LOCAL_SIGNATURE:
-                raise LoadError("its directory is damaged")
-            stream.seek(name_bytes + extra_bytes, os.SEEK_CUR)
-            data = aligned_bytes(info.file_size)
-            return data[: stream.readinto(data)]
+        """Finds a member in the file without the copies and the checksum of ``zipfile``."""
+        start = self._info(name, limit).header_offset
+        header = self._bytes[start : start + _LOCAL_HEADER.size].tobytes()
+        signature, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
+        if signature != _LOCAL_SIGNATURE:
+            raise LoadError("its directory is damaged")
+        start += _LOCAL_HEADER.size + name_bytes + extra_bytes
+        data = self._bytes[start : start + limit]
+        if not start % ALIGNMENT:
+            return data
+        moved = aligned_bytes(data.size)  # repacked by another program
+        moved[:] = data
+        return moved
+
+    @functools.cached_property
+    def _bytes(self) -> np.ndarray:
+        return mapped_bytes(self.path)
 
     def close(self) -> None:
         """Closes the file."""
@@ -224,7 +261,7 @@ def _checked(facts: dict[str, Any]) -> Manifest:
         _typed(feature, str)
     for described in facts["files"].values():
         _natural(_typed(described, dict)["size"])
-        _typed(described["sha256"], str)
+        _typed(described["digest"], str)
     return Manifest(**facts)
 
 

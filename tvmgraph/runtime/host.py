@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -69,6 +68,8 @@ def missing_features(wanted: Iterable[str]) -> list[str]:
 
 def package_versions() -> dict[str, str]:
     """Returns the versions that compiled code depends on."""
+    import importlib.metadata  # it parses them as e-mail, and takes long to import
+
     versions = {}
     for name in ("apache-tvm", "apache-tvm-ffi"):
         try:
