@@ -5,6 +5,8 @@ import pytest
 from driver import check
 from tvm.relax import op
 
+from tvmgraph import Tensor, jit, ops
+
 
 def _softmax(x, axis=-1):
     e = np.exp(x - x.max(axis, keepdims=True))
@@ -191,3 +193,9 @@ def test_product_over_nothing():
 def test_rounding_errors_of_long_sums_stay_small():
     x = np.random.default_rng(0).uniform(0, 1, (2_000_000,)).astype("float32")
     check(lambda _, v: op.mean(v), np.mean, (x.shape, "float32"), inputs=[x], tolerance=2e-7)
+
+
+def test_a_named_value_that_says_which_element_is_read():
+    x = np.random.default_rng(0).standard_normal((64, 100)).astype("float32")
+    got = jit(lambda x: ops.median(x, 1)[0])(Tensor(x))
+    np.testing.assert_array_equal(got.asnumpy(), np.sort(x, 1)[:, 49])

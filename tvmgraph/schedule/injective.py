@@ -200,8 +200,8 @@ class _Writer:
         for load in loads_of(*self.stage.exprs):
             if not load.indices:
                 continue  # a number
-            *places, last = load.indices
             large = product(static_shape(load.source) or ()) * 4 > self.model.l2_bytes
-            if large and loads_of(*places) and last.same_as(inner.var):
+            along = large and load.indices[-1].same_as(inner.var)
+            if along and loads_of(*load.indices[:-1]):
                 found.append(load)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import tvm_ffi
@@ -98,16 +99,18 @@ def _merge(consumer: Stage, producer: Stage) -> Stage:
     """Replaces reads of the producer; an element read several times is computed once, by name.
 
     Where a condition guards a read (padding, concatenation) nothing is computed ahead of it, as
-    that would read outside of buffers.
+    that would read outside of buffers; nor where what the consumer has named says which element
+    is read, as names of its own come later.
     """
     guarded = any(_has_guard(expr) for expr in consumer.exprs)
     elements = _distinct(consumer, producer)
     lets: list[tuple[Var, Expr]] = []
     known: list[tuple[Load, Expr]] = []
     for load, count in elements:
-        extra, value = _element(load, producer, expand=guarded)
+        expand = guarded or _mentions(load.indices, [var for var, _ in consumer.lets])
+        extra, value = _element(load, producer, expand=expand)
         lets += extra
-        if count > 1 and not guarded and not _is_atom(value):
+        if count > 1 and not expand and not _is_atom(value):
             var = tirx.Var("t", ir.PrimType(str(producer.buffer.dtype)))
             lets.append((var, value))
             value = var
@@ -121,6 +124,13 @@ def _merge(consumer: Stage, producer: Stage) -> Stage:
     own = tuple((var, map_loads(value, visit)) for var, value in consumer.lets)
     values = tuple(map_loads(value, visit) for value in consumer.values)
     return replace(consumer, lets=(*lets, *own), values=values)
+
+
+def _mentions(exprs: Sequence[Expr], names: Sequence[Var]) -> bool:
+    found: list[Var] = []
+    for expr in exprs:
+        tvm_ffi.structural_walk(expr, (tirx.Var, found.append))
+    return any(var.same_as(name) for var in found for name in names)
 
 
 def _distinct(consumer: Stage, producer: Stage) -> list[tuple[Load, int]]:
