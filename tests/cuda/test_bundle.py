@@ -1,0 +1,79 @@
+"""The check for a machine with a GPU, made and run here on an emulated one."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import gpu_bundle
+from benchmarks.gpu_cases import ROWS, item_of
+from tests.cuda import emulator
+from tvmgraph.testing.samples import all_cases
+
+_SCRIPT = Path(gpu_bundle.__file__).with_name("gpu.sh")
+
+
+@pytest.fixture
+def bundle(gpu, tmp_path, monkeypatch):
+    """A bundle of a few operators."""
+    few = [item_of("few", [c for c in all_cases() if c.name in ("relu-0", "softmax-0", "sum-0")])]
+    monkeypatch.setattr(gpu_bundle, "operator_items", lambda *_: few)
+    path = tmp_path / "bundle.tar"
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    gpu_bundle.main(path, target="sm_90", samples=1, size=12, python=python, only="none")
+    return path
+
+
+def _run(tmp_path, *arguments):
+    """Runs the script where the only Python is this one, and TVM cannot be imported."""
+    (tmp_path / "bin").mkdir(exist_ok=True)
+    (tmp_path / "bin" / "python3").unlink(missing_ok=True)
+    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    path = f"{tmp_path / 'bin'}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    return subprocess.run(
+        ["bash", str(_SCRIPT), *map(str, arguments)],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+    )  # fmt: skip
+
+
+def test_it_finds_everything_right_and_says_when_there_is_no_gpu(bundle, tmp_path):
+    out = tmp_path / "out"
+    done = _run(tmp_path, bundle, out, "--emulator", emulator.libraries())
+    report = json.loads((out / "results.json").read_text())
+    assert done.returncode == 0, (out / "results.md").read_text()
+    assert "Emulated NVIDIA H100" in report["device"]
+    assert [(r["name"], r["checked"], r["wrong"]) for r in report["results"]] == [("few", 3, [])]
+    if not Path("/dev/nvidia0").exists():
+        done = _run(tmp_path, bundle, out)
+        assert done.returncode == 1
+        assert "no NVIDIA driver was found" in done.stdout
+
+
+def test_a_wrong_result_is_a_problem(bundle, tmp_path):
+    folder = tmp_path / "changed"
+    with tarfile.open(bundle) as archive:
+        archive.extractall(folder, filter="data")
+    data = folder / "gpu-check" / "items" / "few.npz"
+    arrays = dict(np.load(data))
+    arrays["out0"] = arrays["out0"] + 1
+    np.savez(data, **arrays)
+    with tarfile.open(bundle, "w") as archive:
+        archive.add(folder / "gpu-check", arcname="gpu-check")
+    done = _run(tmp_path, bundle, tmp_path / "out", "--emulator", emulator.libraries())
+    assert done.returncode == 1
+    assert "largest error 1," in done.stdout
+
+
+def test_every_row_makes_its_inputs():
+    for name in ("lenet", "mlp"):
+        item = ROWS.makers[name]()
+        made = [recipe.make() for recipe in item.inputs]
+        kinds = [p.value.type for p in item.program.graph.params]
+        assert [m.shape for m in made] == [k.static_shape for k in kinds]
+        assert all(np.array_equal(r.make(), m) for r, m in zip(item.inputs, made))
