@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,11 @@ EXECUTABLE, WEIGHTS = ".so", ".weights"
 _PARTIAL = ".tmp-"
 #: Unfinished files of processes that died are removed after this many seconds.
 _STALE = 3600.0
+_KINDS = (EXECUTABLE, WEIGHTS)
+#: Files are counted again when a process has added this part of the limit since it last did.
+#: Listing thousands of them takes longer than many a compile; what other processes add meanwhile
+#: may exceed the limit by as much.
+_SHARE = 16
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,17 @@ class Usage:
 
     entries: int
     bytes: int
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a folder: bytes in it, and those of them added since they were counted."""
+
+    bytes: int
+    added: int
+
+
+_known: dict[Path, _Known] = {}
 
 
 class Store:
@@ -72,8 +90,14 @@ class Store:
     def put(self, key: str, file: Path) -> Path:
         """Moves a finished file from the workspace into the store and makes room for it."""
         path = self.path(key)
+        size = file.stat().st_size
         os.replace(file, path)
-        self._make_room(path)
+        known = _known.get(self.folder)
+        if known is not None:
+            known = _Known(known.bytes + size, known.added + size)
+        if known is None or known.bytes > self.limit or known.added > self.limit // _SHARE:
+            known = _Known(self._make_room(path), 0)
+        _known[self.folder] = known
         return path
 
     def discard(self, key: str) -> None:
@@ -86,7 +110,8 @@ class Store:
         usage = self.usage()
         for path, _ in self._files():
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(path)
+        _known.pop(self.folder, None)
         return usage
 
     def usage(self) -> Usage:
@@ -94,33 +119,32 @@ class Store:
         sizes = [stat.st_size for _, stat in self._files()]
         return Usage(len(sizes), sum(sizes))
 
-    def _files(self) -> list[tuple[Path, os.stat_result]]:
-        found: list[tuple[Path, os.stat_result]] = []
-        for suffix in (EXECUTABLE, WEIGHTS):
-            for path in self.folder.glob(f"*{suffix}"):
+    def _files(self) -> list[tuple[str, os.stat_result]]:
+        return [(path, stat) for path, stat in self._entries() if path.endswith(_KINDS)]
+
+    def _entries(self) -> list[tuple[str, os.stat_result]]:
+        found: list[tuple[str, os.stat_result]] = []
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as entries:
+            for entry in entries:
                 with contextlib.suppress(OSError):  # another process may delete it meanwhile
-                    found.append((path, path.stat()))
+                    found.append((entry.path, entry.stat()))
         return found
 
-    def _make_room(self, newest: Path) -> None:
-        files = sorted(
-            self._files(), key=lambda item: (item[0].suffix == EXECUTABLE, item[1].st_mtime)
-        )
+    def _make_room(self, newest: Path) -> int:
+        """Deletes what exceeds the limit, and what dead processes left; returns what there is."""
+        entries = self._entries()
+        files = [(path, stat) for path, stat in entries if path.endswith(_KINDS)]
+        files.sort(key=lambda item: (item[0].endswith(EXECUTABLE), item[1].st_mtime))
         total = sum(stat.st_size for _, stat in files)
         for path, stat in files:
             if total <= self.limit:
                 break
-            if path != newest:
+            if path != str(newest):
                 with contextlib.suppress(OSError):
-                    path.unlink()
+                    os.unlink(path)
                 total -= stat.st_size
-        self._remove_leftovers()
-
-    def _remove_leftovers(self) -> None:
-        import shutil
-        import time
-
-        for path in self.folder.glob(f"{_PARTIAL}*"):
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > _STALE:
-                    shutil.rmtree(path, ignore_errors=True)
+        for path, stat in entries:
+            stale = time.time() - stat.st_mtime > _STALE
+            if stale and os.path.basename(path).startswith(_PARTIAL):
+                shutil.rmtree(path, ignore_errors=True)
+        return total
