@@ -69,7 +69,7 @@ class Device:
             self._driver.emulator_set(name.encode(), int(value))
 
     def get(self, name: str) -> int:
-        """A count: used, peak (bytes), allocations, launches, graph_launches, to_device, to_host."""
+        """A count: launches, graph_launches, allocations; bytes: used, peak, to_device, to_host."""
         return self._driver.emulator_get(name.encode())
 
     @property
@@ -129,7 +129,7 @@ def libraries() -> Path:
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     build = Path(tempfile.mkdtemp(dir=folder.parent))
-    common = ["-O2", f"-I{_HERE}", f"-I{_HERE / 'include'}", "-Wl,-z,defs", "-pthread"]
+    common = ["-O1", f"-I{_HERE}", f"-I{_HERE / 'include'}", "-Wl,-z,defs", "-pthread"]
     sources = [str(_HERE / part) for part in parts]
     _gxx([*sources, *common, "-ldl", "-Wl,-soname,libcuda.so.1"], build / "libcuda.so.1")
     runtime = [str(_HERE / "libcudart.cpp"), *common, f"-L{build}", "-l:libcuda.so.1"]
@@ -153,7 +153,7 @@ def compile_cuda(source: str, *_target: object, capability: int = 90) -> bytes:
         The bytes that ``cuModuleLoadData`` of the emulated driver takes.
     """
     text = to_host(str(source))
-    text += f'extern "C" __attribute__((visibility("default"))) int emulator_capability = {capability};\n'
+    text += f"EMULATOR_CAPABILITY({capability})\n"
     headers = [path.read_bytes() for path in sorted(_HERE.glob("include/*"))]
     kept = _cache() / "kernels" / _digest(text.encode(), *headers)
     if not kept.exists():

@@ -279,7 +279,8 @@ def _array(word: str, name: str, values: list[str]) -> str:
     return f"{word} {name}[{len(values)}] = {{{items}}};"
 
 
-_NUMBER = r"(\w+)"
+_MMA = r"mma\.sync\.aligned\.m16n8k(\d+)\.row\.col(?:\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.\w+"
+_SPACE = r"(?:\.\w+)??\.(?:shared|global|volatile)((?:(?:::|\.)(?!v\d|[bsuf]\d)[\w:]+)*)"
 _TABLE = [
     (r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(b?f16)\.b?f16", _Body.group_mma),
     (

@@ -116,6 +116,9 @@ constexpr Kernel describe(void (*)(A...), void (*run)(void**)) {
   extern "C" __attribute__((visibility("default"))) emulator::Kernel emulator_kernel_##NAME =  \
       emulator::describe(NAME, emulator_run_##NAME);
 
+#define EMULATOR_CAPABILITY(NUMBER) \
+  extern "C" __attribute__((visibility("default"))) int emulator_capability = NUMBER;
+
 // ---- warps ----
 inline void __syncwarp(unsigned mask = ~0u) { emulator_exchange(mask, nullptr, 0); }
 inline unsigned __activemask() { return emulator_active(); }
