@@ -43,6 +43,8 @@ def dtype_bytes(dtype: str) -> int:
 
 def access(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Access:
     """Analyses ``buffer[indices]`` in loops over ``axes``."""
+    if all(isinstance(index, tirx.IntImm) for index in indices):  # the same element always
+        return Access(buffer, (0,) * len(axes), (False,) * len(axes))
     variables = [axis.var for axis in axes]
     address = _address(buffer, indices, axes)
     used = _variables_in([address], variables)

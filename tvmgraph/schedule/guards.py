@@ -85,6 +85,8 @@ def _decide(value: Expr, analyzer: sym.Analyzer) -> Expr:
         return node if chosen is None else node.args[1 if chosen else 2]
 
     def load(node: Expr) -> Expr:
+        if all(isinstance(index, tirx.IntImm) for index in node.indices):
+            return node
         return node.source[tuple(analyzer.simplify(index) for index in node.indices)]
 
     callbacks = [
