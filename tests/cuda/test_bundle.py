@@ -21,7 +21,7 @@ _SCRIPT = Path(gpu_bundle.__file__).with_name("gpu.sh")
 @pytest.fixture
 def bundle(gpu, tmp_path, monkeypatch):
     """A bundle of a few operators."""
-    few = [item_of("few", [c for c in all_cases() if c.name in ("relu-0", "softmax-0", "sum-0")])]
+    few = [item_of("few", [c for c in all_cases() if c.name in ("relu-0", "sum-0")])]
     monkeypatch.setattr(gpu_bundle, "operator_items", lambda *_: few)
     path = tmp_path / "bundle.tar"
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -48,7 +48,7 @@ def test_it_finds_everything_right_and_says_when_there_is_no_gpu(bundle, tmp_pat
     report = json.loads((out / "results.json").read_text())
     assert done.returncode == 0, (out / "results.md").read_text()
     assert "Emulated NVIDIA H100" in report["device"]
-    assert [(r["name"], r["checked"], r["wrong"]) for r in report["results"]] == [("few", 3, [])]
+    assert [(r["name"], r["checked"], r["wrong"]) for r in report["results"]] == [("few", 2, [])]
     if not Path("/dev/nvidia0").exists():
         done = _run(tmp_path, bundle, out)
         assert done.returncode == 1

@@ -60,7 +60,7 @@ class Phases:
         """Writes the result of a phase if ``level`` was asked for; ``text`` is called only then."""
         if self.dump is not None and self.level >= level:
             self.dump.add(title, suffix, text())
-        if title == "LLVM" and active.debug >= 4 and not self.quiet:
+        if title in ("LLVM", "CUDA") and active.debug >= 4 and not self.quiet:
             print(f"---- {title}\n{text()}", file=sys.stderr)
 
     def finish(self, facts: dict[str, str]) -> None:
