@@ -25,6 +25,7 @@ from tvmgraph.schedule.conv_blocked import emit_blocked_conv, is_blocked_conv
 from tvmgraph.schedule.conv_weight import emit_weight_gradient, is_weight_gradient
 from tvmgraph.schedule.depthwise import emit_depthwise, is_depthwise
 from tvmgraph.schedule.depthwise_plane import emit_plane_depthwise, is_plane_depthwise
+from tvmgraph.schedule.depthwise_weight import emit_depthwise_gradient, is_depthwise_gradient
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.gemm import emit_gemm
 from tvmgraph.schedule.in_place import emit_in_place
@@ -153,6 +154,9 @@ def emit_contraction(program: Program, model: CpuModel) -> None:
     if contraction is not None and is_plane_depthwise(contraction):
         emit_plane_depthwise(contraction, model)
         return
+    if contraction is not None and is_depthwise_gradient(contraction):
+        emit_depthwise_gradient(contraction, model)
+        return
     while contraction is not None and contraction.before:
         if _is_padded_window(contraction):
             _emit_window(contraction, contraction.before[0], model)
@@ -231,7 +235,7 @@ def _is_product(program: Program) -> bool:
     if not contraction.columns:
         return is_depthwise(contraction)
     if is_window(contraction) and not contraction.rows:
-        return is_plane_depthwise(contraction)
+        return is_plane_depthwise(contraction) or is_depthwise_gradient(contraction)
     return True
 
 
