@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.compiler import disk, nvcc
+from tvmgraph.compiler.channels_last import channels_last
 from tvmgraph.debug import Phases
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph
-from tvmgraph.graph.rewrite import optimize
+from tvmgraph.graph.rewrite import Show, optimize
 from tvmgraph.graph_kernel import GraphKernel, at_level
 from tvmgraph.runtime.device_image import assemble, describe
 from tvmgraph.runtime.executable import Executable, cpu
@@ -200,6 +201,14 @@ def _build_aside(graph: Graph, options: CompileOptions, phases: Phases) -> tuple
     return _build(graph, options, phases)
 
 
+def simplify(graph: Graph, options: CompileOptions, show: Show) -> Graph:
+    """The graph as it is lowered, each pass shown to ``show``."""
+    graph = optimize(graph, options.settings, show, options.on_gpu)
+    if options.on_gpu and options.level not in ("O0", "O1"):
+        graph = show("channels last", channels_last(graph))
+    return graph
+
+
 def _import_compiler(phases: Phases) -> None:
     """Imports TVM as late as possible: it takes most of a second."""
     if "tvm" not in sys.modules:
@@ -221,7 +230,7 @@ def _build(
 
     phases.graph("captured graph", graph)
     with phases.time("simplify"):
-        simplified = optimize(graph, options.settings, phases.graph, options.on_gpu)
+        simplified = simplify(graph, options, phases.graph)
     phases.graph("simplified graph", simplified)
     try:
         with phases.time("lower"):

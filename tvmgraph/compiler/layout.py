@@ -55,6 +55,10 @@ class BlockedLayout:
         self._count = 0
         self._leading: set[Node] = set()
 
+    def block_of(self, channels: Any) -> int | None:
+        """Returns the channels per block of an image with this many, or None if it has none."""
+        return block_of(channels)
+
     def rewrite(self, nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]:
         """Returns the nodes with convolutions, and what follows them, on blocked images."""
         self._leading = _lead_to_more(nodes)
@@ -93,12 +97,10 @@ class BlockedLayout:
         if weight not in self._stable or x.type.ndim != 4 or x.type.dtype not in _FLOATS:
             return False
         outputs, inputs, *kernel = weight.type.static_shape
-        if block_of(outputs) is None or 0 in x.type.static_shape:
+        if self.block_of(outputs) is None or 0 in x.type.static_shape:
             return False
-        groups = node.attrs["groups"]
-        if groups > 1:
-            depthwise = groups == outputs == x.type.shape[1] and x in self._blocked
-            return depthwise and self._depthwise(node)
+        if node.attrs["groups"] > 1:
+            return is_depthwise(node) and x in self._blocked and self._depthwise(node)
         tile = _winograd_tile(node)
         if tile is not None:
             self._winograd(node, tile)
@@ -113,7 +115,11 @@ class BlockedLayout:
 
     def _image(self, x: Value, kernel: Sequence[int]) -> Value:
         """What a convolution reads: blocks, unless a plain image is as good or cannot be cut."""
-        if x in self._blocked or int(np.prod(kernel)) == 1 or block_of(x.type.shape[1]) is None:
+        if (
+            x in self._blocked
+            or int(np.prod(kernel)) == 1
+            or self.block_of(x.type.shape[1]) is None
+        ):
             return self._blocked.get(x, x)
         return self._as_blocked(x)
 
@@ -121,7 +127,7 @@ class BlockedLayout:
         """The image, and the weight cut for it."""
         weight = node.inputs[1]
         outputs, inputs, *kernel = weight.type.static_shape
-        block = block_of(outputs)
+        block = self.block_of(outputs)
         assert block is not None
         size = image.type.static_shape[4] if image.type.ndim == 5 else 1
         wide = _sum_type(image.type.dtype)
@@ -144,7 +150,7 @@ class BlockedLayout:
     def _depthwise(self, node: Node) -> bool:
         x, weight = node.inputs
         outputs, _, *kernel = weight.type.static_shape
-        block, wide = block_of(outputs), _sum_type(x.type.dtype)
+        block, wide = self.block_of(outputs), _sum_type(x.type.dtype)
         assert block is not None
         kind = weight.type.with_shape((outputs // block, *kernel, block)).with_dtype(wide)
         cut = self._derive(lambda w: _cut_depthwise(w, block, wide), (weight,), kind)
@@ -173,9 +179,9 @@ class BlockedLayout:
         return True
 
     def _concat(self, node: Node) -> bool:
-        blocks = {block_of(v.type.shape[1]) for v in node.inputs}
+        blocks = {self.block_of(v.type.shape[1]) for v in node.inputs}
         result = node.outputs[0]
-        if node.attrs["axis"] != 1 or blocks != {block_of(result.type.shape[1])}:
+        if node.attrs["axis"] != 1 or blocks != {self.block_of(result.type.shape[1])}:
             return False
         parts = tuple(self._as_blocked(v) for v in node.inputs)
         self._emit("concat", parts, node.attrs, result)
@@ -183,7 +189,7 @@ class BlockedLayout:
 
     def _elementwise(self, node: Node) -> bool:
         result = node.outputs[0]
-        block = block_of(result.type.shape[1]) if result.type.ndim == 4 else None
+        block = self.block_of(result.type.shape[1]) if result.type.ndim == 4 else None
         if block is None:
             return False
         inputs = tuple(self._operand(v, block, result.type) for v in node.inputs)
@@ -207,11 +213,13 @@ class BlockedLayout:
         if value in self._blocked:
             return self._blocked[value]
         n, c, h, w = shape or value.type.static_shape
-        block = block_of(c)
+        block = self.block_of(c)
         assert block is not None
         kind = value.type.with_shape((n, c // block, h, w, block))
         if value in self._stable or value in self._consts:
             return self._derive(lambda x: to_blocks(x.reshape(n, c, h, w), block), (value,), kind)
+        if h == w == 1:  # a number per channel
+            return self._reshaped(value, (n, c // block, 1, 1, block))
         split = self._reshaped(value, (n, c // block, block, h, w))
         found = self._node("transpose", (split,), {"dims": (0, 1, 3, 4, 2)})
         self._blocked[value] = found
@@ -280,6 +288,12 @@ def _is_hard(node: Node) -> bool:
 
 def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:
     return inputs * int(np.prod(kernel)) >= _MIN_DEPTH
+
+
+def is_depthwise(node: Node) -> bool:
+    """Whether a convolution has one output channel per input channel, of that one alone."""
+    x, weight = node.inputs
+    return node.attrs["groups"] == weight.type.shape[0] == x.type.shape[1]
 
 
 def _is_elementwise(op: Op) -> bool:

@@ -9,10 +9,9 @@ from typing import Any
 from tvm.support import cc
 
 from tvmgraph.compiler import device_build, pipeline
-from tvmgraph.compiler.compile import CompileOptions
+from tvmgraph.compiler.compile import CompileOptions, simplify
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph
-from tvmgraph.graph.rewrite import optimize
 from tvmgraph.lowering import lower
 from tvmgraph.runtime import host
 from tvmgraph.runtime.device_image import DeviceImage
@@ -53,7 +52,7 @@ def write_library(graph: Graph, path: Path, options: CompileOptions, linker: str
         CompileError: if TVM rejects the graph or the linker fails.
     """
     target = options.target
-    simplified = optimize(graph, options.settings, lambda _, g: g, options.on_gpu)
+    simplified = simplify(graph, options, lambda _, g: g)
     try:
         executable, kernels, images = _build(lower(simplified), options)
         extra: dict[str, Any] = {}

@@ -17,11 +17,10 @@ from tvm import relax
 from tvm.s_tir.analysis import estimate_tir_flops
 
 from tvmgraph.compiler import pipeline
-from tvmgraph.compiler.compile import CompileOptions
+from tvmgraph.compiler.compile import CompileOptions, simplify
 from tvmgraph.compiler.fusion import join_kernels
 from tvmgraph.compiler.in_place import mark_updates
 from tvmgraph.graph import Graph
-from tvmgraph.graph.rewrite import optimize
 from tvmgraph.lowering import lower
 from tvmgraph.lowering.relax import variable_name
 from tvmgraph.schedule import configure_threads, cpu_model, make_target
@@ -64,7 +63,7 @@ def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, list[Si
         The graph that is lowered, and every call of a kernel: those of the graph itself in order,
         then those of its branches and loops.
     """
-    graph = optimize(graph, options.settings, lambda _, g: g, options.on_gpu)
+    graph = simplify(graph, options, lambda _, g: g)
     regions: dict[str, Graph] = {}
     mod = lower(graph, regions)
     regions["main"] = graph

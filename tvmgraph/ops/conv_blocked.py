@@ -65,7 +65,8 @@ def _accumulator(t: TensorType) -> str:
 def _require_weight(input: TensorType, weight: TensorType, ndim: int) -> None:
     rules.require_dtype(input, _FLOATS)
     rules.require_ndim(weight, ndim, "weight")
-    rules.require_dtype(weight, (dtypes.dtype_of(_accumulator(input)),), "weight")
+    kinds = (input.dtype, dtypes.dtype_of(_accumulator(input)))
+    rules.require_dtype(weight, tuple(k for k in kinds if k is not None), "weight")
 
 
 # ---- convolution ------------------------------------------------------------------------------
@@ -125,13 +126,14 @@ def blocked_sums(
     Args:
         R: The builder.
         x: The image, with 5 or 4 axes.
-        w: The weight, in the type of the sums.
+        w: The weight; half precision accumulates in float32.
         out: Shape of the result.
         padding: Zeros around the image.
         stride: Step of the window.
         dilation: Distance between taps.
     """
     padded = _padded(R, x, padding, w.dtype)
+    wide = "float32" if str(w.dtype) in ("float16", "bfloat16") else w.dtype
     _, blocks, kh, kw, inputs, _ = w.shape
     ib, ky, kx, ic = (
         R.te.reduce_axis((0, extent), name=name)
@@ -141,7 +143,8 @@ def blocked_sums(
     def element(n: Any, ob: Any, y: Any, x: Any, oc: Any) -> Any:
         place = [y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1]]
         pixel = padded[(n, ib, *place, ic) if len(padded.shape) == 5 else (n, ib, *place)]
-        return R.te.sum(pixel * w[ob, ib, ky, kx, ic, oc], axis=[ib, ky, kx, ic])
+        tap = w[ob, ib, ky, kx, ic, oc]
+        return R.te.sum(pixel.astype(wide) * tap.astype(wide), axis=[ib, ky, kx, ic])
 
     return R.te.compute(out, element, name="conv_blocked")
 
@@ -177,6 +180,7 @@ def _sample(*shapes: Any, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0, 0
         _sample((1, 1, 7, 7, 16), (1, 1, 3, 3, 16, 8), dilation=(2, 1), dtype="float64"),
         _sample((2, 1, 1, 1, 16), (9, 1, 1, 1, 16, 16)),
         _sample((1, 1, 4, 5, 8), (1, 1, 1, 1, 8, 8), dtype=("float16", "float32")),
+        _sample((1, 1, 4, 5, 24), (1, 1, 3, 3, 24, 8), dtype="float16"),
         _sample((1, 2, 4, 5, 8), (1, 1, 1, 1, 8, 8), raises=ShapeError),
     ],
 )
@@ -190,7 +194,7 @@ def conv_blocked(
 
     Args:
         input: Blocked, shape :math:`(N, I, H, W, j)`, or plain, shape (N, I, H, W) with j = 1.
-        weight: Shape (O, I, KH, KW, j, b), in the type of the sums.
+        weight: Shape (O, I, KH, KW, j, b), in the type of the sums or of the image.
         stride: Step of the window, per spatial axis.
         padding: Zeros ``(before, after)``, per spatial axis.
         dilation: Distance between kernel taps, per spatial axis.

@@ -1,0 +1,41 @@
+"""Convolutional networks on the device keep their channels last."""
+
+import numpy as np
+
+import tvmgraph as ms
+from tvmgraph import nn, ops
+from tvmgraph.compiler.channels_last import channels_last
+
+
+class _Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 16, 3, stride=2)
+        self.norm = nn.BatchNorm2d(16)
+        self.second = nn.Conv2d(16, 8, 3, pad_mode="pad", padding=1, has_bias=True)
+        self.pool = nn.MaxPool2d(2, 2)
+
+    def construct(self, x):
+        y = ops.relu(self.norm(self.first(x)))
+        return ops.mean(ops.concat((self.pool(self.second(y)), self.pool(y)), 1), (2, 3))
+
+
+def test_network_in_half_precision(gpu):
+    net = _Net().set_train(False).to_float(ms.float16)
+    net.norm.moving_variance.set_data(ms.ops.full((16,), 2.0))
+    x = ms.Tensor(np.random.default_rng(0).uniform(-1, 1, (2, 3, 12, 10)).astype(np.float32))
+    ms.set_context(device_target="CPU", mode=ms.GRAPH_MODE)
+    expected = net(x).asnumpy()
+    ms.set_context(device_target="GPU", mode=ms.GRAPH_MODE)
+    found = net(x).asnumpy()
+    np.testing.assert_allclose(found.astype(np.float64), expected, atol=2e-3)
+
+
+def test_images_are_turned_once():
+    net = _Net().set_train(False)
+    graph = ms.jit(net).graph(ms.ops.ones((1, 3, 8, 8)))
+    turned = channels_last(graph)
+    names = [node.op.name for node in turned.nodes]
+    assert names.count("conv_blocked") == 2 and "convolution" not in names
+    images = [n for n in turned.nodes if n.op.name == "transpose" and n.inputs[0].type.ndim == 5]
+    assert not images, "an image was put into another order on the way"
