@@ -20,7 +20,7 @@ import tvm
 import tvm_ffi
 from tvm import ir, s_tir, sym, tirx
 
-from tvmgraph.compiler.loops import keep_library_calls
+from tvmgraph.compiler.loops import keep_library_calls, store_bindings
 from tvmgraph.compiler.memory import apply_offsets
 
 _S, _X = s_tir.transform, tirx.transform
@@ -58,7 +58,7 @@ def _passes(checked: bool) -> Any:
     ]  # fmt: skip
     calls = [
         _X.SplitHostDevice(), _X.MakePackedAPI(), apply_offsets, _X.BF16StorageLegalize(),
-        _X.LowerTVMBuiltin(), _X.LowerIntrin(),
+        _X.LowerTVMBuiltin(), _X.LowerIntrin(), store_bindings,
     ]  # fmt: skip
     return tvm.transform.Sequential([*loops, *calls, *([] if checked else [_X.SkipAssert()])])
 

@@ -1,14 +1,15 @@
 """Changes to loop nests that keep TVM's passes and LLVM from taking long over them.
 
-Formulas in float64 that call the mathematics library (inverse error function, incomplete gamma
-functions) are long, and two things make them slow to compile. Neither is of use:
+Formulas of elementary functions are long, those in float64 that call the mathematics library most
+of all. Two things make them slow to compile, and neither is of use:
 
 * Functions of the library take one number. A vector is taken apart into one call per lane, and all
   around it is repeated, too. These loops go number by number instead: the same calls in a tenth of
   the code.
 * TVM puts the value of a binding in place of its variable wherever it simplifies, so that formulas
   grow exponentially with the depth of their bindings. Here the values are stored in places that TVM
-  does not see through, and that LLVM puts into registers.
+  does not see through, and that LLVM puts into registers. The same goes for vectors of float32,
+  whose elementary functions are formulas with bindings, too.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import tvm_ffi
 from tvm import ir, tirx
 
-from tvmgraph.schedule.program import substitute
+from tvmgraph.schedule.program import is_choice, substitute
 
 #: Functions that have no vector form in float64.
 _LIBRARY = frozenset((
@@ -48,6 +49,31 @@ def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pr
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 
 
+@tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.StoreBindings")
+def store_bindings(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+    """Stores the values of bindings; to be run after elementary functions became formulas."""
+
+    def store(node: Any) -> Any:
+        return node if _holds_guarded_binding(node.value) else _spread(node)
+
+    return func.with_body(tvm_ffi.structural_map(func.body, (tirx.BufferStore, store)))
+
+
+def _holds_guarded_binding(value: Any) -> bool:
+    """Whether a value is bound that must not be computed unless a condition holds."""
+    found = False
+
+    def visit(call: Any) -> None:
+        nonlocal found
+        if is_choice(call):
+            inner: list[Any] = []
+            tvm_ffi.structural_walk(call, (tirx.Let, inner.append))
+            found = found or bool(inner)
+
+    tvm_ffi.structural_walk(value, (ir.Call, visit))
+    return found
+
+
 def _library_calls(root: Any) -> int:
     count = 0
 
@@ -63,7 +89,7 @@ def _library_calls(root: Any) -> int:
 def _spread(store: Any) -> Any:
     """Stores the values of an expression's bindings one after the other, then the expression.
 
-    Both values of a selection are computed anyhow, and formulas have no other branches.
+    Both values of a selection are computed anyhow; the expression must have no other branches.
     """
     bound: list[tuple[Any, Any, list[Any]]] = []  # variable, value, variables in the value
 
@@ -77,14 +103,27 @@ def _spread(store: Any) -> Any:
     result = tvm_ffi.structural_map(store.value, (tirx.Let, lift))
     if not bound:
         return store
-    zero = [tirx.IntImm("int64", 0)]
-    places = {v: tirx.decl_buffer((1,), str(v.ty.dtype), v.name) for v, _, _ in bound}
-    loads = {v: tirx.BufferLoad(place, zero) for v, place in places.items()}
-    values = [(places[v], substitute(value, loads)) for v, value, _ in bound]
-    made = [tirx.AllocBuffer(place, annotations=_STACK) for place in places.values()]
-    stores = [tirx.BufferStore(place, value, zero) for place, value in values]
+    slots = {var: _Slot(var) for var, _, _ in bound}
+    loads = {var: slot.load for var, slot in slots.items()}
+    stores = [slots[v].store(substitute(value, loads)) for v, value, _ in bound]
     last = tirx.BufferStore(store.buffer, substitute(result, loads), store.indices)
-    return tirx.SeqStmt([*made, *stores, last])
+    return tirx.SeqStmt([*(slot.made for slot in slots.values()), *stores, last])
+
+
+class _Slot:
+    """A place on the stack for the value of a variable, which may be a vector."""
+
+    def __init__(self, var: Any) -> None:
+        dtype, _, lanes = str(var.ty.dtype).partition("x")
+        self._buffer = tirx.decl_buffer((int(lanes or 1),), dtype, var.name)
+        zero = tirx.IntImm("int32", 0)
+        self._place = [tirx.Ramp(zero, 1, int(lanes)) if lanes else zero]
+        self.made = tirx.AllocBuffer(self._buffer, annotations=_STACK)
+        self.load = tirx.BufferLoad(self._buffer, self._place)
+
+    def store(self, value: Any) -> Any:
+        """The statement that stores a value."""
+        return tirx.BufferStore(self._buffer, value, self._place)
 
 
 def _is_among(var: Any, others: list[Any]) -> bool:
