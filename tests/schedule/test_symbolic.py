@@ -6,7 +6,7 @@ from driver import arrays, call, compile_module, kernels, module
 from tvm import tirx
 from tvm.relax import op
 
-_COUNTS = (0, 1, 5, 8, 64, 137)
+_COUNTS = (0, 1, 5, 7, 8, 15, 64, 137)
 
 
 def _check(build, reference, *specs, tolerance=1e-5):

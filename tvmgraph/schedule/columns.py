@@ -70,7 +70,7 @@ def stored_panel(contraction: Contraction, columns: Columns, group: int = 1) -> 
         group: Elements along the depth that lie side by side; more than 1 are a last axis.
     """
     right, inner = contraction.right, list(columns.inner)
-    extents = static_shape(right.load.source) or ()
+    extents = list(static_shape(right.load.source) or ())
     if not right.is_direct or contraction.batch or columns.outer or len(inner) > 2:
         return None
     if len(contraction.reduce) != 1 or len(extents) != 3 + (group > 1):

@@ -2,7 +2,8 @@
 
 Where all rows along that dimension are computed alike, the function is compiled for a few fixed
 numbers of rows, and runs them one after the other: as many of the largest as fit, then of the next
-one. The fixed kernels are those of the static case, and divide their work among the workers
+one. A rest that nearly fills a kernel is run by it too, together with rows that are done already and
+come out the same again. The fixed kernels are those of the static case, and divide their work among the workers
 themselves. The dimension may be any axis of a buffer, a different one in each; of two such
 dimensions one is taken after the other.
 """
@@ -22,8 +23,8 @@ from tvmgraph.schedule.program import Program, Stage, loads_of, parse, product
 from tvmgraph.schedule.types import SCHEDULED, Buffer, Expr, Func, Load, Var
 
 #: Rows of the fixed kernels, largest first, by the least number of elements per row. The last one
-#: must be 1; every further one takes as long to compile as a static kernel.
-_SIZES = {1 << 18: (1,), 1 << 15: (8, 2, 1), 1 << 11: (16, 4, 1), 0: (64, 8, 2, 1)}
+#: must be 1, and each divides the one before it; every further one takes as long to compile as a static kernel.
+_SIZES = {1 << 18: (1,), 1 << 15: (8, 2, 1), 1 << 11: (16, 4, 1), 0: (64, 8, 4, 2, 1)}
 #: Rows with fewer elements than this are not worth a kernel call of their own.
 _MIN_ROW = 16
 #: Sizes at which the function is looked at: all different, so that nothing broadcasts by accident.
@@ -76,13 +77,21 @@ def schedule_rows(func: Func, schedule: Scheduler) -> Func | None:
 
 
 def _write(func: Func, rows: _Rows, kernels: Sequence[tuple[int, Func]]) -> None:
-    start: Expr = emit.i64(0)
-    for size, kernel in kernels:
-        chunks = tirx.floordiv(rows.count - start, emit.i64(size))
-        with emit.serial(chunks) as chunk:
-            first = start + chunk * size
+    count, done, left = rows.count, emit.i64(0), rows.count
+    finished: Expr = tirx.const(False, "bool")
+    for position, (size, kernel) in enumerate(kernels):
+        chunks, rest = (f(left, emit.i64(size)) for f in (tirx.floordiv, tirx.floormod))
+        further = size > 2 and position + 1 < len(kernels)  # else a row is left at most
+        again = tirx.And(4 * rest >= 3 * size, count >= size)
+        if further:
+            chunks = chunks + tirx.Select(again, emit.i64(1), emit.i64(0))
+        with emit.serial(tirx.Select(finished, emit.i64(0), chunks)) as chunk:
+            first = tirx.min(done + chunk * size, count - size)
             T.add_to_parent(_shift(kernel, func, rows, first))
-        start = start + chunks * size
+        if further:
+            finished = tirx.Or(finished, again)
+        # every size divides the one before it
+        done, left = count - tirx.floormod(count, emit.i64(size)), rest
 
 
 def _shift(kernel: Func, func: Func, rows: _Rows, first: Expr) -> tirx.Stmt:
