@@ -2,13 +2,28 @@
 
 from tvmgraph.dataset import config, transforms, vision
 from tvmgraph.dataset.base import Dataset
-from tvmgraph.dataset.iterator import DatasetIterator
-from tvmgraph.dataset.sources import (
+from tvmgraph.dataset.files import (
     Cifar10Dataset,
-    GeneratorDataset,
+    Cifar100Dataset,
+    CSVDataset,
+    FashionMnistDataset,
+    ImageFolderDataset,
     MnistDataset,
-    NumpySlicesDataset,
+    Shuffle,
+    TextFileDataset,
 )
+from tvmgraph.dataset.iterator import DatasetIterator
+from tvmgraph.dataset.samplers import (
+    DistributedSampler,
+    PKSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    SubsetSampler,
+    WeightedRandomSampler,
+)
+from tvmgraph.dataset.sources import GeneratorDataset, NumpySlicesDataset
 from tvmgraph.dataset.stages import BatchInfo
 
 
@@ -18,6 +33,9 @@ def zip(datasets: tuple[Dataset, ...]) -> Dataset:
 
 
 __all__ = [
-    "BatchInfo", "Cifar10Dataset", "Dataset", "DatasetIterator", "GeneratorDataset",
-    "MnistDataset", "NumpySlicesDataset", "config", "transforms", "vision", "zip",
+    "BatchInfo", "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "Dataset", "DatasetIterator",
+    "DistributedSampler", "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset",
+    "MnistDataset", "NumpySlicesDataset", "PKSampler", "RandomSampler", "Sampler",
+    "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler", "TextFileDataset",
+    "WeightedRandomSampler", "config", "transforms", "vision", "zip",
 ]  # fmt: skip

@@ -99,7 +99,7 @@ class Dataset:
 
     def batch(
         self,
-        batch_size: int,
+        batch_size: int | Callable[[Any], int],
         drop_remainder: bool = False,
         num_parallel_workers: int | None = None,
         **options: Any,
@@ -107,7 +107,7 @@ class Dataset:
         """Stacks rows.
 
         Args:
-            batch_size: Rows per batch.
+            batch_size: Rows per batch, or a function of a :class:`BatchInfo` that returns it.
             drop_remainder: Whether a last, smaller batch is dropped.
             num_parallel_workers: Kept for MindSpore programs; stacking needs one thread.
             options: ``per_batch_map`` with ``input_columns`` and ``output_columns``: a function of
@@ -119,6 +119,68 @@ class Dataset:
         from tvmgraph.dataset.stages import BatchDataset
 
         return BatchDataset(self, batch_size, drop_remainder, **options)
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        pad_info: dict[str, tuple[Any, Any]] | None = None,
+    ) -> Dataset:
+        """Pads rows to one shape and stacks them.
+
+        Args:
+            batch_size: Rows per batch.
+            drop_remainder: Whether a last, smaller batch is dropped.
+            num_parallel_workers: Kept for MindSpore programs; stacking needs one thread.
+            pad_info: ``{column: (shape, value)}``; None for a shape or an axis is the largest of
+                the batch. Without it, all columns are padded with 0.
+
+        Raises:
+            ArgumentError: if a column does not exist or the batch size is not positive.
+            ShapeError: when read, if a row is larger than its shape.
+        """
+        from tvmgraph.dataset.buckets import PaddedBatchDataset
+
+        return PaddedBatchDataset(self, batch_size, drop_remainder, pad_info)
+
+    def bucket_batch_by_length(
+        self,
+        column_names: Any,
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        element_length_function: Callable[..., Any] | None = None,
+        pad_info: dict[str, tuple[Any, Any]] | None = None,
+        pad_to_bucket_boundary: bool = False,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Batches rows of similar length together.
+
+        Args:
+            column_names: The columns that have the length.
+            bucket_boundaries: Increasing lengths; a bucket holds those below its boundary, the
+                last one the rest.
+            bucket_batch_sizes: Rows per batch of every bucket, one more than boundaries.
+            element_length_function: Length of the columns; by default that of the only one.
+            pad_info: As of :meth:`padded_batch`.
+            pad_to_bucket_boundary: Whether axes without a size are padded to the boundary less 1.
+            drop_remainder: Whether batches that are not full at the end are dropped.
+
+        Raises:
+            ArgumentError: if boundaries and sizes do not fit.
+        """
+        from tvmgraph.dataset.buckets import BucketDataset
+
+        return BucketDataset(
+            self, column_names, bucket_boundaries, bucket_batch_sizes, element_length_function,
+            pad_info, pad_to_bucket_boundary, drop_remainder,
+        )  # fmt: skip
+
+    def flat_map(self, func: Callable[..., Dataset]) -> Dataset:
+        """Joins the rows of the datasets that ``func(*row)`` makes of every row."""
+        from tvmgraph.dataset.buckets import FlatMapDataset
+
+        return FlatMapDataset(self, func)
 
     def shuffle(self, buffer_size: int) -> Dataset:
         """Shuffles within a window of ``buffer_size`` rows, differently in every epoch."""

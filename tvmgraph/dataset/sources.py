@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import pickle
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, names_of, reject
+from tvmgraph.dataset.samplers import PKSampler, generator_of, sampler_of
 from tvmgraph.errors import ArgumentError, DTypeError
 
 
@@ -22,7 +19,7 @@ def _row(value: Any) -> Row:
     return tuple(v.asnumpy() if isinstance(v, Tensor) else v for v in items)
 
 
-class _Source(Dataset):
+class Source(Dataset):
     """A source whose rows have numbers, so that they can be shuffled and sharded.
 
     Args:
@@ -31,6 +28,7 @@ class _Source(Dataset):
         shuffle: Whether every epoch has another order; true by default.
         num_shards: Into how many parts the rows are dealt.
         shard_id: Which part this is.
+        sampler: Decides about the rows instead of the three before.
     """
 
     def __init__(
@@ -40,7 +38,9 @@ class _Source(Dataset):
         shuffle: bool | None,
         num_shards: int | None,
         shard_id: int | None,
+        sampler: Any = None,
     ) -> None:
+        self.sampler = sampler_of(type(self).__name__, sampler, shuffle, num_shards)
         if (num_shards is None) != (shard_id is None):
             reject(ArgumentError, type(self).__name__, "num_shards and shard_id belong together")
         self.total = rows
@@ -57,10 +57,19 @@ class _Source(Dataset):
 
     def order(self, epoch: int) -> np.ndarray:
         """Returns the numbers of the rows of one pass."""
+        if self.sampler is not None:
+            if isinstance(self.sampler, PKSampler):
+                (where,) = self.indices("PKSampler", self.sampler.class_column)
+                self.sampler.labels = self.column(where)
+            return self.sampler.drawn(self.total, epoch)[: self.size]
         numbers = np.arange(self.total)
         if self.shuffled:
-            numbers = np.random.default_rng((config.get_seed(), epoch)).permutation(self.total)
+            numbers = generator_of(epoch).permutation(self.total)
         return numbers[self.shard :: self.shards][: self.size]
+
+    def column(self, where: int) -> np.ndarray:
+        """Returns one column of all rows."""
+        return np.asarray([self.row(i)[where] for i in range(self.total)])
 
     def row(self, i: int) -> Row:
         """Returns one row."""
@@ -72,10 +81,10 @@ class _Source(Dataset):
 
     def get_dataset_size(self) -> int:
         """Returns the number of rows of one pass."""
-        return self.size
+        return self.size if self.sampler is None else len(self.order(0))
 
 
-class GeneratorDataset(_Source):
+class GeneratorDataset(Source):
     """Rows from Python.
 
     Args:
@@ -87,7 +96,8 @@ class GeneratorDataset(_Source):
         num_samples: How many rows are used.
         num_parallel_workers: Kept for MindSpore programs; use ``map`` for work in threads.
         shuffle: Whether every epoch has another order; only for sources with ``__getitem__``.
-        sampler: Numbers of the rows to use, or an iterable of them, in order.
+        sampler: A :class:`Sampler`, or an iterable of row numbers; only for sources with
+            ``__getitem__``.
         num_shards: Into how many parts the rows are dealt.
         shard_id: Which part this is.
 
@@ -133,9 +143,11 @@ class GeneratorDataset(_Source):
         if not self.random_access and shuffle:
             reject(ArgumentError, "GeneratorDataset", "an iterator cannot be shuffled",
                    "give the source __getitem__ and __len__, or call .shuffle(buffer)")  # fmt: skip
-        self.sampler = sampler
+        if not self.random_access and sampler is not None:
+            reject(ArgumentError, "GeneratorDataset", "an iterator has no row numbers to sample",
+                   "give the source __getitem__ and __len__")  # fmt: skip
         rows = len(self.source) if self.random_access else self._counted(num_samples)
-        super().__init__(rows, num_samples, shuffle, num_shards, shard_id)
+        super().__init__(rows, num_samples, shuffle, num_shards, shard_id, sampler)
 
     def _counted(self, num_samples: int | None) -> int:
         return sum(1 for _ in self._iterate()) if num_samples is None else num_samples
@@ -143,16 +155,6 @@ class GeneratorDataset(_Source):
     def _iterate(self) -> Iterator[Any]:
         source: Any = self.source() if callable(self.source) else self.source
         return iter(source)
-
-    def order(self, epoch: int) -> np.ndarray:
-        """Returns the numbers of the rows of one pass."""
-        if self.sampler is None:
-            return super().order(epoch)
-        return np.fromiter((int(i) for i in self.sampler), np.int64)
-
-    def get_dataset_size(self) -> int:
-        """Returns the number of rows of one pass."""
-        return self.size if self.sampler is None else len(self.order(0))
 
     def _typed(self, row: Row) -> Row:
         if len(row) != len(self.columns):
@@ -177,7 +179,7 @@ class GeneratorDataset(_Source):
         )  # fmt: skip
 
 
-class NumpySlicesDataset(_Source):
+class NumpySlicesDataset(Source):
     """Rows of arrays: the first axis counts them.
 
     Args:
@@ -186,7 +188,7 @@ class NumpySlicesDataset(_Source):
         num_samples: How many rows are used.
         num_parallel_workers: Kept for MindSpore programs.
         shuffle: Whether every epoch has another order; true by default.
-        sampler: Not supported here; use :class:`GeneratorDataset`.
+        sampler: A :class:`Sampler`, or an iterable of row numbers.
         num_shards: Into how many parts the rows are dealt.
         shard_id: Which part this is.
 
@@ -210,9 +212,6 @@ class NumpySlicesDataset(_Source):
         num_shards: int | None = None,
         shard_id: int | None = None,
     ) -> None:
-        if sampler is not None:
-            reject(ArgumentError, "NumpySlicesDataset", "a sampler is not supported here",
-                   "use GeneratorDataset")  # fmt: skip
         names = None if column_names is None else names_of("NumpySlicesDataset", column_names)
         if isinstance(data, dict):
             names, data = names or list(data), tuple(data.values())
@@ -224,7 +223,11 @@ class NumpySlicesDataset(_Source):
             reject(ArgumentError, "NumpySlicesDataset",
                    f"{len(self.arrays)} columns of lengths {sorted(lengths)}, "
                    f"names {self.columns}", "give equal lengths and one name each")  # fmt: skip
-        super().__init__(lengths.pop(), num_samples, shuffle, num_shards, shard_id)
+        super().__init__(lengths.pop(), num_samples, shuffle, num_shards, shard_id, sampler)
+
+    def column(self, where: int) -> np.ndarray:
+        """Returns one column of all rows."""
+        return self.arrays[where]
 
     def row(self, i: int) -> Row:
         """Returns one row."""
@@ -235,159 +238,4 @@ class NumpySlicesDataset(_Source):
         return tuple(a[numbers] for a in self.arrays)
 
 
-def _missing(op: str, folder: Path, names: list[str]) -> None:
-    reject(ArgumentError, op, f"{folder} holds none of {', '.join(names)}",
-           "download the files there first; this class reads local files only")  # fmt: skip
-
-
-def _read_idx(path: Path) -> np.ndarray:
-    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    rank = raw[3]
-    shape = np.frombuffer(raw, ">u4", rank, 4).astype(int)
-    values = np.frombuffer(raw, np.uint8, offset=4 + 4 * rank)
-    if values.size != shape.prod():
-        reject(ArgumentError, "MnistDataset",
-               f"{path.name} holds {values.size} bytes where its header promises {shape.prod()}",
-               "the file is damaged: download it again")  # fmt: skip
-    return values.reshape(shape)
-
-
-class MnistDataset(NumpySlicesDataset):
-    """Handwritten digits from local files in MNIST's format (also Fashion-MNIST).
-
-    Args:
-        dataset_dir: Folder with ``train-images-idx3-ubyte`` and so on, plain or ``.gz``.
-        usage: ``"train"``, ``"test"`` or ``"all"`` (default).
-        num_samples: How many rows are used.
-        num_parallel_workers: Kept for MindSpore programs.
-        shuffle: Whether every epoch has another order; true by default.
-
-    Raises:
-        ArgumentError: if a file is missing or damaged.
-
-    Note:
-        Columns: ``image`` uint8 (28, 28, 1) and ``label`` uint32.
-
-    Example:
-        >>> dataset.MnistDataset("no such folder")
-        Traceback (most recent call last):
-        tvmgraph.errors.ArgumentError: ...
-    """
-
-    def __init__(
-        self,
-        dataset_dir: Any,
-        usage: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: bool | None = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        **_: Any,
-    ) -> None:
-        if usage not in (None, "train", "test", "all"):
-            reject(ArgumentError, "MnistDataset", f"usage cannot be {usage!r}",
-                   'use "train", "test" or "all"')  # fmt: skip
-        parts = {"train": ["train"], "test": ["t10k"]}.get(usage or "all", ["train", "t10k"])
-        images = [self._find(Path(dataset_dir), f"{p}-images-idx3-ubyte") for p in parts]
-        labels = [self._find(Path(dataset_dir), f"{p}-labels-idx1-ubyte") for p in parts]
-        columns = (
-            np.concatenate([_read_idx(p) for p in images])[..., None],
-            np.concatenate([_read_idx(p) for p in labels]).astype(np.uint32),
-        )
-        super().__init__(columns, ["image", "label"], num_samples, 1, shuffle, None, num_shards,
-                         shard_id)  # fmt: skip
-
-    @staticmethod
-    def _find(folder: Path, name: str) -> Path:
-        for candidate in (folder / name, folder / f"{name}.gz"):
-            if candidate.is_file():
-                return candidate
-        _missing("MnistDataset", folder, [name, f"{name}.gz"])
-        raise AssertionError
-
-
-class Cifar10Dataset(NumpySlicesDataset):
-    """CIFAR-10 images from local files, binary or Python version.
-
-    Args:
-        dataset_dir: Folder with ``data_batch_1.bin`` ... ``test_batch.bin``, or the files without
-            ``.bin`` of the Python version.
-        usage: ``"train"``, ``"test"`` or ``"all"`` (default).
-        num_samples: How many rows are used.
-        num_parallel_workers: Kept for MindSpore programs.
-        shuffle: Whether every epoch has another order; true by default.
-
-    Raises:
-        ArgumentError: if files are missing or damaged.
-
-    Note:
-        Columns: ``image`` uint8 (32, 32, 3) and ``label`` uint32.
-
-    Example:
-        >>> dataset.Cifar10Dataset("no such folder")
-        Traceback (most recent call last):
-        tvmgraph.errors.ArgumentError: ...
-    """
-
-    def __init__(
-        self,
-        dataset_dir: Any,
-        usage: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: bool | None = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        **_: Any,
-    ) -> None:
-        if usage not in (None, "train", "test", "all"):
-            reject(ArgumentError, "Cifar10Dataset", f"usage cannot be {usage!r}",
-                   'use "train", "test" or "all"')  # fmt: skip
-        train = [f"data_batch_{i}" for i in range(1, 6)]
-        wanted = {"train": train, "test": ["test_batch"]}.get(
-            usage or "all", [*train, "test_batch"]
-        )
-        found = [self._read(Path(dataset_dir), name) for name in wanted]
-        present = [f for f in found if f is not None]
-        if not present:
-            _missing("Cifar10Dataset", Path(dataset_dir), [f"{n}.bin" for n in wanted])
-        pixels = np.concatenate([p for p, _ in present]).reshape(-1, 3, 32, 32)
-        labels = np.concatenate([l for _, l in present]).astype(np.uint32)
-        super().__init__((np.ascontiguousarray(pixels.transpose(0, 2, 3, 1)), labels),
-                         ["image", "label"], num_samples, 1, shuffle, None, num_shards,
-                         shard_id)  # fmt: skip
-
-    @staticmethod
-    def _read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray] | None:
-        binary, python = folder / f"{name}.bin", folder / name
-        if binary.is_file():
-            raw = np.fromfile(binary, np.uint8)
-            if raw.size % 3073:
-                reject(ArgumentError, "Cifar10Dataset", f"{binary.name} has a broken last row",
-                       "the file is damaged: download it again")  # fmt: skip
-            rows = raw.reshape(-1, 3073)
-            return rows[:, 1:], rows[:, 0]
-        if python.is_file():
-            return _read_pickle(python)
-        return None
-
-
-class _ArraysOnly(pickle.Unpickler):
-    """Unpickles arrays and plain containers, and nothing that could run code."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        allowed = {"_reconstruct", "ndarray", "dtype", "scalar", "encode"}
-        if module.partition(".")[0] in ("numpy", "_codecs") and name in allowed:
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} is not allowed")
-
-
-def _read_pickle(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    with path.open("rb") as file:
-        try:
-            content = _ArraysOnly(file, encoding="bytes").load()
-        except (pickle.UnpicklingError, EOFError) as e:
-            reject(ArgumentError, "Cifar10Dataset", f"{path.name} cannot be read: {e}",
-                   "the file is damaged: download it again")  # fmt: skip
-    return np.asarray(content[b"data"], np.uint8), np.asarray(content[b"labels"])
+__all__ = ["GeneratorDataset", "NumpySlicesDataset", "Source"]

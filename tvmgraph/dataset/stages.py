@@ -137,7 +137,7 @@ class BatchDataset(_Stage):
     def __init__(
         self,
         child: Dataset,
-        size: int,
+        size: int | Callable[[BatchInfo], int],
         drop_remainder: bool,
         per_batch_map: Callable[..., Any] | None = None,
         input_columns: Any = None,
@@ -145,7 +145,7 @@ class BatchDataset(_Stage):
         **_: Any,
     ) -> None:
         super().__init__(child)
-        self.size = count_of("batch", "batch_size", size, 1)
+        self.size = size if callable(size) else count_of("batch", "batch_size", size, 1)
         self.drop = bool(drop_remainder)
         self.per_batch_map = per_batch_map
         given = child.columns if input_columns is None else names_of("batch", input_columns)
@@ -156,7 +156,7 @@ class BatchDataset(_Stage):
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the batches of one pass."""
         gather = getattr(self.child, "gather", None)
-        if gather is not None and self.per_batch_map is None:
+        if gather is not None and self.per_batch_map is None and not callable(self.size):
             order = self.child.order(epoch)  # pyright: ignore[reportAttributeAccessIssue]
             for i in range(0, len(order), self.size):
                 chosen = order[i : i + self.size]
@@ -165,10 +165,18 @@ class BatchDataset(_Stage):
             return
         source = self.child.rows(epoch)
         for number in itertools.count():
-            rows = list(itertools.islice(source, self.size))
-            if not rows or (len(rows) < self.size and self.drop):
+            info = BatchInfo(number, epoch)
+            size = self._size_of(info)
+            rows = list(itertools.islice(source, size))
+            if not rows or (len(rows) < size and self.drop):
                 return
-            yield self._stack(rows, BatchInfo(number, epoch))
+            yield self._stack(rows, info)
+
+    def _size_of(self, info: BatchInfo) -> int:
+        """Returns the rows of one batch."""
+        if callable(self.size):
+            return count_of("batch", "batch_size", self.size(info), 1)
+        return self.size
 
     def _stack(self, rows: list[Row], info: BatchInfo) -> Row:
         columns: list[Any] = [list(c) for c in zip(*rows)]
@@ -193,11 +201,17 @@ class BatchDataset(_Stage):
     def get_dataset_size(self) -> int:
         """Returns the number of batches of one pass."""
         rows = self.child.get_dataset_size()
-        return rows // self.size if self.drop else -(-rows // self.size)
+        if not callable(self.size):
+            return rows // self.size if self.drop else -(-rows // self.size)
+        for number in itertools.count():
+            if rows <= 0:
+                return number - (rows < 0 and self.drop)
+            rows -= self._size_of(BatchInfo(number, 0))
+        raise AssertionError
 
     def get_batch_size(self) -> int:
-        """Returns the rows per batch."""
-        return self.size
+        """Returns the rows per batch; of the first one, if a function decides."""
+        return self._size_of(BatchInfo(0, 0))
 
 
 class ShuffleDataset(_Stage):

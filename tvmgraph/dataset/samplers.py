@@ -1,0 +1,305 @@
+"""Samplers: which rows of a source one pass takes, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.dataset import config
+from tvmgraph.dataset.base import count_of, reject
+from tvmgraph.errors import ArgumentError, DTypeError
+
+
+class Sampler:
+    """Base of samplers; a subclass writes :meth:`indices`, or ``__iter__`` yielding numbers.
+
+    Args:
+        num_samples: How many rows are taken at most.
+
+    Example:
+        >>> class Last(dataset.Sampler):
+        ...     def __iter__(self):
+        ...         yield from range(self.dataset_size - 2, self.dataset_size)
+        >>> [int(x) for (x,) in dataset.NumpySlicesDataset([1, 2, 3], sampler=Last())]
+        [2, 3]
+    """
+
+    dataset_size = 0
+
+    def __init__(self, num_samples: int | None = None) -> None:
+        self.num_samples = None if num_samples is None else count_of(
+            type(self).__name__, "num_samples", num_samples, 0
+        )  # fmt: skip
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.indices(self.dataset_size, 0).tolist())
+
+    def indices(self, rows: int, epoch: int) -> np.ndarray:
+        """Returns the numbers of the rows of one pass.
+
+        Args:
+            rows: How many rows the source has.
+            epoch: Number of the pass.
+        """
+        self.dataset_size = rows
+        return np.fromiter(self, np.int64)
+
+    def drawn(self, rows: int, epoch: int) -> np.ndarray:
+        """Returns :meth:`indices`, at most ``num_samples`` of them.
+
+        Raises:
+            ArgumentError: if a number is outside the source.
+        """
+        found = self.indices(rows, epoch)[: self.num_samples or None]
+        if found.size and not 0 <= found.min() <= found.max() < rows:
+            reject(ArgumentError, type(self).__name__,
+                   f"row {found.min() if found.min() < 0 else found.max()} is outside the "
+                   f"{rows} rows of the source")  # fmt: skip
+        return found
+
+
+def generator_of(epoch: int) -> np.random.Generator:
+    """Returns the random numbers of one pass."""
+    return np.random.default_rng((config.get_seed(), epoch))
+
+
+class SequentialSampler(Sampler):
+    """Takes the rows in order.
+
+    Args:
+        start_index: The first row.
+        num_samples: How many rows are taken.
+
+    Example:
+        >>> dataset.SequentialSampler(2).drawn(4, 0).tolist()
+        [2, 3]
+    """
+
+    def __init__(self, start_index: int | None = None, num_samples: int | None = None) -> None:
+        super().__init__(num_samples)
+        self.start = count_of("SequentialSampler", "start_index", start_index or 0, 0)
+
+    def indices(self, rows: int, epoch: int) -> np.ndarray:
+        """Returns the numbers of the rows of one pass."""
+        return np.arange(self.start, rows)
+
+
+class RandomSampler(Sampler):
+    """Takes rows at random.
+
+    Args:
+        replacement: Whether a row may come several times.
+        num_samples: How many rows are taken; all by default.
+
+    Example:
+        >>> sorted(dataset.RandomSampler().drawn(3, 0).tolist())
+        [0, 1, 2]
+    """
+
+    def __init__(self, replacement: bool = False, num_samples: int | None = None) -> None:
+        super().__init__(num_samples)
+        self.replacement = bool(replacement)
+
+    def indices(self, rows: int, epoch: int) -> np.ndarray:
+        """Returns the numbers of the rows of one pass."""
+        if self.replacement:
+            return generator_of(epoch).integers(0, rows, self.num_samples or rows)
+        return generator_of(epoch).permutation(rows)
+
+
+class SubsetSampler(Sampler):
+    """Takes given rows in the given order.
+
+    Args:
+        indices: Their numbers.
+        num_samples: How many are taken.
+
+    Example:
+        >>> dataset.SubsetSampler([3, 1]).drawn(4, 0).tolist()
+        [3, 1]
+    """
+
+    def __init__(self, indices: Iterable[int] | int, num_samples: int | None = None) -> None:
+        super().__init__(num_samples)
+        given: Any = indices if isinstance(indices, Iterable) else [indices]
+        self.numbers = np.asarray(list(given))
+        if self.numbers.dtype.kind not in "iu":
+            reject(DTypeError, type(self).__name__, f"indices must be integers: {given!r:.60}")
+
+    def indices(self, rows: int, epoch: int) -> np.ndarray:
+        """Returns the numbers of the rows of one pass."""
+        return self.numbers
+
+
+class SubsetRandomSampler(SubsetSampler):
+    """Takes given rows in random order; arguments as :class:`SubsetSampler`.
+
+    Example:
+        >>> sorted(dataset.SubsetRandomSampler([3, 1]).drawn(4, 0).tolist())
+        [1, 3]
+    """
+
+    def indices(self, rows: int, epoch: int) -> np.ndarray:
+        """Returns the numbers of the rows of one pass."""
+        return generator_of(epoch).permutation(self.numbers)
+
+
+class WeightedRandomSampler(Sampler):
+    """Takes rows at random, each with its own weight.
+
+    Args:
+        weights: One number per row, at least 0; rows beyond them are never taken.
+        num_samples: How many rows are taken; as many as there are weights by default.
+        replacement: Whether a row may come several times.
+
+    Raises:
+        ArgumentError: if a weight is negative or all are 0.
+
+    Example:
+        >>> dataset.WeightedRandomSampler([0, 1, 0], 2).drawn(3, 0).tolist()
+        [1, 1]
+    """
+
+    def __init__(
+        self, weights: Any, num_samples: int | None = None, replacement: bool = True
+    ) -> None:
+        super().__init__(num_samples)
+        self.weights = np.asarray(weights, np.float64).reshape(-1)
+        if not self.weights.size or self.weights.min() < 0 or self.weights.sum() == 0:
+            reject(ArgumentError, "WeightedRandomSampler",
+                   "weights must be at least 0, and one of them positive")  # fmt: skip
+        self.replacement = bool(replacement)
+
+    def indices(self, rows: int, epoch: int) -> np.ndarray:
+        """Returns the numbers of the rows of one pass."""
+        share = self.weights / self.weights.sum()
+        count = self.num_samples or len(share)
+        if not self.replacement:
+            count = min(count, int((share > 0).sum()))
+        return generator_of(epoch).choice(len(share), count, self.replacement, share)
+
+
+class DistributedSampler(Sampler):
+    """Takes one of several parts; the last rows wrap around to make them equal.
+
+    Args:
+        num_shards: How many parts there are.
+        shard_id: Which part this is.
+        shuffle: Whether the rows are dealt in random order.
+        num_samples: How many rows are taken.
+        offset: The part that gets the first row, and nothing wraps around; -1 for the first one.
+
+    Raises:
+        ArgumentError: if the numbers do not fit.
+
+    Example:
+        >>> dataset.DistributedSampler(2, 1, shuffle=False).drawn(5, 0).tolist()
+        [1, 3, 0]
+    """
+
+    def __init__(
+        self,
+        num_shards: int,
+        shard_id: int,
+        shuffle: bool = True,
+        num_samples: int | None = None,
+        offset: int = -1,
+    ) -> None:
+        super().__init__(num_samples)
+        self.shards = count_of("DistributedSampler", "num_shards", num_shards, 1)
+        self.shard = count_of("DistributedSampler", "shard_id", shard_id, 0)
+        self.offset = count_of("DistributedSampler", "offset", offset, -1)
+        if self.shard >= self.shards or self.offset >= self.shards:
+            reject(ArgumentError, "DistributedSampler",
+                   f"shard_id {shard_id}, offset {offset}: {num_shards} shards")  # fmt: skip
+        self.shuffle = bool(shuffle)
+
+    def indices(self, rows: int, epoch: int) -> np.ndarray:
+        """Returns the numbers of the rows of one pass."""
+        order = generator_of(epoch).permutation(rows) if self.shuffle else np.arange(rows)
+        if self.offset >= 0:
+            return order[(self.shard - self.offset) % self.shards :: self.shards]
+        return np.resize(order, -(-rows // self.shards) * self.shards)[self.shard :: self.shards]
+
+
+class PKSampler(Sampler):
+    """Takes ``num_val`` rows of every class, as metric learning needs them.
+
+    Args:
+        num_val: Rows per class.
+        num_class: Number of classes; only all of them (None) is possible.
+        shuffle: Whether the rows of a class are chosen and ordered at random.
+        class_column: The column with the class of a row.
+        num_samples: How many rows are taken.
+
+    Raises:
+        ArgumentError: if ``num_class`` is given.
+
+    Example:
+        >>> data = dataset.NumpySlicesDataset({"label": [0, 1, 0, 1]}, sampler=dataset.PKSampler(1))
+        >>> [int(label) for (label,) in data]
+        [0, 1]
+    """
+
+    def __init__(
+        self,
+        num_val: int,
+        num_class: int | None = None,
+        shuffle: bool = False,
+        class_column: str = "label",
+        num_samples: int | None = None,
+    ) -> None:
+        super().__init__(num_samples)
+        self.num_val = count_of("PKSampler", "num_val", num_val, 1)
+        if num_class is not None:
+            reject(ArgumentError, "PKSampler", "num_class must be None: all classes are taken")
+        self.shuffle, self.class_column = bool(shuffle), class_column
+        self.labels = np.zeros(0, np.int64)  # of the source, which sets it
+
+    def indices(self, rows: int, epoch: int) -> np.ndarray:
+        """Returns the numbers of the rows of one pass."""
+        random = generator_of(epoch)
+        found = []
+        for label in np.unique(self.labels):
+            own = np.flatnonzero(self.labels == label)
+            found.append((random.permutation(own) if self.shuffle else own)[: self.num_val])
+        return np.concatenate(found)
+
+
+class _Given(Sampler):
+    """Any iterable of row numbers."""
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        super().__init__()
+        self.numbers = numbers
+
+    def __iter__(self) -> Iterator[int]:
+        return (int(i) for i in self.numbers)
+
+
+def sampler_of(op: str, value: Any, shuffle: bool | None, num_shards: int | None) -> Sampler | None:
+    """Returns what users give as ``sampler``; any iterable of numbers is one.
+
+    Raises:
+        DTypeError: if it is none.
+        ArgumentError: if it comes with ``shuffle`` or ``num_shards``.
+    """
+    if value is None:
+        return None
+    if shuffle is not None or num_shards is not None:
+        reject(ArgumentError, op, "a sampler already decides about order and shards",
+               "leave out shuffle, num_shards and shard_id")  # fmt: skip
+    if isinstance(value, Sampler):
+        return value
+    if not hasattr(value, "__iter__"):
+        reject(DTypeError, op, f"sampler cannot be a {type(value).__name__}",
+               "give a Sampler or an iterable of row numbers")  # fmt: skip
+    return _Given(value)
+
+
+__all__ = [
+    "DistributedSampler", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",
+    "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler", "generator_of", "sampler_of",
+]  # fmt: skip
