@@ -53,8 +53,9 @@ class JitConfig:
             always prepared from ``O2`` on.
         options: Backend options: ``target`` names a row of ``configs/targets.toml``,
             ``device_id`` says which GPU runs code for one, ``fast_math`` (False) whether its
-            arithmetic may be inexact, as with nvcc's ``--use_fast_math``, ``graph_kernel_flags``
-            says which rewrites and fusions run (see :mod:`tvmgraph.graph_kernel`),
+            arithmetic may be inexact, as with nvcc's ``--use_fast_math``, ``tf32`` (False) whether
+            its products of float32 may round the factors to tf32, which tensor cores multiply
+            (a mantissa of 10 bits; sums stay float32), ``graph_kernel_flags`` says which rewrites and fusions run (see :mod:`tvmgraph.graph_kernel`),
             ``search_trials`` how many kernels the search of ``O3`` builds and times for each
             kernel of a graph.
 
@@ -140,7 +141,7 @@ class JitConfig:
         return replace(self, **changes)
 
 
-_OPTIONS = ("target", "device_id", "fast_math", "graph_kernel_flags", "search_trials")
+_OPTIONS = ("target", "device_id", "fast_math", "tf32", "graph_kernel_flags", "search_trials")
 #: Kernels that the search of O3 builds and times per kernel, unless ``search_trials`` is given.
 _TRIALS = 16
 
@@ -151,9 +152,9 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise _unknown("JitConfig options", name, list(_OPTIONS))
         if name == "graph_kernel_flags":
             parse_flags(value)
-        if name == "fast_math" and not isinstance(value, bool):
+        if name in ("fast_math", "tf32") and not isinstance(value, bool):
             raise ConfigError(
-                f"fast_math must be a bool, not {value!r}", op="JitConfig", at=user_source()
+                f"{name} must be a bool, not {value!r}", op="JitConfig", at=user_source()
             )
         if name == "search_trials" and (type(value) is not int or value < 0):
             raise ConfigError(

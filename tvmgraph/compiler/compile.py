@@ -43,6 +43,7 @@ class CompileOptions:
             was found before.
         fast_math: Whether a GPU's arithmetic may be inexact (``--use_fast_math``).
         device_id: Which GPU runs the code; the code does not depend on it.
+        tf32: Whether a GPU's products of float32 may round their factors to tf32.
     """
 
     level: str = "O2"
@@ -52,6 +53,7 @@ class CompileOptions:
     trials: int = 0
     fast_math: bool = False
     device_id: int = field(default=0, repr=False)
+    tf32: bool = False
 
     @property
     def on_gpu(self) -> bool:
@@ -267,7 +269,7 @@ def generate(
     if options.on_gpu:
         made = device_build.build(
             mod, level, options.target, phases, options.native, folder,
-            fast_math=options.fast_math,
+            fast_math=options.fast_math, tf32=options.tf32,
         )  # fmt: skip
         facts = {"kernels": made.kernels, "native": made.native, "images": describe(made.images)}
         return made.executable, facts, b"".join(i.code for i in made.images)

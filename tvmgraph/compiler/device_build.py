@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ def build(
     checked: bool = False,
     fast_math: bool = False,
     host: str = "",
+    tf32: bool = False,
 ) -> DeviceBuild:
     """Compiles a module for a CUDA device, which need not be in this machine.
 
@@ -65,11 +66,12 @@ def build(
         checked: Whether the compiled functions check their arguments.
         fast_math: Whether the device's arithmetic may be inexact.
         host: The row of the processor beside the device, by default this machine's.
+        tf32: Whether products of float32 may round their factors to tf32.
     """
     phases = phases or Phases("module", quiet=True)
     threads = configure_threads(context.thread_num or None)
     first, *others = target_name.split(",")
-    target, model = make_target(first, 1, host), gpu_model(first)
+    target, model = make_target(first, 1, host), replace(gpu_model(first), tf32=tf32)
     phases.text(2, "Relax", "py", mod.script)
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
         with phases.time("fuse"):

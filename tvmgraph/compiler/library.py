@@ -76,7 +76,7 @@ def _build(mod: Any, options: CompileOptions) -> tuple[Any, tuple[str, ...], Any
     if options.on_gpu:
         made = device_build.build(
             mod, level, options.target, native=options.native, checked=True,
-            fast_math=options.fast_math, host=_portable_host(),
+            fast_math=options.fast_math, host=_portable_host(), tf32=options.tf32,
         )  # fmt: skip
         return made.executable, made.kernels, made.images
     executable, kernels, _ = pipeline.build(

@@ -125,7 +125,7 @@ def _options(jit_config: Any, jit_level: str, target: str) -> Any:
     settings = None if flags is None else parse_flags(flags)
     return CompileOptions(
         config.jit_level, target or config.target, None, settings,
-        fast_math=config.options.get("fast_math", False),
+        fast_math=config.options.get("fast_math", False), tf32=config.options.get("tf32", False),
     )  # fmt: skip
 
 

@@ -206,6 +206,7 @@ def compile_options(config: JitConfig, native: bool) -> CompileOptions:
     return CompileOptions(
         config.jit_level, config.target, native, settings, trials,
         config.options.get("fast_math", False), config.options.get("device_id", 0),
+        config.options.get("tf32", False),
     )  # fmt: skip
 
 
