@@ -55,7 +55,8 @@ class JitConfig:
             ``device_id`` says which GPU runs code for one, ``fast_math`` (False) whether its
             arithmetic may be inexact, as with nvcc's ``--use_fast_math``, ``tf32`` (False) whether
             its products of float32 may round the factors to tf32, which tensor cores multiply
-            (a mantissa of 10 bits; sums stay float32), ``graph_kernel_flags`` says which rewrites and fusions run (see :mod:`tvmgraph.graph_kernel`),
+            (a mantissa of 10 bits; sums stay float32), ``graph_kernel_flags`` says which rewrites
+            and fusions run (see :mod:`tvmgraph.graph_kernel`),
             ``search_trials`` how many kernels the search of ``O3`` builds and times for each
             kernel of a graph.
 
