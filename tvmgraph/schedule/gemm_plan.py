@@ -19,6 +19,8 @@ _MAX_STEP_FMAS = 24
 #: Rows up to which transposed weights are used in place, by dot products: always, and where the
 #: depth is long enough to pay for summing the lanes at the end.
 _MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _DOT_DEPTH = 4, 64, 256
+#: Rows that the busiest worker may have more than with the best division, for larger blocks.
+_MAX_EXCESS = 0.05
 #: Idle share of the workers that makes a second parallel region worth while.
 MAX_IMBALANCE = 0.15
 
@@ -70,6 +72,8 @@ class GemmPlan:
         packing: Where panels come from.
         parallel: Whether workers share the product.
         threads: Number of workers.
+        rows_first: Whether a worker goes through all panels with a block of rows, instead of all
+            rows with a panel.
     """
 
     tile_rows: int
@@ -81,6 +85,7 @@ class GemmPlan:
     packing: Packing
     parallel: bool
     threads: int
+    rows_first: bool = False
 
     @property
     def panel(self) -> int:
@@ -106,13 +111,18 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
     row_block, packing = shape.rows, Packing.LOCAL
     if direct and one_block:
         packing, depth = Packing.NONE, shape.depth
-    elif parallel and not one_block and imbalance(items, model.threads) > MAX_IMBALANCE:
-        packing, depth = Packing.SHARED, shape.depth
+    elif parallel and not one_block:
+        uneven = imbalance(items, model.threads) > MAX_IMBALANCE
+        if choose("gemm shared panels", uneven, (True, False)):
+            packing, depth = Packing.SHARED, shape.depth
+    if packing is Packing.SHARED:
         row_block = _row_block(shape.rows, tile_rows, items, model.threads)
-    unroll = max(1, min(4, _MAX_STEP_FMAS // (tile_rows * vectors)))
+        blocks = _row_blocks(shape.rows, tile_rows, row_block)
+        row_block = choose("gemm row block", row_block, blocks)
     return GemmPlan(
-        tile_rows, vectors, lanes, unroll, depth, row_block, packing, parallel, model.threads
-    )
+        tile_rows, vectors, lanes, _unroll(tile_rows * vectors), depth, row_block, packing,
+        parallel, model.threads, packing is Packing.SHARED and _rows_first(),
+    )  # fmt: skip
 
 
 def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | None:
@@ -138,10 +148,11 @@ def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | Non
     row_block = shape.rows
     if parallel and imbalance(items, model.threads) > MAX_IMBALANCE:
         row_block = _row_block(shape.rows, rows, items, model.threads)
-    unroll = max(1, min(4, _MAX_STEP_FMAS // (rows * vectors)))
+    row_block = choose("panel row block", row_block, _row_blocks(shape.rows, rows, row_block))
     return GemmPlan(
-        rows, vectors, lanes, unroll, shape.depth, row_block, Packing.DONE, parallel, model.threads
-    )
+        rows, vectors, lanes, _unroll(rows * vectors), shape.depth, row_block, Packing.DONE,
+        parallel, model.threads, _rows_first(),
+    )  # fmt: skip
 
 
 def wants_dot_products(shape: GemmShape, model: CpuModel) -> bool:
@@ -170,6 +181,22 @@ def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, 
             costs[rows, vectors] = cost
     best = ranked(costs)
     return choose("gemm tile", best[0], best)
+
+
+def _unroll(fmas: int) -> int:
+    """Steps of the depth that are written out per iteration, for so many multiply-adds each."""
+    usual = max(1, min(4, _MAX_STEP_FMAS // fmas))
+    return choose("gemm unroll", usual, tuple(dict.fromkeys((usual, 1, 2, 4))))
+
+
+def _rows_first() -> bool:
+    return choose("gemm rows first", False, (False, True))
+
+
+def _row_blocks(rows: int, tile_rows: int, block: int) -> tuple[int, ...]:
+    """Other numbers of rows for a work item: whole tiles, from few items to many."""
+    sizes = (min(rows, -(-rows // (n * tile_rows)) * tile_rows) for n in (1, 2, 4, 8))
+    return tuple(dict.fromkeys((block, *sizes)))
 
 
 def _parallel(shape: GemmShape, model: CpuModel) -> bool:
@@ -204,9 +231,12 @@ def imbalance(items: int, threads: int) -> float:
 
 
 def _row_block(rows: int, tile_rows: int, items: int, threads: int) -> int:
-    """The largest multiple of the tile's rows that divides the work evenly."""
-    for block in range(rows // tile_rows * tile_rows, 0, -tile_rows):
-        pieces = items * -(-rows // block)
-        if pieces >= threads and imbalance(pieces, threads) <= MAX_IMBALANCE:
-            return block
-    return tile_rows
+    """The largest multiple of the tile's rows with which the busiest worker has hardly more rows
+    than it must; the last block may be much smaller than the others."""
+    blocks = range(rows // tile_rows * tile_rows, 0, -tile_rows)
+
+    def share(block: int) -> int:
+        return -(-items * -(-rows // block) // threads) * block
+
+    least = min(map(share, blocks), default=tile_rows)
+    return next((b for b in blocks if share(b) <= least * (1 + _MAX_EXCESS)), tile_rows)
