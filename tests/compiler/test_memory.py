@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tvmgraph as ms
-from tests.optim.test_in_place import OPTIMIZERS, make
+from tests.optim.test_in_place import OPTIMIZERS, is_written_in_place, make
 from tvmgraph import Tensor, jit, nn, ops
 from tvmgraph.compiler.memory import Interval, place
 
@@ -94,3 +95,29 @@ def test_the_order_of_updates_keeps_their_results() -> None:
         run(*batch), eager(*batch)
     for a, b in zip(net.get_parameters(), same.get_parameters()):
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("batch, wide, high", [(1, 3, 5), (7, 17, 31), (64, 96, 80), (3, 130, 65)])
+@pytest.mark.parametrize("name", ["sgd", "momentum"])
+def test_products_write_updates_over_their_weights(
+    name: str, batch: int, wide: int, high: int
+) -> None:
+    rng = np.random.default_rng(0)
+    x = Tensor(rng.normal(size=(batch, wide)).astype(np.float32))
+    y = Tensor(rng.normal(size=(batch, high)).astype(np.float32))
+    weight = Tensor(rng.normal(size=(high, wide)).astype(np.float32))
+    nets = [nn.Dense(wide, high, weight_init=weight, bias_init="zeros") for _ in range(2)]
+    steps = [
+        nn.TrainOneStepCell(
+            nn.WithLossCell(net, nn.MSELoss()), OPTIMIZERS[name](net.trainable_params())
+        ).set_train()
+        for net in nets
+    ]
+    compiled = jit(steps[0])
+    for _ in range(3):
+        compiled(x, y), steps[1](x, y)
+    assert is_written_in_place(compiled, (x, y), nets[0].weight)
+    steps[1](x, y), steps[1](x, y), steps[1](x, y)  # as often as it was asked
+    np.testing.assert_allclose(
+        nets[0].weight.asnumpy(), nets[1].weight.asnumpy(), rtol=1e-4, atol=1e-5
+    )

@@ -7,14 +7,14 @@ parameter's own memory: a training step then needs no second copy of weights and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm
 from tvm import relax
 
 from tvmgraph.lowering import WRITES
-from tvmgraph.schedule.in_place import overwritable
+from tvmgraph.schedule.in_place import Pair, merged, overwritable
 from tvmgraph.schedule.types import IN_PLACE
 
 _CALL = tvm.ir.Op.get("relax.call_tir")
@@ -27,12 +27,28 @@ def mark_updates(mod: tvm.IRModule) -> tvm.IRModule:
         mod: A fused module that is not scheduled yet. Its ``main`` may carry the attribute
             ``WRITES``: pairs of an output and the parameter that it replaces.
     """
+
+    def mark(function: Any, pairs: list[Pair]) -> Any:
+        allowed = overwritable(function, pairs)
+        return function.with_attr(IN_PLACE, [list(p) for p in allowed]) if allowed else None
+
+    return _replaced(mod, mark)
+
+
+def _replaced(mod: tvm.IRModule, change: Callable[[Any, list[Pair]], Any]) -> tvm.IRModule:
+    """Gives the kernels that compute new parameters another form.
+
+    Args:
+        mod: A fused module.
+        change: Makes the new form from a kernel and the positions of old and new parameters among
+            the kernel's own; None leaves it.
+    """
     main = main_block(mod)
     writes = writes_of(main)
     if not writes:
         return mod
     reader = Reader(main)
-    found: dict[int, list[tuple[int, int]]] = {}
+    found: dict[int, list[Pair]] = {}
     for output, param in writes:
         site = reader.update(output, param)
         if site is not None:
@@ -41,12 +57,10 @@ def mark_updates(mod: tvm.IRModule) -> tvm.IRModule:
     builder, replaced = relax.BlockBuilder(mod), {}
     for position, pairs in found.items():
         call = reader.bindings[position].value
-        function = mod[call.args[0]]
         inputs = len(call.args[1].fields)
-        allowed = overwritable(function, [(i, inputs + o) for i, o in pairs])
-        if allowed:
-            marked = function.with_attr(IN_PLACE, [list(pair) for pair in allowed])
-            var = builder.add_func(marked, f"{call.args[0].name_hint}_in_place")
+        changed = change(mod[call.args[0]], [(i, inputs + o) for i, o in pairs])
+        if changed is not None:
+            var = builder.add_func(changed, f"{call.args[0].name_hint}_in_place")
             replaced[position] = relax.Call(
                 call.op, [var, *call.args[1:]], call.attrs, call.ty_args
             )
@@ -54,7 +68,12 @@ def mark_updates(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def bind_updates(mod: tvm.IRModule) -> tvm.IRModule:
-    """Makes calls of the marked kernels, scheduled by now, calls that overwrite their operands."""
+    """Makes calls of the marked kernels, scheduled by now, calls that overwrite their operands.
+
+    So do those of other kernels, such as a product with the update as its epilogue, that turned out
+    to read every element of a parameter just before they write its new value.
+    """
+    mod = _replaced(mod, merged)
     main = main_block(mod)
     if main is None:
         return mod

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import tvm_ffi
-from tvm import tirx
+from tvm import ir, tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.injective import emit_injective
@@ -19,7 +20,7 @@ from tvmgraph.schedule.inline import has_identity_store, inline
 from tvmgraph.schedule.joining import join_points
 from tvmgraph.schedule.program import Program, Stage, loads_of, parse, static_shape
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.types import IN_PLACE, SCHEDULED, WRITTEN, Buffer, Expr, Func, dtype_of
+from tvmgraph.schedule.types import IN_PLACE, SCHEDULED, WRITTEN, Buffer, Expr, Func, Load, dtype_of
 
 Pair = tuple[int, int]  # positions of an operand and of a result among the parameters
 
@@ -57,6 +58,69 @@ def write_in_place(func: Func, write: Callable[[Stage], None]) -> Func:
     params = [p for p in written.params if p not in merged]
     kernel = tirx.PrimFunc(params, written.body, written.ret_type, written.attrs)
     return kernel.with_attr(SCHEDULED, True)
+
+
+def merged(func: Func, pairs: Sequence[Pair]) -> Func | None:
+    """A scheduled kernel that writes results over its operands, or None if it must not.
+
+    It may if it reads every element of the operand only for storing the same element of the
+    result, and never reads the result. All schedules store an element once.
+
+    Args:
+        func: A scheduled kernel with parameters of its own for operands and results.
+        pairs: Positions of operand and result.
+    """
+    if not func.attrs or SCHEDULED not in func.attrs or IN_PLACE in func.attrs:
+        return None
+    use = _Use(func.body)
+    allowed = [(i, o) for i, o in pairs if use.allows(func.params[i], func.params[o])]
+    if not allowed:
+        return None
+    same = {func.params[o]: func.params[i] for i, o in allowed}
+    body = tvm_ffi.structural_map(func.body, (tirx.Var, lambda v: same.get(v, v)))
+    params = [p for p in func.params if p not in same]
+    kernel = tirx.PrimFunc(params, body, func.ret_type, func.attrs)
+    return kernel.with_attr(IN_PLACE, [list(pair) for pair in allowed])
+
+
+class _Use:
+    """How the body of a kernel uses its buffers."""
+
+    def __init__(self, body: Any) -> None:
+        self.loads: list[Load] = []
+        self.stores: list[tirx.BufferStore] = []
+        self.calls: list[ir.Call] = []
+        tvm_ffi.structural_walk(
+            body,
+            [
+                (Load, self.loads.append),
+                (tirx.BufferStore, self.stores.append),
+                (ir.Call, self.calls.append),
+            ],
+        )
+
+    def allows(self, operand: Buffer, result: Buffer) -> bool:
+        """Whether the result may be written over the operand."""
+        if static_shape(operand) != static_shape(result) or operand.dtype != result.dtype:
+            return False
+        if any(a.same_as(b) for c in self.calls for a in c.args for b in (operand, result)):
+            return False  # memory that is handed on
+        if any(load.source.same_as(result) for load in self.loads):
+            return False
+        at_store = 0
+        for store in self.stores:
+            if not store.buffer.same_as(result):
+                continue
+            for load in loads_of(store.value):
+                if load.source.same_as(operand):
+                    at_store += 1
+                    if not _same_indices(load, store):
+                        return False
+        return at_store == sum(load.source.same_as(operand) for load in self.loads)
+
+
+def _same_indices(a: Load | tirx.BufferStore, b: Load | tirx.BufferStore) -> bool:
+    return tvm_ffi.structural_equal(list(a.indices), list(b.indices), map_free_vars=False)
 
 
 def _elementwise(program: Program | None) -> Stage | None:
