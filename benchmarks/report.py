@@ -204,6 +204,25 @@ def _peaks(peaks: Mapping[str, float]) -> str:
     )
 
 
+def _memory(found: Mapping[str, Mapping[str, int]]) -> str:
+    """The table of peak memory; empty if none was measured."""
+    if not found:
+        return ""
+    names = list(dict.fromkeys(n for peers in found.values() for n in peers))
+    rows = []
+    for row, peers in found.items():
+        cells = [f"{peers[n] / 2**20:.1f} MiB" if n in peers else "-" for n in names]
+        best = min((b for n, b in peers.items() if n != OURS), default=0)
+        rows.append([row, *cells, f"{peers[OURS] / best:.2f}" if best and OURS in peers else "-"])
+    text = (
+        "Tensors that live at one time in a step: parameters, optimizer states, batch, gradients "
+        "and intermediate results (`python -m benchmarks.memory`)."
+    )
+    return f"## Peak memory of training steps\n\n{text}\n\n" + _table(
+        ["peak", *names, "ours / best"], rows
+    )
+
+
 def render(results: Results) -> str:
     """Return the text of RESULTS.md in Markdown."""
     counts = sorted(
@@ -217,6 +236,7 @@ def render(results: Results) -> str:
         _packages(results.info),
         "## Summary",
         _summary(results),
+        *filter(None, [_memory(results.memory)]),
         *[_row_section(row) for row in results.rows.values()],
         REPRODUCE.strip(),
     ]

@@ -35,12 +35,14 @@ class Results:
         info: What each worker said about itself.
         peaks: ``flops`` and ``bandwidth`` per second that this machine was measured to reach.
         rows: The rows, in the order of the report.
+        memory: Peak bytes of training steps by row and framework.
     """
 
     machine: list[tuple[str, str]] = field(default_factory=list)
     info: dict[str, dict[str, Any]] = field(default_factory=dict)
     peaks: dict[str, float] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
+    memory: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the file; a reader never sees half of it."""
@@ -62,4 +64,4 @@ class Results:
             for name, row in data["rows"].items()
         }  # fmt: skip
         machine = [(name, value) for name, value in data["machine"]]
-        return cls(machine, data["info"], data["peaks"], rows)
+        return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}))
