@@ -99,6 +99,47 @@ def test_depthwise_planes(shape, kernel, stride, padding, dilation, dtype):
           tolerance=1e-12 if dtype == "float64" else 1e-5)  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "shape, kernel, stride, padding, dtype",
+    [
+        ((3, 5, 13, 37), (3, 3), 1, 1, "float32"),
+        ((2, 3, 21, 50), (5, 5), 2, 2, "float32"),
+        ((1, 4, 9, 18), (7, 7), 1, 3, "float64"),
+        ((2, 6, 11, 7), (3, 1), 1, 0, "float32"),
+        ((2, 3, 16, 16), (2, 3), 3, 0, "float16"),
+    ],
+)
+def test_gradient_of_depthwise_weights(shape, kernel, stride, padding, dtype):
+    n, c, *size = shape
+    out = [(s + 2 * padding - k) // stride + 1 for s, k in zip(size, kernel)]
+    wide = "float32" if dtype == "float16" else dtype
+
+    def gradient(data, grad):
+        p = [0, 0, padding, padding]
+        data = topi.nn.pad(data, p, p, 0.0) if padding else data
+        i, y, x = (te.reduce_axis((0, extent)) for extent in (n, *out))
+
+        def element(o, _, a, b):
+            pixel = data[i, o, y * stride + a, x * stride + b].astype(wide)
+            return te.sum(grad[i, o, y, x].astype(wide) * pixel, axis=[i, y, x])
+
+        return te.compute((c, 1, *kernel), element)
+
+    def reference(x, g):
+        x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+        view = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))
+        view = view[:, :, ::stride, ::stride]
+        return np.einsum("ncyx,ncyxab->cab", g, view)[:, None]
+
+    check(lambda bb, x, g: bb.emit_te(gradient, x, g), reference,
+          (shape, dtype), ((n, c, *out), dtype),
+          tolerance=1e-12 if dtype == "float64" else 1e-5)  # fmt: skip
+
+
+def test_several_results_of_a_channel():
+    _check_conv(n=2, c=5, size=19, f=15, k=3, padding=1, groups=5)
+
+
 def test_depthwise_rows_of_one_dimension():
     def build(bb, x, w):
         return op.nn.conv1d(x, w, strides=2, padding=2, groups=6)
@@ -131,6 +172,7 @@ def test_any_convolution(n, c, size, f, k, stride, padding):
         (2, 3, 13, 7, 3, 2, 1, 1),
         (2, 3, 13, 7, 2, 1, 0, 2),
         (1, 20, 40, 9, 5, 1, 2, 1),
+        (2, 40, 33, 9, 1, 1, 0, 1),
     ],
 )
 def test_gradient_of_the_weights(n, c, size, f, k, stride, padding, dilation):

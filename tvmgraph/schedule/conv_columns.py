@@ -26,6 +26,8 @@ from tvmgraph.schedule.types import Expr, Var
 
 #: The copy stays below this many bytes, and pays from this many rows of the product on.
 _MAX_BYTES, _MIN_ROWS = 32 << 20, 8
+#: Length of the sums, in columns, from which the operands are exchanged.
+_MIN_TURNED = 8
 #: Columns up to which, and length of the sums from which, vectors run along the sums.
 _MAX_DOT_COLUMNS, _MIN_DOT_DEPTH = 64, 256
 
@@ -44,6 +46,26 @@ def wants_columns(contraction: Contraction, width: int, most: int, model: CpuMod
     rows = product(axis.extent for axis in contraction.rows)
     small = not contraction.batch and copied * size <= _MAX_BYTES and rows >= _MIN_ROWS
     return small and 8 * width <= most * model.lanes_of(size)
+
+
+def is_wide_and_deep(contraction: Contraction) -> bool:
+    """Whether sums are so long, and rows so few, that packing the column operand takes longer than
+    storing the result the other way around, as in the gradient of a 1 x 1 window's weights."""
+    strides = contraction.strides(contraction.right)
+    if contraction.batch or strides is None or not contraction.rows:
+        return False
+    rows, columns, depth = (
+        product(axis.extent for axis in axes)
+        for axes in (contraction.rows, contraction.columns, contraction.reduce)
+    )
+    along = strides[contraction.reduce[-1].var] == 1 and _runs_along_sums(contraction)
+    return along and columns >= 2 * rows >= 2 * _MIN_ROWS and depth >= _MIN_TURNED * columns
+
+
+def emit_turned(contraction: Contraction, model: CpuModel) -> None:
+    """Writes a matrix product whose vectors run along the rows of the result."""
+    turned = _turned(contraction)
+    emit_gemm(turned, model, Columns((), turned.columns))
 
 
 def emit_conv_columns(contraction: Contraction, padding: Stage | None, model: CpuModel) -> None:
@@ -80,9 +102,7 @@ def _runs_along_sums(contraction: Contraction) -> bool:
 def _emit_sums(contraction: Contraction, padding: Stage | None, model: CpuModel) -> None:
     """Writes dot products: vectors run along the sums, the left operand is read as it lies."""
     copied = _with_copy(contraction, contraction.columns, contraction.reduce, padding, model)
-    turned = replace(copied, rows=copied.columns, columns=copied.rows)
-    left, right = (_again(turned, operand) for operand in (copied.right, copied.left))
-    turned = replace(turned, left=left, right=right)
+    turned = _turned(copied)
     columns = Columns((), turned.columns)
     emit_dot_products(turned, columns, gemm_shape(turned, columns), model)
 
@@ -106,6 +126,13 @@ def _with_copy(
     load = buffer[tuple(axis.var for axis in axes)]
     operand = Operand(load, load, contraction.right.access)
     return replace(contraction, right=_again(contraction, operand))
+
+
+def _turned(contraction: Contraction) -> Contraction:
+    """The contraction with its operands exchanged."""
+    turned = replace(contraction, rows=contraction.columns, columns=contraction.rows)
+    left, right = (_again(turned, operand) for operand in (contraction.right, contraction.left))
+    return replace(turned, left=left, right=right)
 
 
 def _again(contraction: Contraction, operand: Operand) -> Operand:

@@ -22,6 +22,7 @@ from tvmgraph.schedule.contraction import (
 )
 from tvmgraph.schedule.conv import emit_conv, is_conv
 from tvmgraph.schedule.conv_blocked import emit_blocked_conv, is_blocked_conv
+from tvmgraph.schedule.conv_columns import emit_turned, is_wide_and_deep
 from tvmgraph.schedule.conv_weight import emit_weight_gradient, is_weight_gradient
 from tvmgraph.schedule.depthwise import emit_depthwise, is_depthwise
 from tvmgraph.schedule.depthwise_plane import emit_plane_depthwise, is_plane_depthwise
@@ -174,6 +175,8 @@ def emit_contraction(program: Program, model: CpuModel) -> None:
             emit_blocked_conv(contraction, model)
     elif _has_window_kernel(contraction):
         _emit_window(contraction, None, model)
+    elif is_wide_and_deep(contraction):
+        emit_turned(contraction, model)
     else:
         emit_gemm(contraction, model)
 
