@@ -78,3 +78,12 @@ def test_products_of_bytes_in_a_graph():
     got = compiled(Tensor(x), Tensor(w)).asnumpy()
     np.testing.assert_array_equal(got, x.astype("int64") @ w.T.astype("int64") + 1)
     assert len(compiled.kernels()) == 1
+
+
+@pytest.mark.parametrize("m, k", [(1, 32), (1, 100), (4, 70), (3, 20)])
+def test_few_rows_along_the_depth(m, k):
+    specs = _specs(m, k, 37, True, "bfloat16")
+    build = _build(True, "float32")
+    check(build, lambda x, w: x @ w.T, *specs, tolerance=1e-6)
+    grouped = "bfloat16" in _MODEL.dot_types and k >= 32
+    assert ("tvmgraph_dot_bfloat16" in kernels(module(build, *specs))) == grouped

@@ -7,14 +7,18 @@ contiguous. The vectors of a tile are summed together at the end, by a tree of s
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.columns import Columns
 from tvmgraph.schedule.contraction import Contraction, Operand
 from tvmgraph.schedule.epilogue import Epilogue
 from tvmgraph.schedule.gemm_plan import MIN_PARALLEL_FLOPS, GemmShape
+from tvmgraph.schedule.groups import DOTS, LANES, LOADS, Grouped, call, narrow_type
 from tvmgraph.schedule.microkernel import sum_each
 from tvmgraph.schedule.point import Bound, bind_group, vectors
 from tvmgraph.schedule.program import substitute
@@ -34,13 +38,17 @@ def emit_dot_products(
     sums = max(4, min(16, model.registers // 2))
     height = min(_MAX_ROWS, shape.rows)
     width = max(1, min(_MAX_COLUMNS, sums // height, shape.columns))
-    kernel = _Dot(contraction, columns, shape, lanes, height)
+    groups = _groups(contraction, columns, shape, model)
+    kernel = _Dot(contraction, columns, shape, lanes, height, groups)
     axes = (*contraction.batch, *columns.outer)
     extents = [axis.extent for axis in axes]
     blocks, rest = divmod(shape.columns, width)
     total = blocks + bool(rest)
     parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
-    with emit.parallel(shape.outer * total, parallel) as item:
+    with (
+        T.attr(0, "pragma_import_llvm", LOADS + DOTS) if groups else contextlib.nullcontext(),
+        emit.parallel(shape.outer * total, parallel) as item,
+    ):
         *outer, block = emit.unfuse(item, [*extents, total])
         bound = {axis.var: value for axis, value in zip(axes, outer)}
 
@@ -55,6 +63,18 @@ def emit_dot_products(
             emit.when(block < blocks, lambda: body(width), lambda: body(rest))
 
 
+def _groups(
+    contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
+) -> Grouped | None:
+    """The operands in groups, if the processor multiplies groups of bfloat16."""
+    if narrow_type(contraction) != "bfloat16" or "bfloat16" not in model.dot_types:
+        return None
+    groups = Grouped(contraction, columns, shape, "bfloat16")
+    sides = (contraction.left, contraction.right)
+    along = len(contraction.reduce) == 1 and all(map(groups.runs_along_depth, sides))
+    return groups if along and shape.depth >= LANES * groups.group else None
+
+
 @dataclass(frozen=True)
 class _Dot:
     contraction: Contraction
@@ -62,6 +82,7 @@ class _Dot:
     shape: GemmShape
     lanes: int
     height: int
+    groups: Grouped | None
 
     def columns_block(self, outer: Bound, first: Expr, count: int) -> None:
         """All rows times ``count`` columns, tile after tile."""
@@ -85,12 +106,39 @@ class _Dot:
                 r, c = divmod(position, columns)
                 self._accumulate(buffer, outer, row + r, column + c, k, width)
 
-        vectors(emit.i64(0), self.shape.depth, lanes, step)
+        done = self._grouped(sums, outer, row, column, columns)
+        vectors(emit.i64(done), self.shape.depth - done, lanes, step)
         totals = sum_each(sums, lanes, dtype)
         epilogue = Epilogue(self.contraction, self.columns.inner)
         with emit.serial(rows) as r:
             bound = outer | bind_group(self.contraction.rows, row + r)
             epilogue.vector(bound, column, columns, _element_of(totals, r * columns))
+
+    def _grouped(
+        self, sums: list[Buffer], outer: Bound, row: Expr, column: Expr, columns: int
+    ) -> int:
+        """Adds products of two neighbours at a time where that is one instruction.
+
+        Returns:
+            How many steps of the depth have been taken.
+        """
+        if self.groups is None:
+            return 0
+        left, right = self.contraction.left, self.contraction.right
+        width = LANES * self.groups.group
+        with emit.serial(self.shape.depth // width) as block:
+            for position, total in enumerate(sums):
+                r, c = divmod(position, columns)
+                lines = ((left, row + r), (right, column + c))
+                places = [
+                    self.groups.place(operand, outer, line, block * width)
+                    for operand, line in lines
+                ]
+                factors = [call(f"int32x{LANES}", "groups", place) for place in places]
+                whole = emit.ramp(0, LANES)
+                value = call(f"float32x{LANES}", "dot_bfloat16", total[whole], *factors)
+                emit.store(total, value, [whole])
+        return self.shape.depth // width * width
 
     def _accumulate(
         self, total: Buffer, outer: Bound, row: Expr, column: Expr, k: Expr, width: int

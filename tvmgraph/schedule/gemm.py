@@ -177,7 +177,11 @@ class _Gemm:
         blocks = -(-self.shape.rows // plan.row_block)
         rest = self.shape.rows % plan.row_block
         with emit.parallel(self._items() * blocks, plan.parallel) as piece:
-            item, block = emit.unfuse(piece, [self._items(), blocks])
+            extents = [self._items(), blocks]
+            if plan.rows_first:
+                block, item = emit.unfuse(piece, extents[::-1])
+            else:
+                item, block = emit.unfuse(piece, extents)
 
             def rows(panel: _Panel, first: Expr | int, count: int) -> None:
                 stored = plan.packing is Packing.DONE

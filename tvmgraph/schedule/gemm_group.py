@@ -22,7 +22,7 @@ from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.epilogue import Epilogue
 from tvmgraph.schedule.gemm_plan import GemmPlan, GemmShape, Packing, plan_gemm, plan_panels
 from tvmgraph.schedule.gemm_tiles import emit_tiled_gemm
-from tvmgraph.schedule.groups import GROUPS, LANES, LOADS, Grouped, call, narrow_type
+from tvmgraph.schedule.groups import DOTS, GROUPS, LANES, LOADS, Grouped, call, narrow_type
 from tvmgraph.schedule.microkernel import Tile
 from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.reducer import horizontal
@@ -31,24 +31,6 @@ from tvmgraph.schedule.types import Buffer, Expr
 
 #: Products with fewer rows do not repay packing the column operand.
 _MIN_ROWS = 8
-
-_LLVM = """
-declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)
-declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <16 x i32>, <16 x i32>)
-define internal <16 x float> @tvmgraph_dot_bfloat16(<16 x float> %c, <16 x i32> %a, <16 x i32> %b)
-    alwaysinline {
-  %x = bitcast <16 x i32> %a to <32 x bfloat>
-  %y = bitcast <16 x i32> %b to <32 x bfloat>
-  %r = call <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(
-      <16 x float> %c, <32 x bfloat> %x, <32 x bfloat> %y)
-  ret <16 x float> %r
-}
-define internal <16 x i32> @tvmgraph_dot_int8(<16 x i32> %c, <16 x i32> %a, <16 x i32> %b)
-    alwaysinline {
-  %r = call <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32> %c, <16 x i32> %a, <16 x i32> %b)
-  ret <16 x i32> %r
-}
-"""
 
 
 def emit_grouped_gemm(
@@ -74,7 +56,7 @@ def emit_grouped_gemm(
     plan = plan_panels(shape, model, stored) if stored else plan_gemm(shape, model, direct=False)
     if plan is None or shape.depth < operands.group:
         return False
-    with T.attr(0, "pragma_import_llvm", _LLVM + LOADS):
+    with T.attr(0, "pragma_import_llvm", DOTS + LOADS):
         _Kernel(operands, plan).write()
     return True
 

@@ -21,6 +21,8 @@ _MAX_STEP_FMAS = 24
 _MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _DOT_DEPTH = 4, 64, 256
 #: Rows that the busiest worker may have more than with the best division, for larger blocks.
 _MAX_EXCESS = 0.05
+#: Time of panels that all workers pack together, relative to panels that each packs for itself.
+_SHARED_COST = 1.1
 #: Idle share of the workers that makes a second parallel region worth while.
 MAX_IMBALANCE = 0.15
 
@@ -176,8 +178,10 @@ def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, 
             cost = cycles * (panels + (rest_vectors / vectors * 1.1 if rest_vectors else 0))
             cost *= 1 + 0.02 * bool(rest) + 0.05 / (rows * vectors)
             items = shape.outer * (panels + bool(rest_vectors))
-            if items >= model.threads:  # fewer items than workers are divided by rows instead
+            if items >= model.threads:
                 cost /= 1 - imbalance(items, model.threads)
+            else:  # the rows are divided instead, after all workers have packed the panels
+                cost *= _SHARED_COST
             costs[rows, vectors] = cost
     best = ranked(costs)
     return choose("gemm tile", best[0], best)

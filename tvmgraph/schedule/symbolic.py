@@ -2,10 +2,10 @@
 
 Where all rows along that dimension are computed alike, the function is compiled for a few fixed
 numbers of rows, and runs them one after the other: as many of the largest as fit, then of the next
-one. A rest that nearly fills a kernel is run by it too, together with rows that are done already and
-come out the same again. The fixed kernels are those of the static case, and divide their work among the workers
-themselves. The dimension may be any axis of a buffer, a different one in each; of two such
-dimensions one is taken after the other.
+one. A rest that nearly fills a kernel is run by it too, together with rows that are done already
+and come out the same again. The fixed kernels are those of the static case, and divide their work
+among the workers themselves. The dimension may be any axis of a buffer, a different one in each; of
+two such dimensions one is taken after the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from tvmgraph.schedule.program import Program, Stage, loads_of, parse, product
 from tvmgraph.schedule.types import SCHEDULED, Buffer, Expr, Func, Load, Var
 
 #: Rows of the fixed kernels, largest first, by the least number of elements per row. The last one
-#: must be 1, and each divides the one before it; every further one takes as long to compile as a static kernel.
+#: must be 1, and each divides the one before it; every further one takes as long to compile as a
+#: static kernel.
 _SIZES = {1 << 18: (1,), 1 << 15: (8, 2, 1), 1 << 11: (16, 4, 1), 0: (64, 8, 4, 2, 1)}
 #: Rows with fewer elements than this are not worth a kernel call of their own.
 _MIN_ROW = 16
