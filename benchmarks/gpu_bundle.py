@@ -143,7 +143,7 @@ def main(
 
 def _pack(root: Path, path: Path) -> None:
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=5) as archive:
         archive.add(root, arcname="gpu-check")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")

@@ -1,0 +1,146 @@
+"""Code for GPUs, generated and compiled where there is none."""
+
+import os
+import re
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from benchmarks.gpu_cases import item_of, operator_items
+from tvmgraph import Tensor, nn, ops
+from tvmgraph.compiler import device_build, nvcc, pipeline
+from tvmgraph.compiler.compile import CompileOptions, clear_cache, compile_graph
+from tvmgraph.errors import CompileError
+from tvmgraph.lowering import lower
+from tvmgraph.runtime.device_image import DeviceImage, Kernel, assemble, describe
+from tvmgraph.testing.samples import all_cases
+
+needs_nvcc = pytest.mark.skipif(nvcc.find() is None, reason="no CUDA compiler (nvcc) is installed")
+ITEMS = {item.name: item for item in operator_items(1, 24)}
+#: Rows whose kernels are written for the CPU; on a GPU their composites serve.
+HOST_ONLY = ("attention_gradient", "attention_with_statistics")
+WHOLE_TABLE = os.environ.get("TVMGRAPH_GPU_TABLE") == "1"
+
+
+def _graph(function, *shapes):
+    return ms.jit(function).graph(*[Tensor(np.ones(s, np.float32)) for s in shapes])
+
+
+def _build(graph, monkeypatch, target="sm_90"):
+    """Generates code without compiling it; returns the build and its sources."""
+    sources = []
+
+    def keep(units, *_):
+        sources.extend(units)
+        return tuple(DeviceImage(b"", u.kernels) for u in units)
+
+    monkeypatch.setattr(nvcc, "compile_all", keep)
+    return device_build.build(lower(graph), pipeline.LEVELS["O2"], target), sources
+
+
+def test_a_chain_of_operators_is_one_kernel(monkeypatch):
+    built, (source,) = _build(_graph(lambda x: ops.relu(x * x + 1), (100, 33)), monkeypatch)
+    assert len(built.kernels) == 1
+    (kernel,) = source.kernels
+    assert kernel.arguments == ("handle", "handle")
+    assert "threadIdx.x" in kernel.launch
+    assert f"{kernel.name}(float* __restrict__" in source.text
+
+
+def _is_listed(case):
+    return any(f"{case.name}.0" in item.outputs for item in ITEMS.values())
+
+
+@needs_nvcc
+def test_one_operator_of_every_family_becomes_machine_code():
+    cases = [c for c in all_cases() if _is_listed(c) and c.op.name not in HOST_ONLY]
+    first = {c.op.module.rsplit(".", 1)[-1].split("_")[0]: c for c in cases}
+    item = item_of("families", list(first.values()))
+    executable, stats = compile_graph(item.program.graph, options=CompileOptions("O2", "sm_90"))
+    assert stats.kernels >= len(first) // 2
+    assert all(len(image.code) > 1000 for image in executable.images)
+
+
+@pytest.mark.parametrize("name", HOST_ONLY)
+def test_kernels_that_only_the_cpu_has_are_an_error_that_names_them(name, monkeypatch):
+    case = next(c for c in all_cases() if c.op.name == name)
+    with pytest.raises(CompileError, match=rf"ops\.{name}"):
+        compile_graph(case.graph(), options=CompileOptions("O2", "sm_90"))
+
+
+@pytest.mark.skipif(not WHOLE_TABLE, reason="TVMGRAPH_GPU_TABLE=1 generates code for all operators")
+def test_every_operator_has_code(monkeypatch):
+    for case in all_cases():
+        if case.index == 0 and case.op.name not in HOST_ONLY and _is_listed(case):
+            _, sources = _build(case.graph(), monkeypatch)
+            assert all("__global__" in s.text for s in sources), case.name
+
+
+@needs_nvcc
+def test_machine_code_for_several_architectures_and_ptx(tmp_path):
+    graph = _graph(lambda x: ops.exp(x), (64,))
+    executable, _ = compile_graph(graph, options=CompileOptions("O2", "sm_80,sm_90"))
+    code = executable.images[0].code
+    one, _ = compile_graph(graph, options=CompileOptions("O2", "sm_80"))
+    assert len(code) > len(one.images[0].code)
+    commands = nvcc._generate(("sm_80", "sm_90"))
+    assert commands[-1] == "-gencode=arch=compute_80,code=compute_80"
+    assert nvcc._generate(("sm_90a",)) == ["-gencode=arch=compute_90a,code=sm_90a"]
+
+
+@needs_nvcc
+def test_arithmetic_is_exact_unless_asked():
+    graph = _graph(lambda x: ops.exp(x) / (x + 2.0), (64,))
+    exact, _ = compile_graph(graph, options=CompileOptions("O2", "sm_90"))
+    fast, _ = compile_graph(graph, options=CompileOptions("O2", "sm_90", fast_math=True))
+    assert exact.images[0].code != fast.images[0].code
+
+
+@needs_nvcc
+def test_code_is_kept_on_disk():
+    graph = _graph(lambda x: ops.tanh(x) - 3, (5, 7))
+    options = CompileOptions("O2", "sm_90")
+    made, first = compile_graph(graph, options=options)
+    clear_cache()
+    loaded, second = compile_graph(graph, options=options)
+    assert (first.disk, second.disk) == ("kept", "loaded")
+    assert [i.as_record() for i in loaded.images] == [i.as_record() for i in made.images]
+
+
+def test_a_compiler_that_fails_is_an_error_with_its_message(monkeypatch, tmp_path):
+    fake = tmp_path / "nvcc"
+    fake.write_text("#!/bin/sh\necho 'kernels.cu(7): error: no such thing' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(nvcc, "find", lambda: fake)
+    with pytest.raises(CompileError, match="no such thing"):
+        compile_graph(_graph(ops.sinh, (3,)), options=CompileOptions("O2", "sm_90"))
+
+
+def test_without_a_compiler_it_says_how_to_get_one(monkeypatch):
+    monkeypatch.setattr(nvcc, "find", lambda: None)
+    with pytest.raises(CompileError, match="no CUDA compiler") as info:
+        compile_graph(_graph(ops.cosh, (3,)), options=CompileOptions("O2", "sm_90"))
+    assert "tvmgraph[cuda]" in str(info.value)
+
+
+def test_a_training_step_overwrites_its_weights(monkeypatch):
+    net = nn.Dense(8, 4)
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer)
+    graph = ms.jit(step).graph(
+        Tensor(np.ones((2, 8), np.float32)), Tensor(np.ones((2, 4), np.float32))
+    )
+    built, _ = _build(graph, monkeypatch)
+    assert [name for name in built.kernels if re.search("in_place", name)]
+
+
+def test_images_survive_being_described():
+    images = (
+        DeviceImage(b"abc", (Kernel("f", ("handle", "int32"), ("blockIdx.x",)),)),
+        DeviceImage(b"de", (Kernel("g", ("handle",), ("threadIdx.x",)),)),
+    )
+    again = assemble(describe(images), b"abcde")
+    assert again == images
+    with pytest.raises(ValueError, match="4 bytes of device code, 5 are described"):
+        assemble(describe(images), b"abcd")
