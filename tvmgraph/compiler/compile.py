@@ -269,7 +269,7 @@ def generate(
     if options.on_gpu:
         made = device_build.build(
             mod, level, options.target, phases, options.native, folder,
-            fast_math=options.fast_math, tf32=options.tf32,
+            fast_math=options.fast_math, tf32=options.tf32, kernels=options.settings,
         )  # fmt: skip
         facts = {"kernels": made.kernels, "native": made.native, "images": describe(made.images)}
         return made.executable, facts, b"".join(i.code for i in made.images)

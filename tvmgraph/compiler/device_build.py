@@ -10,6 +10,7 @@ import tvm
 
 from tvmgraph.compiler import device_code, nvcc, parts
 from tvmgraph.compiler.cleanup import drop_scope_pragmas
+from tvmgraph.compiler.fusion import fuse_kernels
 from tvmgraph.compiler.in_place import bind_updates, mark_updates
 from tvmgraph.compiler.pipeline import (
     NATIVE_FROM,
@@ -20,8 +21,10 @@ from tvmgraph.compiler.pipeline import (
 )
 from tvmgraph.config import context
 from tvmgraph.debug import Phases
+from tvmgraph.graph_kernel import GraphKernel, at_level
 from tvmgraph.runtime.device_image import DeviceImage
 from tvmgraph.schedule import configure_threads, gpu_model, make_target, schedule_for_cuda
+from tvmgraph.schedule.cuda.rows import joining_model
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ def build(
     fast_math: bool = False,
     host: str = "",
     tf32: bool = False,
+    kernels: GraphKernel | None = None,
 ) -> DeviceBuild:
     """Compiles a module for a CUDA device, which need not be in this machine.
 
@@ -67,6 +71,7 @@ def build(
         fast_math: Whether the device's arithmetic may be inexact.
         host: The row of the processor beside the device, by default this machine's.
         tf32: Whether products of float32 may round their factors to tf32.
+        kernels: Graph-kernel settings beyond TVM's own fusion, by default those of ``O2``.
     """
     phases = phases or Phases("module", quiet=True)
     threads = configure_threads(context.thread_num or None)
@@ -76,6 +81,8 @@ def build(
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
         with phases.time("fuse"):
             mod = drop_scope_pragmas(tvm.transform.Sequential(fusion_passes(level))(mod))
+            if level.fuse:
+                mod = fuse_kernels(mod, kernels or at_level(2), joining_model())
         if level.fuse:
             mod = mark_updates(mod)
         names = count_kernels(mod)

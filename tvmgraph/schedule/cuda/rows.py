@@ -17,12 +17,12 @@ from tvm import tirx
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.across import Team
 from tvmgraph.schedule.cuda.body import Body
-from tvmgraph.schedule.cuda.device import WARP, div, i32, mod
+from tvmgraph.schedule.cuda.device import VECTOR_BYTES, WARP, div, i32, mod
 from tvmgraph.schedule.cuda.fold import match_fold
 from tvmgraph.schedule.cuda.place import Loops, Place, Position, read_run, readable, same, uses
 from tvmgraph.schedule.program import product, substitute
 from tvmgraph.schedule.row_plan import RowPlan, RowStage, row_dims
-from tvmgraph.schedule.target import GpuModel
+from tvmgraph.schedule.target import CpuModel, GpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Load
 
 IsOutput = Callable[[Buffer], bool]
@@ -31,6 +31,13 @@ IsOutput = Callable[[Buffer], bool]
 _BLOCK, _LARGEST = 256, 1024
 #: Elements of a row that a thread wants, and that it can hold.
 _WANTED, _HELD = 8, 32
+
+
+def joining_model() -> CpuModel:
+    """What decides which kernels are joined: rows whose intermediates a block can hold."""
+    held = 4 * _LARGEST * _HELD
+    registers = 32
+    return CpuModel(VECTOR_BYTES, registers, held, 2 * held, 2 * held, threads=1)
 
 
 @dataclass(frozen=True)
@@ -406,4 +413,4 @@ def _renamed(load: Load, row: RowStage, other: RowStage) -> Load:
     return substitute(load, {mine.var: theirs.var for mine, theirs in pairs})
 
 
-__all__ = ["Division", "divide", "emit_rows"]
+__all__ = ["Division", "divide", "emit_rows", "joining_model"]

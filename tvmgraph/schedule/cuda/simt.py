@@ -17,6 +17,7 @@ from tvmgraph.schedule.cuda.recurrent import emit_recurrent
 from tvmgraph.schedule.cuda.rows import emit_rows
 from tvmgraph.schedule.cuda.scan import emit_scan
 from tvmgraph.schedule.cuda.top import emit_top
+from tvmgraph.schedule.cuda.transposed import emit_transposed, find_turned
 from tvmgraph.schedule.in_place import write_in_place
 from tvmgraph.schedule.inline import has_identity_store, inline
 from tvmgraph.schedule.joining import join_points
@@ -77,7 +78,11 @@ def _emit_stage(stage: Stage, model: GpuModel) -> None:
     if not stage.points:
         return
     if not stage.is_reduction:
-        emit_elementwise(stage, model)
+        turned = find_turned(stage)
+        if turned is not None:
+            emit_transposed(stage, turned)
+        else:
+            emit_elementwise(stage, model)
         return
     plan = plan_rows([stage])
     if plan is not None and plan.along_rows:

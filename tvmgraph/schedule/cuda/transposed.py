@@ -1,0 +1,142 @@
+"""Elementwise kernels with operands that are contiguous along another axis than the result.
+
+A block takes a square of 32 by 32 elements. Warps read rows of the operand and store rows of the
+result; in between, the elements change places in shared memory, whose rows are one element longer
+so that neither direction meets a bank twice.
+
+Expected on a device: the bytes of operands and results at nearly the speed of a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm.tirx.script import builder as T
+
+from tvmgraph.schedule.access import group_extent
+from tvmgraph.schedule.cuda import device
+from tvmgraph.schedule.cuda.body import Body
+from tvmgraph.schedule.cuda.device import WARP, div, i32, mod
+from tvmgraph.schedule.cuda.place import Loops, Place, Position, address_of, readable, same
+from tvmgraph.schedule.program import Stage, product
+from tvmgraph.schedule.types import Buffer, Expr, Load
+
+_SIDE, _ROWS = 32, 8
+#: Shorter axes leave most of a square empty.
+_SHORTEST = 16
+
+
+@dataclass(frozen=True)
+class Turned:
+    """Operands of a stage to be read in squares.
+
+    Attributes:
+        loads: Their elements.
+        across: Which group of loops they are contiguous along.
+    """
+
+    loads: tuple[Load, ...]
+    across: int
+
+
+def find_turned(stage: Stage) -> Turned | None:
+    """The operands that lie across the result, if all of them do so along the same loops."""
+    loops = Loops(stage, stage.axes)
+    if len(loops.groups) < 2 or loops.last < _SHORTEST:
+        return None
+    ends = [sum(map(len, loops.groups[: i + 1])) - 1 for i in range(len(loops.groups))]
+    found: list[tuple[Load, int]] = []
+    for load in readable(stage):
+        address = address_of(load.source, list(load.indices), stage.axes)
+        if address is None or address.strides[-1] in (0, 1):
+            continue
+        across = [g for g, end in enumerate(ends[:-1]) if address.strides[end] == 1]
+        if across:
+            found.append((load, across[-1]))
+    if not found or len({group for _, group in found}) > 1:
+        return None
+    group = found[0][1]
+    if group_extent(loops.groups[group]) < _SHORTEST:
+        return None
+    return Turned(tuple(load for load, _ in found), group)
+
+
+def emit_transposed(stage: Stage, turned: Turned) -> None:
+    """Writes the kernel."""
+    loops = Loops(stage, stage.axes)
+    extents = [group_extent(group) for group in loops.groups]
+    squares = [-(-e // _SIDE) if g in _sides(turned, extents) else e for g, e in enumerate(extents)]
+    with device.launch(product(squares), _SIDE * _ROWS) as (block, thread):
+        first: list[Expr] = []
+        for position, count in reversed(list(enumerate(squares))):
+            first.insert(0, device.let(mod(block, count) if position else block))
+            block = div(block, count)
+        lane, row = device.let(mod(thread, WARP)), device.let(div(thread, WARP))
+        square = _Square(stage, loops, turned, extents, first)
+        tiles = [_shared(str(load.source.dtype)) for load in turned.loads]
+        square.sweep(lambda place, at: square.read(tiles, place, at), lane, row, turned.across)
+        T.evaluate(T.tvm_storage_sync("shared"))
+        last = len(extents) - 1
+        square.sweep(lambda place, at: square.write(tiles, place, at), lane, row, last)
+
+
+def _sides(turned: Turned, extents: list[int]) -> tuple[int, int]:
+    return turned.across, len(extents) - 1
+
+
+def _shared(dtype: str) -> Buffer:
+    return T.alloc_buffer((i32(_SIDE * (_SIDE + 1)),), dtype, scope="shared")
+
+
+@dataclass(frozen=True)
+class _Square:
+    stage: Stage
+    loops: Loops
+    turned: Turned
+    extents: list[int]
+    first: list[Expr]  # index of every group; of the sides' groups in squares
+
+    def sweep(self, body: Callable[[Place, Expr], None], lane: Expr, row: Expr, along: int) -> None:
+        """Calls ``body(place, position in the tile)`` for the elements of a thread.
+
+        Lanes of a warp are neighbours along the group ``along``.
+        """
+        across, last = _sides(self.turned, self.extents)
+        other = last if along == across else across
+        for turn in range(_SIDE // _ROWS):
+            line = row + i32(turn * _ROWS)
+            indices = list(self.first)
+            for group, offset in ((along, lane), (other, line)):
+                indices[group] = device.let(self.first[group] * i32(_SIDE) + offset)
+            inside: Expr | None = None
+            for group in (along, other):
+                if self.extents[group] % _SIDE:
+                    limit = indices[group] < i32(self.extents[group])
+                    inside = device.both(inside, limit)
+            # the tile's rows run along the operand's contiguous loops
+            at = (line, lane) if along == across else (lane, line)
+            place = Place((self._position(indices),))
+            offset = at[0] * i32(_SIDE + 1) + at[1]
+            device.only_if(inside, lambda place=place, offset=offset: body(place, offset))
+
+    def _position(self, indices: list[Expr]) -> Position:
+        whole: Expr = i32(0)
+        for index, extent in zip(indices, self.extents):
+            whole = whole * i32(extent) + index
+        return Position(self.loops, whole, tuple(indices))
+
+    def read(self, tiles: list[Buffer], place: Place, at: Expr) -> None:
+        """Puts elements of the operands into the tiles."""
+        for tile, load in zip(tiles, self.turned.loads):
+            device.store(tile, place.element(load), [at])
+
+    def write(self, tiles: list[Buffer], place: Place, at: Expr) -> None:
+        """Computes and stores a result."""
+
+        def known(load: Load, _lane: int) -> Expr | None:
+            pairs = zip(tiles, self.turned.loads)
+            return next((tile[at] for tile, other in pairs if same(load, other)), None)
+
+        body = Body(self.stage, self.stage.axes)
+        body.store(place, body.values(place, 1, known))
