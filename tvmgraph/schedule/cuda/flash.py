@@ -38,7 +38,7 @@ from tvmgraph.schedule.types import WRITTEN, Buffer, Expr, Func, Var
 
 _WARPS = 4
 #: Queries of a warp where the head is at most this large, and where it is larger.
-_ROWS_BY_SIZE = ((64, 32), (256, 16))
+_ROWS_BY_SIZE = ((128, 32), (256, 16))
 #: Keys of a tile.
 _KEYS = 64
 #: Where running maxima start: finite, so that a difference of two is never NaN.

@@ -123,7 +123,7 @@ class ProductPlan:
         splits: Blocks that share the sums of a tile.
     """
 
-    grid: WarpGrid
+    grid: Grid
     depth: int
     stages: int
     splits: int

@@ -1,10 +1,10 @@
 """Tiles of matrices in shared memory, laid out so that no access meets a bank twice.
 
 Shared memory has 32 banks of 4 bytes. A tile is kept in panels of rows of at most 128 bytes, that
-is all banks once, and the 16-byte chunks of row ``r`` are exchanged by ``chunk ^ r``. The eight rows
-that ``ldmatrix`` reads at one column, and the eight neighbouring chunks that a quarter of a warp
-writes, then lie in different banks. It is the layout that ``wgmma`` calls 128-byte swizzle (PTX
-ISA, 9.7.15.5.1), so that both kinds of tensor core instructions read the same tiles.
+is all banks once, and the 16-byte chunks of row ``r`` are exchanged by ``chunk ^ r``. The eight
+rows that ``ldmatrix`` reads at one column, and the eight neighbouring chunks that a quarter of a
+warp writes, then lie in different banks. It is the layout that ``wgmma`` calls 128-byte swizzle
+(PTX ISA, 9.7.15.5.1), so that both kinds of tensor core instructions read the same tiles.
 """
 
 from __future__ import annotations
