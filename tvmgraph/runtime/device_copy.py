@@ -34,7 +34,7 @@ def allocate(shape: tuple[int, ...], dtype: str, index: int) -> Any:
 
 def upload(array: np.ndarray, index: int) -> Any:
     """Copies an array to a GPU; returns TVM's tensor."""
-    array = np.ascontiguousarray(array)
+    array = np.require(array, requirements="C")  # ascontiguousarray lifts 0-d to 1-d
     handle = allocate(array.shape, array.dtype.name, index)
     if array.nbytes:
         source, stream = array.ctypes.data, current_handle(index)
