@@ -14,7 +14,7 @@ from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.epilogue import Epilogue, Place
 from tvmgraph.schedule.gemm_plan import MAX_IMBALANCE, imbalance
 from tvmgraph.schedule.microkernel import Tile
-from tvmgraph.schedule.plane import Plane, PlaneCopy, find_plane
+from tvmgraph.schedule.plane import Plane, PlaneCopy, find_plane, is_element
 from tvmgraph.schedule.point import Bound, nest, vectors
 from tvmgraph.schedule.program import Axis, product, substitute
 from tvmgraph.schedule.target import CpuModel
@@ -42,7 +42,7 @@ def emit_plane_depthwise(contraction: Contraction, model: CpuModel) -> None:
 
 def _plane(contraction: Contraction) -> Plane | None:
     results = product(axis.extent for axis in contraction.rows)
-    if not contraction.batch or not contraction.left.is_plain or results > _MAX_RESULTS:
+    if not contraction.batch or not is_element(contraction.left.expr) or results > _MAX_RESULTS:
         return None
     plane = find_plane(contraction, contraction.columns, contraction.reduce)
     small = plane is not None and plane.row.taps * plane.column.taps <= _MAX_TAPS

@@ -13,7 +13,7 @@ from tvmgraph.schedule.access import dtype_bytes
 from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.epilogue import Epilogue
 from tvmgraph.schedule.microkernel import sum_each
-from tvmgraph.schedule.plane import Plane, PlaneCopy, find_plane
+from tvmgraph.schedule.plane import Plane, PlaneCopy, find_plane, is_element
 from tvmgraph.schedule.point import Bound, bind_group, nest, vectors
 from tvmgraph.schedule.program import product, substitute
 from tvmgraph.schedule.target import CpuModel
@@ -38,7 +38,7 @@ def emit_depthwise_gradient(contraction: Contraction, model: CpuModel) -> None:
 
 
 def _plane(contraction: Contraction) -> Plane | None:
-    if contraction.rows or not contraction.batch or not contraction.left.is_plain:
+    if contraction.rows or not contraction.batch or not is_element(contraction.left.expr):
         return None
     plane = find_plane(contraction, contraction.reduce, contraction.columns)
     if plane is None or plane.column.taps > _MAX_SUMS:

@@ -48,7 +48,7 @@ def find_plane(
         taps: Loops over taps; all of them must move along the plane.
     """
     window = contraction.right
-    if not window.is_plain or not _is_zero_padded(contraction):
+    if not is_element(window.expr) or not _is_zero_padded(contraction):
         return None
     source, before = image_of(window, contraction.before)
     extents = static_shape(source.source)
@@ -84,7 +84,12 @@ def _is_zero_padded(contraction: Contraction) -> bool:
         return False
     if float(getattr(value.args[2], "value", 1)) != 0:
         return False
-    return isinstance(image.value if isinstance(image, tirx.Cast) else image, Load)
+    return is_element(image)
+
+
+def is_element(expr: Expr) -> bool:
+    """Whether an expression is an element of memory, in whatever type."""
+    return isinstance(expr.value if isinstance(expr, tirx.Cast) else expr, Load)
 
 
 class PlaneCopy:
