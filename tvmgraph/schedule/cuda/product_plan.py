@@ -33,6 +33,10 @@ _DEPTH_BYTES, _MAX_STAGES = 128, 4
 _AMPERE, _HOPPER, _GROUPED = 1024, 1280, 2048
 #: Bytes that a multiprocessor gets from the second-level cache per clock.
 _CACHE_BYTES = 48
+#: Slots of the ring at least, where there is memory for them: one being read and two on the way.
+_FEW_STAGES = 3
+#: Share of the rate that is left when tiles are copied without being ahead of the products.
+_NEAR = 0.7
 #: Clocks that a block takes besides its products: to start, to fill the ring, to store.
 _START = 1500
 #: Parts of the depth at most, and steps of the ring that one has at least.
@@ -192,13 +196,12 @@ def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> lis
     slot = (grid.rows + grid.columns) * depth * engine.itemsize
     slots = -(-extents.depth // depth)
     least = 3 if is_grouped else 2  # products under way keep one slot more
-    stages = min(_MAX_STAGES, (model.shared_per_block - 1024) // slot, max(least, slots))
-    if stages < least:
-        return []
+    most = min(_MAX_STAGES, (model.shared_per_block - 1024) // slot, max(least, slots))
+    fewest = max(least, min(most, _FEW_STAGES))
     found, splits = [], 1
     while splits <= min(_MAX_SPLITS, max(1, slots // _MIN_SLOTS)):
-        whole = -(-slots // splits)
-        found.append(ProductPlan(grid, depth, stages, -(-slots // whole)))
+        parts = -(-slots // -(-slots // splits))
+        found += [ProductPlan(grid, depth, stages, parts) for stages in range(most, fewest - 1, -1)]
         splits *= 2
     return found
 
@@ -226,7 +229,8 @@ def clocks(plan: ProductPlan, extents: Extents, engine: Engine, model: GpuModel)
     together = min(resident(plan, engine, model), -(-blocks // model.sms))
     waves = -(-blocks // (model.sms * together))
     depth = plan.slots(extents) * plan.depth
-    rate = engine.rate_of(grid) * _efficiency(grid, together)
+    ahead = min(1.0, _NEAR + (1 - _NEAR) / _MAX_STAGES * plan.stages * together)
+    rate = engine.rate_of(grid) * _efficiency(grid, together) * ahead
     products = grid.rows * grid.columns * depth / rate
     cache = (grid.rows + grid.columns) * depth * engine.itemsize / _CACHE_BYTES
     total = waves * (together * max(products, cache) + _START)
