@@ -32,6 +32,7 @@ from tvmgraph.runtime import native
 from tvmgraph.runtime.store import Store
 from tvmgraph.runtime.tensors import mapped_bytes
 from tvmgraph.threads import configure_threads
+from tvmgraph.tiles import permit_tiles
 
 #: Environment variables: the folder, and its size in MiB (0 switches the cache off).
 FOLDER_VARIABLE, LIMIT_VARIABLE = "TVMGRAPH_CACHE_DIR", "TVMGRAPH_CACHE_MB"
@@ -207,7 +208,7 @@ def _surroundings() -> tuple[str, ...]:
     """Everything but the graph and its settings that decides what it is compiled to."""
     names = ("apache-tvm", "apache-tvm-ffi", "tvmgraph")
     versions = [f"{name} {_version(name)}" for name in names]
-    return (*versions, _processor(), _sources())
+    return (*versions, _processor(), f"tiles: {permit_tiles()}", _sources())
 
 
 def _version(name: str) -> str:
