@@ -25,8 +25,9 @@ from tvm.relax import vm_build
 from tvmgraph.compiler.calls import split_calls
 from tvmgraph.compiler.codegen import generate
 
-#: Loop nests per part: splitting less costs more than it saves.
-_MIN_PART = 2
+#: Statements per part. One takes LLVM about half a millisecond, a part by itself twenty, so that
+#: dividing less costs more than it saves.
+_MIN_PART = 50
 #: Parts per worker, so that an underestimated one does not hold up the others.
 _PARTS_PER_WORKER = 2
 
@@ -154,7 +155,8 @@ def deal(kernels: tvm.IRModule, wanted: int) -> list[tvm.IRModule]:
     """Deals functions out into at most ``wanted`` modules of about equal amounts of code."""
     sized = [(_size(f), var, f) for var, f in kernels.functions.items()]
     sized.sort(key=lambda item: (-item[0], item[1].name_hint))
-    count = max(1, min(wanted, len(sized) // _MIN_PART))
+    total = sum(size for size, _, _ in sized)
+    count = max(1, min(wanted, len(sized), total // _MIN_PART))
     parts: list[dict[Any, Any]] = [{} for _ in range(count)]
     loads = [0] * count
     for size, var, func in sized:
