@@ -448,4 +448,6 @@ def _several_at_once(
 
 
 def _vectors_in(width: int, lanes: int) -> int:
-    return max(1, width // lanes)
+    """Vectors of a tile that are written out one after the other: all that are in registers."""
+    count = max(1, width // lanes)
+    return count if count <= _REGISTER_VECTORS else _STEPS
