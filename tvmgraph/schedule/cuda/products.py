@@ -9,6 +9,7 @@ from tvmgraph.schedule.contraction import Contraction, match_contraction, prepar
 from tvmgraph.schedule.cuda.factor import factor_of
 from tvmgraph.schedule.cuda.gemm import Gemm, extents_of
 from tvmgraph.schedule.cuda.product_plan import plan_product, tensor_cores, threads
+from tvmgraph.schedule.cuda.simt import emit_program, materialize
 from tvmgraph.schedule.inline import has_identity_store, inline, inline_into
 from tvmgraph.schedule.program import Program, parse
 from tvmgraph.schedule.target import GpuModel
@@ -19,13 +20,39 @@ _TENSOR_CORES = {"float32": ("float16", "bfloat16"), "int32": ("int8", "uint8")}
 
 
 def product_rule(func: Func, model: GpuModel) -> Func | None:
-    """The kernel of a function that is one matrix product or convolution, else None."""
+    """The kernels of a function around one matrix product or convolution, else None.
+
+    What follows the product is part of its kernel where it is elementwise and visits all results
+    once; slices of them, for example, are kernels of their own.
+    """
     parsed = parse(func)
-    if parsed is None:
+    if parsed is None or _is_empty(parsed):
         return None
-    contraction = contraction_of(prepare_first(inline(parsed)))
-    if contraction is None or not contraction.columns:
+    program = with_operands_inside(prepare_first(inline(parsed)))
+    found = _product_of(program)
+    if found is not None:
+        return emit.kernel(func, lambda: _gemm(found, model).write())
+    head = replace(program, stages=program.stages[:1])
+    if len(program.stages) < 2 or not program.stages[0].is_reduction or _product_of(head) is None:
         return None
+    return emit.kernel(func, lambda: _write_apart(program, model))
+
+
+def _write_apart(program: Program, model: GpuModel) -> None:
+    """Writes a product into memory first, then what uses it."""
+    first, *rest = materialize(program.stages, 0)
+    found = _product_of(replace(program, stages=(first,)))
+    assert found is not None
+    _gemm(found, model).write()
+    emit_program(replace(program, stages=tuple(rest)), model)
+
+
+def _product_of(program: Program) -> Contraction | None:
+    found = match_contraction(program)
+    return found if found is not None and found.columns and not found.before else None
+
+
+def _gemm(contraction: Contraction, model: GpuModel) -> Gemm:
     dtype = _factor_type(contraction)
     left, right = (
         factor_of(contraction, side, dtype) for side in (contraction.left, contraction.right)
@@ -34,15 +61,20 @@ def product_rule(func: Func, model: GpuModel) -> Func | None:
     if dtype != contraction.dtype or _rounds_to_tf32(dtype, model):
         engine = tensor_cores(left.itemsize, model)
     plan = plan_product(extents_of(contraction), engine, model)
-    return emit.kernel(func, lambda: Gemm(contraction, left, right, plan).write())
+    return Gemm(contraction, left, right, plan)
 
 
-def contraction_of(program: Program) -> Contraction | None:
-    """The contraction that a program is, with padding and conversions inside of its operands."""
+def _is_empty(program: Program) -> bool:
+    axes = [axis for stage in program.stages for axis in (*stage.axes, *stage.reduce)]
+    return any(axis.extent == 0 for axis in axes)
+
+
+def with_operands_inside(program: Program) -> Program:
+    """The program with padding and conversions of its only reduction's operands inside of it."""
     stages = list(program.stages)
     anchors = [stage for stage in stages if stage.is_reduction]
     if len(anchors) != 1:
-        return None
+        return program
     for before in reversed(stages[: stages.index(anchors[0])]):
         position = next(i for i, stage in enumerate(stages) if stage.is_reduction)
         readers = [stage for stage in stages if stage.reads(before.buffer)]
@@ -52,8 +84,7 @@ def contraction_of(program: Program) -> Contraction | None:
             continue
         stages[position] = inline_into(stages[position], before)
         stages = [stage for stage in stages if stage is not before]
-    found = match_contraction(replace(program, stages=tuple(stages)))
-    return None if found is None or found.before else found
+    return replace(program, stages=tuple(stages))
 
 
 def _factor_type(contraction: Contraction) -> str:
@@ -68,4 +99,4 @@ def _rounds_to_tf32(dtype: str, model: GpuModel) -> bool:
     return dtype == "float32" and model.tf32
 
 
-__all__ = ["contraction_of", "product_rule"]
+__all__ = ["product_rule", "with_operands_inside"]

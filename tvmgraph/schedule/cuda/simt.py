@@ -63,7 +63,7 @@ def emit_program(program: Program, model: GpuModel) -> None:
     stages = (joined,) if joined is not None else program.stages
     for position, stage in enumerate(stages):
         if not all(program.is_parameter(buffer) for buffer in stage.buffers):
-            stages = _materialize(stages, position)
+            stages = materialize(stages, position)
         _emit_stage(stages[position], model)
 
 
@@ -94,7 +94,7 @@ def _emit_stage(stage: Stage, model: GpuModel) -> None:
     emit_columns(stage, model)
 
 
-def _materialize(stages: Sequence[Stage], position: int) -> tuple[Stage, ...]:
+def materialize(stages: Sequence[Stage], position: int) -> tuple[Stage, ...]:
     """Gives the results of a stage memory of their own."""
     renamed = list(stages)
     for buffer in stages[position].buffers:
