@@ -372,3 +372,24 @@ def test_machine_code_keeps_its_sums_in_registers(tmp_path: Path, arch: str, ins
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert re.search(r"\b0 bytes spill stores, 0 bytes spill loads", done.stderr), done.stderr
     assert "serialized" not in done.stderr
+
+
+def test_slice_of_a_product_leaves_the_product_whole():
+    left, right = (te.placeholder(_shape(*s), "float16") for s in ((64, 64), (64, 96)))
+    k = te.reduce_axis((tirx.IntImm("int64", 0), tirx.IntImm("int64", 64)), "k")
+    sums = te.compute(
+        _shape(64, 96),
+        lambda i, j: te.sum(left[i, k].astype("float32") * right[k, j].astype("float32"), axis=k),
+    )
+    part = te.compute(_shape(64, 32), lambda i, j: (sums[i, j + 32] * 2).astype("float16"))
+    function = te.create_prim_func([left, right, part])
+    kernel = products.product_rule(function, gpu_model("sm_90"))
+    assert kernel is not None
+    text = kernel.script()
+    assert "mma.sync" in text or "ptx.mma" in text
+    assert len(re.findall(r"blockIdx\.x", text)) == 2
+
+
+def test_empty_products_are_left_to_others():
+    assert products.product_rule(Product(0, 4, 8).function(), gpu_model("sm_90")) is None
+    assert products.product_rule(Product(4, 4, 0).function(), gpu_model("sm_90")) is None
