@@ -8,11 +8,12 @@ a power of two where they would not reach, which NVIDIA's compiler folds into on
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import ir, tirx
+from tvm import tirx
 
 #: Exponents within which three float32, of 24 bits each, hold the 53 bits of a float64.
 _LOWEST, _HIGHEST = -60, 120
@@ -32,7 +33,7 @@ def _exact(func: tirx.PrimFunc) -> tirx.PrimFunc:
     return tirx.PrimFunc(func.params, body, func.ret_type, func.attrs)
 
 
-def _constant(node: tirx.FloatImm) -> ir.Expr:
+def _constant(node: tirx.FloatImm) -> Any:
     value = float(node.value)
     if str(node.ty.dtype) != "float64" or not math.isfinite(value) or _is_short(value):
         return node
@@ -44,21 +45,19 @@ def _is_short(value: float) -> bool:
     return float(f"{value:.15f}") == value
 
 
-def _sum(value: float) -> ir.Expr:
+def _sum(value: float) -> Any:
     exponent = math.frexp(value)[1]
     if exponent < _LOWEST:
         return _sum(math.ldexp(value, _STEP)) * _wide(math.ldexp(1.0, -_STEP))
     if exponent > _HIGHEST:
         return _sum(math.ldexp(value, -_STEP)) * _wide(math.ldexp(1.0, _STEP))
-    total, rest = None, value
-    for _ in range(3):
+    first = float(np.float32(value))
+    total, rest = _wide(first), value - first
+    while rest:
         part = float(np.float32(rest))
-        rest -= part
-        total = _wide(part) if total is None else total + _wide(part)
-        if not rest:
-            break
+        total, rest = total + _wide(part), rest - part
     return total
 
 
-def _wide(value: float) -> ir.Expr:
+def _wide(value: float) -> Any:
     return tirx.Cast("float64", tirx.FloatImm("float32", value))

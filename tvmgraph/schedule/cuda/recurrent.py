@@ -135,7 +135,7 @@ class _Sweep:
         ]
         if len(self.first) == 2:
             assert cell is not None
-            i, f, g, o = (a + b for a, b in zip(x, h))
+            i, f, g, o = map(_sum, x, h)
             carried = tirx.Cast(self._wide, cell[row, unit])
             fresh = tirx.sigmoid(f) * carried + tirx.sigmoid(i) * tirx.tanh(g)
             fresh = device.let(fresh)
@@ -163,3 +163,7 @@ class _Sweep:
         total = device.let(x[0] + h[0])
         zero = tirx.const(0, self._wide)
         return tirx.Select(total < zero, zero, total)
+
+
+def _sum(left: Expr, right: Expr) -> Expr:
+    return left + right
