@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from tvm import tirx
 
@@ -23,6 +24,8 @@ from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func
 
 _THREADS = 128
+#: TVM's annotations admit less than its functions do.
+_any: Any = tirx
 
 
 def emit_recurrent(func: Func, settings: str, _model: GpuModel) -> None:
@@ -135,12 +138,12 @@ class _Sweep:
         ]
         if len(self.first) == 2:
             assert cell is not None
-            i, f, g, o = map(_sum, x, h)
+            i, f, g, o = (a + b for a, b in zip(x, h))
             carried = tirx.Cast(self._wide, cell[row, unit])
-            fresh = tirx.sigmoid(f) * carried + tirx.sigmoid(i) * tirx.tanh(g)
+            fresh = _any.sigmoid(f) * carried + _any.sigmoid(i) * _any.tanh(g)
             fresh = device.let(fresh)
             device.store(self.last[1], self._narrow(fresh), [row, unit])
-            result = tirx.sigmoid(o) * tirx.tanh(fresh)
+            result = _any.sigmoid(o) * _any.tanh(fresh)
         else:
             result = self._result(x, h, old(unit))
         device.store(self.outputs, self._narrow(result), [step, row, unit])
@@ -155,15 +158,11 @@ class _Sweep:
     def _result(self, x: list[Expr], h: list[Expr], before: Expr) -> Expr:
         """The new state of cells without a second one."""
         if self.mode == "gru":
-            reset = tirx.sigmoid(x[0] + h[0])
-            fresh = device.let(tirx.tanh(x[2] + reset * h[2]))
-            return fresh + tirx.sigmoid(x[1] + h[1]) * (before - fresh)
+            reset = _any.sigmoid(x[0] + h[0])
+            fresh = device.let(_any.tanh(x[2] + reset * h[2]))
+            return fresh + _any.sigmoid(x[1] + h[1]) * (before - fresh)
         if self.mode == "rnn_tanh":
-            return tirx.tanh(x[0] + h[0])
+            return _any.tanh(x[0] + h[0])
         total = device.let(x[0] + h[0])
         zero = tirx.const(0, self._wide)
         return tirx.Select(total < zero, zero, total)
-
-
-def _sum(left: Expr, right: Expr) -> Expr:
-    return left + right
