@@ -216,19 +216,21 @@ def test_what_no_epilogue_can_be(use):
 
 
 @pytest.mark.parametrize(
-    "n, c, size, o, k, stride, pad",
+    "n, c, size, o, k, stride, pad, groups",
     [
-        (8, 64, (4, 4), 40, 3, 1, 1),
-        (8, 32, (2, 2), 40, 3, 1, 1),
-        (3, 5, (5, 6), 9, 3, 1, 1),
-        (2, 33, (1, 1), 20, 1, 1, 0),
-        (5, 9, (9, 3), 12, 3, 2, 1),
-        (2, 8, (8, 8), 16, 5, 1, 2),
+        (8, 64, (4, 4), 40, 3, 1, 1, 1),
+        (8, 32, (2, 2), 40, 3, 1, 1, 1),
+        (3, 5, (5, 6), 9, 3, 1, 1, 1),
+        (2, 33, (1, 1), 20, 1, 1, 0, 1),
+        (5, 9, (9, 3), 12, 3, 2, 1, 1),
+        (2, 8, (8, 8), 16, 5, 1, 2, 1),
+        (2, 8, (11, 20), 14, 3, 2, 1, 2),
+        (1, 12, (20, 37), 9, 3, 1, 1, 3),
     ],
 )
-def test_narrow_images_and_their_gradients(n, c, size, o, k, stride, pad):
-    options = PLAIN | dict(stride=(stride, stride), padding=((pad, pad), (pad, pad)))
-    x, w = fill(n, c, *size), fill(o, c, k, k, seed=1)
+def test_small_images_and_their_gradients(n, c, size, o, k, stride, pad, groups):
+    options = PLAIN | dict(stride=(stride, stride), padding=((pad, pad), (pad, pad)), groups=groups)
+    x, w = fill(n, c, *size), fill(o, c // groups, k, k, seed=1)
     want = convolve(x, w, **options)
     g = fill(*want.shape, seed=2)
     extra = tuple(m + 2 * pad - k - (q - 1) * stride for m, q in zip(size, want.shape[2:]))

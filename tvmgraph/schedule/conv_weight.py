@@ -46,7 +46,7 @@ def is_weight_gradient(contraction: Contraction) -> bool:
     columns, images and positions, not apart in memory.
     """
     dimensions = window_dimensions(contraction, contraction.reduce)
-    if dimensions is None or not contraction.rows or contraction.batch:
+    if dimensions is None or not contraction.rows:
         return False
     last = dimensions[-1]
     if last.axis is None or last.tap is None or not contraction.left.is_plain:
@@ -71,10 +71,11 @@ def emit_weight_gradient(contraction: Contraction, padding: Stage | None, model:
     slack = -along.extent % lanes
     copy, fill = rearrange(contraction, dimensions, padding, slack)
     emit_injective(fill, model)
-    order = (*contraction.rows, *(axis for axis in contraction.reduce if axis is not along), along)
+    summed = (*(axis for axis in contraction.reduce if axis is not along), along)
+    order = (*contraction.batch, *contraction.rows, *summed)
     grad, fill = _padded_rows(contraction, order, slack)
     emit_injective(fill, model)
-    _WeightGradient(contraction, copy, grad, order, lanes, model).write()
+    _WeightGradient(contraction, copy, grad, summed, lanes, model).write()
 
 
 def _padded_rows(
@@ -104,8 +105,8 @@ class _WeightGradient:
     Attributes:
         contraction: What is computed.
         copy: The rearranged input.
-        grad: The other operand, with dimensions ``order``.
-        order: Row axes, then summed axes; the last one is filled up to whole vectors.
+        grad: The other operand: batch, row and summed axes, the last filled up to whole vectors.
+        summed: The summed axes in that order.
         lanes: Elements of a vector.
         model: The processor.
     """
@@ -113,7 +114,7 @@ class _WeightGradient:
     contraction: Contraction
     copy: Rearranged
     grad: Buffer
-    order: Sequence[Axis]
+    summed: Sequence[Axis]
     lanes: int
     model: CpuModel
 
@@ -121,27 +122,28 @@ class _WeightGradient:
         """Writes the loops over work items: a block of rows times several blocks of columns."""
         rows, columns = self._extents()
         row_blocks, column_blocks = -(-rows // _TILE_ROWS), -(-columns // _TILE_COLUMNS)
-        wanted = -(-2 * self.model.threads // row_blocks)
+        groups = [axis.extent for axis in self.contraction.batch]
+        wanted = -(-2 * self.model.threads // (row_blocks * product(groups)))
         tiles = max(1, min(_MAX_TILES, column_blocks // wanted))
         pieces = -(-column_blocks // tiles)
         parallel = self.contraction.flops >= MIN_PARALLEL_FLOPS and self.model.threads > 1
-        with emit.parallel(row_blocks * pieces, parallel) as item:
-            block, piece = emit.unfuse(item, [row_blocks, pieces])
-            self._item(block * _TILE_ROWS, piece * tiles, tiles)
+        extents = [*groups, row_blocks, pieces]
+        with emit.parallel(product(extents), parallel) as item:
+            *group, block, piece = emit.unfuse(item, extents)
+            self._item(group, block * _TILE_ROWS, piece * tiles, tiles)
 
     def _extents(self) -> tuple[int, int]:
         rows = product(axis.extent for axis in self.contraction.rows)
         return rows, product(axis.extent for axis in self.contraction.columns)
 
-    def _item(self, row: Expr, first: Expr, tiles: int) -> None:
-        """One block of rows times ``tiles`` blocks of columns."""
+    def _item(self, group: Sequence[Expr], row: Expr, first: Expr, tiles: int) -> None:
+        """One block of rows times ``tiles`` blocks of columns, of one group of channels."""
         size = _TILE_ROWS * _TILE_COLUMNS * self.lanes
         sums = emit.workspace([tiles * size], self.contraction.dtype)
         with emit.serial(tiles * size // self.lanes) as at:
             zeros = emit.broadcast(emit.zero(self.contraction.dtype), self.lanes)
             emit.store(sums, zeros, [emit.ramp(at * self.lanes, self.lanes)])
-        summed = self.order[len(self.contraction.rows) :]
-        images, inner = [axis.extent for axis in summed[:-2]], summed[-2:]
+        images, inner = [axis.extent for axis in self.summed[:-2]], self.summed[-2:]
         band = self._band(inner)
         bands = inner[0].extent // band
         with emit.serial(product(images) * bands) as part, emit.serial(tiles) as tile:
@@ -150,9 +152,9 @@ class _WeightGradient:
             if bands > 1:
                 loops[0] = band, part % bands * band
             column = (first + tile) * _TILE_COLUMNS
-            self._accumulate(row, column, lead, loops, sums, tile * size)
+            self._accumulate(group, row, column, lead, loops, sums, tile * size)
         with emit.serial(tiles) as tile:
-            self._finish(row, (first + tile) * _TILE_COLUMNS, sums, tile * size)
+            self._finish(group, row, (first + tile) * _TILE_COLUMNS, sums, tile * size)
 
     def _band(self, loops: Sequence[Axis]) -> int:
         """Iterations of the first loop over an image during which all tiles of a work item pass:
@@ -167,6 +169,7 @@ class _WeightGradient:
 
     def _accumulate(
         self,
+        group: Sequence[Expr],
         row: Expr,
         column: Expr,
         lead: Sequence[Expr],
@@ -177,6 +180,7 @@ class _WeightGradient:
         """Adds part of an image to the partial sums of a tile.
 
         Args:
+            group: The group of channels, if there are several.
             row: The first row of the tile.
             column: Its first column.
             lead: The image, if there are several.
@@ -195,7 +199,7 @@ class _WeightGradient:
         def step(at: Sequence[Expr]) -> None:
             for number, buffer in enumerate(tile):
                 r, c = divmod(number, _TILE_COLUMNS)
-                term = self._grad(row + r, at) * self._input(column + c, at)
+                term = self._grad(group, row + r, at) * self._input(group, column + c, at)
                 here = emit.ramp(0, lanes)
                 emit.store(buffer, buffer[here] + term, [here])
 
@@ -213,23 +217,28 @@ class _WeightGradient:
             at = emit.ramp(base + number * lanes, lanes)
             emit.store(sums, buffer[emit.ramp(0, lanes)], [at])
 
-    def _grad(self, row: Expr, at: Sequence[Expr]) -> Expr:
+    def _grad(self, group: Sequence[Expr], row: Expr, at: Sequence[Expr]) -> Expr:
         rows, _ = self._extents()
         extents = [axis.extent for axis in self.contraction.rows]
-        indices = [*emit.unfuse(_clamp(row, rows, _TILE_ROWS), extents), *at]
+        indices = [*group, *emit.unfuse(_clamp(row, rows, _TILE_ROWS), extents), *at]
         indices[-1] = emit.ramp(indices[-1], self.lanes)
         return self.grad[tuple(indices)]
 
-    def _input(self, column: Expr, at: Sequence[Expr]) -> Expr:
+    def _input(self, group: Sequence[Expr], column: Expr, at: Sequence[Expr]) -> Expr:
         _, columns = self._extents()
         values: Bound = bind_group(self.contraction.columns, _clamp(column, columns, _TILE_COLUMNS))
-        summed = self.order[len(self.contraction.rows) :]
-        values |= {axis.var: value for axis, value in zip(summed, at)}
+        values |= {axis.var: value for axis, value in zip(self.summed, at)}
+        values |= self._group(group)
         indices = self.copy.indices(values)
         indices[-1] = emit.ramp(indices[-1], self.lanes)
         return self.copy.buffer[tuple(indices)]
 
-    def _finish(self, row: Expr, column: Expr, sums: Buffer, base: Expr) -> None:
+    def _group(self, values: Sequence[Expr]) -> Bound:
+        return {axis.var: value for axis, value in zip(self.contraction.batch, values)}
+
+    def _finish(
+        self, group: Sequence[Expr], row: Expr, column: Expr, sums: Buffer, base: Expr
+    ) -> None:
         """Sums the lanes of a tile and stores what exists of it."""
         rows, columns = self._extents()
         count = _TILE_ROWS * _TILE_COLUMNS
@@ -242,7 +251,7 @@ class _WeightGradient:
         with emit.serial(_TILE_ROWS) as r, emit.serial(_TILE_COLUMNS) as c:
 
             def element() -> None:
-                bound = bind_group(self.contraction.rows, row + r)
+                bound = self._group(group) | bind_group(self.contraction.rows, row + r)
                 epilogue.vector(bound, column + c, 1, lambda _: totals[r * _TILE_COLUMNS + c])
 
             exists = tirx.all(row + r < emit.i64(rows), column + c < emit.i64(columns))
