@@ -1,10 +1,14 @@
 """Tensors, operators and compiled functions on a GPU, emulated."""
 
+import copy
+
 import numpy as np
 import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn, ops
+from tvmgraph.compiler.device_eager import warm_up
+from tvmgraph.errors import DeviceError
 
 
 @pytest.fixture
@@ -75,3 +79,81 @@ def test_an_exported_module_runs_with_arrays_and_with_tensors_there(gpu, tmp_pat
     assert np.allclose(found, net(Tensor(x)).asnumpy(), atol=1e-5)
     there = module(Tensor(x).to("GPU"))
     assert np.array_equal(ms.from_dlpack(there).asnumpy(), found)
+
+
+def test_copies_and_parameters_stay_there(gpu):
+    x = Tensor([1.0, 2.0], device="GPU")
+    copied, parameter = copy.deepcopy(x), ms.Parameter(x, name="w")
+    assert (x.device, copied.device, parameter.device) == ("GPU:0",) * 3
+    assert (copied.tolist(), parameter.asnumpy().tolist()) == ([1.0, 2.0], [1.0, 2.0])
+    assert ms.from_dlpack(x).asnumpy().tolist() == [1.0, 2.0]
+
+
+def test_code_for_the_cpu_takes_no_tensor_of_a_gpu(gpu):
+    double = ms.jit(lambda x: x * 2)
+    with pytest.raises(DeviceError, match="on GPU:0, but the function is compiled for the CPU"):
+        double(Tensor([1.0], device="GPU"))
+
+
+def test_every_copy_is_counted(on_gpu):
+    x = Tensor(np.ones((4, 4), np.float32))
+    ms.runtime.reset_copy_counts()
+    y = ops.exp(x) + ops.tanh(x)  # copied once, though it is used twice
+    assert (ms.runtime.copy_counts().to_device, ms.runtime.copy_counts().implicit) == (1, 1)
+    y.asnumpy()
+    counts = ms.runtime.copy_counts()
+    assert (counts.to_host, counts.to_host_bytes, counts.implicit) == (1, 64, 1)
+    assert y.item(0) == pytest.approx(np.e + np.tanh(1), abs=1e-5)
+    assert ms.runtime.copy_counts().implicit == 2
+
+
+def test_an_array_that_others_may_write_to_is_copied_every_time(on_gpu):
+    array = np.zeros(16, np.float32)
+    shared = Tensor.from_numpy(array)
+    assert float((shared + 1).sum()) == 16
+    shared.array[:] = 1
+    assert float((shared + 1).sum()) == 32
+
+
+def test_a_second_step_copies_nothing_and_allocates_nothing(on_gpu):
+    net = nn.Dense(8, 4)
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    step = ms.jit(nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer))
+    x, y = Tensor(np.ones((2, 8), np.float32)), Tensor(np.ones((2, 4), np.float32))
+    for _ in range(3):
+        step(x, y)
+    ms.runtime.reset_copy_counts()
+    before = on_gpu.get("allocations")
+    step(x, y)
+    counts = ms.runtime.copy_counts()
+    assert (counts.to_device, counts.to_host) == (0, 0)
+    assert on_gpu.get("allocations") == before
+    assert net.weight.device == "GPU:0"
+    assert 0 < ms.runtime.memory_allocated() <= ms.runtime.max_memory_allocated()
+
+
+def test_operators_of_a_network_compile_together(on_gpu):
+    net = nn.SequentialCell(nn.Dense(3, 5), nn.Sigmoid())
+    x = Tensor(np.ones((7, 3), np.float32))
+    graph = ms.jit(net).graph(x)
+    assert warm_up([graph]) >= 2
+    assert warm_up([graph]) == 0
+    assert net(x).shape == (7, 5)
+
+
+def test_streams_and_events(on_gpu):
+    stream, event = ms.runtime.Stream(), ms.runtime.Event(enable_timing=True)
+    assert ms.runtime.current_stream() == ms.runtime.default_stream()
+    with ms.runtime.StreamCtx(stream):
+        assert ms.runtime.current_stream() == stream
+        y = Tensor([1.0, 2.0]) + 1
+        event.record()
+    assert ms.runtime.current_stream() == ms.runtime.default_stream()
+    event.synchronize()
+    assert event.query() and stream.query()
+    assert y.tolist() == [2.0, 3.0]
+    with pytest.raises(DeviceError, match="measures no time"):
+        ms.runtime.Event().elapsed_time(event)
+    ms.runtime.synchronize()
+    assert ms.hal.get_device_capability() == (9, 0)
+    assert ms.runtime.device_count() == 1

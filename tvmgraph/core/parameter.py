@@ -25,6 +25,8 @@ class Parameter(Tensor):
         requires_grad: Whether training updates it.
         layerwise_parallel: Kept for MindSpore programs; read by distributed training only.
         parallel_optimizer: Kept for MindSpore programs; read by distributed training only.
+        storage_format: Kept for MindSpore programs.
+        device: ``"CPU"`` or ``"GPU"``; by default where ``default_input`` is.
 
     Example:
         >>> Parameter(Tensor([1.0, 2.0]), name="scale").name
@@ -44,11 +46,12 @@ class Parameter(Tensor):
         if isinstance(default_input, Tensor):
             self._ffi = self._token = None
             self._bind(aligned_copy(default_input.host()))
+            self._settle(default_input.device if device is None else device)
             if state.interpreter is not None:
                 state.interpreter.created(self)
         else:
             narrow = isinstance(default_input, int) and not isinstance(default_input, bool)
-            super().__init__(default_input, dtypes.int32 if narrow else None)
+            super().__init__(default_input, dtypes.int32 if narrow else None, device=device)
         self.name = _DEFAULT_NAME if name is None else name
         if not isinstance(requires_grad, bool):
             raise DTypeError(

@@ -261,6 +261,8 @@ class Tensor(TensorMethods, DeviceMethods):
         return (_unpickle, (self.array.tobytes(), self.shape, self.dtype))
 
     def __copy__(self) -> Tensor:
+        if self.on_gpu:
+            return self.duplicate()
         return tensor_from_numpy(aligned_copy(self.host()))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:

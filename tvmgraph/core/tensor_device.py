@@ -92,6 +92,12 @@ class DeviceMethods:
 
         return tensor_from_numpy(self._device.numpy(implicit=False))
 
+    def duplicate(self) -> Any:
+        """Returns a tensor of the same elements in other memory of the same GPU."""
+        from tvmgraph.runtime.device_tensor import copy_on
+
+        return copy_on(self, self._device.index)  # pyright: ignore[reportArgumentType]
+
     def cuda(self, device: int | None = None) -> Any:
         """Returns a tensor of the same elements on a GPU, by default the context's."""
         return self.placed("GPU" if device is None else f"GPU:{device}")

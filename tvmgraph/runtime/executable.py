@@ -18,6 +18,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.storage import ALIGNMENT, aligned_copy
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
+from tvmgraph.errors import DeviceError, user_source
 from tvmgraph.runtime import native
 from tvmgraph.runtime.ownership import for_writing
 
@@ -108,7 +109,17 @@ class Executable:
 
 
 def to_ffi(tensor: Tensor) -> Any:
-    """Returns the TVM view of a tensor's storage, aligning the storage first if it must."""
+    """Returns the TVM view of a tensor's storage, aligning the storage first if it must.
+
+    Raises:
+        DeviceError: if the tensor lives on a GPU; weights are copied, which is counted.
+    """
+    if tensor.__class__ is Tensor and tensor.on_gpu:
+        raise DeviceError(
+            f"an argument is on {tensor.device}, but the function is compiled for the CPU",
+            op="jit", got=str(tensor.type), at=user_source(),
+            fix="use set_context(device_target='GPU'), or move the argument with .to('CPU')",
+        )  # fmt: skip
     array = tensor.array
     if tensor.type.dtype is dtypes.bfloat16:  # NumPy's DLPack does not know bfloat16
         view = _export(tensor, array.view(np.uint16), as_bfloat16=True)
