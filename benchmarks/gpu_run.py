@@ -27,7 +27,7 @@ def main() -> int:
     """Runs all items, or, as a child, one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path, help="folder for results.json and results.md")
-    parser.add_argument("--seconds", type=float, default=460, help="time for everything")
+    parser.add_argument("--seconds", type=float, default=400, help="time for everything")
     parser.add_argument("--item", default="", help="run only this item, in this process")
     parser.add_argument("--emulator", default="", help="folder of an emulated driver")
     options = parser.parse_args()

@@ -121,10 +121,10 @@ def to_device(tensor: Tensor, index: int, implicit: bool = True) -> DeviceStorag
     Raises:
         DeviceError: if the tensor lives on another device and nobody asked, or there is no memory.
     """
-    lives = tensor._device is not None and not tensor._device.copied
-    if lives and implicit:
+    home = tensor._device
+    if implicit and home is not None and not home.copied:
         raise DeviceError(
-            f"operands are on GPU:{tensor._device.index} and GPU:{index}", op="cuda",
+            f"operands are on GPU:{home.index} and GPU:{index}", op="cuda",
             at=user_source(), fix=f"move one with .to('GPU:{index}')",
         )  # fmt: skip
     handle = upload(tensor.array, index)
