@@ -42,7 +42,7 @@ def test_levels_choose_types(dtype: Any) -> None:
             if n.op.name == "rsqrt"
         }  # fmt: skip
         assert scopes <= {norm, "float32"}
-        assert net(Tensor(X)).dtype == (dtype if level == "O3" else ms.float32)
+        assert net(Tensor(X)).dtype == ms.float32
         assert all(p.dtype == ms.float32 for p in net.get_parameters())
 
 

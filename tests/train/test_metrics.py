@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tvmgraph import Tensor, nn
+import tvmgraph as ms
+from tvmgraph import Tensor, nn, train
 from tvmgraph.errors import ArgumentError, ShapeError
 
 RNG = np.random.default_rng(0)
@@ -81,3 +82,55 @@ def test_roc_and_perplexity() -> None:
     assert perplexity.eval() == pytest.approx(np.exp(-np.log([0.8, 0.5]).mean()))
     with pytest.raises(ArgumentError, match="no metric"):
         nn.get_metric_fn("beauty")
+
+
+def test_bleu_dice_and_cosine_similarity() -> None:
+    bleu = nn.BleuScore()
+    desk = list("ihapomd")
+    others = [list("ihapimd"), list("tiapotd")]
+    bleu.update([desk], [others])
+    assert float(bleu.eval()) == pytest.approx(0.5946035575, rel=1e-6)
+    short = nn.BleuScore(1)
+    short.update([["a"]], [[["a", "b"]]])
+    assert short.eval() == pytest.approx(np.exp(-1))  # shorter than its reference
+    dice = nn.Dice()
+    for _ in range(2):
+        dice.update(Tensor([[0.5, 1.0], [0.0, 1.0]]), Tensor([[1.0, 1.0], [0.0, 0.0]]))
+    assert dice.eval() == pytest.approx(2 * 2 * 1.5 / (2.25 + 2) / 4, rel=1e-5)
+    rows = Tensor([[1.0, 0.0], [3.0, 4.0]])
+    for kind, reduction, expected in (("cosine", "sum", [0.6, 0.6]), ("dot", "mean", [1.5, 1.5])):
+        likeness = nn.CosineSimilarity(kind, reduction)
+        likeness.update(rows)
+        np.testing.assert_allclose(likeness.eval(), expected, rtol=1e-6)
+    assert "dice" in train.names() and type(nn.get_metric_fn("bleu_score")) is nn.BleuScore
+
+
+def test_several_labels_are_counted_per_sample() -> None:
+    found, wanted = Tensor([[1, 1, 0], [0, 1, 0]]), Tensor([[1, 0, 1], [0, 1, 0]])
+    for metric in (nn.Precision("multilabel"), nn.Recall("multilabel")):
+        metric.update(found, wanted)
+        metric.update(found, wanted)
+        np.testing.assert_allclose(metric.eval(), [0.5, 1, 0.5, 1])
+
+
+@pytest.mark.parametrize(
+    "name", ["accuracy", "mse", "loss", "dice", "bleu_score", "cosine_similarity"]
+)
+def test_nothing_to_evaluate(name: str) -> None:
+    with pytest.raises(RuntimeError, match="call update first"):
+        nn.get_metric_fn(name).eval()
+
+
+def test_indexes_pick_what_update_uses() -> None:
+    metric = nn.Accuracy().set_indexes([2, 0])
+    metric.update(Tensor([1, 0]), "ignored", Tensor([[0.1, 0.9], [0.2, 0.8]]))
+    assert metric.eval() == 0.5
+
+
+def test_scale_managers_follow_overflows() -> None:
+    manager = ms.amp.DynamicLossScaleManager(16.0, 2, 3)
+    seen = []
+    for overflow in (True, False, False, False, False):
+        manager.update_loss_scale(overflow)
+        seen.append(manager.get_loss_scale())
+    assert seen == [8, 8, 8, 16, 16]

@@ -65,7 +65,7 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = dtyp
         amp_level: ``"O0"`` changes nothing. ``"O1"`` and ``"auto"``: products, convolutions and
             recurrent layers compute in ``dtype`` and return float32, everything else is float32.
             ``"O2"``: everything but normalization, and the network returns float32. ``"O3"``:
-            everything.
+            everything, and it returns float32.
         dtype: ``float16`` or ``bfloat16``.
 
     Returns:
@@ -92,6 +92,7 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = dtyp
         network.set_output_float(dtypes.float32)
     elif amp_level == "O3":
         _set(network, short)
+        network.set_output_float(dtypes.float32)
     return network
 
 

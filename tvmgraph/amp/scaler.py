@@ -198,10 +198,19 @@ class DynamicLossScaleManager(LossScaleManager):
         self.loss_scale = _check(op, "init_loss_scale", init_loss_scale, 1)
         self.scale_factor = _check(op, "scale_factor", scale_factor, 2, whole=True)
         self.scale_window = _check(op, "scale_window", scale_window, 1, whole=True)
+        self._good = 0  # steps without overflow since the scale changed
 
     def get_loss_scale(self) -> float:
-        """Returns the first scale."""
+        """Returns the scale."""
         return self.loss_scale
+
+    def update_loss_scale(self, overflow: bool) -> None:
+        """Lowers the scale after an overflow, and raises it after enough steps without one."""
+        self._good = 0 if overflow else self._good + 1
+        if overflow:
+            self.loss_scale = max(self.loss_scale / self.scale_factor, 1.0)
+        elif self._good == self.scale_window:
+            self.loss_scale, self._good = self.loss_scale * self.scale_factor, 0
 
     def get_drop_overflow_update(self) -> bool:
         """Whether steps whose gradients overflow are skipped: they are."""

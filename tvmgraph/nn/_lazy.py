@@ -21,7 +21,8 @@ HIGHER = {
         "polynomial_decay_lr", "warmup_lr",
     ),
     "tvmgraph.train": (
-        "F1", "MAE", "MSE", "ROC", "Accuracy", "ConfusionMatrix", "Fbeta",
+        "F1", "MAE", "MSE", "ROC", "Accuracy", "BleuScore", "ConfusionMatrix",
+        "CosineSimilarity", "Dice", "Fbeta",
         "Loss", "Metric", "Perplexity", "Precision", "Recall", "Top1CategoricalAccuracy",
         "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn",
     ),

@@ -37,7 +37,9 @@ from tvmgraph.train.metrics_more import (
     TopKCategoricalAccuracy,
     auc,
     get_metric_fn,
+    names,
 )
+from tvmgraph.train.metrics_similarity import BleuScore, CosineSimilarity, Dice
 from tvmgraph.train.model import Model
 from tvmgraph.train.serialization import (
     CheckpointError,
@@ -47,11 +49,12 @@ from tvmgraph.train.serialization import (
 )
 
 __all__ = [
-    "F1", "MAE", "MSE", "ROC", "Accuracy", "Callback", "CheckpointConfig", "CheckpointError",
-    "ConfusionMatrix", "EarlyStopping", "Fbeta", "History", "LambdaCallback",
+    "F1", "MAE", "MSE", "ROC", "Accuracy", "BleuScore", "Callback", "CheckpointConfig",
+    "CheckpointError", "ConfusionMatrix", "CosineSimilarity", "Dice", "EarlyStopping",
+    "Fbeta", "History", "LambdaCallback",
     "LearningRateScheduler", "Loss", "LossMonitor", "Metric", "Model", "ModelCheckpoint",
     "Perplexity", "Precision", "ProgressBar", "Recall", "ReduceLROnPlateau", "RunContext",
     "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
     "TopKCategoricalAccuracy", "auc", "get_metric_fn", "load_checkpoint", "load_param_into_net",
-    "load_torch", "save_checkpoint", "torch_names",
+    "load_torch", "names", "save_checkpoint", "torch_names",
 ]  # fmt: skip

@@ -204,13 +204,13 @@ class History(Callback):
         """Notes the values."""
         p = run_context.original_args()
         self.epoch.append(p.cur_epoch_num)
-        values = {"loss": loss_value(p.net_outputs), **(p.eval_results or {})}
+        values = {"net_output": loss_value(p.net_outputs), **(p.eval_results or {})}
         for name, value in values.items():
             self.history.setdefault(name, []).append(value)
 
 
 class LearningRateScheduler(Callback):
-    """Sets the learning rate before every step.
+    """Sets the learning rate of the next step after every step.
 
     Args:
         learning_rate_function: ``(current rate, number of the step) -> rate``.
@@ -227,7 +227,7 @@ class LearningRateScheduler(Callback):
             reject(DTypeError, "LearningRateScheduler", "learning_rate_function must be callable")
         self.learning_rate_function = learning_rate_function
 
-    def on_train_step_begin(self, run_context: RunContext) -> None:
+    def on_train_step_end(self, run_context: RunContext) -> None:
         """Sets the rate."""
         p = run_context.original_args()
         now = current_rate("LearningRateScheduler", p.optimizer)

@@ -195,7 +195,7 @@ class EarlyStopping(_Watch):
         monitor: ``"loss"`` (of training) or the name of a metric of ``fit``, with or without
             ``eval_``.
         min_delta: What counts as an improvement.
-        patience: Epochs without improvement that are allowed.
+        patience: It stops after that many epochs without improvement, and at least one.
         verbose: Whether stopping is printed.
         mode: ``"min"``, ``"max"``, or ``"auto"``: by whether the name contains ``acc``.
         baseline: A value that must be reached to count as an improvement.
@@ -240,7 +240,7 @@ class EarlyStopping(_Watch):
         if self.improves(value):
             if self.restore_best_weights:
                 self._weights = {q: q.snapshot() for q in p.train_network.get_parameters()}
-        elif self.waited > self.patience:
+        elif self.waited >= self.patience:
             self.stopped_epoch = p.cur_epoch_num
             run_context.request_stop()
             if self.verbose:

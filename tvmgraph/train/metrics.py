@@ -15,6 +15,10 @@ def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None
     raise kind(rule, op=op, at=user_source(), fix=fix)
 
 
+class MetricError(ArgumentError, RuntimeError):
+    """A metric is evaluated before it got a batch."""
+
+
 def as_array(value: Any) -> np.ndarray:
     """Returns a Tensor, list or number as an array."""
     return value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)
@@ -63,10 +67,12 @@ class Metric:
 
     def _need(self, count: int | float) -> None:
         if not count:
-            reject(ArgumentError, type(self).__name__, "there is no batch to evaluate",
+            reject(MetricError, type(self).__name__, "there is no batch to evaluate",
                    "call update first")  # fmt: skip
 
     def _pair(self, inputs: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
+        if self._indexes is not None and len(inputs) > len(self._indexes):
+            inputs = tuple(inputs[i] for i in self._indexes)
         if len(inputs) != 2:
             reject(ArgumentError, type(self).__name__,
                    f"update needs predictions and labels, not {len(inputs)} inputs")  # fmt: skip
@@ -232,7 +238,9 @@ class Accuracy(Metric):
 
 
 class _Counts(Metric):
-    """True positives, predicted positives and actual positives of every class."""
+    """True positives, predicted positives and actual positives: of every class, or of every
+    sample if it has several labels.
+    """
 
     def __init__(self, eval_type: str = "classification") -> None:
         if eval_type not in ("classification", "multilabel"):
@@ -249,7 +257,7 @@ class _Counts(Metric):
         """Adds a batch of scores (N, C) and labels."""
         y, label = self._pair(inputs)
         if self._type == "multilabel":
-            found, wanted = binary(type(self).__name__, y, label)
+            found, wanted = (m.T for m in binary(type(self).__name__, y, label))
         else:
             a, b, classes = class_numbers(type(self).__name__, y, label)
             if b.size and b.max() >= classes:
@@ -257,7 +265,12 @@ class _Counts(Metric):
                        f"label {b.max()} is outside the {classes} classes")  # fmt: skip
             found, wanted = np.eye(classes, dtype=bool)[a], np.eye(classes, dtype=bool)[b]
         new = np.stack([(found & wanted).sum(0), found.sum(0), wanted.sum(0)]).astype(np.float64)
-        self._counts = new if self._counts is None else self._counts + new
+        if self._counts is None:
+            self._counts = new
+        elif self._type == "multilabel":
+            self._counts = np.concatenate([self._counts, new], axis=1)
+        else:
+            self._counts = self._counts + new
 
     def _found(self) -> np.ndarray:
         self._need(0 if self._counts is None else 1)
@@ -279,7 +292,7 @@ class Precision(_Counts):
     """
 
     def eval(self, average: bool = False) -> Any:
-        """Returns one number per class, or their mean."""
+        """Returns one number per class (``"multilabel"``: per sample), or their mean."""
         true, predicted, _ = self._found()
         result = true / np.maximum(predicted, 1e-12)
         return float(result.mean()) if average else result

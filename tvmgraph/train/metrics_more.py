@@ -23,6 +23,7 @@ from tvmgraph.train.metrics import (
     class_numbers,
     reject,
 )
+from tvmgraph.train.metrics_similarity import BleuScore, CosineSimilarity, Dice
 
 
 class TopKCategoricalAccuracy(Metric):
@@ -266,8 +267,15 @@ _BY_NAME: dict[str, Any] = {
     "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1,
     "f1": F1, "fbeta": Fbeta, "mae": MAE, "mse": MSE, "loss": Loss, "perplexity": Perplexity,
     "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy,
-    "topk": TopKCategoricalAccuracy, "roc_curve": ROC, "confusion_matrix": ConfusionMatrix,
+    "topk": TopKCategoricalAccuracy, "roc": ROC, "roc_curve": ROC,
+    "confusion_matrix": ConfusionMatrix, "bleu_score": BleuScore, "dice": Dice,
+    "cosine_similarity": CosineSimilarity,
 }  # fmt: skip
+
+
+def names() -> list[str]:
+    """Returns the names that :func:`get_metric_fn` knows."""
+    return sorted(_BY_NAME)
 
 
 def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
@@ -287,7 +295,7 @@ def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
     """
     if name not in _BY_NAME:
         reject(ArgumentError, "get_metric_fn", f"there is no metric {name!r}",
-               f"use one of {', '.join(sorted(_BY_NAME))}")  # fmt: skip
+               f"use one of {', '.join(names())}")  # fmt: skip
     return _BY_NAME[name](*args, **kwargs)
 
 
