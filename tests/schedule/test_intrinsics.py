@@ -108,6 +108,19 @@ def test_angle_of_a_point_within_four_ulp():
     assert errors[worst] <= _MAX_ULP, (y[worst], x[worst], got[worst], exact[worst])
 
 
+def test_remainder_is_exact():
+    rng = np.random.default_rng(0)
+    x, y = np.exp(rng.uniform(-8, 8, (2, 20000))) * rng.choice([-1, 1], (2, 20000))
+    y[::2] = np.round(y[::2]) + 0.5
+    x[::4] = y[::4] * rng.integers(-9999, 9999, 5000)
+    limits = np.array(_LIMITS)
+    x = np.concatenate([x, np.repeat(limits, limits.size)]).astype("float32")
+    y = np.concatenate([y, np.tile(limits, limits.size)]).astype("float32")
+    with np.errstate(all="ignore"):
+        want = np.fmod(x, y)
+    np.testing.assert_array_equal(jit(ops.fmod)(Tensor(x), Tensor(y)).asnumpy(), want)
+
+
 def test_signed_zero_is_kept():
     x = np.array([-0.0, 0.0] * 16, "float32")
     for build in (op.tanh, op.erf):

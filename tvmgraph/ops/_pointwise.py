@@ -35,7 +35,7 @@ _TIR_NAMES = {
 #: Functions that TIR lacks or computes by a cancelling formula: those of the C and CUDA library ...
 _LIBRARY = {"erfc": "erfc", "fmod": "fmod", "sinh": "sinh", "cosh": "cosh"}
 #: ... except for float32, where these have forms of their own in every code generator.
-_VECTORIZED = ("sinh", "cosh")
+_VECTORIZED = ("sinh", "cosh", "fmod")
 #: asinh and acosh of larger numbers are logarithms; asinh and atanh of smaller ones the numbers.
 _HUGE, _TINY = 1e9, 1e-4
 _LN2 = 0.6931471805599453

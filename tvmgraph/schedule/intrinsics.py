@@ -18,6 +18,7 @@ import tvm
 
 from tvmgraph.schedule import intrinsics_exponential as exponential
 from tvmgraph.schedule import intrinsics_trigonometric as trigonometric
+from tvmgraph.schedule.intrinsics_division import fmod
 from tvmgraph.schedule.intrinsics_power import pow
 from tvmgraph.schedule.lanes import Lanes
 from tvmgraph.schedule.types import Expr, dtype_of
@@ -37,6 +38,7 @@ _RULES: dict[str, Callable[..., Expr]] = {
         name: getattr(trigonometric, name)
         for name in ("acos", "asin", "atan", "atan2", "cos", "sin", "tan")
     },
+    "fmod": fmod,
     "pow": pow,
 }  # fmt: skip
 
