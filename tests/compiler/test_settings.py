@@ -111,7 +111,7 @@ def test_mindspore_arguments() -> None:
         ({"debug_level": "VERBOSE"}, "use one of RELEASE, DEBUG"),
         ({"infer_boost": "on"}, "infer_boost cannot be 'on'"),
         ({"debug_level": "DEBUG", "exec_mode": "sink"}, "contradicts exec_mode='sink'"),
-        ({"options": {"targte": "host"}}, "target, graph_kernel_flags, search_trials"),
+        ({"options": {"targte": "host"}}, "target, .*graph_kernel_flags, search_trials"),
     ],
 )
 def test_wrong_settings(settings: dict, message: str) -> None:

@@ -13,7 +13,8 @@ def show_info() -> None:
     usage = disk.store().usage()
     table = Table("what", "value", show_header=False)
     table.add_row("folder", str(disk.folder()))
-    table.add_row("executables", str(usage.entries))
+    table.add_row("executables", str(usage.entries - usage.weights))
+    table.add_row("prepared weights", str(usage.weights))
     table.add_row("size", f"{usage.bytes / 2**20:.1f} MiB of {disk.limit() >> 20} MiB")
     table.add_row("searched kernels", f"{len(tuning.records())} in {tuning.folder()}")
     table.add_row("linker", " ".join(disk.linker() or ("none",)))
@@ -36,6 +37,8 @@ def show_kernels() -> None:
 
 
 def clear_all() -> None:
-    """Deletes every executable and says how much that was."""
+    """Deletes every executable and all prepared weights and says how much that was."""
     usage = disk.store().clear()
-    print(f"deleted {usage.entries} executables, {usage.bytes / 2**20:.1f} MiB")
+    executables = usage.entries - usage.weights
+    size = f"{usage.bytes / 2**20:.1f} MiB"
+    print(f"deleted {executables} executables, {usage.weights} prepared weights, {size}")

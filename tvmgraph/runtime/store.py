@@ -36,10 +36,12 @@ class Usage:
     Attributes:
         entries: Number of files.
         bytes: Their size.
+        weights: How many of them are prepared weights.
     """
 
     entries: int
     bytes: int
+    weights: int
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,10 @@ class Store:
         return usage
 
     def usage(self) -> Usage:
-        """Counts the entries."""
-        sizes = [stat.st_size for _, stat in self._files()]
-        return Usage(len(sizes), sum(sizes))
+        """Counts the entries of both kinds."""
+        found = self._files()
+        weights = sum(path.endswith(WEIGHTS) for path, _ in found)
+        return Usage(len(found), sum(stat.st_size for _, stat in found), weights)
 
     def _files(self) -> list[tuple[str, os.stat_result]]:
         return [(path, stat) for path, stat in self._entries() if path.endswith(_KINDS)]
