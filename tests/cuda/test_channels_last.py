@@ -13,11 +13,12 @@ class _Net(nn.Cell):
         self.first = nn.Conv2d(3, 16, 3, stride=2)
         self.norm = nn.BatchNorm2d(16)
         self.second = nn.Conv2d(16, 8, 3, pad_mode="pad", padding=1, has_bias=True)
+        self.each = nn.Conv2d(8, 8, 3, group=8)
         self.pool = nn.MaxPool2d(2, 2)
 
     def construct(self, x):
         y = ops.relu(self.norm(self.first(x)))
-        return ops.mean(ops.concat((self.pool(self.second(y)), self.pool(y)), 1), (2, 3))
+        return ops.mean(ops.concat((self.pool(self.each(self.second(y))), self.pool(y)), 1), (2, 3))
 
 
 def test_network_in_half_precision(gpu):
@@ -36,6 +37,7 @@ def test_images_are_turned_once():
     graph = ms.jit(net).graph(ms.ops.ones((1, 3, 8, 8)))
     turned = channels_last(graph)
     names = [node.op.name for node in turned.nodes]
-    assert names.count("conv_blocked") == 2 and "convolution" not in names
+    assert names.count("conv_blocked") == 2 and names.count("depthwise_blocked") == 1
+    assert "convolution" not in names
     images = [n for n in turned.nodes if n.op.name == "transpose" and n.inputs[0].type.ndim == 5]
     assert not images, "an image was put into another order on the way"

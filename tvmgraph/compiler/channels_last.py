@@ -66,11 +66,11 @@ class _ChannelsLast(BlockedLayout):
 
     def _each_channel(self, node: Node, attrs: dict[str, Any]) -> bool:
         x, weight = node.inputs
-        if x.type.dtype is not float32:  # the operator's weight has the type of the sums
-            return False
         outputs, _, height, width = weight.type.static_shape
         turned = self._node("transpose", (weight,), {"dims": (1, 2, 3, 0)})
         cut = self._reshaped(turned, (1, height, width, outputs))
+        if x.type.dtype is not float32:  # the operator's weight has the type of the sums
+            cut = self._node("cast", (cut,), {"dtype": float32})
         self._emit("depthwise_blocked", (self._as_blocked(x), cut), attrs, node.outputs[0])
         return True
 
