@@ -164,3 +164,11 @@ def test_files_of_pytorch(tmp_path: Path) -> None:
     conv = nn.Conv1d(2, 3, 5, has_bias=True)
     save_file({"weight": np.ones((3, 2, 5), np.float32), "bias": np.ones(3, np.float32)}, file)
     assert load_torch(conv, file) == ([], [])
+
+
+def test_names_come_back_in_the_order_they_were_saved_in(tmp_path: Path) -> None:
+    net = nn.SequentialCell(nn.Dense(2, 3), nn.BatchNorm1d(3))
+    path = tmp_path / "net.ckpt"
+    ms.save_checkpoint(net, path, append_dict={"epoch": 1, "note": "x"})
+    expected = [p.name for p in net.get_parameters()] + ["epoch", "note"]
+    assert list(ms.load_checkpoint(path)) == expected

@@ -26,6 +26,7 @@ _NAMES = {
     "F32": "float32", "F64": "float64", "C64": "complex64",
 }  # fmt: skip
 _WRITTEN = {v: v for v in _NAMES.values()}
+_ORDER = "order"  # metadata entry with the names as they were saved; the format sorts them
 _TEXT = "text:"  # prefix of metadata entries that append_dict put there
 
 
@@ -151,7 +152,8 @@ def save_checkpoint(
         if kind not in _WRITTEN:
             _reject(DTypeError, "save_checkpoint", f"{name!r} is {kind}, which the format lacks")
         raw[name] = np.asarray(tensor.asnumpy(), order="C")
-    _write(raw, {"format": "pt", "producer": "tvmgraph", **texts}, path)
+    order = json.dumps([*raw, *(name.removeprefix(_TEXT) for name in texts)])
+    _write(raw, {"format": "pt", "producer": "tvmgraph", _ORDER: order, **texts}, path)
 
 
 def _write(raw: dict[str, Any], metadata: dict[str, str], path: Path) -> None:
@@ -271,7 +273,9 @@ def load_checkpoint(
     texts = {k[len(_TEXT) :]: v for k, v in metadata.items() if k.startswith(_TEXT)}
     if net is not None:
         load_param_into_net(net, found, strict_load)
-    return found | texts
+    found |= texts
+    order = [name for name in json.loads(metadata.get(_ORDER, "[]")) if name in found]
+    return {name: found[name] for name in dict.fromkeys([*order, *found])}
 
 
 def load_param_into_net(
