@@ -47,6 +47,11 @@ _RULES: dict[str, Callable[..., Expr]] = {
 _BY_LANE = (*_RULES, "isnan", "nearbyint", "rsqrt")
 
 
+def _operator(name: str) -> str:
+    """TVM's name of a function; one lives elsewhere than the others."""
+    return "prim.log2" if name == "log2" else f"tirx.{name}"
+
+
 def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call], Expr]:
     """TVM's form of a rule, which must give an expression for every dtype."""
 
@@ -75,8 +80,8 @@ def _library(lanes: Lanes, name: str, args: Sequence[Expr]) -> Expr:
 def install() -> None:
     """Makes every later LLVM build of this process use the rules; repeated calls do nothing."""
     for name in _BY_LANE:
-        tvm.ir.register_op_attr(f"tirx.{name}", "TVectorizable", True, _LEVEL)
+        tvm.ir.register_op_attr(_operator(name), "TVectorizable", True, _LEVEL)
     for name, function in _RULES.items():
         tvm.tirx.op.register_intrin_lowering(
-            f"tirx.{name}", target="llvm", f=_lowering(name, function), level=_LEVEL
+            _operator(name), target="llvm", f=_lowering(name, function), level=_LEVEL
         )
