@@ -47,6 +47,9 @@ def simt_rule(func: Func, model: GpuModel) -> Func | None:
             return emit.kernel(func, lambda: writer(func, settings, model))
     parsed = parse(func)
     if parsed is None:
+        if func.attrs and WRITTEN in func.attrs:  # its loops are a processor's
+            name = func.attrs[WRITTEN][0]
+            raise NotImplementedError(f"no kernel for GPUs is written for {name!r}")
         return None
     program = inline(parsed)
     if not all(has_identity_store(stage) for stage in program.stages if stage.is_reduction):
