@@ -41,6 +41,8 @@ _NEAR = 0.7
 _START = 1500
 #: Parts of the depth at most, and steps of the ring that one has at least.
 _MAX_SPLITS, _MIN_SLOTS = 32, 4
+#: Partial sums at most: offsets of them are int32.
+_MAX_PARTIAL = (1 << 31) - 1
 #: Steps of the sums per slot without tensor cores.
 _THREAD_DEPTH = 16
 #: Registers of a thread besides its sums.
@@ -199,7 +201,9 @@ def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> lis
     most = min(_MAX_STAGES, (model.shared_per_block - 1024) // slot, max(least, slots))
     fewest = max(least, min(most, _FEW_STAGES))
     found, splits = [], 1
-    while splits <= min(_MAX_SPLITS, max(1, slots // _MIN_SLOTS)):
+    results = extents.batch * extents.rows * extents.columns
+    limit = min(_MAX_SPLITS, slots // _MIN_SLOTS, _MAX_PARTIAL // results)
+    while splits <= max(1, limit):
         parts = -(-slots // -(-slots // splits))
         found += [ProductPlan(grid, depth, stages, parts) for stages in range(most, fewest - 1, -1)]
         splits *= 2
