@@ -197,7 +197,9 @@ def value_and_grad(
         ArgumentError: if both ``grad_position`` and ``weights`` are None.
 
     Example:
-        >>> ms.value_and_grad(lambda x: x * x)(Tensor(3.0))
+        >>> value, dx = ms.value_and_grad(lambda x: x * x)(Tensor(3.0))
+        >>> float(value), float(dx)
+        (9.0, 6.0)
     """
     if grad_position is None and weights is None:
         raise ArgumentError(
@@ -270,7 +272,8 @@ def grad(
         sens_param: Whether the last positional argument of the call is the cotangent of the output.
 
     Example:
-        >>> ms.grad(lambda x: x * x)(Tensor(3.0))
+        >>> float(ms.grad(lambda x: x * x)(Tensor(3.0)))
+        6.0
     """
     both = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
 
@@ -292,7 +295,9 @@ class GradOperation:
         sens_param: The last positional argument is the cotangent of the output.
 
     Example:
-        >>> GradOperation(get_all=True)(net)(x, y)
+        >>> dx, dy = ops.GradOperation(get_all=True)(ops.mul)(Tensor(2.0), Tensor(3.0))
+        >>> float(dx), float(dy)
+        (3.0, 2.0)
     """
 
     def __init__(

@@ -257,7 +257,7 @@ class DiceLoss(LossBase):
         ShapeError: if the shapes differ.
 
     Example:
-        >>> float(nn.DiceLoss()(Tensor([1.0]), Tensor([1.0])))
+        >>> round(float(nn.DiceLoss()(Tensor([1.0]), Tensor([1.0]))), 4)
         0.0
     """
 
