@@ -1,14 +1,14 @@
 """Kernels without tensor cores on the emulated GPU, compared with eager code.
 
-``TVMGRAPH_TEST_GPU_TABLE=1`` runs the samples of the whole operator table (minutes) instead of every
-fortieth.
+``TVMGRAPH_TEST_GPU_TABLE=1`` runs the samples of the whole operator table (minutes) instead of
+every fortieth.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ _BATCH = 20
 
 
 def _run(
-    graphs: dict[str, Graph], arguments: dict[str, Sequence[np.ndarray]]
+    graphs: dict[str, Graph], arguments: Mapping[str, Sequence[np.ndarray]]
 ) -> Iterator[tuple[str, list[np.ndarray] | Exception]]:
     """Compiles graphs as one module for the emulated device, and runs each."""
     from tvmgraph.compiler import device_build, pipeline
@@ -117,7 +117,7 @@ PROGRAMS = {
     "long_rows": Program(lambda x: ops.softmax(x, axis=-1), [(70, 40004)]),
     "softmax_of_columns": Program(lambda x: ops.softmax(x, axis=0), [(37, 70)]),
     "layer_norm": Program(_normalized, [(150, 516)]),
-    "layer_norm_of_halves": Program(lambda x: ops.rsqrt(ops.mean(x * x, -1)), [(9, 264)], "float16"),
+    "norm_of_halves": Program(lambda x: ops.rsqrt(ops.mean(x * x, -1)), [(9, 264)], "float16"),
     "sum_of_columns": Program(lambda x: ops.sum(x, 0), [(1500, 36)]),
     "sum_of_middle": Program(lambda x: ops.sum(x, 1), [(3, 77, 50)]),
     "sum_of_all": Program(lambda x: ops.sum(x), [(517, 263)]),
@@ -223,7 +223,8 @@ def test_float64_constants_keep_their_value() -> None:
     for value in values:
         body = tirx.Evaluate(tirx.FloatImm("float64", value))
         module = exact_doubles(tvm.IRModule({"f": tirx.PrimFunc([], body)}))
-        assert _evaluate(module["f"].body.value) == value
+        written: Any = module["f"]
+        assert _evaluate(written.body.value) == value
 
 
 def _evaluate(expr: Any) -> float:
@@ -231,7 +232,8 @@ def _evaluate(expr: Any) -> float:
     from tvm import tirx
 
     if isinstance(expr, tirx.Cast):
-        return float(np.float32(expr.value.value))
+        constant: Any = expr.value
+        return float(np.float32(constant.value))
     if isinstance(expr, (tirx.Add, tirx.Mul)):
         left, right = _evaluate(expr.a), _evaluate(expr.b)
         return left + right if isinstance(expr, tirx.Add) else left * right

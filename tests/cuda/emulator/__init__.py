@@ -83,8 +83,8 @@ class Device:
         found = []
         for line in self._driver.emulator_log().decode().splitlines():
             name, *rest = line.split()
-            numbers = list(map(int, rest))
-            found.append(KernelLaunch(name, tuple(numbers[:3]), tuple(numbers[3:6]), numbers[6]))
+            gx, gy, gz, bx, by, bz, shared = map(int, rest)
+            found.append(KernelLaunch(name, (gx, gy, gz), (bx, by, bz), shared))
         return found
 
     @contextmanager

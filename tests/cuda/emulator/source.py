@@ -93,9 +93,9 @@ def _operands(section: str) -> list[tuple[str, str]]:
     found = []
     for item in _split(section, ","):
         if item.strip():
-            constraint, expression = re.fullmatch(
-                r'\s*"([^"]*)"\s*\((.*)\)\s*', item, re.S
-            ).groups()
+            parts = re.fullmatch(r'\s*"([^"]*)"\s*\((.*)\)\s*', item, re.DOTALL)
+            assert parts, item
+            constraint, expression = parts.groups()
             found.append((constraint, f"({expression})"))
     return found
 
