@@ -18,6 +18,7 @@ from tvm import s_tir, tirx
 from tvmgraph.compiler.device_constants import exact_doubles
 from tvmgraph.compiler.memory import apply_offsets
 from tvmgraph.runtime.device_image import Kernel
+from tvmgraph.schedule.types import WRITTEN_OUT
 
 _S, _X = s_tir.transform, tirx.transform
 _HOST_KINDS = ("llvm", "c")
@@ -97,12 +98,25 @@ def _argument_type(param: Any) -> str:
     return "handle" if found == "void" else found
 
 
+@tvm.transform.module_pass(opt_level=0, name="CompactBuffers")
+def _compact_buffers(mod: tvm.IRModule, _context: Any) -> tvm.IRModule:
+    """Shrinks the buffers of kernels that TVM's rules scheduled.
+
+    Those of the project's own kernels have their sizes already, and asking TVM for them takes many
+    seconds where a convolution gathers its operands.
+    """
+    own = {v: f for v, f in mod.functions.items() if f.attrs and WRITTEN_OUT in f.attrs}
+    rest = tvm.IRModule({v: f for v, f in mod.functions.items() if v not in own}, attrs=mod.attrs)
+    rest = _S.CompactBufferAllocation()(rest)
+    return tvm.IRModule({**dict(rest.functions), **own}, attrs=mod.attrs)
+
+
 @functools.cache
 def _passes() -> Any:
     loops = [
         _S.CanonicalizeLoop(), _S.LowerCrossThreadReduction(), _S.LowerInitBlock(),
         _S.PlanAndUpdateBufferAllocationLocation(), _S.ConvertBlocksToOpaque(),
-        _S.LiftThreadBinding(), _S.ManifestSharedMemoryLocalStage(), _S.CompactBufferAllocation(),
+        _S.LiftThreadBinding(), _S.ManifestSharedMemoryLocalStage(), _compact_buffers,
         _S.LowerAutoCopy(), _S.UnifyThreadBinding(), _S.LowerMatchBuffer(),
         _S.InjectPermutedLayout(), _S.AnnotateIrregularLoop(), _S.InjectSoftwarePipeline(),
         _S.TransformMmaBufferLayout(), _S.LowerOpaqueBlock(), _X.FlattenBuffer(),

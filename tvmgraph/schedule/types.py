@@ -33,6 +33,8 @@ WRITTEN = "tvmgraph.written_as"
 #: Attribute of an elementwise function: positions of operands and of the results that overwrite
 #: them. The kernel has one parameter for both.
 IN_PLACE = "tvmgraph.in_place"
+#: Attribute of a kernel for a GPU whose loops and buffers are as they shall be.
+WRITTEN_OUT = "tvmgraph.written_out"
 
 #: An index: an expression or a number.
 Index = Expr | int

@@ -1,7 +1,7 @@
 """What makes compiled graphs fast on CUDA devices.
 
-The compiler calls :func:`schedule_for_cuda` with a module after ``FuseTIR``. Every function is given
-to the kernels of this package in turn; one that none of them takes gets TVM's own GPU rules
+The compiler calls :func:`schedule_for_cuda` with a module after ``FuseTIR``. Every function is
+given to the kernels of this package in turn; one that none of them takes gets TVM's own GPU rules
 (``dlight``), whose last one binds any loop nest to threads.
 """
 
@@ -18,7 +18,7 @@ from tvmgraph.schedule.cuda.flash import attention_rule
 from tvmgraph.schedule.cuda.products import product_rule
 from tvmgraph.schedule.cuda.simt import simt_rule
 from tvmgraph.schedule.target import GpuModel
-from tvmgraph.schedule.types import IN_PLACE
+from tvmgraph.schedule.types import IN_PLACE, WRITTEN_OUT
 
 #: Takes a function and the device; returns a scheduled function, or None if it is not of its kind.
 Rule = Callable[[tirx.PrimFunc, GpuModel], tirx.PrimFunc | None]
@@ -40,7 +40,8 @@ def schedule_for_cuda(mod: tvm.IRModule, model: GpuModel, target: Any) -> tvm.IR
         if isinstance(func, tirx.PrimFunc) and not func.attrs.get("tirx.is_scheduled", False):
             scheduled = next((s for s in (rule(func, model) for rule in RULES) if s), None)
             if scheduled is not None:
-                changed[var] = scheduled.with_attr("tirx.is_scheduled", True)
+                marks = {"tirx.is_scheduled": True, WRITTEN_OUT: True}
+                changed[var] = scheduled.with_attrs(marks)
             if IN_PLACE in func.attrs and len((scheduled or func).params) == len(func.params):
                 changed[var] = changed.get(var, func).without_attr(IN_PLACE)  # nobody did it
     for var, func in changed.items():
