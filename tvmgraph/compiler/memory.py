@@ -202,8 +202,11 @@ def _bytes(alloc: Any) -> int | None:
 def apply_offsets(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
     """Lets a kernel begin at the byte offset of its tensors, after ``MakePackedAPI``.
 
-    TVM's kernels take tensors only from the start of their memory, and check that if at all.
+    TVM's kernels take tensors only from the start of their memory, and check that if at all. What
+    runs on a device gets addresses from the function that launches it.
     """
+    if func.attrs.get("calling_conv") != ir.CallingConv.C_PACKED_FUNC:
+        return func
 
     def moved(call: Any) -> Any:
         if _is_field(call, _OFFSET):

@@ -18,9 +18,9 @@ from tvmgraph.threads import configure_threads, thread_count
 
 if TYPE_CHECKING:
     from tvmgraph.schedule.cpu import schedule_cpu
+    from tvmgraph.schedule.cuda import schedule_for_cuda
     from tvmgraph.schedule.intrinsics import install as install_intrinsics
     from tvmgraph.schedule.joining import Shape, joined_shape, shape_of
-    from tvmgraph.schedule.cuda import schedule_for_cuda
     from tvmgraph.schedule.target import (
         CpuModel,
         GpuModel,
@@ -40,8 +40,15 @@ _HOMES = {
     **dict.fromkeys(("Shape", "joined_shape", "shape_of"), "joining"),
     **dict.fromkeys(
         (
-            "CpuModel", "GpuModel", "cache_sizes", "cpu_model", "gpu_model", "host_features",
-            "is_cuda", "make_target", "target_names",
+            "CpuModel",
+            "GpuModel",
+            "cache_sizes",
+            "cpu_model",
+            "gpu_model",
+            "host_features",
+            "is_cuda",
+            "make_target",
+            "target_names",
         ),
         "target",
     ),

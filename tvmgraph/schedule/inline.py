@@ -55,7 +55,10 @@ def _is_inlinable(program: Program, stage: Stage) -> bool:
     if stage.is_reduction or program.is_parameter(stage.buffer) or not has_identity_store(stage):
         return False
     consumers = program.consumers(stage.buffer)
-    if not consumers or sum(map(_nodes, stage.exprs)) > _MAX_NODES:
+    size = sum(map(_nodes, stage.exprs))
+    if not consumers or size > _MAX_NODES:
+        return False
+    if any(_written_out(c, stage, size) > _MAX_NODES for c in consumers):
         return False
     runs = sum(consumer.work for consumer in consumers) / max(1, stage.points)
     if runs <= 1 or _is_copy(stage):
@@ -124,6 +127,20 @@ def _merge(consumer: Stage, producer: Stage) -> Stage:
     own = tuple((var, map_loads(value, visit)) for var, value in consumer.lets)
     values = tuple(map_loads(value, visit) for value in consumer.values)
     return replace(consumer, lets=(*lets, *own), values=values)
+
+
+def _written_out(consumer: Stage, producer: Stage, size: int) -> int:
+    """Nodes of a consumer that may not name what it reads twice, with the producer's written out.
+
+    Args:
+        consumer: Reads the producer; one without guards names its values, and counts as nothing.
+        producer: The stage to merge.
+        size: Nodes of the producer.
+    """
+    if not any(_has_guard(expr) for expr in consumer.exprs):
+        return 0
+    reads = sum(load.source.same_as(producer.buffer) for load in loads_of(*consumer.exprs))
+    return reads * size + sum(map(_nodes, consumer.exprs)) if reads > 1 else 0
 
 
 def _mentions(exprs: Sequence[Expr], names: Sequence[Var]) -> bool:
