@@ -74,7 +74,9 @@ def is_own(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     the package that is given data and Cells of the package.
     """
     code = function if isinstance(function, types.FunctionType) else type(function).__call__
-    if not isinstance(code, types.FunctionType) or not _is_package(code.__globals__.get("__name__")):
+    if not isinstance(code, types.FunctionType) or not _is_package(
+        code.__globals__.get("__name__")
+    ):
         return False
     if code is not function:
         return is_cell(function)

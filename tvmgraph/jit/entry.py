@@ -128,7 +128,7 @@ class Entry:
                     continue
                 target.rebind(value)
                 if target.__class__ is Parameter:
-                    target._exclusive = target._ffi or target._device and target._device.handle
+                    target._exclusive = target._ffi or (target._device and target._device.handle)
         for cell, name, structure in captured.attributes:
             setattr(cell, name, tree.rebuild(structure, outputs, list(leaves)))
         for effect in captured.effects:

@@ -147,12 +147,14 @@ class _Source:
     def _direct(self) -> list[str]:
         """Calls compiled code and wraps what it returns."""
         tensors = [f"a{i}" for i, a in enumerate(self.args) if isinstance(a, Tensor)]
-        executable: Any = self.entry.compiled.executable  # pyright: ignore[reportOptionalMemberAccess]
-        self.on_host = isinstance(executable, FrozenExecutable) or executable.on_host
+        executable = self.entry.compiled.executable  # pyright: ignore[reportOptionalMemberAccess]
+        frozen = isinstance(executable, FrozenExecutable)
+        self.on_host = frozen or executable.on_host
         if self.on_host:  # what `handle` does, without the call
             given = "".join(f"{a}._ffi or to_ffi({a}), " for a in tensors)
         else:
-            given = "".join(f"{self.name(executable.handle)}({a}), " for a in tensors)
+            handle = executable.handle  # pyright: ignore[reportAttributeAccessIssue]
+            given = "".join(f"{self.name(handle)}({a}), " for a in tensors)
         stale = "at != versioned.writes"
         counting: list[str] = []
         if isinstance(executable, FrozenExecutable):
