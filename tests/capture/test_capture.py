@@ -474,3 +474,23 @@ def test_tutorial_of_mixed_code_gives_1024_and_4096() -> None:
     value, gradient = ms.value_and_grad(test)(x)
     assert value.item() == 1024
     assert gradient.item() == 2048
+
+
+def test_a_loop_may_write_several_parameters() -> None:
+    def run(compiled: bool) -> list[Any]:
+        w = ms.Parameter(Tensor([1.0, 2.0]), name="w")
+        m = ms.Parameter(Tensor([[0.0, 1.0]]), name="m")
+
+        def f(x: Tensor) -> Tensor:
+            i = ops.zeros((), ms.int32)
+            while i < 3:
+                ops.assign(m, m * 0.5 + x)
+                ops.assign(w, w - m[0])
+                i = i + 1
+            return w + m
+
+        result = (ms.jit(f) if compiled else f)(Tensor([1.0, 1.0]))
+        return [t.asnumpy() for t in (result, w, m)]
+
+    for a, b in zip(run(True), run(False)):
+        np.testing.assert_allclose(a, b, rtol=1e-6)

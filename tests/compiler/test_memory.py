@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tvmgraph as ms
 from tests.optim.test_in_place import OPTIMIZERS, is_written_in_place, make
-from tvmgraph import Tensor, jit, nn, ops
+from tvmgraph import Parameter, Tensor, jit, nn, ops
 from tvmgraph.compiler.memory import Interval, place
 
 INTERVALS = st.lists(
@@ -121,3 +121,33 @@ def test_products_write_updates_over_their_weights(
     np.testing.assert_allclose(
         nets[0].weight.asnumpy(), nets[1].weight.asnumpy(), rtol=1e-4, atol=1e-5
     )
+
+
+def test_the_old_value_of_a_parameter_is_a_result_of_its_own() -> None:
+    w = Parameter(Tensor([1.0, 2.0]), name="w")
+    kept = Parameter(Tensor([0.0, 0.0]), name="kept")
+
+    @jit
+    def step(x: Tensor) -> Any:
+        old = w.copy()
+        ops.assign(kept, w)
+        ops.assign(w, w + x)
+        return old, w > 2.5, ops.isnan(w)
+
+    for i in range(3):
+        old, large, missing = step(Tensor([1.0, 1.0]))
+        np.testing.assert_array_equal(old.asnumpy(), [1 + i, 2 + i])
+        np.testing.assert_array_equal(kept.asnumpy(), [1 + i, 2 + i])
+        np.testing.assert_array_equal(large.asnumpy(), [2 + i > 2.5, True])
+        assert not missing.asnumpy().any()
+
+
+def test_a_formula_behind_a_condition_keeps_its_bindings() -> None:
+    def f(x: Tensor) -> Tensor:
+        y = ops.exp((x > 0).astype(ms.float32))
+        y[0] = 0.5
+        return y
+
+    for n in (2, 6, 9):
+        x = ops.ones((n, n))
+        np.testing.assert_allclose(jit(f)(x).asnumpy(), f(x).asnumpy(), rtol=1e-6)

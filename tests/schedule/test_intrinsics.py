@@ -160,3 +160,10 @@ def test_other_float_types(dtype, tolerance):
         (got,) = call(function, [x])
         assert got.dtype == x.dtype
         np.testing.assert_allclose(got, reference(x.astype("float64")), rtol=tolerance)
+
+
+@pytest.mark.parametrize("x, y", [(np.inf, np.inf), (-np.inf, np.inf), (5.0, np.inf)])
+def test_the_remainder_of_infinity_alone(x: float, y: float) -> None:
+    a, b = Tensor([x]), Tensor([y])
+    for remainder in (ops.fmod, ops.floor_mod):
+        np.testing.assert_array_equal(jit(remainder)(a, b).asnumpy(), remainder(a, b).asnumpy())

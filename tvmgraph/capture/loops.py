@@ -232,14 +232,15 @@ class _Recording:
         for name, value in plan.names.items():
             leaves = iter([parameter(t, name.partition(":")[0]) for t in tree.tensors(value)])
             bound[name] = self._owner(name).names[name] = tree.replace(value, leaves)
-        for t in plan.tensors.values():
-            recorder.assign(t, TracedTensor(recorder, region.state(t.type, "state")))
+        states = [(t, region.state(t.type, "state")) for t in plan.tensors.values()]
         if plan.random:
             region.random, region.blocks = region.state(STATE_TYPE, "random_state"), 0
         flag = tensor_flag()
         flags = [parameter(flag, n) for n in sorted(plan.flags)]
         for t in tree.tensors(plan.value):
             parameter(t, "result")
+        for t, state in states:  # after all parameters: it brings in what the tensor was before
+            recorder.assign(t, TracedTensor(recorder, state))
         return flags
 
     # ---- learning ---------------------------------------------------------------------------

@@ -166,6 +166,8 @@ class Reader:
         var = self.outputs[output]
         if sum(o.same_as(var) for o in self.outputs) > 1:
             return None
+        if any(o.same_as(param) for o in self.outputs):
+            return None  # its old value is a result, too
         result, position = 0, self.defined.get(var)
         value: Any = self.bindings[position].value if position is not None else None
         if isinstance(value, relax.TupleGetItem):

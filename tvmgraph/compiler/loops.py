@@ -54,7 +54,13 @@ def store_bindings(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFu
     """Stores the values of bindings; to be run after elementary functions became formulas."""
 
     def store(node: Any) -> Any:
-        return node if _holds_guarded_binding(node.value) else _spread(node)
+        if not _holds_guarded_binding(node.value):
+            return _spread(node)
+        if not is_choice(node.value):
+            return node
+        condition, *values = node.value.args
+        yes, no = (store(tirx.BufferStore(node.buffer, v, node.indices)) for v in values)
+        return tirx.IfThenElse(condition, yes, no)
 
     return func.with_body(tvm_ffi.structural_map(func.body, (tirx.BufferStore, store)))
 

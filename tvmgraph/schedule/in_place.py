@@ -150,7 +150,11 @@ def _values_first(stage: Stage) -> Stage:
     """Names every value, so that all of them are known before the first one is stored."""
     if len(stage.buffers) == 1:
         return stage
-    named: list[tuple[tirx.Var, Expr]] = [
-        (tirx.Var(f"value{i}", dtype_of(value)), value) for i, value in enumerate(stage.values)
-    ]
-    return replace(stage, values=tuple(var for var, _ in named), lets=(*stage.lets, *named))
+    lets: list[tuple[tirx.Var, Expr]] = []
+    values: list[Expr] = []
+    for i, value in enumerate(stage.values):
+        is_bool = dtype_of(value) == "bool"  # TVM cannot bind vectors of bool
+        var = tirx.Var(f"value{i}", "int8" if is_bool else dtype_of(value))
+        lets.append((var, tirx.Cast("int8", value) if is_bool else value))
+        values.append(var != tirx.IntImm("int8", 0) if is_bool else var)
+    return replace(stage, values=tuple(values), lets=(*stage.lets, *lets))

@@ -21,7 +21,8 @@ def fmod(x: Expr, y: Expr) -> Expr:
         def corrected(r: Expr) -> Expr:
             # a quotient that was rounded up to the next integer took away one too many
             r = tirx.Select(r < v.f32(0), r + b, r)
-            return tirx.Select(b > v.f32(_MAX_FINITE), a, r)
+            whole = tirx.Select(a > v.f32(_MAX_FINITE), v.f32(float("nan")), a)
+            return tirx.Select(b > v.f32(_MAX_FINITE), whole, r)
 
         return let(v.multiply_add(v.f32(0) - q, b, a), corrected)
 
