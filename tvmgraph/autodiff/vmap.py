@@ -183,6 +183,11 @@ class Batcher:
             return self.interpreter.enter_cell(cell, scope)
         return type(cell).__name__
 
+    def made_cell(self, cell: Any) -> None:
+        """Notes that a Cell comes into being."""
+        if self.interpreter is not None:
+            self.interpreter.made_cell(cell)
+
     def before_attribute(self, cell: Any, name: str) -> None:
         """Notes that an attribute of a Cell is about to be written."""
         if self.interpreter is not None:

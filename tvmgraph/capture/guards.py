@@ -80,6 +80,7 @@ class Guards:
     Attributes:
         precise: Whether user code is interpreted, so that every read is known.
         originals: What changed containers held before the capture changed them, by ``id``.
+        made: Cells that the capture made, which the captured function may hold without any name.
         written: Attributes and variables that the capture wrote: what it reads of them later is
             its own.
         blind: Set while something is looked up only to be appended to.
@@ -91,6 +92,7 @@ class Guards:
         self.originals: dict[int, Any] = {}
         self.written: set[Any] = set()
         self.blind = False
+        self.made: list[Any] = []
         self.observer = Observer(self.add_frame)
         self._cells: dict[int, tuple[weakref.ref[Any], CellState]] = {}
         self._always: dict[Any, Guard] = {}
@@ -224,8 +226,8 @@ class Guards:
     def add_object(self, value: Any) -> None:
         """Guards all attributes of an object that goes to code which is not interpreted."""
         if is_cell(value) and not isinstance(value, type):
-            if "_params" not in value.__dict__:
-                return  # it is being made here: its __init__ has not called Cell's yet
+            if "param_prefix" not in value.__dict__:
+                return  # it is being made here: Cell.__init__ sets that last
             self.add_cell(value)
             self._cells[id(value)][1].widen(value)
             self._add_mutable(value)
@@ -372,7 +374,7 @@ class Guards:
         """Returns what changed in a Cell, or ``None``."""
         for ref, before in self._cells.values():
             cell = ref()
-            if cell is None:  # made during the capture; nobody can change it any more
+            if cell is None:  # gone, so that nobody can change it any more
                 continue
             found = before.flag_difference(cell) if flags_only else before.difference(cell)
             if found is not None:

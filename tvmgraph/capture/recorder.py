@@ -312,6 +312,10 @@ class Recorder:
         held = {id(t) for t, _ in self.captured}
         return [(t, self._current[i]) for i, t in self._written.items() if i in held]
 
+    def made_cell(self, cell: Any) -> None:
+        """Notes that a Cell comes into being: its guards must not see it go."""
+        self.guards.made.append(cell)
+
     def before_attribute(self, cell: Any, name: str) -> None:
         """Notes what an attribute of a Cell held before it is written."""
         self._journal.append((cell, name, cell.__dict__.get(name, _MISSING)))

@@ -54,6 +54,10 @@ class Interpreter(Protocol):
 
     call: Callable[..., Any]  # (function, args, kwargs): calls a Python function
 
+    def made_cell(self, cell: Any) -> None:
+        """Notes that a Cell comes into being while interpreting."""
+        ...
+
     def before_attribute(self, cell: Any, name: str) -> None:
         """Notes that an attribute of a Cell is about to be written."""
         ...

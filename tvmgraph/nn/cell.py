@@ -62,6 +62,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         set_(self, "_hooks", ())
         set_(self, "_buffers", {})
         set_(self, "param_prefix", "")
+        if state.interpreter is not None:
+            state.interpreter.made_cell(self)
 
     # ---- attributes -------------------------------------------------------------------------
 
