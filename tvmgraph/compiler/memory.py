@@ -187,12 +187,19 @@ def _is_kernel(value: Any) -> bool:
 def _bytes(alloc: Any) -> int | None:
     """The size of a tensor; None unless it is known and on the device itself."""
     shape, dtype, device, scope = alloc.args
-    if not isinstance(shape, relax.ShapeExpr) or int(device.value) != 0 or scope.value != "global":
+    if int(device.value) != 0 or scope.value != "global":
+        return None
+    return size_of(shape, dtype.value)
+
+
+def size_of(shape: Any, dtype: Any) -> int | None:
+    """Returns the bytes of a tensor; None unless its sizes are known."""
+    if not isinstance(shape, relax.ShapeExpr):
         return None
     if not all(isinstance(d, tirx.IntImm) for d in shape.values):
         return None
     count = math.prod(int(d) for d in shape.values)
-    return count * dtypes.dtype_of(str(dtype.value)).numpy.itemsize
+    return count * dtypes.dtype_of(str(dtype)).numpy.itemsize
 
 
 # ---- the places in kernels ----------------------------------------------------------------------
@@ -227,4 +234,4 @@ def _int(value: int) -> Any:
     return tirx.IntImm("int32", value)
 
 
-__all__ = ["Interval", "PlanMemory", "apply_offsets", "place"]
+__all__ = ["Interval", "PlanMemory", "apply_offsets", "place", "size_of"]

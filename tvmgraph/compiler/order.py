@@ -8,16 +8,16 @@ still waits for everything else that reads the parameter, so that it can write i
 from __future__ import annotations
 
 import heapq
-import math
 from collections import defaultdict
 from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import tvm
-from tvm import relax, tirx
+from tvm import relax
 
-from tvmgraph import dtypes
 from tvmgraph.compiler.in_place import Reader, main_block, writes_of
+from tvmgraph.compiler.memory import size_of
 
 _SMALL = 4096  # bytes of a result that may live longer than it has to
 
@@ -169,20 +169,11 @@ class _Steps:
 
 
 def _is_acyclic(needs: Sequence[set[int]]) -> bool:
-    left = [len(before) for before in needs]
-    after: dict[int, list[int]] = defaultdict(list)
-    for i, before in enumerate(needs):
-        for j in before:
-            after[j].append(i)
-    todo = [i for i, n in enumerate(left) if not n]
-    done = 0
-    while todo:
-        done += 1
-        for j in after[todo.pop()]:
-            left[j] -= 1
-            if not left[j]:
-                todo.append(j)
-    return done == len(needs)
+    try:
+        TopologicalSorter(dict(enumerate(needs))).prepare()
+    except CycleError:
+        return False
+    return True
 
 
 def _kernel_of(reader: Reader, var: Any) -> int | None:
@@ -199,10 +190,8 @@ def _bytes(ty: Any) -> int:
     """The bytes of a value's tensors; those of unknown size count as none."""
     if isinstance(ty, relax.TupleType):
         return sum(_bytes(field) for field in ty.fields)
-    shape = ty.shape.values if isinstance(getattr(ty, "shape", None), relax.ShapeExpr) else ()
-    if not all(isinstance(d, tirx.IntImm) for d in shape) or not getattr(ty, "dtype", None):
-        return 0
-    return math.prod(d.value for d in shape) * dtypes.dtype_of(str(ty.dtype)).numpy.itemsize
+    shape = getattr(ty, "shape", None)
+    return (size_of(shape, ty.dtype) if shape is not None and ty.dtype else None) or 0
 
 
 __all__ = ["order_updates"]

@@ -119,7 +119,7 @@ class _Use:
         return at_store == sum(load.source.same_as(operand) for load in self.loads)
 
 
-def _same_indices(a: Load | tirx.BufferStore, b: Load | tirx.BufferStore) -> bool:
+def _same_indices(a: Load, b: tirx.BufferStore | Stage) -> bool:
     return tvm_ffi.structural_equal(list(a.indices), list(b.indices), map_free_vars=False)
 
 
@@ -141,8 +141,7 @@ def _is_overwritable(stage: Stage, operand: Buffer, result: Buffer) -> bool:
         return False
     loads = loads_of(*stage.values, *(value for _, value in stage.lets))
     return all(
-        tvm_ffi.structural_equal(list(load.indices), list(stage.indices), map_free_vars=False)
-        for load in loads if load.source.same_as(operand)
+        _same_indices(load, stage) for load in loads if load.source.same_as(operand)
     )  # fmt: skip
 
 
