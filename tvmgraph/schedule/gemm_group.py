@@ -22,7 +22,7 @@ from tvmgraph.schedule.contraction import Contraction
 from tvmgraph.schedule.epilogue import Epilogue
 from tvmgraph.schedule.gemm_plan import GemmPlan, GemmShape, Packing, plan_gemm, plan_panels
 from tvmgraph.schedule.gemm_tiles import emit_tiled_gemm
-from tvmgraph.schedule.groups import DOTS, GROUPS, LANES, LOADS, Grouped, call, narrow_type
+from tvmgraph.schedule.groups import DOTS, GROUPS, LANES, LOADS, Grouped, Side, call, narrow_type
 from tvmgraph.schedule.microkernel import Tile
 from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.reducer import horizontal
@@ -62,23 +62,6 @@ def emit_grouped_gemm(
 
 
 @dataclass(frozen=True)
-class _Side:
-    """The operands of one product as the register tile reads them.
-
-    Attributes:
-        outer: Values of the batch and outer column axes.
-        right: Panels of the column operand, or None where it is stored as panels.
-        left: Rows of groups, or None where they are read in place.
-        start: What the sums of each row start from, or None for 0.
-    """
-
-    outer: Bound
-    right: Buffer | None
-    left: Buffer | None
-    start: Buffer | None
-
-
-@dataclass(frozen=True)
 class _Kernel:
     operands: Grouped
     plan: GemmPlan
@@ -110,9 +93,9 @@ class _Kernel:
         plan, rows = self.plan, self._shape.rows
         right = None if self.operands.stored else self._packed_columns(outer, parallel)
         left = self._packed_rows(outer, parallel)
-        side = _Side(outer, right, left, None)
+        side = Side(outer, right, left, None)
         if self.operands.dtype == "int8":
-            side = _Side(outer, right, left, self._corrections(side, parallel))
+            side = Side(outer, right, left, self._corrections(side, parallel))
         block = plan.row_block if plan.packing is Packing.SHARED else self._row_block()
         blocks = -(-rows // block)
         with emit.parallel(self._panels * blocks, parallel) as item:
@@ -154,7 +137,7 @@ class _Kernel:
 
     # Products
 
-    def _rows(self, side: _Side, panel: Expr, columns: int, first: Expr, rows: int) -> None:
+    def _rows(self, side: Side, panel: Expr, columns: int, first: Expr, rows: int) -> None:
         plan, base = self.plan, panel * self._panel_size
 
         def right(k: Expr, vector: int) -> Expr:
@@ -171,7 +154,7 @@ class _Kernel:
         if rest:
             self._tile(side, panel, columns, first + full * plan.tile_rows, rest, right)
 
-    def _corrections(self, side: _Side, parallel: bool) -> Buffer:
+    def _corrections(self, side: Side, parallel: bool) -> Buffer:
         """-128 times the sum of every row of the left operand."""
         sums = emit.workspace([self._shape.rows], "int32")
         kind = f"int32x{LANES}"
@@ -194,7 +177,7 @@ class _Kernel:
             emit.store(sums, value * tirx.const(-128, "int32"), [row])
         return sums
 
-    def _left(self, side: _Side, row: Expr, k: Expr, count: int = 1) -> Expr:
+    def _left(self, side: Side, row: Expr, k: Expr, count: int = 1) -> Expr:
         """One group of the row operand, or a vector of them."""
         if side.left is not None:
             return side.left[emit.ramp(row * self.operands.depth + k, count)]
@@ -206,7 +189,7 @@ class _Kernel:
 
     def _tile(
         self,
-        side: _Side,
+        side: Side,
         panel: Expr,
         columns: int,
         row: Expr,

@@ -22,7 +22,7 @@ from tvmgraph.schedule import emit
 from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.epilogue import Epilogue
 from tvmgraph.schedule.gemm_plan import MIN_PARALLEL_FLOPS
-from tvmgraph.schedule.groups import LANES, LOADS, Grouped
+from tvmgraph.schedule.groups import LANES, LOADS, Grouped, Side
 from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
@@ -148,23 +148,6 @@ def emit_tiled_gemm(operands: Grouped, model: CpuModel) -> bool:
 
 
 @dataclass(frozen=True)
-class _Side:
-    """The operands of one product.
-
-    Attributes:
-        outer: Values of the batch and outer column axes.
-        right: Panels of the column operand, or None where it is stored as panels.
-        left: Rows of groups, or None where they are read in place.
-        start: What the sums of each row start from, or None for 0.
-    """
-
-    outer: Bound
-    right: Buffer | None
-    left: Buffer | None
-    start: Buffer | None
-
-
-@dataclass(frozen=True)
 class _Block:
     """The tiles at hand: ``rows`` x ``columns`` of them from a row and a panel on."""
 
@@ -213,7 +196,7 @@ class _Kernel:
         """Copies what must be copied, then divides blocks of rows and panels."""
         plan, rows = self.plan, self.operands.shape.rows
         right = None if self.operands.stored else self._packed_columns(outer, parallel)
-        side = _Side(outer, right, self._packed_rows(outer, parallel), None)
+        side = Side(outer, right, self._packed_rows(outer, parallel), None)
         if self._dot == "int8":
             side = replace(side, start=self._corrections(side, parallel))
         blocks = -(-rows // plan.rows)
@@ -254,7 +237,7 @@ class _Kernel:
             operands.pack_rows(outer, block * _SIDE, _SIDE, left, base)
         return left
 
-    def _corrections(self, side: _Side, parallel: bool) -> Buffer:
+    def _corrections(self, side: Side, parallel: bool) -> Buffer:
         """-128 times the sum of every row: a product with a tile of ones."""
         ones = _whole(emit.workspace([_SIDE * LANES], "int32"))
         with emit.serial(_SIDE * LANES) as place:
@@ -277,7 +260,7 @@ class _Kernel:
 
     # Work items
 
-    def _item(self, side: _Side, first: Expr, count: int, panel: Expr, columns: int) -> None:
+    def _item(self, side: Side, first: Expr, count: int, panel: Expr, columns: int) -> None:
         """Multiplies a block of rows with a panel, one block of the depth after the other."""
         steps, total = self.plan.steps, self.operands.depth // _SIDE
         blocks, vectors = -(-total // steps), -(-columns // LANES)
@@ -314,9 +297,7 @@ class _Kernel:
         done = (blocks - 1) * steps
         rows_from(emit.i64(done), total - done, False, True)
 
-    def _multiply(
-        self, side: _Side, block: _Block, start: Expr, depth: int, is_first: bool
-    ) -> None:
+    def _multiply(self, side: Side, block: _Block, start: Expr, depth: int, is_first: bool) -> None:
         """Adds ``depth`` instructions to every tile of sums."""
         tiles = [(r, c) for r in range(block.rows) for c in range(block.columns)]
         if is_first and side.start is None:
@@ -335,7 +316,7 @@ class _Kernel:
             for r, c in tiles:
                 _tile(f"dot_{self._dot}{2 * r + c}")
 
-    def _load_columns(self, side: _Side, panel: Expr, number: int, step: Expr) -> None:
+    def _load_columns(self, side: Side, panel: Expr, number: int, step: Expr) -> None:
         """Loads a tile of columns."""
         if side.right is None:
             column = panel * self._panel + number * LANES
@@ -345,7 +326,7 @@ class _Kernel:
             place, width = _address(side.right, first), self._panel
         _tile(f"load{_COLUMNS + number}", place, emit.i64((width or 0) * 4))
 
-    def _load_rows(self, side: _Side, row: Expr, number: int, step: Expr) -> None:
+    def _load_rows(self, side: Side, row: Expr, number: int, step: Expr) -> None:
         """Loads a tile of rows."""
         operands = self.operands
         if side.left is not None:
@@ -373,7 +354,7 @@ class _Kernel:
             expected *= axis.extent
         return step
 
-    def _begin(self, side: _Side, block: _Block) -> None:
+    def _begin(self, side: Side, block: _Block) -> None:
         """Loads what the sums of int8 start from."""
         width = block.columns * LANES
         start = _whole(emit.stack(block.rows * _SIDE * width, "int32"))
@@ -392,7 +373,7 @@ class _Kernel:
                 place = base + (r * _SIDE * width + c * LANES)
                 _tile(f"{name}{2 * r + c}", _address(buffer, place), emit.i64(width * 4))
 
-    def _finish(self, side: _Side, block: _Block, rows: int, columns: int) -> None:
+    def _finish(self, side: Side, block: _Block, rows: int, columns: int) -> None:
         """Stores the result of finished sums."""
         contraction = self.operands.contraction
         width = block.columns * LANES

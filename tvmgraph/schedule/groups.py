@@ -101,6 +101,23 @@ def narrow_type(contraction: Contraction) -> str | None:
 
 
 @dataclass(frozen=True)
+class Side:
+    """The operands of one product as its tiles read them.
+
+    Attributes:
+        outer: Values of the batch and outer column axes.
+        right: Panels of the column operand, or None where it is stored as panels.
+        left: Rows of groups, or None where they are read in place.
+        start: What the sums of each row start from, or None for 0.
+    """
+
+    outer: Bound
+    right: Buffer | None
+    left: Buffer | None
+    start: Buffer | None
+
+
+@dataclass(frozen=True)
 class Grouped:
     """A product of narrow operands.
 
