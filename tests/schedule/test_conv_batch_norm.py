@@ -7,9 +7,9 @@ from test_conv import _conv
 from tvm import relax
 from tvm.relax import op
 
-from tvmgraph.schedule.contraction import match_contraction, prepare_first
-from tvmgraph.schedule.inline import inline
-from tvmgraph.schedule.program import parse
+from tvmgraph.schedule.analysis.contraction import match_contraction, prepare_first
+from tvmgraph.schedule.analysis.inline import inline
+from tvmgraph.schedule.analysis.program import parse
 from tvmgraph.schedule.types import Func
 
 EPS = 1e-3

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tvm import relax
 from tvm.relax import op
 
-from tvmgraph.schedule import cpu_model, gemm_tiles, make_target, schedule_cpu
+from tvmgraph.schedule import cpu_model, make_target, schedule_cpu
+from tvmgraph.schedule.products import gemm_tiles
 
 _OUT = {"bfloat16": "float32", "int8": "int32"}
 

@@ -14,7 +14,7 @@ import tvm
 from tvm import relax
 
 from tvmgraph.lowering import WRITES
-from tvmgraph.schedule.in_place import Pair, merged, overwritable
+from tvmgraph.schedule.elementwise.in_place import Pair, merged, overwritable
 from tvmgraph.schedule.types import IN_PLACE
 
 _CALL = tvm.ir.Op.get("relax.call_tir")

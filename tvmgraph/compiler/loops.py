@@ -19,7 +19,7 @@ from typing import Any
 import tvm_ffi
 from tvm import ir, tirx
 
-from tvmgraph.schedule.program import is_choice, substitute
+from tvmgraph.schedule.analysis.program import is_choice, substitute
 
 #: Functions that have no vector form in float64.
 _LIBRARY = frozenset((

@@ -17,7 +17,7 @@ from tvm.tirx.script import builder as T
 
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.schedule import cpu_model, emit, make_target
-from tvmgraph.schedule.stream import stream, streaming
+from tvmgraph.schedule.elementwise.stream import stream, streaming
 
 _DTYPE, _ITEMSIZE = "float32", 4
 #: Vectors per step of a loop: enough sums in flight to hide the latency of an addition.

@@ -305,8 +305,8 @@ def max_pool_index(
 
 # ---- the way back -----------------------------------------------------------------------------
 
-#: Types that the schedule's kernel takes (``tvmgraph/schedule/pool_grad.py``): one pass over
-#: memory. Narrow floats need a wider sum, which the tensor expression has.
+#: Types that the schedule's kernel (``tvmgraph/schedule/elementwise/pool_grad.py``) takes: one
+#: pass over memory. Narrow floats need a wider sum, which the tensor expression has.
 _WRITTEN_FOR = (dtypes.float32, dtypes.float64)
 _MOST_TAPS = 64  # it has code for every tap
 

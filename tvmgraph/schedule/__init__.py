@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from tvmgraph.threads import configure_threads, thread_count
 
 if TYPE_CHECKING:
+    from tvmgraph.schedule.analysis.joining import Shape, joined_shape, shape_of
     from tvmgraph.schedule.cpu import schedule_cpu
     from tvmgraph.schedule.cuda import schedule_for_cuda
     from tvmgraph.schedule.intrinsics import install as install_intrinsics
-    from tvmgraph.schedule.joining import Shape, joined_shape, shape_of
     from tvmgraph.schedule.target import (
         CpuModel,
         GpuModel,
@@ -37,7 +37,7 @@ _HOMES = {
     "schedule_for_cuda": "cuda",
     "schedule_cpu": "cpu",
     "install_intrinsics": "intrinsics",
-    **dict.fromkeys(("Shape", "joined_shape", "shape_of"), "joining"),
+    **dict.fromkeys(("Shape", "joined_shape", "shape_of"), "analysis.joining"),
     **dict.fromkeys(
         (
             "CpuModel",

@@ -12,38 +12,41 @@ from dataclasses import replace
 from tvm import ir, tirx
 
 from tvmgraph.schedule import emit, intrinsics
-from tvmgraph.schedule.attention import emit_attention
-from tvmgraph.schedule.attention_grad import emit_attention_gradient
-from tvmgraph.schedule.contraction import (
+from tvmgraph.schedule.analysis.contraction import (
     Contraction,
     is_window,
     match_contraction,
     prepare_first,
 )
-from tvmgraph.schedule.conv import emit_conv, is_conv
-from tvmgraph.schedule.conv_blocked import emit_blocked_conv, is_blocked_conv
-from tvmgraph.schedule.conv_columns import emit_turned, is_wide_and_deep
-from tvmgraph.schedule.conv_weight import emit_weight_gradient, is_weight_gradient
-from tvmgraph.schedule.depthwise import emit_depthwise, is_depthwise
-from tvmgraph.schedule.depthwise_plane import emit_plane_depthwise, is_plane_depthwise
-from tvmgraph.schedule.depthwise_weight import emit_depthwise_gradient, is_depthwise_gradient
+from tvmgraph.schedule.analysis.inline import has_identity_store, inline
+from tvmgraph.schedule.analysis.joining import join_points
+from tvmgraph.schedule.analysis.program import Program, Stage, map_loads, parse, static_shape
+from tvmgraph.schedule.attention.forward import emit_attention
+from tvmgraph.schedule.attention.gradient import emit_attention_gradient
+from tvmgraph.schedule.convolution.blocked import emit_blocked_conv, is_blocked_conv
+from tvmgraph.schedule.convolution.depthwise import emit_depthwise, is_depthwise
+from tvmgraph.schedule.convolution.depthwise_plane import emit_plane_depthwise, is_plane_depthwise
+from tvmgraph.schedule.convolution.depthwise_weight_gradient import (
+    emit_depthwise_gradient,
+    is_depthwise_gradient,
+)
+from tvmgraph.schedule.convolution.direct import emit_conv, is_conv
+from tvmgraph.schedule.convolution.narrow import emit_turned, is_wide_and_deep
+from tvmgraph.schedule.convolution.weight_gradient import emit_weight_gradient, is_weight_gradient
+from tvmgraph.schedule.convolution.winograd import emit_winograd, transformed_weight
+from tvmgraph.schedule.elementwise.in_place import emit_in_place
+from tvmgraph.schedule.elementwise.injective import emit_injective
+from tvmgraph.schedule.elementwise.pool_grad import emit_max_pool_grad
 from tvmgraph.schedule.fallback import schedule_fallback
-from tvmgraph.schedule.gemm import emit_gemm
-from tvmgraph.schedule.in_place import emit_in_place
-from tvmgraph.schedule.injective import emit_injective
-from tvmgraph.schedule.inline import has_identity_store, inline
-from tvmgraph.schedule.joining import join_points
-from tvmgraph.schedule.pool_grad import emit_max_pool_grad
-from tvmgraph.schedule.program import Program, Stage, map_loads, parse, static_shape
-from tvmgraph.schedule.recurrent import emit_recurrent
-from tvmgraph.schedule.row_plan import plan_rows
-from tvmgraph.schedule.rows import emit_rows, emit_split, wants_split
-from tvmgraph.schedule.scan import emit_scan
+from tvmgraph.schedule.products.gemm import emit_gemm
+from tvmgraph.schedule.products.recurrent import emit_recurrent
+from tvmgraph.schedule.rows.kernel import emit_rows, emit_split, wants_split
+from tvmgraph.schedule.rows.plan import plan_rows
+from tvmgraph.schedule.rows.scan import emit_scan
+from tvmgraph.schedule.rows.top import emit_top
 from tvmgraph.schedule.symbolic import schedule_rows
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.top import emit_top
 from tvmgraph.schedule.types import IN_PLACE, SCHEDULED, WRITTEN, Buffer, Func, Index, Load, Module
-from tvmgraph.schedule.winograd import emit_winograd, transformed_weight
 
 #: Kernels that rows ask for by name, see :data:`WRITTEN`.
 _WRITERS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from tvm import s_tir, tirx
 
-from tvmgraph.schedule.program import product
+from tvmgraph.schedule.analysis.program import product
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Func
 

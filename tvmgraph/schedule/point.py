@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.program import Axis, Stage, substitute
+from tvmgraph.schedule.analysis.program import Axis, Stage, substitute
 from tvmgraph.schedule.types import Expr, Var, dtype_of
 
 Bound = dict[Var, Expr]

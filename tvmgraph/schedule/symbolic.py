@@ -18,8 +18,8 @@ from tvm import tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.access import direct_uses
-from tvmgraph.schedule.program import Program, Stage, loads_of, parse, product
+from tvmgraph.schedule.analysis.access import direct_uses
+from tvmgraph.schedule.analysis.program import Program, Stage, loads_of, parse, product
 from tvmgraph.schedule.types import SCHEDULED, Buffer, Expr, Func, Load, Var
 
 #: Rows of the fixed kernels, largest first, by the least number of elements per row. The last one

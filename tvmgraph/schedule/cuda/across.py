@@ -9,7 +9,7 @@ from typing import Any
 from tvm import tirx
 from tvm.tirx.script import builder as T
 
-from tvmgraph.schedule.access import dtype_bytes
+from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import WARP, div, i32, mod
 from tvmgraph.schedule.types import Buffer, Expr, dtype_of

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from tvm import tirx
 
-from tvmgraph.schedule.access import dtype_bytes
+from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.analysis.program import Axis, Stage, map_loads, substitute
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, i32
 from tvmgraph.schedule.cuda.place import (
@@ -22,7 +23,6 @@ from tvmgraph.schedule.cuda.place import (
     uses,
     write_run,
 )
-from tvmgraph.schedule.program import Axis, Stage, map_loads, substitute
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var, dtype_of
 
 #: Gives the value of an element that is not read from memory, or None.

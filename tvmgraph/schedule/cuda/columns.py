@@ -17,12 +17,12 @@ from tvm import tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.program import Stage, map_loads, product
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.body import Body
 from tvmgraph.schedule.cuda.device import div, i32, mod
 from tvmgraph.schedule.cuda.fold import Fold, match_fold
 from tvmgraph.schedule.cuda.place import Loops, Place
-from tvmgraph.schedule.program import Stage, map_loads, product
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Load
 

@@ -13,11 +13,11 @@ from functools import cached_property
 
 from tvm import tirx
 
+from tvmgraph.schedule.analysis.program import product
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import both, div, i32, mod, split
 from tvmgraph.schedule.cuda.factor import Factor
 from tvmgraph.schedule.cuda.shared_tile import SharedTile
-from tvmgraph.schedule.program import product
 from tvmgraph.schedule.types import Buffer, Expr, Var
 
 _MIN_ASYNC, _MAX_ASYNC = 4, 16

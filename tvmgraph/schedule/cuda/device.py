@@ -14,9 +14,9 @@ from typing import Any
 from tvm import tirx
 from tvm.tirx.script import builder as T
 
-from tvmgraph.schedule.access import dtype_bytes
+from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.analysis.program import Axis, loads_of, map_loads, product, substitute
 from tvmgraph.schedule.emit import Frame
-from tvmgraph.schedule.program import Axis, loads_of, map_loads, product, substitute
 from tvmgraph.schedule.types import Buffer, Expr, Index, Load, Var, dtype_of
 
 WARP = 32

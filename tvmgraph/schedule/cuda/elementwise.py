@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.program import Stage
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.body import Body
 from tvmgraph.schedule.cuda.device import i32
 from tvmgraph.schedule.cuda.place import Loops, Place
-from tvmgraph.schedule.program import Stage
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Expr
 

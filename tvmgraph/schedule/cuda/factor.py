@@ -13,8 +13,9 @@ from functools import cached_property
 import tvm_ffi
 from tvm import sym, tirx
 
-from tvmgraph.schedule.access import dtype_bytes
-from tvmgraph.schedule.contraction import Contraction, Operand
+from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.analysis.contraction import Contraction, Operand
+from tvmgraph.schedule.analysis.program import Axis, is_choice, map_loads, product
 from tvmgraph.schedule.cuda.device import (
     VECTOR_BYTES,
     at_point,
@@ -22,7 +23,6 @@ from tvmgraph.schedule.cuda.device import (
     i32,
     narrow,
 )
-from tvmgraph.schedule.program import Axis, is_choice, map_loads, product
 from tvmgraph.schedule.types import Expr, Load, Var, dtype_of
 
 

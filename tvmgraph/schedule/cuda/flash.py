@@ -19,7 +19,8 @@ from functools import cached_property
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.attention_plan import Operand, Problem
+from tvmgraph.schedule.analysis.program import Axis
+from tvmgraph.schedule.attention.plan import Operand, Problem
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.copies import Copier
 from tvmgraph.schedule.cuda.device import WARP, both, div, i32, mod
@@ -32,7 +33,6 @@ from tvmgraph.schedule.cuda.mma import (
 )
 from tvmgraph.schedule.cuda.shared_tile import SharedTile
 from tvmgraph.schedule.cuda.warp_sums import COLUMNS, ROWS
-from tvmgraph.schedule.program import Axis
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import WRITTEN, Buffer, Expr, Func, Var
 

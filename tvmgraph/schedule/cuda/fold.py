@@ -8,11 +8,11 @@ from functools import cached_property
 
 from tvm import tirx
 
+from tvmgraph.schedule.analysis.program import Stage
+from tvmgraph.schedule.analysis.reducer import Reducer, match_reducer
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import i32
-from tvmgraph.schedule.program import Stage
-from tvmgraph.schedule.reducer import Reducer, match_reducer
-from tvmgraph.schedule.row_arg import ArgReducer, combine_arg, match_arg_reducer
+from tvmgraph.schedule.rows.arg import ArgReducer, combine_arg, match_arg_reducer
 from tvmgraph.schedule.types import Buffer, Expr, dtype_of
 
 

@@ -14,7 +14,8 @@ from functools import cached_property
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.contraction import Contraction
+from tvmgraph.schedule.analysis.contraction import Contraction
+from tvmgraph.schedule.analysis.program import product
 from tvmgraph.schedule.cuda import device, wgmma
 from tvmgraph.schedule.cuda.copies import Copier, preferred_orientation
 from tvmgraph.schedule.cuda.device import div, i32, mod, split
@@ -26,7 +27,6 @@ from tvmgraph.schedule.cuda.ring import Ring
 from tvmgraph.schedule.cuda.shared_tile import SharedTile
 from tvmgraph.schedule.cuda.thread_core import ThreadCore
 from tvmgraph.schedule.cuda.warp_sums import WarpSums
-from tvmgraph.schedule.program import product
 from tvmgraph.schedule.types import Buffer, Expr, Var
 
 #: Rows of tiles that are worked on together, to share what they read.

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from tvm import tirx
 
 from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.program import Stage, product
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.across import Team
 from tvmgraph.schedule.cuda.body import Body
@@ -19,7 +20,6 @@ from tvmgraph.schedule.cuda.columns import emit_combined
 from tvmgraph.schedule.cuda.device import div, i32, mod
 from tvmgraph.schedule.cuda.fold import Fold, match_fold
 from tvmgraph.schedule.cuda.place import Loops, Place
-from tvmgraph.schedule.program import Stage, product
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 

@@ -9,13 +9,13 @@ from functools import cached_property
 import tvm_ffi
 from tvm import ir, tirx
 
-from tvmgraph.schedule.access import dtype_bytes
-from tvmgraph.schedule.contraction import Contraction
+from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.analysis.contraction import Contraction
+from tvmgraph.schedule.analysis.program import is_choice, map_loads, substitute
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, at_point, i32, split
 from tvmgraph.schedule.cuda.factor import run_of
 from tvmgraph.schedule.cuda.product_plan import Extents, Grid
-from tvmgraph.schedule.program import is_choice, map_loads, substitute
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var, dtype_of
 
 

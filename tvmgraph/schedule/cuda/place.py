@@ -15,10 +15,17 @@ import tvm_ffi
 from tvm import ir, sym, tirx
 from tvm.tirx.script import builder as T
 
-from tvmgraph.schedule.access import accesses, dtype_bytes, group_extent, groups
+from tvmgraph.schedule.analysis.access import accesses, dtype_bytes, group_extent, groups
+from tvmgraph.schedule.analysis.program import (
+    Axis,
+    Stage,
+    is_choice,
+    loads_of,
+    product,
+    static_shape,
+)
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, at_point, div, flat, i32, mod, narrow
-from tvmgraph.schedule.program import Axis, Stage, is_choice, loads_of, product, static_shape
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var
 
 #: Elements of a vector at most: code is written out for every one.

@@ -15,10 +15,10 @@ from typing import Any
 
 from tvm import tirx
 
+from tvmgraph.schedule.analysis.program import product, static_shape
+from tvmgraph.schedule.analysis.reducer import accumulator_dtype
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import div, i32, mod
-from tvmgraph.schedule.program import product, static_shape
-from tvmgraph.schedule.reducer import accumulator_dtype
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Expr, Func
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.contraction import Contraction, match_contraction, prepare_first
+from tvmgraph.schedule.analysis.contraction import Contraction, match_contraction, prepare_first
+from tvmgraph.schedule.analysis.inline import has_identity_store, inline, inline_into
+from tvmgraph.schedule.analysis.program import Program, parse
 from tvmgraph.schedule.cuda.factor import factor_of
 from tvmgraph.schedule.cuda.gemm import Gemm, extents_of
 from tvmgraph.schedule.cuda.product_plan import plan_product, tensor_cores, threads
 from tvmgraph.schedule.cuda.simt import emit_program, materialize
-from tvmgraph.schedule.inline import has_identity_store, inline, inline_into
-from tvmgraph.schedule.program import Program, parse
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Func, dtype_of
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from tvm import tirx
 
+from tvmgraph.schedule.analysis.program import product, substitute
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.across import Team
 from tvmgraph.schedule.cuda.body import Body
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, WARP, div, i32, mod
 from tvmgraph.schedule.cuda.fold import match_fold
 from tvmgraph.schedule.cuda.place import Loops, Place, Position, read_run, readable, same, uses
-from tvmgraph.schedule.program import product, substitute
-from tvmgraph.schedule.row_plan import RowPlan, RowStage, row_dims
+from tvmgraph.schedule.rows.plan import RowPlan, RowStage, row_dims
 from tvmgraph.schedule.target import CpuModel, GpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Load
 

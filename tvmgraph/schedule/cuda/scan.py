@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.access import dtype_bytes
+from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.analysis.program import product, static_shape
+from tvmgraph.schedule.analysis.reducer import accumulator_dtype
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.across import Team
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, WARP, div, flat, i32, mod
-from tvmgraph.schedule.program import product, static_shape
-from tvmgraph.schedule.reducer import accumulator_dtype
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func, dtype_of
 

@@ -9,6 +9,16 @@ from typing import Any
 from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.inline import has_identity_store, inline
+from tvmgraph.schedule.analysis.joining import join_points
+from tvmgraph.schedule.analysis.program import (
+    Program,
+    Stage,
+    map_loads,
+    parse,
+    product,
+    static_shape,
+)
 from tvmgraph.schedule.cuda.columns import emit_columns
 from tvmgraph.schedule.cuda.elementwise import emit_elementwise
 from tvmgraph.schedule.cuda.long_rows import emit_long_rows, wants_parts
@@ -18,11 +28,8 @@ from tvmgraph.schedule.cuda.rows import emit_rows
 from tvmgraph.schedule.cuda.scan import emit_scan
 from tvmgraph.schedule.cuda.top import emit_top
 from tvmgraph.schedule.cuda.transposed import emit_transposed, find_turned
-from tvmgraph.schedule.in_place import write_in_place
-from tvmgraph.schedule.inline import has_identity_store, inline
-from tvmgraph.schedule.joining import join_points
-from tvmgraph.schedule.program import Program, Stage, map_loads, parse, product, static_shape
-from tvmgraph.schedule.row_plan import RowPlan, plan_rows
+from tvmgraph.schedule.elementwise.in_place import write_in_place
+from tvmgraph.schedule.rows.plan import RowPlan, plan_rows
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import IN_PLACE, WRITTEN, Buffer, Expr, Func, Load
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tvm import tirx
 
-from tvmgraph.schedule.access import dtype_bytes
+from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, div, i32, mod
 from tvmgraph.schedule.cuda.output import Sink

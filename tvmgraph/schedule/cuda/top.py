@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from tvmgraph.schedule.analysis.program import static_shape
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.across import Team
 from tvmgraph.schedule.cuda.device import WARP, i32
-from tvmgraph.schedule.program import static_shape
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func
 

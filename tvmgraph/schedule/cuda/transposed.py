@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from tvm.tirx.script import builder as T
 
-from tvmgraph.schedule.access import group_extent
+from tvmgraph.schedule.analysis.access import group_extent
+from tvmgraph.schedule.analysis.program import Stage, product
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.body import Body
 from tvmgraph.schedule.cuda.device import WARP, div, i32, mod
 from tvmgraph.schedule.cuda.place import Loops, Place, Position, address_of, readable, same
-from tvmgraph.schedule.program import Stage, product
 from tvmgraph.schedule.types import Buffer, Expr, Load
 
 _SIDE, _ROWS = 32, 8

@@ -1,0 +1,1 @@
+"""What a PrimFunc computes: its stages, sums of products, reads and conditions."""

@@ -1,0 +1,1 @@
+"""Attention and its derivative, without the matrix of all weights."""

@@ -1,0 +1,458 @@
+"""The derivative of attention, softmax(scale Q K^T + mask) V, without the matrix of all weights.
+
+With the weights P, the cotangent G of the result O and d = sum(G O) per query, the derivatives are
+dV = P^T G, dS = scale P (G V^T - d), dQ = dS K, dK = dS^T Q (Dao et al. 2022). P is computed again,
+block after block, from the largest score and the sum of exponentials that were kept per query.
+
+Blocking: a work item is one head of keys and values, with all heads of the query that share it. It
+copies the queries and the cotangent into rows of whole vectors. For every block of keys it goes
+through the blocks of queries that see it: the weights and the dS of a pair of blocks stay in the
+cache, where five products use them. Where there are fewer heads than workers, these take the
+blocks of keys of a head in turns, each with a dQ of its own, and the sum of those is taken last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.reducer import horizontal
+from tvmgraph.schedule.attention.plan import (
+    GradPlan,
+    Operand,
+    Problem,
+    plan_gradient,
+    rounded_up,
+)
+from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, transpose
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Buffer, Expr, Func, Index
+
+
+def emit_attention_gradient(func: Func, settings: str, model: CpuModel) -> None:
+    """Writes the kernel.
+
+    Args:
+        func: Takes query, key, value, perhaps a mask, the result, its statistics and its
+            cotangent, and gives the cotangents of query, key and value.
+        settings: The attributes of ``ops.attention_gradient`` as JSON.
+        model: The processor.
+    """
+    said = json.loads(str(settings))
+    buffers, layouts = list(func.params), said["layouts"]
+    mask = buffers.pop(3) if len(buffers) == 10 else None
+    query, key, value, out = (Operand(b, x) for b, x in zip(buffers[:4], layouts))
+    cotangent, *results = (Operand(b, x) for b, x in zip(buffers[5:], layouts[4:]))
+    problem = Problem(query, key, value, out, mask, said["scale"], said["diagonal"],
+                      said["fill"], buffers[4])  # fmt: skip
+    plan = plan_gradient(problem, model)
+    _Writer(problem, plan, cotangent, (results[0], results[1], results[2])).write()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of whole vectors: element (r, c) is ``buffer[base + r * width + c]``."""
+
+    buffer: Buffer
+    width: int
+    base: Expr
+
+    def at(self, row: Expr, column: Index) -> Expr:
+        """Index of an element."""
+        return self.base + row * self.width + column
+
+    def from_row(self, row: Expr) -> _Rows:
+        """The rows from ``row`` on."""
+        return _Rows(self.buffer, self.width, self.base + row * self.width)
+
+
+@dataclass(frozen=True)
+class _Queries:
+    """What is kept per query of a work item; queries that do not exist have weights 0."""
+
+    query: _Rows
+    cotangent: _Rows
+    gradient: _Rows
+    top: Buffer
+    factor: Buffer
+    mean: Buffer
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """A block of keys: ``first`` and following, as rows and transposed, and their cotangents."""
+
+    first: Expr
+    key: _Rows
+    key_turned: _Rows
+    value_turned: _Rows
+    key_gradient: _Rows
+    value_gradient: _Rows
+
+
+@dataclass(frozen=True)
+class _Writer:
+    problem: Problem
+    plan: GradPlan
+    cotangent: Operand
+    results: tuple[Operand, Operand, Operand]
+
+    # Extents
+
+    @property
+    def _queries(self) -> Index:
+        return self.problem.query.extent("S")
+
+    @property
+    def _keys(self) -> Index:
+        return self.problem.key.extent("S")
+
+    @property
+    def _padded_queries(self) -> Index:
+        """Queries of a head, rounded up to whole blocks."""
+        return rounded_up(self._queries, self.plan.queries) * self.plan.queries
+
+    @property
+    def _fills_blocks(self) -> bool:
+        """Whether the last block of keys is certainly as long as the others."""
+        return isinstance(self._keys, int) and self._keys % self.plan.keys == 0
+
+    @property
+    def _share(self) -> int:
+        """Heads of the query per head of keys."""
+        return self.problem.query.fixed("N") // self.problem.key.fixed("N")
+
+    def _padded(self, operand: Operand) -> int:
+        return -(-operand.fixed("D") // self.plan.lanes) * self.plan.lanes
+
+    def _new_rows(self, count: Index, width: Index) -> _Rows:
+        return _Rows(emit.workspace([count * width], self.problem.dtype), width, emit.i64(0))
+
+    def write(self) -> None:
+        """Writes the loop over heads, and the sum of the workers' shares."""
+        plan, heads = self.plan, self.problem.key.fixed("N")
+        rows = self._share * self._padded_queries
+        extents = [self.problem.query.extent("B"), heads, plan.groups]
+        items = extents[0] * heads * plan.groups
+        shared = None
+        if plan.groups > 1:
+            shared = self._new_rows(items * rows, self._padded(self.problem.query))
+        with emit.parallel(items, plan.parallel) as item:
+            batch, head, group = emit.unfuse(item, extents)
+            gradient = (
+                self._new_rows(rows, self._padded(self.problem.query))
+                if shared is None
+                else shared.from_row(item * rows)
+            )
+            queries = self._packed_queries(batch, head, gradient)
+            self._all_keys(batch, head, group, queries)
+            if shared is None:
+                self._store_queries(batch, head, [gradient])
+        if shared is not None:
+            with emit.parallel(extents[0] * heads, plan.parallel) as item:
+                batch, head = emit.unfuse(item, extents[:2])
+                parts = [
+                    shared.from_row((item * plan.groups + group) * rows)
+                    for group in range(plan.groups)
+                ]
+                self._store_queries(batch, head, parts)
+
+    # Rows of vectors
+
+    def _copy(
+        self, to: _Rows, rows: Index, exists: Index, element: Callable[[Expr, Expr], Expr],
+        size: int,
+    ) -> None:  # fmt: skip
+        """Fills rows with elements; what lies beyond the last row or column is 0."""
+        lanes, dtype = self.plan.lanes, self.problem.dtype
+        zero = emit.broadcast(emit.zero(dtype), lanes)
+        whole = size // lanes
+        with emit.serial(rows) as row:
+
+            def present() -> None:
+                if whole:
+                    with emit.serial(whole) as v, emit.lanes_loop(lanes) as lane:
+                        column = v * lanes + lane
+                        emit.store(to.buffer, element(row, column), [to.at(row, column)])
+                if size % lanes:
+                    emit.store(to.buffer, zero, [emit.ramp(to.at(row, whole * lanes), lanes)])
+                    with emit.serial(size % lanes) as rest:
+                        column = rest + whole * lanes
+                        emit.store(to.buffer, element(row, column), [to.at(row, column)])
+
+            def absent() -> None:
+                with emit.serial(to.width // lanes) as v:
+                    emit.store(to.buffer, zero, [emit.ramp(to.at(row, v * lanes), lanes)])
+
+            if isinstance(exists, int) and isinstance(rows, int) and exists >= rows:
+                present()
+            else:
+                emit.when(row < exists, present, absent)
+
+    def _clear(self, rows: _Rows, count: Index) -> None:
+        lanes = self.plan.lanes
+        zero = emit.broadcast(emit.zero(self.problem.dtype), lanes)
+        with emit.serial(count * (rows.width // lanes)) as v:
+            emit.store(rows.buffer, zero, [emit.ramp(rows.base + v * lanes, lanes)])
+
+    def _turn(self, rows: _Rows, count: int) -> _Rows:
+        """The transpose, in squares of ``lanes`` rows and columns."""
+        lanes, dtype = self.plan.lanes, self.problem.dtype
+        turned = self._new_rows(rows.width, count)
+        with emit.serial(count // lanes) as i, emit.serial(rows.width // lanes) as j:
+            square = emit.stack(lanes * lanes, dtype)
+            for step in range(lanes):
+                place = emit.ramp(rows.at(i * lanes + step, j * lanes), lanes)
+                emit.store(square, rows.buffer[place], [emit.ramp(step * lanes, lanes)])
+            columns = transpose(square, lanes, dtype)
+            for step in range(lanes):
+                place = emit.ramp(turned.at(j * lanes + step, i * lanes), lanes)
+                emit.store(turned.buffer, columns[emit.ramp(step * lanes, lanes)], [place])
+        return turned
+
+    def _wide(self, operand: Operand, batch: Expr, head: Expr, row: Expr, column: Expr) -> Expr:
+        element = operand.buffer[operand.at(batch, head, row, column)]
+        return tirx.Cast(self.problem.dtype, element)
+
+    # Queries
+
+    def _packed_queries(self, batch: Expr, head: Expr, gradient: _Rows) -> _Queries:
+        """Copies queries and cotangents, and sums G O per query."""
+        problem, dtype, share = self.problem, self.problem.dtype, self._share
+        length, rows = self._queries, self._share * self._padded_queries
+        query = self._new_rows(rows, self._padded(problem.query))
+        cotangent = self._new_rows(rows, self._padded(problem.out))
+        figures = [emit.workspace([rows], dtype) for _ in range(3)]
+        self._clear(gradient, rows)
+        statistics = problem.statistics
+        assert statistics is not None
+        with emit.serial(share) as member:
+            own, first = head * share + member, member * self._padded_queries
+            for operand, to in ((problem.query, query), (self.cotangent, cotangent)):
+                self._copy(
+                    to.from_row(first), self._padded_queries, length,
+                    lambda row, column, operand=operand, own=own: self._wide(
+                        operand, batch, own, row, column
+                    ),
+                    operand.fixed("D"),
+                )  # fmt: skip
+            with emit.serial(self._padded_queries) as row:
+                for buffer in figures:
+                    emit.store(buffer, emit.zero(dtype), [first + row])
+            with emit.serial(length) as row:
+                for place, buffer in enumerate(figures[:2]):
+                    emit.store(buffer, statistics[batch, own, row, emit.i64(place)], [first + row])
+                self._sum_product(
+                    lambda column, row=row, own=own: (
+                        self._wide(problem.out, batch, own, row, column)
+                        * self._wide(self.cotangent, batch, own, row, column)
+                    ),
+                    problem.out.fixed("D"), figures[2], first + row,
+                )  # fmt: skip
+        return _Queries(query, cotangent, gradient, *figures)
+
+    def _sum_product(
+        self, term: Callable[[Expr], Expr], size: int, to: Buffer, place: Expr
+    ) -> None:
+        """Stores the sum of ``term(column)`` over the columns."""
+        lanes, dtype = self.plan.lanes, self.problem.dtype
+        whole = size // lanes * lanes
+        total, rest = emit.stack(lanes, dtype), emit.stack(1, dtype)
+        emit.store(total, emit.broadcast(emit.zero(dtype), lanes), [emit.ramp(0, lanes)])
+        if whole:
+            with emit.serial(whole // lanes) as v, emit.lanes_loop(lanes) as lane:
+                emit.store(total, total[lane] + term(v * lanes + lane), [lane])
+        emit.store(rest, horizontal(lambda a, b: a + b, total, lanes, lanes, dtype), [0])
+        if size > whole:
+            with emit.serial(size - whole) as column:
+                emit.store(rest, rest[0] + term(column + whole), [0])
+        emit.store(to, rest[0], [place])
+
+    def _store_queries(self, batch: Expr, head: Expr, parts: list[_Rows]) -> None:
+        with emit.serial(self._share) as member:
+            first = member * self._padded_queries
+            rows = [part.from_row(first) for part in parts]
+            self._store(self.results[0], batch, head * self._share + member, emit.i64(0),
+                        self._queries, rows)  # fmt: skip
+
+    def _store(
+        self, result: Operand, batch: Expr, head: Expr, first: Expr, count: Index,
+        parts: list[_Rows],
+    ) -> None:  # fmt: skip
+        """Stores the sum of ``parts`` in the rows from ``first`` on of a result."""
+        size, lanes = result.fixed("D"), self.plan.lanes
+        dtype = str(result.buffer.dtype)
+
+        def element(row: Expr, column: Expr) -> None:
+            total = parts[0].buffer[parts[0].at(row, column)]
+            for part in parts[1:]:
+                total = total + part.buffer[part.at(row, column)]
+            place = result.at(batch, head, first + row, column)
+            emit.store(result.buffer, tirx.Cast(dtype, total), place)
+
+        with emit.serial(count) as row:
+            if size // lanes:
+                with emit.serial(size // lanes) as v, emit.lanes_loop(lanes) as lane:
+                    element(row, v * lanes + lane)
+            if size % lanes:
+                with emit.serial(size % lanes) as rest:
+                    element(row, rest + size // lanes * lanes)
+
+    # Keys
+
+    def _all_keys(self, batch: Expr, head: Expr, group: Expr, queries: _Queries) -> None:
+        """Goes through the blocks of keys of a worker."""
+        plan, problem = self.plan, self.problem
+        length, blocks = emit.index(self._keys), rounded_up(self._keys, plan.keys)
+        key = self._new_rows(plan.keys, self._padded(problem.key))
+        value = self._new_rows(plan.keys, self._padded(problem.value))
+        gradients = [self._new_rows(plan.keys, rows.width) for rows in (key, value)]
+        turns = tirx.floordiv(blocks + (plan.groups - 1) - group, emit.i64(plan.groups))
+        with emit.serial(turns) as turn:
+            first = (group + turn * plan.groups) * plan.keys
+            count = tirx.min(length - first, emit.i64(plan.keys))
+            for operand, to in ((problem.key, key), (problem.value, value)):
+                self._copy(
+                    to, plan.keys, plan.keys if self._fills_blocks else count,
+                    lambda row, column, operand=operand: self._wide(
+                        operand, batch, head, first + row, column
+                    ),
+                    operand.fixed("D"),
+                )  # fmt: skip
+            turned = [self._turn(rows, plan.keys) for rows in (key, value)]
+            for gradient in gradients:
+                self._clear(gradient, plan.keys)
+            block = _Keys(first, key, turned[0], turned[1], gradients[0], gradients[1])
+            self._all_queries(batch, head, queries, block)
+            for result, gradient in zip(self.results[1:], gradients):
+                self._store(result, batch, head, first, count, [gradient])
+
+    def _all_queries(self, batch: Expr, head: Expr, queries: _Queries, keys: _Keys) -> None:
+        """Goes through the blocks of queries that see a block of keys."""
+        plan = self.plan
+        blocks = emit.index(rounded_up(self._queries, plan.queries))
+        unseen: Expr = emit.i64(0)
+        if self.problem.diagonal is not None:  # query i sees the keys up to i + diagonal
+            reach = tirx.max(keys.first - self.problem.diagonal, emit.i64(0))
+            unseen = tirx.min(tirx.floordiv(reach, emit.i64(plan.queries)), blocks)
+        weights, slopes = (self._new_rows(plan.queries, plan.keys) for _ in range(2))
+        with emit.serial(self._share) as member, emit.serial(blocks - unseen) as number:
+            row = (number + unseen) * plan.queries
+            start = member * self._padded_queries + row
+            self._pair(batch, head * self._share + member, row, start, queries, keys,
+                       weights, slopes)  # fmt: skip
+
+    def _pair(
+        self, batch: Expr, head: Expr, row: Expr, start: Expr, queries: _Queries, keys: _Keys,
+        weights: _Rows, slopes: _Rows,
+    ) -> None:  # fmt: skip
+        """Adds what a block of queries (``row`` and following) and one of keys contribute."""
+        plan = self.plan
+        query, cotangent, gradient = (
+            rows.from_row(start) for rows in (queries.query, queries.cotangent, queries.gradient)
+        )
+        depth, size = self.problem.query.fixed("D"), self.problem.value.fixed("D")
+        self._multiply(weights, plan.queries, depth, _along(query), keys.key_turned, add=False)
+        self._multiply(slopes, plan.queries, size, _along(cotangent), keys.value_turned, add=False)
+        with emit.serial(plan.queries) as line:
+            self._weigh(batch, head, row + line, start + line, queries, keys,
+                        weights.from_row(line), slopes.from_row(line))  # fmt: skip
+        self._multiply(keys.value_gradient, plan.keys, plan.queries, _across(weights), cotangent)
+        self._multiply(keys.key_gradient, plan.keys, plan.queries, _across(slopes), query)
+        self._multiply(gradient, plan.queries, plan.keys, _along(slopes), keys.key)
+
+    def _weigh(
+        self, batch: Expr, head: Expr, row: Expr, place: Expr, queries: _Queries, keys: _Keys,
+        weights: _Rows, slopes: _Rows,
+    ) -> None:  # fmt: skip
+        """Turns the products of a query into its weights and their slopes."""
+        problem, plan, dtype = self.problem, self.plan, self.problem.dtype
+        lanes, zero = plan.lanes, emit.zero(self.problem.dtype)
+        figures = emit.stack(3, dtype)
+        for number, buffer in enumerate((queries.top, queries.factor, queries.mean)):
+            emit.store(figures, buffer[place], [number])
+        existing = tirx.min(row, emit.index(self._queries) - 1)
+        scale, weight = tirx.const(problem.scale, dtype), emit.stack(lanes, dtype)
+        with emit.serial(plan.keys // lanes) as v, emit.lanes_loop(lanes) as lane:
+            at = v * lanes + lane
+            column = keys.first + at
+            known = tirx.min(column, emit.index(self._keys) - 1)
+            score = weights.buffer[weights.base + at] * scale
+            score = problem.masked(score, batch, head, existing, known)
+            value = tirx.exp(score - figures[0]) * figures[1]
+            seen = self._seen(row, column)
+            if seen is not None:
+                value = tirx.Select(seen, value, zero)
+            emit.store(weight, value, [lane])
+            slope = (slopes.buffer[slopes.base + at] - figures[2]) * weight[lane] * scale
+            if problem.fill is not None:
+                hidden = problem.mask_at(batch, head, existing, known)
+                slope = tirx.Select(hidden, zero, slope)
+            if seen is not None:
+                slope = tirx.Select(seen, slope, zero)
+            emit.store(weights.buffer, weight[lane], [weights.base + at])
+            emit.store(slopes.buffer, slope, [slopes.base + at])
+
+    def _seen(self, row: Expr, column: Expr) -> Expr | None:
+        """Whether a key exists and is not above the diagonal; None if that is certain."""
+        problem = self.problem
+        exists = None if self._fills_blocks else column < self._keys
+        if problem.diagonal is None:
+            return exists
+        below = column <= row + problem.diagonal
+        return below if exists is None else tirx.And(below, exists)
+
+    # Products
+
+    def _multiply(
+        self, to: _Rows, rows: int, depth: int, left: Callable[[Expr, Expr], Expr], right: _Rows,
+        add: bool = True,
+    ) -> None:  # fmt: skip
+        """``to`` (+)= left right, with rows of ``right`` as long as those of ``to``."""
+        plan, total = self.plan, to.width // self.plan.lanes
+        panels = -(-total // plan.vectors)
+        width = -(-total // panels)
+        height = max(1, min(rows, (plan.registers - 2 - width) // width))
+
+        def tile(row: Expr, height: int, column: Expr, vectors: int) -> None:
+            shape = Tile(height, vectors, plan.lanes, self.problem.dtype)
+
+            def place(r: int, v: int) -> Expr:
+                return emit.ramp(to.at(row + r, column + v * plan.lanes), plan.lanes)
+
+            sums = multiply_tile(
+                shape, [depth], 1,
+                lambda r, k: left(row + r, k[0]),
+                lambda k, v: right.buffer[
+                    emit.ramp(right.at(k[0], column + v * plan.lanes), plan.lanes)
+                ],
+                (lambda r, v: to.buffer[place(r, v)]) if add else None,
+            )  # fmt: skip
+            for r in range(height):
+                for v in range(vectors):
+                    emit.store(to.buffer, sums[shape.at(r, v)], [place(r, v)])
+
+        tiles = -(-rows // height)
+        with emit.serial(panels) as panel, emit.serial(tiles) as number:
+            column = panel * (width * plan.lanes)
+            emit.pieces(
+                (panel, panels, width, total),
+                lambda vectors: emit.pieces(
+                    (number, tiles, height, rows),
+                    lambda count: tile(number * height, count, column, vectors),
+                ),
+            )
+
+
+def _along(rows: _Rows) -> Callable[[Expr, Expr], Expr]:
+    """Elements of a matrix as it lies there."""
+    return lambda row, k: rows.buffer[rows.at(row, k)]
+
+
+def _across(rows: _Rows) -> Callable[[Expr, Expr], Expr]:
+    """Elements of the transpose of a matrix."""
+    return lambda row, k: rows.buffer[rows.at(k, row)]

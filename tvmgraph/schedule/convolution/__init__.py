@@ -1,0 +1,1 @@
+"""Convolutions and the gradients of their weights."""

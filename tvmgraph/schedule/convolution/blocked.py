@@ -1,0 +1,194 @@
+"""Convolution of images and weights that are cut into blocks of channels.
+
+Blocking: the register tile holds several positions of the image times a few vectors of output
+channels. Per tap and input channel it loads one vector of weights per vector of channels and
+broadcasts one pixel per position, so that no lane is wasted whatever the image's size is. A work
+item is one band of rows and one group of channel blocks, whose weights stay in the second-level
+cache; the larger of the two operands is the one that is walked through only once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.analysis.contraction import Contraction
+from tvmgraph.schedule.analysis.program import product, static_shape, substitute
+from tvmgraph.schedule.choice import choose, ranked
+from tvmgraph.schedule.point import Bound
+from tvmgraph.schedule.products.epilogue import Epilogue, Place
+from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
+from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, step_cycles
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Expr
+
+#: Indices of a cut weight: output block, input block, two taps, input and output channel.
+_WEIGHT_INDICES = 6
+#: Positions, and vectors of channels, of a tile.
+_MAX_POSITIONS, _MAX_VECTORS = 28, 4
+
+
+@dataclass(frozen=True)
+class BlockedPlan:
+    """Shape of the kernel.
+
+    Attributes:
+        lanes: Elements of a vector.
+        vectors: Vectors of output channels in a tile.
+        across: Positions of a tile along a row of the image.
+        down: Rows of the image in a tile.
+        weights_outside: Whether work items run over the image first and over channels last.
+        parallel: Whether workers share the convolution.
+    """
+
+    lanes: int
+    vectors: int
+    across: int
+    down: int
+    weights_outside: bool
+    parallel: bool
+
+
+def is_blocked_conv(contraction: Contraction) -> bool:
+    """Whether :func:`emit_blocked_conv` applies."""
+    indices, columns = contraction.right.load.indices, list(contraction.columns)
+    if not contraction.right.is_plain or contraction.batch or not 1 <= len(columns) <= 2:
+        return False
+    return len(indices) == _WEIGHT_INDICES and bool(indices[-1].same_as(columns[-1].var))
+
+
+def emit_blocked_conv(contraction: Contraction, model: CpuModel) -> None:
+    """Writes the kernel."""
+    _BlockedConv(contraction, _plan(contraction, model)).write()
+
+
+def _extents(contraction: Contraction) -> tuple[int, int]:
+    """Rows and columns of the image; both 1 where there are no such loops."""
+    rows = contraction.rows
+    return rows[-2].extent if len(rows) > 1 else 1, rows[-1].extent if rows else 1
+
+
+def _plan(contraction: Contraction, model: CpuModel) -> BlockedPlan:
+    height, width = _extents(contraction)
+    block = contraction.columns[-1].extent
+    lanes = min(block, model.lanes_of(dtype_bytes(contraction.dtype)))
+    channels = product(axis.extent for axis in contraction.columns) // lanes
+    costs: dict[tuple[int, int, int], float] = {}
+    for vectors in range(1, min(_MAX_VECTORS if height * width > 1 else 8, channels) + 1):
+        limit = min((model.registers - 1 - vectors) // vectors, _MAX_POSITIONS)
+        for across in range(1, min(width, limit) + 1):
+            for down in range(1, (min(height, limit // across) if across == width else 1) + 1):
+                cost = _cost((height, width, channels), (down, across, vectors), model)
+                costs[vectors, across, down] = cost
+    best = ranked(costs)
+    vectors, across, down = choose("conv tile", best[0], best)
+    pixels = product(static_shape(contraction.left.load.source) or (1,))
+    weights = product(static_shape(contraction.right.load.source) or (1,))
+    enough = contraction.flops >= MIN_PARALLEL_FLOPS
+    parallel = model.threads > 1 and choose("conv parallel", enough, (True, False))
+    outside = choose("conv weights outside", weights > pixels, (True, False))
+    return BlockedPlan(lanes, vectors, across, down, outside, parallel)
+
+
+def _cost(extents: tuple[int, int, int], tile: tuple[int, int, int], model: CpuModel) -> float:
+    """Cycles per tap and input channel of all tiles of an image."""
+    height, width, channels = extents
+    down, across, vectors = tile
+    total = 0.0
+    for rows, bands in ((down, height // down), (height % down, 1)):
+        for columns, tiles in ((across, width // across), (width % across, 1)):
+            for group, groups in ((vectors, channels // vectors), (channels % vectors, 1)):
+                if rows and columns and group:
+                    total += bands * tiles * groups * step_cycles(rows * columns, group, model)
+    return total * (1 + 0.02 * bool(width % across) + 0.1 / (down * across * vectors))
+
+
+@dataclass(frozen=True)
+class _BlockedConv:
+    contraction: Contraction
+    plan: BlockedPlan
+
+    def write(self) -> None:
+        plan = self.plan
+        height, _ = _extents(self.contraction)
+        bands = -(-height // plan.down)
+        channels = product(axis.extent for axis in self.contraction.columns) // plan.lanes
+        groups = -(-channels // plan.vectors)
+        outer = self.contraction.rows[:-2]
+        images = [axis.extent for axis in outer]
+        extents = [groups, *images, bands] if plan.weights_outside else [*images, bands, groups]
+        with emit.parallel(product(extents), plan.parallel) as item:
+            values = emit.unfuse(item, extents)
+            group = values.pop(0 if plan.weights_outside else -1)
+            *values, band = values
+            bound = {axis.var: value for axis, value in zip(outer, values)}
+            emit.pieces(
+                (band, bands, plan.down, height),
+                lambda down: emit.pieces(
+                    (group, groups, plan.vectors, channels),
+                    lambda vectors: self._band(bound, band * plan.down, down, group, vectors),
+                ),
+            )
+
+    def _band(self, outer: Bound, row: Expr, down: int, group: Expr, vectors: int) -> None:
+        """All tiles of a work item, from left to right."""
+        across = self.plan.across
+        full, rest = divmod(_extents(self.contraction)[1], across)
+        first = group * self.plan.vectors
+        if full > 1:
+            with emit.serial(full) as tile:
+                self._tile(outer, (row, tile * across), (down, across), first, vectors)
+        elif full:
+            self._tile(outer, (row, emit.i64(0)), (down, across), first, vectors)
+        if rest:
+            self._tile(outer, (row, emit.i64(full * across)), (down, rest), first, vectors)
+
+    def _tile(
+        self,
+        outer: Bound,
+        corner: tuple[Expr, Expr],
+        size: tuple[int, int],
+        first: Expr,
+        vectors: int,
+    ) -> None:
+        contraction, lanes = self.contraction, self.plan.lanes
+        tile = Tile(size[0] * size[1], vectors, lanes, contraction.dtype)
+        right = contraction.right.load
+
+        def position(number: Expr | int) -> Bound:
+            down, along = emit.unfuse(emit.index(number), size)
+            return outer | self._position(corner[0] + down, corner[1] + along)
+
+        def pixel(number: int, taps: Sequence[Expr]) -> Expr:
+            return substitute(contraction.left.expr, position(number) | self._taps(taps))
+
+        def weight(taps: Sequence[Expr], vector: int) -> Expr:
+            bound = self._taps(taps) | self._channel(first + vector)
+            indices = [substitute(index, bound) for index in right.indices]
+            indices[-1] = emit.ramp(indices[-1], lanes)
+            return right.source[tuple(indices)]
+
+        depth = [axis.extent for axis in contraction.reduce] or [1]
+        total = multiply_tile(tile, depth, 1, pixel, weight)
+        places = [self._channel(first + vector) for vector in range(vectors)]
+        inner = contraction.columns[-1]
+        Epilogue(contraction, [inner]).write_vectors(
+            tile, total, position, [Place(place, place[inner.var], lanes) for place in places]
+        )
+
+    def _channel(self, vector: Expr) -> Bound:
+        """Where a vector of output channels starts."""
+        columns = self.contraction.columns
+        steps = [*(axis.extent for axis in columns[:-1]), columns[-1].extent // self.plan.lanes]
+        *outer, part = emit.unfuse(vector, steps)
+        bound = {axis.var: value for axis, value in zip(columns, outer)}
+        return bound | {columns[-1].var: part * self.plan.lanes}
+
+    def _position(self, row: Expr, column: Expr) -> Bound:
+        axes = self.contraction.rows[-2:]
+        return {axis.var: value for axis, value in zip(axes[::-1], (column, row))}
+
+    def _taps(self, values: Sequence[Expr]) -> Bound:
+        return {axis.var: value for axis, value in zip(self.contraction.reduce, values)}

@@ -1,0 +1,229 @@
+"""Convolution, directly on a rearranged copy of the input.
+
+Blocking: the register tile holds several output channels times a few vectors of output positions:
+vectors lie along the rows of the image, and a tile may span several rows when these are short. Per
+tap and input channel the tile loads one vector per position vector (neighbouring positions are
+neighbouring elements of the copy, for any stride) and broadcasts one weight per channel; weights
+are read in place. Images, bands of rows and blocks of channels are divided among the workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.analysis.contraction import Contraction
+from tvmgraph.schedule.analysis.program import Axis, Stage, product, substitute
+from tvmgraph.schedule.choice import choose, ranked
+from tvmgraph.schedule.convolution.narrow import emit_conv_columns, wants_columns
+from tvmgraph.schedule.convolution.window import Dimension, Rearranged, rearrange, window_dimensions
+from tvmgraph.schedule.elementwise.injective import emit_injective
+from tvmgraph.schedule.point import Bound, bind_group
+from tvmgraph.schedule.products.epilogue import Epilogue, Place
+from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
+from tvmgraph.schedule.products.plan import (
+    MAX_IMBALANCE,
+    MIN_PARALLEL_FLOPS,
+    imbalance,
+    step_cycles,
+)
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Expr
+
+#: Rows of the image up to this many eighths of a vector are joined to longer ones.
+_NARROW = 3
+#: Position vectors of a tile.
+_MAX_VECTORS = 8
+
+
+@dataclass(frozen=True)
+class ConvPlan:
+    """Shape of the kernel.
+
+    Attributes:
+        lanes: Elements of a vector.
+        across: Vectors along a row.
+        down: Rows of the image in a tile.
+        channels: Output channels in a tile.
+        channel_block: Output channels of one work item.
+        parallel: Whether workers share the convolution.
+    """
+
+    lanes: int
+    across: int
+    down: int
+    channels: int
+    channel_block: int
+    parallel: bool
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Loops of a convolution: ``row`` runs down the image (None in one dimension)."""
+
+    outer: tuple[Axis, ...]
+    row: Axis | None
+    column: Axis
+
+    @property
+    def height(self) -> int:
+        return self.row.extent if self.row else 1
+
+
+def emit_conv(contraction: Contraction, padding: Stage | None, model: CpuModel) -> None:
+    """Writes the kernel; ``padding`` is the stage that pads the input, if there is one."""
+    dimensions = window_dimensions(contraction, contraction.columns)
+    assert dimensions is not None
+    shape = _loops(contraction, dimensions)
+    if wants_columns(contraction, shape.column.extent, _NARROW, model):
+        emit_conv_columns(contraction, padding, model)
+        return
+    plan = _plan(contraction, shape, model)
+    slack = -shape.column.extent % plan.lanes
+    copy, stage = rearrange(contraction, dimensions, padding, slack)
+    emit_injective(stage, model)
+    _Conv(contraction, shape, plan, copy).write()
+
+
+def is_conv(contraction: Contraction) -> bool:
+    """Whether :func:`emit_conv` applies."""
+    dimensions = window_dimensions(contraction, contraction.columns)
+    return dimensions is not None and bool(contraction.rows)
+
+
+def _loops(contraction: Contraction, dimensions: Sequence[Dimension]) -> _Shape:
+    windows = [d.axis for d in dimensions if d.tap is not None and d.axis is not None]
+    column = windows[-1]
+    row = windows[-2] if len(windows) > 1 else None
+    rest = (*contraction.batch, *contraction.columns)
+    return _Shape(tuple(a for a in rest if a is not column and a is not row), row, column)
+
+
+def _plan(contraction: Contraction, shape: _Shape, model: CpuModel) -> ConvPlan:
+    lanes = model.lanes_of(dtype_bytes(contraction.dtype))
+    while lanes > 4 and shape.column.extent <= lanes // 2:
+        lanes //= 2
+    channels = product(axis.extent for axis in contraction.rows)
+    across = min(-(-shape.column.extent // lanes), 4)
+    costs: dict[tuple[int, int], float] = {}
+    for down in range(1, min(shape.height, _MAX_VECTORS // across) + 1):
+        vectors = across * down
+        for rows in range(1, min(channels, (model.registers - 2 - vectors) // vectors, 14) + 1):
+            full, rest = divmod(channels, rows)
+            cycles = full * step_cycles(rows, vectors, model)
+            cycles += step_cycles(rest, vectors, model) if rest else 0
+            cost = cycles * -(-shape.height // down)
+            cost *= 1 + 0.02 * bool(rest) + 0.02 * bool(shape.height % down)
+            costs[down, rows] = cost
+    best = ranked(costs)
+    down, rows = choose("conv tile", best[0], best)
+    enough = contraction.flops >= MIN_PARALLEL_FLOPS
+    parallel = model.threads > 1 and choose("conv parallel", enough, (True, False))
+    segments = -(-shape.column.extent // (across * lanes))
+    items = product(a.extent for a in shape.outer) * -(-shape.height // down) * segments
+    block = channels
+    while (
+        parallel
+        and block > rows
+        and (imbalance(items * -(-channels // block), model.threads) > MAX_IMBALANCE)
+    ):
+        block = -(-block // 2 // rows) * rows
+    return ConvPlan(lanes, across, down, rows, block, parallel)
+
+
+@dataclass(frozen=True)
+class _Conv:
+    contraction: Contraction
+    shape: _Shape
+    plan: ConvPlan
+    copy: Rearranged
+
+    def write(self) -> None:
+        plan, shape = self.plan, self.shape
+        width = plan.across * plan.lanes
+        channels = product(axis.extent for axis in self.contraction.rows)
+        bands = -(-shape.height // plan.down)
+        segments = -(-shape.column.extent // width)
+        blocks = -(-channels // plan.channel_block)
+        extents = [*(axis.extent for axis in shape.outer), blocks, bands, segments]
+        with emit.parallel(product(extents), plan.parallel) as item:
+            *outer, block, band, segment = emit.unfuse(item, extents)
+            bound = {axis.var: value for axis, value in zip(shape.outer, outer)}
+
+            def body(down: int, columns: int, count: int) -> None:
+                first = block * plan.channel_block
+                self._channels(
+                    bound, first, count, (band * plan.down, down), (segment * width, columns)
+                )
+
+            emit.pieces(
+                (band, bands, plan.down, shape.height),
+                lambda down: emit.pieces(
+                    (segment, segments, width, shape.column.extent),
+                    lambda columns: emit.pieces(
+                        (block, blocks, plan.channel_block, channels),
+                        lambda count: body(down, columns, count),
+                    ),
+                ),
+            )
+
+    def _channels(
+        self, outer: Bound, first: Expr, count: int, rows: _Range, columns: _Range
+    ) -> None:
+        """All tiles of a work item: ``count`` channels for one band of positions."""
+        step = self.plan.channels
+        full, rest = divmod(count, step)
+        if full > 1:
+            with emit.serial(full) as block:
+                self._tile(outer, first + block * step, step, rows, columns)
+        elif full:
+            self._tile(outer, first, step, rows, columns)
+        if rest:
+            self._tile(outer, first + full * step, rest, rows, columns)
+
+    def _tile(
+        self, outer: Bound, channel: Expr, channels: int, rows: _Range, columns: _Range
+    ) -> None:
+        lanes = self.plan.lanes
+        across = -(-columns[1] // lanes)
+        tile = Tile(channels, across * rows[1], lanes, self.contraction.dtype)
+
+        def place(vector: int) -> Bound:
+            down, right = divmod(vector, across)
+            return outer | self._position(rows[0] + down, columns[0] + right * lanes)
+
+        def weight(number: int, taps: Sequence[Expr]) -> Expr:
+            bound = outer | self._taps(taps) | bind_group(self.contraction.rows, channel + number)
+            return substitute(self.contraction.left.expr, bound)
+
+        def pixels(taps: Sequence[Expr], vector: int) -> Expr:
+            indices = self.copy.indices(place(vector) | self._taps(taps))
+            indices[-1] = emit.ramp(indices[-1], lanes)
+            return self.copy.buffer[tuple(indices)]
+
+        depth = [axis.extent for axis in self.contraction.reduce]
+        total = multiply_tile(tile, depth, 1, weight, pixels)
+        epilogue = Epilogue(self.contraction, (self.shape.column,))
+        epilogue.write_vectors(
+            tile,
+            total,
+            lambda number: bind_group(self.contraction.rows, channel + number),
+            [
+                Place(place(v), columns[0] + at, min(lanes, columns[1] - at))
+                for v in range(tile.vectors)
+                for at in (v % across * lanes,)
+            ],
+        )
+
+    def _position(self, row: Expr, column: Expr) -> Bound:
+        bound: Bound = {self.shape.column.var: column}
+        return bound | {self.shape.row.var: row} if self.shape.row else bound
+
+    def _taps(self, values: Sequence[Expr]) -> Bound:
+        return {axis.var: value for axis, value in zip(self.contraction.reduce, values)}
+
+
+#: First index and number of indices.
+_Range = tuple[Expr, int]

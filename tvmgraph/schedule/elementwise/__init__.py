@@ -1,0 +1,1 @@
+"""Kernels whose every output element comes from few input elements."""

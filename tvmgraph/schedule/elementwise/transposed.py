@@ -1,0 +1,191 @@
+"""Elementwise kernels one of whose inputs is contiguous along another axis than the output.
+
+Blocking: squares of one vector by one vector. The square is read along the input's contiguous axis,
+transposed in registers, and stored along the output's. A worker runs through strips of the output:
+several squares next to each other in it, then the same rows of the input further on.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tvm_ffi
+from tvm import ir
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.access import access, dtype_bytes, group_extent
+from tvmgraph.schedule.analysis.program import Axis, Stage, loads_of, map_loads, product, substitute
+from tvmgraph.schedule.elementwise.stream import is_streamed, streaming, write_vector
+from tvmgraph.schedule.point import Bound, Point, bind_group, nest, vectors
+from tvmgraph.schedule.products.microkernel import transpose
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Expr, Load
+
+Group = Sequence[Axis]
+
+_MIN_PARALLEL_ELEMENTS = 32 * 1024
+#: Squares side by side in the output: whole stretches of its rows are written at a time, and as
+#: many rows of the input are read at once.
+_MAX_STRIP = 16
+#: Fewer of them where workers would otherwise get less than so many strips each.
+_STRIPS_PER_THREAD = 4
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """A transposition within an elementwise stage.
+
+    Attributes:
+        load: The input element.
+        across: The merged axes along which it is contiguous.
+        along: The merged axes along which the output is contiguous.
+        others: The remaining merged axes.
+        lanes: Side of a square.
+    """
+
+    load: Load
+    across: Group
+    along: Group
+    others: tuple[Group, ...]
+    lanes: int
+
+
+def find_transposed(stage: Stage, merged: Sequence[Group], model: CpuModel) -> Transposed | None:
+    """The transposition in ``stage``, if all its reads but one kind follow the output."""
+    axes = [axis for group in merged for axis in group]
+    loads = loads_of(*stage.exprs)
+    if len(merged) < 2 or stage.lets or not loads:
+        return None
+    across: Group | None = None
+    chosen: Load | None = None
+    for load in loads:
+        strides = access(load.source, list(load.indices), axes).strides
+        if strides is None:
+            return None
+        steps = dict(zip((id(axis) for axis in axes), strides))
+        if steps[id(merged[-1][-1])] in (0, 1):
+            continue
+        if chosen is not None and not tvm_ffi.structural_equal(chosen, load):
+            return None
+        chosen = load
+        across = next((g for g in merged[:-1] if steps[id(g[-1])] == 1), None)
+    if chosen is None or across is None or _has_calls(stage):
+        return None
+    itemsize = dtype_bytes(str(chosen.source.dtype))
+    lanes = model.lanes_of(itemsize)
+    sizes = group_extent(across), group_extent(merged[-1])
+    if itemsize < 4 or lanes < 4 or lanes & (lanes - 1) or min(sizes) < lanes:
+        return None
+    others = tuple(group for group in merged[:-1] if group is not across)
+    return Transposed(chosen, across, merged[-1], others, lanes)
+
+
+def emit_transposed(stage: Stage, turned: Transposed, model: CpuModel) -> None:
+    """Writes the loops: squares first, then the rows and columns that fill none."""
+    lanes = turned.lanes
+    high, wide = group_extent(turned.across), group_extent(turned.along)
+    down, right = high // lanes, wide // lanes
+    outer = product(group_extent(group) for group in turned.others)
+    strip = _strip(right, outer, model)
+    extents = [*(group_extent(group) for group in turned.others), right // strip]
+    parallel = stage.points >= _MIN_PARALLEL_ELEMENTS and model.threads > 1
+    streamed = is_streamed(stage, wide, lanes, model)
+    kept = stage.buffers if streamed else ()
+    with streaming(kept, lanes), emit.parallel(product(extents), parallel) as item:
+        *positions, part = emit.unfuse(item, extents)
+        bound: Bound = {}
+        for group, value in zip(turned.others, positions):
+            bound |= bind_group(group, value)
+        with emit.serial(down * strip) as square:
+            first, along = emit.unfuse(square, [down, strip])
+            place = first * lanes, (part * strip + along) * lanes
+            if streamed:
+                _fetch(turned, bound, *place)
+            _square(stage, turned, bound, *place, streamed=streamed)
+    if wide % lanes:
+        _rest(stage, turned, (0, high), (right * lanes, wide))
+    if high % lanes:
+        _rest(stage, turned, (down * lanes, high), (0, right * lanes))
+
+
+def _strip(right: int, outer: int, model: CpuModel) -> int:
+    """How many neighbouring squares of the output are written before going on along the input."""
+    most = max(1, min(_MAX_STRIP, right * outer // (model.threads * _STRIPS_PER_THREAD)))
+    return next(count for count in range(most, 0, -1) if right % count == 0)
+
+
+def _fetch(turned: Transposed, outer: Bound, first: Expr, along: Expr) -> None:
+    """Asks for the square that comes two further in the input: its rows lie far apart."""
+    for row in range(turned.lanes):
+        ahead = bind_group(turned.across, first + 2 * turned.lanes)
+        place = outer | bind_group(turned.along, along + row) | ahead
+        emit.prefetch(turned.load.source, [substitute(i, place) for i in turned.load.indices])
+
+
+def _square(
+    stage: Stage, turned: Transposed, outer: Bound, first: Expr, along: Expr, *, streamed: bool
+) -> None:
+    lanes, dtype = turned.lanes, str(turned.load.source.dtype)
+    square = emit.stack(lanes * lanes, dtype)
+    for row in range(lanes):
+        with emit.vectorized(lanes) as lane:
+            place = (
+                outer
+                | bind_group(turned.along, along + row)
+                | bind_group(turned.across, first + lane)
+            )
+            emit.store(square, substitute(turned.load, place), [row * lanes + lane])
+    result = transpose(square, lanes, dtype)
+    point = Point(stage, lanes)
+    for row in range(lanes):
+
+        def bound(lane: Expr, row: int = row) -> Bound:
+            across = bind_group(turned.across, first + row)
+            return outer | bind_group(turned.along, along + lane) | across
+
+        def value(lane: Expr, row: int = row) -> list[Expr]:
+            element = result[emit.i64(row * lanes) + lane]
+            swap = functools.partial(_swap, turned=turned, element=element)
+            return [substitute(map_loads(stage.value, swap), bound(lane, row))]
+
+        write_vector(
+            stage.buffers,
+            lanes,
+            value,
+            lambda lane, row=row: point.indices(bound(lane, row)),
+            streamed=streamed,
+        )
+
+
+def _rest(
+    stage: Stage, turned: Transposed, across: tuple[int, int], along: tuple[int, int]
+) -> None:
+    """A border, without squares."""
+
+    def body(bound: Bound) -> None:
+        with emit.serial(across[1] - across[0]) as row:
+            here = bound | bind_group(turned.across, row + across[0])
+
+            def vector(at: Expr, lanes: int, _part: int) -> None:
+                point = Point(stage, lanes)
+                with emit.lanes_loop(lanes) as lane:
+                    mapping = here | bind_group(turned.along, at + lane)
+                    emit.store(stage.buffer, point.values(mapping, lane)[0], point.indices(mapping))
+
+            vectors(emit.i64(along[0]), along[1] - along[0], turned.lanes, vector)
+
+    nest(turned.others, body)
+
+
+def _swap(load: Load, turned: Transposed, element: Expr) -> Expr:
+    return element if tvm_ffi.structural_equal(load, turned.load) else load
+
+
+def _has_calls(stage: Stage) -> bool:
+    """Whether the body is more than arithmetic: a square writes it out once per row."""
+    calls: list[Expr] = []
+    for expr in stage.exprs:
+        tvm_ffi.structural_walk(expr, (ir.Call, calls.append))
+    return bool(calls)

@@ -1,0 +1,1 @@
+"""Matrix products: the register tile, its blocking, narrow types and recurrent layers."""

@@ -1,0 +1,159 @@
+"""Matrix products of few rows with a transposed operand, such as a dense layer at a small batch.
+
+Packing the weights would cost more than the product. Instead a tile of rows and columns keeps one
+vector of partial sums per (row, column) and runs along the depth, where both operands are
+contiguous. The vectors of a tile are summed together at the end, by a tree of shuffles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm.tirx.script import builder as T
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.columns import Columns
+from tvmgraph.schedule.analysis.contraction import Contraction, Operand
+from tvmgraph.schedule.analysis.program import substitute
+from tvmgraph.schedule.point import Bound, bind_group, vectors
+from tvmgraph.schedule.products.epilogue import Epilogue
+from tvmgraph.schedule.products.groups import DOTS, LANES, LOADS, Grouped, call, narrow_type
+from tvmgraph.schedule.products.microkernel import sum_each
+from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, GemmShape
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Buffer, Expr
+
+#: Most columns of a tile: streams that run at once.
+_MAX_COLUMNS = 8
+_MAX_ROWS = 4
+
+
+def emit_dot_products(
+    contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
+) -> None:
+    """Writes the kernel."""
+    lanes = model.lanes_of(shape.itemsize)
+    sums = max(4, min(16, model.registers // 2))
+    height = min(_MAX_ROWS, shape.rows)
+    width = max(1, min(_MAX_COLUMNS, sums // height, shape.columns))
+    groups = _groups(contraction, columns, shape, model)
+    kernel = _Dot(contraction, columns, shape, lanes, height, groups)
+    axes = (*contraction.batch, *columns.outer)
+    extents = [axis.extent for axis in axes]
+    blocks, rest = divmod(shape.columns, width)
+    total = blocks + bool(rest)
+    parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+    with (
+        T.attr(0, "pragma_import_llvm", LOADS + DOTS) if groups else contextlib.nullcontext(),
+        emit.parallel(shape.outer * total, parallel) as item,
+    ):
+        *outer, block = emit.unfuse(item, [*extents, total])
+        bound = {axis.var: value for axis, value in zip(axes, outer)}
+
+        def body(count: int) -> None:
+            kernel.columns_block(bound, block * width, count)
+
+        if not rest:
+            body(width)
+        elif not blocks:
+            body(rest)
+        else:
+            emit.when(block < blocks, lambda: body(width), lambda: body(rest))
+
+
+def _groups(
+    contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
+) -> Grouped | None:
+    """The operands in groups, if the processor multiplies groups of bfloat16."""
+    if narrow_type(contraction) != "bfloat16" or "bfloat16" not in model.dot_types:
+        return None
+    groups = Grouped(contraction, columns, shape, "bfloat16")
+    sides = (contraction.left, contraction.right)
+    along = len(contraction.reduce) == 1 and all(map(groups.runs_along_depth, sides))
+    return groups if along and shape.depth >= LANES * groups.group else None
+
+
+@dataclass(frozen=True)
+class _Dot:
+    contraction: Contraction
+    columns: Columns
+    shape: GemmShape
+    lanes: int
+    height: int
+    groups: Grouped | None
+
+    def columns_block(self, outer: Bound, first: Expr, count: int) -> None:
+        """All rows times ``count`` columns, tile after tile."""
+        full, rest = divmod(self.shape.rows, self.height)
+        if full > 1:
+            with emit.serial(full) as block:
+                self._tile(outer, block * self.height, self.height, first, count)
+        elif full:
+            self._tile(outer, emit.i64(0), self.height, first, count)
+        if rest:
+            self._tile(outer, emit.i64(full * self.height), rest, first, count)
+
+    def _tile(self, outer: Bound, row: Expr, rows: int, column: Expr, columns: int) -> None:
+        lanes, dtype = self.lanes, self.contraction.dtype
+        sums = [emit.stack(lanes, dtype) for _ in range(rows * columns)]
+        for buffer in sums:
+            emit.store(buffer, emit.broadcast(emit.zero(dtype), lanes), [emit.ramp(0, lanes)])
+
+        def step(k: Expr, width: int, _part: int) -> None:
+            for position, buffer in enumerate(sums):
+                r, c = divmod(position, columns)
+                self._accumulate(buffer, outer, row + r, column + c, k, width)
+
+        done = self._grouped(sums, outer, row, column, columns)
+        vectors(emit.i64(done), self.shape.depth - done, lanes, step)
+        totals = sum_each(sums, lanes, dtype)
+        epilogue = Epilogue(self.contraction, self.columns.inner)
+        with emit.serial(rows) as r:
+            bound = outer | bind_group(self.contraction.rows, row + r)
+            epilogue.vector(bound, column, columns, _element_of(totals, r * columns))
+
+    def _grouped(
+        self, sums: list[Buffer], outer: Bound, row: Expr, column: Expr, columns: int
+    ) -> int:
+        """Adds products of two neighbours at a time where that is one instruction.
+
+        Returns:
+            How many steps of the depth have been taken.
+        """
+        if self.groups is None:
+            return 0
+        left, right = self.contraction.left, self.contraction.right
+        width = LANES * self.groups.group
+        with emit.serial(self.shape.depth // width) as block:
+            for position, total in enumerate(sums):
+                r, c = divmod(position, columns)
+                lines = ((left, row + r), (right, column + c))
+                places = [
+                    self.groups.place(operand, outer, line, block * width)
+                    for operand, line in lines
+                ]
+                factors = [call(f"int32x{LANES}", "groups", place) for place in places]
+                whole = emit.ramp(0, LANES)
+                value = call(f"float32x{LANES}", "dot_bfloat16", total[whole], *factors)
+                emit.store(total, value, [whole])
+        return self.shape.depth // width * width
+
+    def _accumulate(
+        self, total: Buffer, outer: Bound, row: Expr, column: Expr, k: Expr, width: int
+    ) -> None:
+        left, right = self.contraction.left, self.contraction.right
+        with emit.lanes_loop(width) as lane:
+            a = self._element(left, outer, row, k + lane)
+            b = self._element(right, outer, column, k + lane)
+            emit.store(total, total[lane] + a * b, [lane])
+
+    def _element(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+        axes = self.contraction.rows if operand is self.contraction.left else self.columns.inner
+        bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
+        return substitute(operand.expr, bound)
+
+
+def _element_of(totals: Buffer, base: Expr) -> Callable[[Expr], Expr]:
+    return lambda lane: totals[base + lane]

@@ -1,0 +1,381 @@
+"""Matrix products.
+
+Blocking: the columns are cut into panels of a few vectors. A worker packs one panel of the column
+operand into contiguous memory that stays in its L2 cache, then sweeps all rows over it, a register
+tile at a time: per k-step the tile loads one vector per panel vector and one scalar per row, which
+it broadcasts. The row operand is read in place. Depths whose panel would not fit are cut into
+blocks, with the sums of a panel kept aside in between. The elementwise epilogue runs on the tile
+while it is in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.columns import (
+    Columns,
+    gemm_shape,
+    is_transposed,
+    split_columns,
+    stored_panel,
+)
+from tvmgraph.schedule.analysis.contraction import Contraction, Operand
+from tvmgraph.schedule.analysis.program import Axis, substitute
+from tvmgraph.schedule.point import Bound, bind_group
+from tvmgraph.schedule.products.dot import emit_dot_products
+from tvmgraph.schedule.products.epilogue import Epilogue
+from tvmgraph.schedule.products.gemm_group import emit_grouped_gemm
+from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, transpose
+from tvmgraph.schedule.products.plan import (
+    GemmPlan,
+    GemmShape,
+    Packing,
+    plan_gemm,
+    plan_panels,
+    wants_dot_products,
+)
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Buffer, Expr, Var
+
+
+def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None = None) -> None:
+    """Writes the kernel of a contraction; ``columns`` says which form panels, if that is known."""
+    columns = columns or split_columns(contraction)
+    shape = gemm_shape(contraction, columns)
+    strides = contraction.strides(contraction.right)
+    if emit_grouped_gemm(contraction, columns, shape, model):
+        return
+    panel = stored_panel(contraction, columns)
+    plan = plan_panels(shape, model, panel) if panel else None
+    if plan is not None:
+        _Gemm(contraction, columns, shape, plan).write()
+        return
+    if wants_dot_products(shape, model) and is_transposed(contraction, columns):
+        emit_dot_products(contraction, columns, shape, model)
+        return
+    direct = (
+        contraction.right.is_direct and strides is not None and _runs_on(columns.inner, strides)
+    )
+    _Gemm(contraction, columns, shape, plan_gemm(shape, model, direct=direct)).write()
+
+
+def _runs_on(axes: Sequence[Axis], strides: dict[Var, int]) -> bool:
+    expected = 1
+    for axis in reversed(axes):
+        if strides[axis.var] != expected:
+            return False
+        expected *= axis.extent
+    return True
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One panel of columns of one product.
+
+    Attributes:
+        outer: Values of the batch and outer column axes.
+        first: First column.
+        columns: Number of columns that exist.
+        vectors: Vectors that hold them.
+    """
+
+    outer: Bound
+    first: Expr
+    columns: int
+    vectors: int
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Steps ``start`` to ``start + depth`` of the sums."""
+
+    start: Expr
+    depth: int
+
+
+@dataclass(frozen=True)
+class _Gemm:
+    contraction: Contraction
+    columns: Columns
+    shape: GemmShape
+    plan: GemmPlan
+
+    def write(self) -> None:
+        if self.plan.packing in (Packing.SHARED, Packing.DONE):
+            self._write_shared()
+            return
+        with emit.parallel(self._items(), self.plan.parallel) as item:
+            self._panel_alone(item)
+
+    # Work items
+
+    def _items(self) -> int:
+        return self.shape.outer * self._panels()
+
+    def _panels(self) -> int:
+        return -(-self.shape.columns // self.plan.panel)
+
+    def _outer(self, item: Expr) -> tuple[Bound, Expr]:
+        """The batch and outer column axes of a work item, and the first column of its panel."""
+        axes = (*self.contraction.batch, *self.columns.outer)
+        *outer, panel = emit.unfuse(item, [*(axis.extent for axis in axes), self._panels()])
+        bound = {axis.var: value for axis, value in zip(axes, outer)}
+        return bound, panel * self.plan.panel
+
+    def _for_panel(self, item: Expr, body: Callable[[_Panel], None]) -> None:
+        """Calls ``body`` for a work item; the last, narrower panel gets code of its own."""
+        bound, first = self._outer(item)
+        width, lanes = self.plan.panel, self.plan.lanes
+        rest = self.shape.columns % width
+        full = _Panel(bound, first, width, self.plan.vectors)
+        last_first = emit.i64(self.shape.columns - rest)
+        last = _Panel(bound, last_first, rest, -(-rest // lanes))
+        if not rest:
+            body(full)
+        elif self._panels() == 1:
+            body(last)
+        else:
+            emit.when(first < last_first, lambda: body(full), lambda: body(last))
+
+    def _panel_alone(self, item: Expr) -> None:
+        """Packs a panel and multiplies all rows with it, one block of the depth after the other."""
+        plan, depth, dtype = self.plan, self.shape.depth, self.contraction.dtype
+        if plan.packing is Packing.NONE:
+            self._for_panel(
+                item, lambda p: self._rows(p, _Span(emit.i64(0), depth), self._in_place(p))
+            )
+            return
+        packed = emit.workspace([plan.depth_block * plan.panel], dtype)
+        right = self._packed(packed, emit.i64(0))
+        blocks = -(-depth // plan.depth_block)
+        sums = None
+        if blocks > 1:
+            sums = emit.workspace([self.shape.rows * plan.panel], dtype)
+            with emit.serial(self.shape.rows * plan.panel) as at:
+                emit.store(sums, emit.zero(dtype), [at])
+            with emit.serial(blocks - 1) as block:
+                span = _Span(block * plan.depth_block, plan.depth_block)
+                self._pack(item, packed, emit.i64(0), span)
+                self._for_panel(item, lambda p: self._rows(p, span, right, sums, finish=False))
+        done = (blocks - 1) * plan.depth_block
+        last = _Span(emit.i64(done), depth - done)
+        self._pack(item, packed, emit.i64(0), last)
+        self._for_panel(item, lambda p: self._rows(p, last, right, sums))
+
+    def _write_shared(self) -> None:
+        """Packs everything if it must, then divides panels and blocks of rows."""
+        plan, depth = self.plan, self.shape.depth
+        size = depth * plan.panel
+        whole = _Span(emit.i64(0), depth)
+        if plan.packing is Packing.SHARED:
+            packed = emit.workspace([self._items() * size], self.contraction.dtype)
+            self._pack_all(packed, size)
+        blocks = -(-self.shape.rows // plan.row_block)
+        rest = self.shape.rows % plan.row_block
+        with emit.parallel(self._items() * blocks, plan.parallel) as piece:
+            extents = [self._items(), blocks]
+            if plan.rows_first:
+                block, item = emit.unfuse(piece, extents[::-1])
+            else:
+                item, block = emit.unfuse(piece, extents)
+
+            def rows(panel: _Panel, first: Expr | int, count: int) -> None:
+                stored = plan.packing is Packing.DONE
+                right = self._stored(panel) if stored else self._packed(packed, item * size)  # pyright: ignore[reportPossiblyUnboundVariable]
+                self._rows(panel, whole, right, rows=(first, count))
+
+            def body(panel: _Panel) -> None:
+                if not rest:
+                    rows(panel, block * plan.row_block, plan.row_block)
+                    return
+                emit.when(
+                    block < blocks - 1,
+                    lambda: rows(panel, block * plan.row_block, plan.row_block),
+                    lambda: rows(panel, (blocks - 1) * plan.row_block, rest),
+                )
+
+            self._for_panel(item, body)
+
+    def _pack_all(self, packed: Buffer, size: int) -> None:
+        """Packs all panels; with fewer panels than workers, pieces of the depth of each."""
+        depth, lanes = self.shape.depth, self.plan.lanes
+        piece = -(-depth * self._items() // self.plan.threads) if self.plan.parallel else depth
+        piece = min(depth, -(-piece // lanes) * lanes)
+        pieces = -(-depth // piece)
+        with emit.parallel(self._items() * pieces, self.plan.parallel) as at:
+            item, part = emit.unfuse(at, [self._items(), pieces])
+            start = part * piece
+
+            def pack(length: int) -> None:
+                to = item * size + start * self.plan.panel
+                self._pack(item, packed, to, _Span(start, length))
+
+            if depth % piece == 0:
+                pack(piece)
+            else:
+                emit.when(part < pieces - 1, lambda: pack(piece), lambda: pack(depth % piece))
+
+    # Rows of one panel
+
+    def _rows(
+        self,
+        panel: _Panel,
+        span: _Span,
+        right: Callable[[Expr, int], Expr],
+        sums: Buffer | None = None,
+        finish: bool = True,
+        rows: tuple[Expr | int, int] | None = None,
+    ) -> None:
+        """Multiplies rows (first, count), or all, with a panel over part of the depth."""
+        first, count = rows or (0, self.shape.rows)
+        first, step = emit.index(first), self.plan.tile_rows
+        full, rest = divmod(count, step)
+
+        def tile(row: Expr, height: int) -> None:
+            self._tile(panel, row, height, span, right, sums, finish)
+
+        if full > 1:
+            with emit.serial(full) as block:
+                tile(first + block * step, step)
+        elif full:
+            tile(first, step)
+        if rest:
+            tile(first + full * step, rest)
+
+    def _tile(
+        self,
+        panel: _Panel,
+        first: Expr,
+        rows: int,
+        span: _Span,
+        right: Callable[[Expr, int], Expr],
+        sums: Buffer | None,
+        finish: bool,
+    ) -> None:
+        plan = self.plan
+        # In place, a panel narrower than a vector must not be read beyond its end.
+        lanes = panel.columns if self._is_narrow(panel) else plan.lanes
+        tile = Tile(rows, panel.vectors, lanes, self.contraction.dtype)
+
+        def kept(row: int, vector: int) -> Expr:
+            return emit.ramp((first + row) * plan.panel + vector * lanes, lanes)
+
+        initial = None if sums is None else lambda row, vector: sums[kept(row, vector)]
+        total = multiply_tile(
+            tile,
+            [span.depth],
+            plan.unroll,
+            lambda row, at: self._element(
+                self.contraction.left, panel.outer, first + row, span.start + at[0]
+            ),
+            lambda at, vector: right(at[0], vector),
+            initial,
+        )
+        if finish:
+            epilogue = Epilogue(self.contraction, self.columns.inner)
+            epilogue.write(
+                tile, total, panel.outer, first, panel.first, panel.columns, self._shift(panel)
+            )
+            return
+        assert sums is not None
+        for row in range(rows):
+            for vector in range(panel.vectors):
+                emit.store(sums, total[tile.at(row, vector)], [kept(row, vector)])
+
+    # The column operand
+
+    def _is_narrow(self, panel: _Panel) -> bool:
+        return self.plan.packing is Packing.NONE and panel.columns < self.plan.lanes
+
+    def _shift(self, panel: _Panel) -> int:
+        if self.plan.packing is not Packing.NONE or self._is_narrow(panel):
+            return 0
+        return -panel.columns % self.plan.lanes
+
+    def _in_place(self, panel: _Panel) -> Callable[[Expr, int], Expr]:
+        """Vectors of the operand itself. The last one may overlap the one before it."""
+        lanes = panel.columns if self._is_narrow(panel) else self.plan.lanes
+        right = self.contraction.right
+
+        def vector(k: Expr, position: int) -> Expr:
+            first = panel.first + min(position * lanes, panel.columns - lanes)
+            bound = panel.outer | bind_group(self.contraction.reduce, k)
+            bound |= bind_group(self.columns.inner, first)
+            *lead, last = (substitute(index, bound) for index in right.load.indices)
+            return right.at(*lead, emit.ramp(last, lanes))
+
+        return vector
+
+    def _stored(self, panel: _Panel) -> Callable[[Expr, int], Expr]:
+        """Vectors of an operand that is stored as panels."""
+        right, lanes = self.contraction.right, self.plan.lanes
+        number = tirx.floordiv(panel.first, emit.i64(self.plan.panel))
+
+        def vector(k: Expr, position: int) -> Expr:
+            return right.at(number, k, emit.ramp(emit.i64(position * lanes), lanes))
+
+        return vector
+
+    def _packed(self, packed: Buffer, base: Expr) -> Callable[[Expr, int], Expr]:
+        plan = self.plan
+
+        def vector(k: Expr, position: int) -> Expr:
+            return packed[emit.ramp(base + k * plan.panel + position * plan.lanes, plan.lanes)]
+
+        return vector
+
+    def _element(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+        """A factor at a row (of the left operand) or column (of the right one) and a step."""
+        axes = self.contraction.rows if operand is self.contraction.left else self.columns.inner
+        bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
+        return substitute(operand.expr, bound)
+
+    def _pack(self, item: Expr, packed: Buffer, base: Expr, span: _Span) -> None:
+        """Copies part of a panel: k-major, one row of vectors per step."""
+        lanes, done = self.plan.lanes, 0
+        if is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0 and lanes > 1:
+            done = span.depth - span.depth % lanes
+        if done:
+            outer, first = self._outer(item)
+            with emit.serial(done // lanes * self.plan.vectors) as at:
+                block, position = emit.unfuse(at, [done // lanes, self.plan.vectors])
+                self._pack_transposed(
+                    outer, first + position * lanes, packed, span.start + block * lanes,
+                    base + block * (lanes * self.plan.panel) + position * lanes,
+                )  # fmt: skip
+        if span.depth > done:
+            rest = _Span(span.start + done, span.depth - done)
+            base = base + done * self.plan.panel
+            self._for_panel(item, lambda panel: self._pack_steps(panel, packed, base, rest))
+
+    def _pack_steps(self, panel: _Panel, packed: Buffer, base: Expr, span: _Span) -> None:
+        right, lanes = self.contraction.right, self.plan.lanes
+        with emit.serial(span.depth) as k:
+            for position in range(panel.vectors):
+                count = min(lanes, panel.columns - position * lanes)
+                with emit.lanes_loop(count) as lane:
+                    offset = position * lanes + lane
+                    value = self._element(right, panel.outer, panel.first + offset, span.start + k)
+                    emit.store(packed, value, [base + k * self.plan.panel + offset])
+
+    def _pack_transposed(
+        self, outer: Bound, column: Expr, packed: Buffer, k: Expr, to: Expr
+    ) -> None:
+        """Packs ``lanes`` steps of a vector of columns that is contiguous along the depth."""
+        right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
+        square = emit.stack(lanes * lanes, dtype)
+        ragged = self.shape.columns % self.plan.panel
+        for row in range(lanes):
+            at = column + row
+            if ragged:  # columns that do not exist repeat the last one; nobody reads the products
+                at = tirx.min(at, emit.i64(self.shape.columns - 1))
+            with emit.vectorized(lanes) as lane:
+                emit.store(square, self._element(right, outer, at, k + lane), [row * lanes + lane])
+        turned = transpose(square, lanes, dtype)
+        for step in range(lanes):
+            value = turned[emit.ramp(step * lanes, lanes)]
+            emit.store(packed, value, [emit.ramp(to + step * self.plan.panel, lanes)])

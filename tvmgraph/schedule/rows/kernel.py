@@ -1,0 +1,200 @@
+"""Row kernels: reductions and everything built on them, one row (or vector of rows) at a time.
+
+Blocking, with L lanes per vector:
+
+* rows contiguous (``along_rows``): one row at a time. A reduction keeps up to four vectors of
+  accumulators and combines them at the end of the row.
+* rows interleaved (a reduction over any but the last axis): a tile of up to eight vectors of
+  neighbouring rows at a time, one accumulator lane per row.
+
+Rows are divided among the workers. When there are fewer rows than workers, a reduction is divided
+along its first reduced axis instead, and the partial results are combined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.access import accesses, group_extent
+from tvmgraph.schedule.analysis.program import product, static_shape
+from tvmgraph.schedule.analysis.reducer import Reducer, match_reducer
+from tvmgraph.schedule.choice import choose
+from tvmgraph.schedule.elementwise.stream import is_streamed, streaming
+from tvmgraph.schedule.rows.plan import RowPlan
+from tvmgraph.schedule.rows.softmax import multiply_by_reciprocals
+from tvmgraph.schedule.rows.tile import RowTile, reduction_loops
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Buffer, Var
+
+#: Below this many iterations a kernel stays on the calling thread.
+MIN_PARALLEL_WORK = 32 * 1024
+#: Vectors in a tile of interleaved rows.
+_TILE_VECTORS = 8
+#: Bytes of results, and rows per worker, from which on a matrix is swept row by row.
+_MIN_SWEEP, _MIN_SWEEP_DEPTH = 2048, 64
+
+IsOutput = Callable[[Buffer], bool]
+
+
+def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
+    """Writes the loops of a row plan."""
+    plan = multiply_by_reciprocals(plan)
+    enough = plan.work >= MIN_PARALLEL_WORK
+    parallel = model.threads > 1 and choose("rows parallel", enough, (True, False))
+    lanes = _lanes(plan, model)
+    if plan.along_rows or not plan.extents:
+        results = _streamed_results(plan, lanes, model, is_output)
+        shared = parallel and plan.rows > 1
+        with streaming(results, lanes), emit.parallel(plan.rows, shared) as row:
+            rows = emit.unfuse(row, plan.extents)
+            large = _is_large(plan, model)
+            RowTile(plan.stages, rows, lanes, 1, large, bool(results)).run(is_output)
+        return
+    *outer, last = plan.extents
+    width = min(_tile_width(plan, model, lanes), last)
+    full = last // width
+    with emit.parallel(product(outer) * full, parallel) as tile:
+        *rows, position = emit.unfuse(tile, [*outer, full])
+        RowTile(plan.stages, [*rows, position * width], lanes, width).run(is_output)
+    if last % width:
+        with emit.parallel(product(outer), parallel and product(outer) > 1) as rest:
+            rows = [*emit.unfuse(rest, outer), emit.i64(full * width)]
+            RowTile(plan.stages, rows, lanes, last % width).run(is_output)
+
+
+def _streamed_results(
+    plan: RowPlan, lanes: int, model: CpuModel, is_output: IsOutput
+) -> list[Buffer]:
+    """The results of full rows, if all of them are large enough to be stored around the caches."""
+    rows = [
+        row
+        for row in plan.stages
+        if not row.stage.is_reduction and is_output(row.stage.buffer) and row.inner
+    ]
+    if all(is_streamed(row.stage, group_extent(row.inner), lanes, model) for row in rows):
+        return [row.stage.buffer for row in rows]
+    return []
+
+
+def _is_large(plan: RowPlan, model: CpuModel) -> bool:
+    """Whether an operand does not fit the last-level cache beside others."""
+    sizes = (
+        item.itemsize * product(static_shape(item.buffer) or ())
+        for row in plan.stages
+        for item in accesses(row.stage, ())
+    )
+    return max(sizes) >= model.l3_bytes // 2
+
+
+def wants_split(plan: RowPlan, model: CpuModel) -> bool:
+    """Whether to divide the reduced axis: too few rows for the workers, or a sweep of columns."""
+    if plan.work < 2 * MIN_PARALLEL_WORK or model.threads == 1:
+        return False
+    if _is_sweep(plan, model):
+        return True
+    lanes = _lanes(plan, model)
+    if plan.along_rows or not plan.extents:
+        return plan.rows < model.threads
+    return product(plan.extents[:-1]) * -(-plan.extents[-1] // lanes) < model.threads
+
+
+def _is_sweep(plan: RowPlan, model: CpuModel) -> bool:
+    """Whether columns of a large matrix are reduced to so few results that they stay in the cache.
+
+    Each worker then reads its part of the matrix from one end to the other, as memory likes it.
+    """
+    if plan.along_rows or not plan.extents or not _is_large(plan, model):
+        return False
+    if any(not row.stage.is_reduction and row.inner for row in plan.stages):
+        return False
+    depth = min(group_extent(row.inner) for row in plan.stages if row.stage.is_reduction)
+    results = product(plan.extents)
+    fits = len(plan.extents) == 1 and _MIN_SWEEP <= results * 8 <= model.l1_bytes * 2
+    return fits and depth >= _MIN_SWEEP_DEPTH * model.threads
+
+
+def emit_split(plan: RowPlan, model: CpuModel) -> bool:
+    """Writes a plan of one reduction whose reduced axis is divided among the workers.
+
+    Returns:
+        Whether it could be written; if not, nothing has been.
+    """
+    row = plan.stages[0]
+    reducer = match_reducer(row.stage)
+    if len(plan.stages) != 1 or reducer is None:
+        return False
+    lanes = _lanes(plan, model)
+    loops = reduction_loops(row)
+    extent = group_extent(loops[0])
+    step = lanes if len(loops) == 1 else 1
+    length = -(-extent // (model.threads * step)) * step
+    parts = -(-extent // length)
+    if parts < 2:
+        return False
+    partial = emit.workspace([parts, plan.rows], reducer.dtype)
+    with emit.parallel(parts) as part:
+        if extent % length == 0:
+            _write_part(plan, reducer, partial, part, length, length, lanes)
+        else:
+            emit.when(
+                part < parts - 1,
+                lambda: _write_part(plan, reducer, partial, part, length, length, lanes),
+                lambda: _write_part(plan, reducer, partial, part, length, extent % length, lanes),
+            )
+    _combine_parts(plan, reducer, partial, parts)
+    return True
+
+
+def _write_part(
+    plan: RowPlan,
+    reducer: Reducer,
+    partial: Buffer,
+    part: Var,
+    stride: int,
+    length: int,
+    lanes: int,
+) -> None:
+    """Reduces iterations ``part * stride`` to ``+ length`` of every row."""
+    row = plan.stages[0]
+    width = 1 if plan.along_rows or not plan.extents else plan.extents[-1]
+    with emit.serial(plan.rows // width) as position:
+        rows = emit.unfuse(position, plan.extents if width == 1 else plan.extents[:-1])
+        rows = rows if width == 1 else [*rows, emit.i64(0)]
+        tile = RowTile(plan.stages, rows, lanes, width)
+        total = tile.partial(row, reducer, part * stride, length)
+        with emit.serial(width) as slot:
+            emit.store(partial, total[slot], [part, position * width + slot])
+
+
+def _combine_parts(plan: RowPlan, reducer: Reducer, partial: Buffer, parts: int) -> None:
+    row = plan.stages[0]
+    with emit.serial(plan.rows) as position:
+        total = emit.stack(1, reducer.dtype)
+        emit.store(total, partial[0, position], [0])
+        with emit.serial(parts - 1) as part:
+            emit.store(total, reducer.combine(total[0], partial[part + 1, position]), [0])
+        tile = RowTile(plan.stages, emit.unfuse(position, plan.extents), 1, 1)
+        tile.finish(replace(row, inner=()), reducer, total)
+
+
+def _lanes(plan: RowPlan, model: CpuModel) -> int:
+    widest = max(item.itemsize for row in plan.stages for item in accesses(row.stage, ()))
+    return model.lanes_of(max(widest, 4))
+
+
+def _tile_width(plan: RowPlan, model: CpuModel, lanes: int) -> int:
+    """Rows of a tile: as many as give every worker a tile and keep intermediates in L2."""
+    width = lanes * choose("row tile vectors", _TILE_VECTORS, (4, _TILE_VECTORS, 16))
+    kept = sum(
+        4 * group_extent(row.inner)
+        for row in plan.stages
+        if row.inner and not row.stage.is_reduction
+    )
+    others, last = product(plan.extents[:-1]), plan.extents[-1]
+    while width > lanes and (
+        kept * width > model.l2_bytes // 2 or others * -(-last // width) < model.threads
+    ):
+        width //= 2
+    return width
