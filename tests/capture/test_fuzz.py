@@ -28,6 +28,7 @@ from tvmgraph.eager import evaluate
 from tvmgraph.errors import CaptureError
 from tvmgraph.jit import entry
 from tvmgraph.jit.compiled import CompiledGraph
+from tvmgraph.runtime.workers import seat
 
 COUNT = int(os.environ.get("TVMGRAPH_FUZZ", "2000"))
 STEP = 200
@@ -47,7 +48,8 @@ class _NumpyExecutable:
             outputs = [tvm_ffi.from_dlpack(aligned_copy(np.asarray(a))) for a in found]
             return outputs[0] if len(outputs) == 1 else outputs
 
-        self.local.main = run
+        here = seat()
+        self.local.entry = run, here.core, here
         return run
 
     def run(self, args: Any, types: Any) -> list[Tensor]:

@@ -170,9 +170,12 @@ class _Source:
             "    held = None",  # the storage of a parameter must not be held twice
             f"    at, lent, executable, held = refresh({leaves})",
             "try:",
-            "    run = executable.local.main",
+            "    run, core, seat = executable.local.entry",
             "except AttributeError:",  # this thread's first call
-            "    run = executable.function()",
+            "    executable.function()",
+            "    run, core, seat = executable.local.entry",
+            "if core[0] != seat.home:",
+            "    seat.move()",
             f"result = run({given}*held)",
             *self._results(leaves),
         ]

@@ -21,6 +21,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DeviceError, user_source
 from tvmgraph.runtime import native
 from tvmgraph.runtime.ownership import for_writing
+from tvmgraph.runtime.workers import seat
 
 _from_dlpack = tvm_ffi.from_dlpack
 _new = object.__new__
@@ -38,7 +39,8 @@ class Executable:
         kernels: Names of the kernels in the order in which they were generated.
 
     Attributes:
-        local: This thread's entry points by name, once they were asked for.
+        local: This thread's entry points by name, once they were asked for, and as ``entry`` what
+            a call needs that is to be quick: ``main``, and the thread's seat and its word.
         on_host: Whether it runs on the CPU.
     """
 
@@ -73,6 +75,9 @@ class Executable:
             if vm is None:
                 vm = functions["vm "] = native.start(self._module, self._device)
             found = functions[name] = vm[name]
+            if name == "main":
+                here = seat()
+                functions["entry"] = (found, here.core, here)
         return found
 
     def run(
@@ -88,7 +93,10 @@ class Executable:
         Returns:
             One tensor per output.
         """
-        outputs = self.function(name)(*[a._ffi or to_ffi(a) for a in args])
+        function, here = self.function(name), seat()
+        if here.core[0] != here.home:
+            here.move()
+        outputs = function(*[a._ffi or to_ffi(a) for a in args])
         if len(types) == 1:
             return [from_ffi(outputs, types[0])]
         return [from_ffi(o, t) for o, t in zip(outputs, types)]

@@ -18,7 +18,7 @@ from tvm_ffi.libinfo import load_lib_ctypes
 
 from tvmgraph.errors import DeviceError
 from tvmgraph.runtime import host
-from tvmgraph.runtime.workers import settle
+from tvmgraph.runtime.workers import seat
 from tvmgraph.tiles import permit_tiles
 
 _HOST = 1  # DLPack's number of the CPU
@@ -77,7 +77,7 @@ def start(module: Any, device: Any) -> Any:
     if devices[0][0] != _HOST:  # shapes live on the host
         devices.append((_HOST, 0))
     machine["vm_initialization"](*[x for d in devices for x in (*d, _POOLED_ALLOCATOR)])
-    settle()
+    seat()  # starts the workers
     return machine
 
 
