@@ -22,6 +22,7 @@ from tvm import ir, s_tir, sym, tirx
 
 from tvmgraph.compiler.loops import keep_library_calls, store_bindings
 from tvmgraph.compiler.memory import apply_offsets
+from tvmgraph.compiler.pages import ask_for_pages
 
 _S, _X = s_tir.transform, tirx.transform
 
@@ -48,7 +49,7 @@ def _codegen() -> Any:
 @functools.cache
 def _passes(checked: bool) -> Any:
     loops = [
-        keep_library_calls, _S.CanonicalizeLoop(), _S.LowerInitBlock(),
+        ask_for_pages, keep_library_calls, _S.CanonicalizeLoop(), _S.LowerInitBlock(),
         _S.PlanAndUpdateBufferAllocationLocation(), _S.ConvertBlocksToOpaque(),
         _S.CompactBufferAllocation(), _S.LowerMatchBuffer(),
         _S.LowerOpaqueBlock(), _X.FlattenBuffer(), _X.BF16ComputeLegalize(),
