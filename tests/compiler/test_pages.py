@@ -21,8 +21,9 @@ _SIDE = 2048  # of a square of float32 of 16 MiB
 def _calls(rows: int, target: str, result: str = "float32") -> list[str]:
     """Which parameters of an elementwise kernel are large and asked for."""
     mod = fused(module(lambda b, x: tvm.relax.op.astype(x, result), ((rows, _SIDE), "float32")))
-    mod = tirx.transform.BindTarget(make_target(target))(mod)
-    (func,) = (f for f in ask_for_pages(mod).functions.values() if isinstance(f, tirx.PrimFunc))
+    passes = [tirx.transform.BindTarget(make_target(target)), ask_for_pages]
+    mod = tvm.transform.Sequential(passes)(mod)
+    (func,) = (f for f in mod.functions.values() if isinstance(f, tirx.PrimFunc))
     lines = [line for line in func.script().splitlines() if '"tvmgraph_ask_for_pages"' in line]
     return [line.strip() for line in lines]
 
