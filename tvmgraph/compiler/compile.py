@@ -20,7 +20,7 @@ from tvmgraph.compiler import disk, nvcc
 from tvmgraph.compiler.channels_last import channels_last
 from tvmgraph.debug import Phases
 from tvmgraph.errors import CompileError, TvmgraphError
-from tvmgraph.graph import Graph
+from tvmgraph.graph import Graph, Role
 from tvmgraph.graph.rewrite import Show, optimize
 from tvmgraph.graph_kernel import GraphKernel, at_level
 from tvmgraph.runtime.device_image import assemble, describe
@@ -44,6 +44,7 @@ class CompileOptions:
         fast_math: Whether a GPU's arithmetic may be inexact (``--use_fast_math``).
         device_id: Which GPU runs the code; the code does not depend on it.
         tf32: Whether a GPU's products of float32 may round their factors to tf32.
+        replay: Whether a GPU replays the calls as a CUDA graph; the code does not depend on it.
     """
 
     level: str = "O2"
@@ -54,6 +55,7 @@ class CompileOptions:
     fast_math: bool = False
     device_id: int = field(default=0, repr=False)
     tf32: bool = False
+    replay: bool = field(default=False, repr=False)
 
     @property
     def on_gpu(self) -> bool:
@@ -125,6 +127,9 @@ def compile_graph(
         except TvmgraphError as e:
             phases.finish({"failed": e.message, "jit_level": options.level})
             raise
+        if options.replay:
+            inputs = [i for i, p in enumerate(graph.params) if p.role is Role.INPUT]
+            executable.moving = tuple(inputs)  # pyright: ignore[reportAttributeAccessIssue]
         seconds = time.perf_counter() - start
         stats = CompileStats(
             seconds, False, len(graph.nodes), len(executable.kernels),

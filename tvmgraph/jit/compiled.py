@@ -60,7 +60,7 @@ class CompiledGraph:
         self.overwritten = _overwritten(graph) if config.jit_level != "O0" else ()
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
         if self.steps is None:
-            options = compile_options(config, self.path.native)
+            options = compile_options(config, self.path.native, self.path.replay)
             once = any(n.op.name in HAS_EFFECT for n in graph.walk())
             plain = once or state.tapes or options.level in ("O0", "O1") or on_gpu
             frozen = None if plain else freeze(graph)
@@ -196,7 +196,7 @@ def _overwritten(graph: Graph) -> tuple[int, ...]:
     )
 
 
-def compile_options(config: JitConfig, native: bool) -> CompileOptions:
+def compile_options(config: JitConfig, native: bool, replay: bool = False) -> CompileOptions:
     """Returns what the compiler is told under ``config``."""
     from tvmgraph.compiler.compile import CompileOptions
 
@@ -206,7 +206,7 @@ def compile_options(config: JitConfig, native: bool) -> CompileOptions:
     return CompileOptions(
         config.jit_level, config.target, native, settings, trials,
         config.options.get("fast_math", False), config.options.get("device_id", 0),
-        config.options.get("tf32", False),
+        config.options.get("tf32", False), replay,
     )  # fmt: skip
 
 

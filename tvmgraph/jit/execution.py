@@ -3,7 +3,8 @@
 | path | what happens at a call |
 |---|---|
 | no_sink | every node is an executable of its own, called from Python in order |
-| sink | one call; the function that calls the kernels is machine code |
+| sink | one call; the function that calls the kernels is machine code. On a GPU the call is \
+replayed as a CUDA graph |
 | auto | as sink, but kernels are called by bytecode where that costs nothing to speak of; no_sink \
 for graphs with an operator that only NumPy can run |
 """
@@ -16,6 +17,7 @@ from tvmgraph.config import JitConfig
 from tvmgraph.core.op import Reason
 from tvmgraph.errors import DeviceError
 from tvmgraph.graph import Graph
+from tvmgraph.graph.passes import HAS_EFFECT
 
 #: Native host code saves 0.06 microseconds per kernel (measured on chains of products and
 #: softmaxes): a third of a call where kernels write 64 elements, 6 % at 1024, nothing to be seen
@@ -33,13 +35,17 @@ class Path:
         mode: ``"sink"`` or ``"no_sink"``.
         native: Whether the function that calls the kernels becomes machine code.
         why: The reason, one phrase.
+        replay: Whether a GPU is given all kernels at once, as a CUDA graph.
     """
 
     mode: str
     native: bool
     why: str
+    replay: bool = False
 
     def __str__(self) -> str:
+        if self.replay:
+            return f"{self.mode}, CUDA graph ({self.why})"
         host = "" if self.mode == "no_sink" else (", native host code" if self.native else
                                                   ", bytecode")  # fmt: skip
         return f"{self.mode}{host} ({self.why})"
@@ -60,6 +66,8 @@ def choose_path(graph: Graph, config: JitConfig) -> Path:
         )  # fmt: skip
     if config.exec_mode == "no_sink":
         return Path("no_sink", False, "as configured")
+    if config.exec_mode == "sink" and config.target.startswith("sm_"):
+        return _on_gpu(graph)
     if config.exec_mode == "sink":
         return Path("sink", True, "as configured")
     if config.debug_level == "DEBUG":
@@ -77,3 +85,16 @@ def choose_path(graph: Graph, config: JitConfig) -> Path:
     if mean > _LONG_KERNEL or len(sizes) < count:
         return Path("sink", False, f"auto: {count} operators of {mean:.0f} elements on average")
     return Path("sink", True, f"auto: {count} operators of only {mean:.0f} elements on average")
+
+
+def _on_gpu(graph: Graph) -> Path:
+    """The path of a graph whose kernels shall be given to the GPU at once."""
+    nodes = list(graph.walk())
+    if any(node.regions for node in nodes):
+        return Path("sink", True, "as configured; branches and loops are decided on the host")
+    if any(node.op.name in HAS_EFFECT for node in nodes):
+        return Path("sink", True, "as configured; it calls Python")
+    values = [*(p.value for p in graph.params), *(v for n in nodes for v in n.outputs)]
+    if not all(v.type.is_static for v in values):
+        return Path("sink", True, "as configured; sizes vary")
+    return Path("sink", False, "as configured", replay=True)

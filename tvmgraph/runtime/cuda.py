@@ -289,10 +289,11 @@ def call(name: str, *args: Any) -> None:
     status = getattr(library, name)(*args)
     if status:
         library.cudaGetLastError()  # what was reported must not be reported again
-        raise _runtime_failure(name, status)
+        raise failure(name, status)
 
 
-def _runtime_failure(name: str, status: int) -> DeviceError:
+def failure(name: str, status: int) -> DeviceError:
+    """Returns the error for a function of CUDA's runtime library that failed."""
     text = runtime().cudaGetErrorString
     text.restype = c_char_p
     message = f"{name} failed: {(text(status) or b'unknown error').decode()} ({status})"

@@ -12,6 +12,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.runtime import cuda, native
 from tvmgraph.runtime.device_copy import translated
+from tvmgraph.runtime.device_graph import Replay
 from tvmgraph.runtime.device_image import DeviceImage, add_images
 from tvmgraph.runtime.device_tensor import handle_on, wrap
 from tvmgraph.runtime.executable import Executable
@@ -33,6 +34,8 @@ class DeviceExecutable(Executable):
     Attributes:
         images: The device's code.
         arch: The architecture the code is for.
+        moving: Positions of the arguments that may lie somewhere else in every call of ``main``,
+            which is then replayed as a CUDA graph; ``None`` to launch its kernels one by one.
     """
 
     on_host = False
@@ -49,6 +52,7 @@ class DeviceExecutable(Executable):
         self.images = tuple(images)
         self.arch = arch
         self.device_id = device_id
+        self.moving: tuple[int, ...] | None = None
         self._lock = threading.Lock()
         self._loaded = False
 
@@ -64,6 +68,11 @@ class DeviceExecutable(Executable):
                     self._load()
                     self._loaded = True
         return super().function(name)
+
+    def _entered(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        if self.moving is None or name != "main":
+            return function
+        return Replay(function, self.instrumented, self.device_id, self.moving)
 
     def _load(self) -> None:
         cuda.check_arch(self.arch, cuda.device(self.device_id))

@@ -64,7 +64,7 @@ class Device:
         self._driver.emulator_reset()
 
     def set(self, **values: int) -> None:
-        """Changes the device: memory (bytes), devices, driver_version, capability, races."""
+        """Changes the device: memory (bytes), devices, driver_version, capability, races, dry."""
         for name, value in values.items():
             self._driver.emulator_set(name.encode(), int(value))
 

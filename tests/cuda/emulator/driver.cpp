@@ -180,6 +180,7 @@ Code launch(Stream* stream, Step step) {
     return kSuccess;
   }
   ++s.launches;
+  if (s.dry) return kSuccess;
   char text[128];
   snprintf(text, sizeof text, " %u %u %u %u %u %u %u", step.grid.x, step.grid.y, step.grid.z,
            step.block.x, step.block.y, step.block.z, step.shared_bytes);
@@ -229,6 +230,8 @@ const char* error_name(Code code) {
     case kNoBinaryForGpu: return "cudaErrorNoKernelImageForDevice";
     case kNotFound: return "cudaErrorSymbolNotFound";
     case kIllegalAddress: return "cudaErrorIllegalAddress";
+    case kCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
+    case kCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
     default: return "cudaErrorUnknown";
   }
 }
@@ -243,6 +246,8 @@ const char* error_text(Code code) {
     case kInvalidDevice: return "invalid device ordinal";
     case kNoBinaryForGpu: return "no kernel image is available for execution on the device";
     case kInvalidImage: return "device kernel image is invalid";
+    case kCaptureUnsupported: return "operation not permitted when stream is capturing";
+    case kCaptureInvalidated: return "operation failed due to a previous error during capture";
     case kIllegalAddress: text = "an illegal memory access was encountered: " + state().message; return text.c_str();
     default: return "unknown error";
   }
@@ -267,7 +272,7 @@ void emulator_reset() {
   s.peak = s.used;
   s.total = size_t(80) << 30;
   s.devices = 1, s.driver_version = 13000, s.major = 9, s.minor = 0;
-  s.races = false;
+  s.races = s.dry = false;
 }
 void emulator_set(const char* name, long long value) {
   auto& s = state();
@@ -277,6 +282,7 @@ void emulator_set(const char* name, long long value) {
   else if (key == "driver_version") s.driver_version = value;
   else if (key == "capability") s.major = value / 10, s.minor = value % 10;
   else if (key == "races") s.races = value;
+  else if (key == "dry") s.dry = value;
 }
 long long emulator_get(const char* name) {
   auto& s = state();

@@ -12,7 +12,8 @@ namespace emulator {
 using Code = int;
 constexpr Code kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInsufficientDriver = 35,
                kNoDevice = 100, kInvalidDevice = 101, kInvalidImage = 200, kNoBinaryForGpu = 209,
-               kNotFound = 500, kIllegalAddress = 700, kLaunchFailed = 719;
+               kNotFound = 500, kIllegalAddress = 700, kLaunchFailed = 719, kCaptureUnsupported = 900,
+               kCaptureInvalidated = 901;
 
 struct Allocation {
   char* base;      // of the pages
@@ -39,7 +40,7 @@ struct Graph {
 };
 
 struct Stream {
-  bool capturing = false;
+  bool capturing = false, spoiled = false;  // spoiled: by a call that cannot be captured
   Graph captured;
 };
 
@@ -58,7 +59,7 @@ struct State {
   size_t to_device = 0, to_host = 0, launches = 0, graph_launches = 0;
   int device = 0, devices = 1, driver_version = 13000, major = 9, minor = 0;
   Code last = kSuccess, sticky = kSuccess;
-  bool races = false;
+  bool races = false, dry = false;  // dry: launches are counted, not run
 };
 
 State& state();

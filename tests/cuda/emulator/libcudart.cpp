@@ -122,8 +122,12 @@ API cudaStreamCreate(void** stream) {
 }
 API cudaStreamCreateWithFlags(void** stream, unsigned) { return cudaStreamCreate(stream); }
 API cudaStreamDestroy(void* stream) { delete static_cast<Stream*>(stream); return kSuccess; }
-API cudaStreamSynchronize(void*) {
+API cudaStreamSynchronize(void* stream) {
   if (Code code = injected("cudaStreamSynchronize")) return code;
+  if (Stream* target = stream_of(stream); target->capturing) {
+    target->spoiled = true;
+    return checked(kCaptureUnsupported);
+  }
   return checked(state().sticky);
 }
 API cudaStreamQuery(void*) { return kSuccess; }
@@ -147,14 +151,16 @@ API cudaEventElapsedTime(float* milliseconds, void* from, void* to) {
 API cudaStreamBeginCapture(void* stream, int) {
   if (Code code = start("cudaStreamBeginCapture")) return code;
   Stream* target = stream_of(stream);
-  if (!stream) return checked(900);  // cudaErrorStreamCaptureUnsupported: the default stream
-  target->capturing = true;
+  if (!stream) return checked(kCaptureUnsupported);  // the default stream
+  target->capturing = true, target->spoiled = false;
   target->captured.steps.clear();
   return kSuccess;
 }
 API cudaStreamEndCapture(void* stream, void** graph) {
   Stream* target = stream_of(stream);
   target->capturing = false;
+  *graph = nullptr;
+  if (target->spoiled) return checked(kCaptureInvalidated);
   *graph = new Graph(std::move(target->captured));
   return kSuccess;
 }
