@@ -1,5 +1,6 @@
 """Convolutions of frozen graphs: blocks of channels, Winograd's method, depthwise, layouts."""
 
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, jit, nn, ops
 from tvmgraph.compiler.freeze import freeze
 from tvmgraph.config import context
@@ -182,6 +184,48 @@ def test_a_convolution_alone_stays_plain():
     main = freeze(jit(net).graph(Tensor(fill(1, 24, 20, 20))))
     names = [node.op.name for node in main.main.nodes] if main else ["convolution"]
     assert "convolution" in names and "transpose" not in names
+
+
+#: Inputs, outputs, kernel, stride and padding of transposed convolutions.
+TRANSPOSED: dict[tuple[Any, ...], bool] = {
+    (16, 16, 4, 2, 1): True,
+    (16, 8, 6, 2, 2): True,
+    (24, 16, 2, 2, 0): True,
+    (16, 32, 3, 1, 1): True,
+    (8, 16, 5, (3, 1), 1): True,
+    (8, 8, (3, 4), (1, 2), (1, 1, 1, 1)): True,
+    (16, 16, 3, 2, 1): False,  # an odd number of rows
+    (16, 12, 4, 2, 1): False,  # no blocks
+    (16, 16, 3, 3, 2): False,  # cut where the parts would need less than no padding
+}
+
+
+class Transposed(nn.Cell):
+    """Transposed convolutions of one image, each before another convolution."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.CellList([
+            nn.SequentialCell(
+                nn.Conv2dTranspose(i, o, k, s, "pad", p, has_bias=True), nn.BatchNorm2d(o),
+                nn.ReLU(), nn.Conv2d(o, 8, 1),
+            )
+            for i, o, k, s, p in TRANSPOSED
+        ])  # fmt: skip
+
+    def construct(self, x):
+        return [layer(x[:, : layer[0].in_channels]) for layer in self.layers]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_transposed_convolutions_become_plain_ones(dtype):
+    net = Transposed().set_train(False).to_float(getattr(ms, dtype))
+    x = Tensor(fill(2, 24, 5, 6, dtype=dtype))
+    function = jit(net)
+    names = [node.op.name for node in freeze(function.graph(x)).main.nodes]
+    assert names.count("conv_transpose") == list(TRANSPOSED.values()).count(False)
+    for got, want in zip(function(x), net(x)):
+        close(got.asnumpy(), want.asnumpy().astype("float64"), max(1e-5, TOLERANCES[dtype]))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

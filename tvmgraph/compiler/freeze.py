@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.compiler.deconvolution import as_convolutions
 from tvmgraph.compiler.layout import BlockedLayout
 from tvmgraph.core.op import Op, Reason, get_op
 from tvmgraph.core.storage import aligned_copy, is_ready
@@ -169,6 +170,11 @@ class _Splitter:
         node = Node(node.op, inputs, node.attrs, node.outputs, node.source, node.scope)
         if node.op.name == "mul" and self._fold_scale(node):
             return
+        if node.op.name == "conv_transpose" and node.inputs[1] in self.stable:
+            parts = as_convolutions(node, self._derive, self._fresh)
+            if parts:
+                self.nodes += parts
+                return
         self.nodes.append(self._with_panels(node) if node.op.name in _PRODUCTS else node)
 
     def _fold_scale(self, node: Node) -> bool:
@@ -225,11 +231,14 @@ class _Splitter:
     def _derive(
         self, compute: Callable[..., Any], inputs: tuple[Value, ...], kind: TensorType
     ) -> Value:
-        self.count += 1
-        value = Value(f"prepared{self.count}", kind)
+        value = self._fresh(kind, "prepared")
         self.steps.append(Step(compute, inputs, (value,)))
         self.stable.add(value)
         return value
+
+    def _fresh(self, kind: TensorType, name: str = "part") -> Value:
+        self.count += 1
+        return Value(f"{name}{self.count}", kind)
 
     def _halves(self) -> Frozen:
         graph = self.graph

@@ -90,6 +90,8 @@ class BlockedLayout:
             return self._reduction(node)
         if name == "concat":
             return self._concat(node)
+        if name == "interleave":
+            return self._interleave(node)
         return _is_elementwise(node.op) and self._elementwise(node)
 
     def _convolution(self, node: Node) -> bool:
@@ -187,6 +189,13 @@ class BlockedLayout:
         self._emit("concat", parts, node.attrs, result)
         return True
 
+    def _interleave(self, node: Node) -> bool:
+        if not all(v in self._blocked for v in node.inputs):
+            return False
+        parts = tuple(self._blocked[v] for v in node.inputs)
+        self._emit(node.op.name, parts, node.attrs, node.outputs[0])
+        return True
+
     def _elementwise(self, node: Node) -> bool:
         result = node.outputs[0]
         block = self.block_of(result.type.shape[1]) if result.type.ndim == 4 else None
@@ -269,6 +278,8 @@ def _lead_to_more(nodes: Sequence[Node]) -> set[Node]:
             if wants:
                 found.add(node)
             wanted.add(node.inputs[0])
+        elif name == "interleave":
+            wanted.update(node.inputs)
         elif name == "max_pool" or (name in _REDUCTIONS and tuple(node.attrs["axis"]) == (2, 3)):
             wanted.add(node.inputs[0])
         elif wants and (_is_elementwise(node.op) or name in ("avg_pool", "concat")):

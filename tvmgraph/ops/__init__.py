@@ -16,6 +16,7 @@ from tvmgraph.ops.control_flow import *  # noqa: F403
 from tvmgraph.ops.conv import *  # noqa: F403
 from tvmgraph.ops.conv_blocked import *  # noqa: F403
 from tvmgraph.ops.conv_functional import *  # noqa: F403
+from tvmgraph.ops.conv_interleave import *  # noqa: F403
 from tvmgraph.ops.conv_weight import *  # noqa: F403
 from tvmgraph.ops.conv_winograd import *  # noqa: F403
 from tvmgraph.ops.creation import *  # noqa: F403
