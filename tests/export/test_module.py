@@ -27,6 +27,7 @@ from tests.models import MODELS, Model
 from tvmgraph import Tensor, nn, ops
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 from tvmgraph.export.bundle import write_bundle
+from tvmgraph.export.graph_file import load_graph
 from tvmgraph.runtime import archive, host, load
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "cpp"
@@ -208,6 +209,51 @@ def test_results_belong_to_the_caller(tmp_path: Path) -> None:
             np.testing.assert_array_equal(found, np.full(3, wanted, np.float32))
             found[:] = 7
     np.testing.assert_array_equal(x, np.zeros(3))
+
+
+class Counting(nn.Cell):
+    """Counts its calls, and keeps its last input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = ms.Parameter(Tensor(np.zeros(3, np.float32)), name="count")
+        self.last = ms.Parameter(Tensor(np.zeros(3, np.float32)), name="last")
+        self.scale = ms.Parameter(Tensor(np.full(3, 2, np.float32)), name="scale")
+
+    def construct(self, x: Tensor) -> Tensor:
+        self.count += 1
+        y = x * self.scale + self.count - self.last
+        ops.assign(self.last, x)
+        return y
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_parameters_that_a_call_updates(frozen: bool, tmp_path: Path) -> None:
+    inputs = [np.full(3, v, np.float32) for v in (1, 5, 2)]
+    net = Counting()
+    ms.export(net, Tensor(inputs[0]), file_name=tmp_path / "n", file_format="TVM", frozen=frozen)
+    module = load(tmp_path / "n.tvm")
+    expected = [net(Tensor(x)).asnumpy() for x in inputs]
+    for _ in range(2):
+        given = [x.copy() for x in inputs]
+        for x, e in zip(given, expected):
+            np.testing.assert_array_equal(module(x), e)
+            x[:] = np.nan  # the module must not have kept the caller's array
+        module.reset()
+
+
+def test_updated_parameters_in_other_files(tmp_path: Path) -> None:
+    inputs = [Tensor(np.full(3, v, np.float32)) for v in (1, 5, 2)]
+    net = Counting()
+    ms.export(net, inputs[0], file_name=tmp_path / "n", file_format="GRAPH")
+    with pytest.warns(UserWarning, match=r"count, last would change.* ONNX(.|\n)*test_module\.py"):
+        ms.export(net, inputs[0], file_name=tmp_path / "n", file_format="ONNX")
+    loaded = load_graph(tmp_path / "n.graph")
+    compiled = ms.jit(load_graph(tmp_path / "n.graph"))
+    for x in inputs:
+        expected = net(x).asnumpy()
+        np.testing.assert_array_equal(loaded(x).asnumpy(), expected)
+        np.testing.assert_array_equal(compiled(x).asnumpy(), expected)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int64", "bool", "float64"])

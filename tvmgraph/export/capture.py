@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ class Program:
     """A graph that stands on its own.
 
     Attributes:
-        graph: The graph; its inputs are the tensor arguments.
+        graph: The graph; its inputs are the tensor arguments. New values of the parameters that a
+            call updates are its last outputs.
         parameters: Elements of the PARAMETER parameters by label.
         outputs: Names of the outputs, state writes excluded.
         decided: Symbolic sizes whose values decided what was captured.
@@ -33,6 +35,24 @@ class Program:
     parameters: dict[str, np.ndarray]
     outputs: tuple[str, ...]
     decided: frozenset[str] = frozenset()
+
+    def without_state(self, kind: str) -> Program:
+        """Returns the program for a file that keeps nothing from one call to the next.
+
+        Args:
+            kind: What such a file is called in the warning if a call updates parameters.
+        """
+        g = self.graph
+        if not g.writes:
+            return self
+        warnings.warn(
+            f"export: {', '.join(g.writes)} would change with every call, but {kind} keeps "
+            "nothing: each call begins with the values of now; file_format='TVM' and 'GRAPH' "
+            f"keep them\n  at:  {user_source()}", stacklevel=2,
+        )  # fmt: skip
+        outputs = g.outputs[: len(self.outputs)]
+        plain = Graph(g.name, g.params, g.consts, g.nodes, outputs)
+        return replace(self, graph=plain)
 
 
 def capture_program(
@@ -69,8 +89,8 @@ def capture_program(
             tensor = holder.read() if isinstance(holder, AttributeRef) else holder
             assert isinstance(tensor, Tensor)
             values[p.label] = tensor.array
-    kept = quiet(_without_writes(graph, captured.result))
-    outputs = tuple(f"output{i}" for i in range(len(kept.outputs)))
+    kept = quiet(_in_order_of_result(graph, captured.result))
+    outputs = tuple(f"output{i}" for i in range(len(kept.outputs) - len(kept.writes)))
     return Program(kept, values, outputs, captured.decided)
 
 
@@ -89,8 +109,8 @@ def _named_inputs(graph: Graph, net: Any) -> Graph:
     return Graph(graph.name, params, graph.consts, graph.nodes, graph.outputs, graph.writes)
 
 
-def _without_writes(graph: Graph, result: tree.Structure) -> Graph:
-    """Returns the graph with the user's outputs only, in the order of the result."""
+def _in_order_of_result(graph: Graph, result: tree.Structure) -> Graph:
+    """Returns the graph with the user's outputs in the order of the result, then its writes."""
     outputs = []
     for leaf in _leaves(result):
         if leaf.kind == "output":
@@ -107,7 +127,8 @@ def _without_writes(graph: Graph, result: tree.Structure) -> Graph:
             "the network returns no tensor", op="export", got=graph.name, at=user_source(),
             fix="return what the file shall compute",
         )  # fmt: skip
-    return Graph(graph.name, graph.params, graph.consts, graph.nodes, tuple(outputs))
+    outputs += graph.outputs[len(graph.outputs) - len(graph.writes) :]
+    return Graph(graph.name, graph.params, graph.consts, graph.nodes, tuple(outputs), graph.writes)
 
 
 def _leaves(structure: tree.Structure) -> Iterator[tree.Leaf]:

@@ -73,7 +73,7 @@ def save_module(
     member = archive.OBJECTS if foreign and not linker else archive.LIBRARY
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / member
-        library = write_library(program.graph, file, options, linker)
+        library = write_library(_pure(program.graph), file, options, linker)
         members = {member: file.read_bytes()}
     if library.images:
         members[archive.DEVICE_CODE] = b"".join(image.code for image in library.images)
@@ -143,12 +143,21 @@ def _manifest(program: Program, library: Any, options: Any, names: Mapping[str, 
         inputs=tuple(_entry(p.label, p.value.type, names) for p in inputs),
         parameters=tuple(_entry(p.label, p.value.type, names) for p in weights),
         outputs=tuple(_entry(n, v.type, names) for n, v in zip(program.outputs, graph.outputs)),
+        written=tuple([p.label for p in weights].index(label) for label in graph.writes),
         order=tuple("input" if p.role is Role.INPUT else "parameter" for p in graph.params),
         copied=tuple(_shared_outputs(graph)),
         target={**facts, "features": list(library.features)},
         versions={"tvmgraph": tvmgraph.__version__, **host.package_versions()},
         options={"jit_level": options.level, "kernels": len(library.kernels)},
     )
+
+
+def _pure(graph: Graph) -> Graph:
+    """Returns the graph with new values of parameters as plain outputs.
+
+    The compiler may write an update over the parameter, which in a file is read only and shared.
+    """
+    return Graph(graph.name, graph.params, graph.consts, graph.nodes, graph.outputs)
 
 
 def _entry(name: str, t: TensorType, names: Mapping[str, str]) -> Entry:
@@ -172,14 +181,17 @@ def _shared_outputs(graph: Graph) -> list[int]:
 
 
 def freeze(program: Program) -> Program:
-    """Returns the program with its weights as constants."""
+    """Returns the program with its weights as constants, those that a call updates excepted."""
     graph = program.graph
     consts = dict(graph.consts)
-    params = []
+    params, kept = [], {}
     for p in graph.params:
-        if p.role is Role.PARAMETER:
+        if p.label in graph.writes:
+            params.append(p)
+            kept[p.label] = program.parameters[p.label]
+        elif p.role is Role.PARAMETER:
             consts[p.value] = np.asarray(program.parameters[p.label])
         else:
             params.append(p)
-    frozen = Graph(graph.name, tuple(params), consts, graph.nodes, graph.outputs)
-    return Program(frozen, {}, program.outputs)
+    frozen = Graph(graph.name, tuple(params), consts, graph.nodes, graph.outputs, graph.writes)
+    return Program(frozen, kept, program.outputs)

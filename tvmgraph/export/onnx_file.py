@@ -77,7 +77,7 @@ def onnx_model(
         from tvmgraph.export.onnx_dynamic import dynamic_model
 
         return dynamic_model(net, variable.args, opset, variable.axes, training, external)
-    program = capture_program(net, args, training=training)
+    program = capture_program(net, args, training=training).without_state("an ONNX file")
     return to_onnx(passes.simplify(program.graph), program.parameters, opset, external)
 
 

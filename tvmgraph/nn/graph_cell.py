@@ -7,13 +7,15 @@ from typing import Any
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.nn.cell import Cell
+from tvmgraph.ops import assign
 
 
 class GraphCell(Cell):
     """A cell that runs a :class:`tvmgraph.graph.Graph`, with parameters by label.
 
     Args:
-        graph: The graph; its PARAMETER parameters take their values from ``params_init``.
+        graph: The graph; its PARAMETER parameters take their values from ``params_init``, and a
+            call updates those that the graph writes.
         params_init: Values by label.
     """
 
@@ -30,4 +32,10 @@ class GraphCell(Cell):
         from tvmgraph.capture.replay import replay
 
         outputs = replay(self.graph, inputs, self.weights)
+        if self.graph.writes:  # new values of parameters are the last outputs
+            count = len(outputs) - len(self.graph.writes)
+            weights = {w.name: w for w in self.weights}
+            for label, value in zip(self.graph.writes, outputs[count:]):
+                assign(weights[label], value)
+            outputs = outputs[:count]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)

@@ -37,7 +37,7 @@ from tvmgraph.errors import LoadError
 from tvmgraph.runtime.tensors import ALIGNMENT, aligned_bytes, mapped_bytes
 
 FORMAT = "tvmgraph-module"
-VERSION = 2
+VERSION = 3
 MANIFEST = "manifest.json"
 LIBRARY = "model.so"
 OBJECTS = "model.tar"
@@ -82,7 +82,9 @@ class Manifest:
         parameters: Weights, in the order in which the code takes them after the inputs.
         outputs: Results, in order.
         order: For every argument of the code ``"input"`` or ``"parameter"``.
-        copied: Numbers of the outputs that must be copied before they are handed out.
+        written: For every result of the code after the outputs, the number of the parameter that
+            has this value in the next call.
+        copied: Numbers of the results that must be copied before they are handed out or kept.
         target: ``arch``, ``system``, ``features`` and ``name`` of the processor compiled for; for
             a GPU also ``device``, with its architecture and what its code holds.
         versions: Versions of the packages that made the file.
@@ -95,6 +97,7 @@ class Manifest:
     parameters: tuple[Entry, ...]
     outputs: tuple[Entry, ...]
     order: tuple[str, ...]
+    written: tuple[int, ...]
     copied: tuple[int, ...]
     target: dict[str, Any]
     versions: dict[str, str]
@@ -248,7 +251,10 @@ def _checked(facts: dict[str, Any]) -> Manifest:
     for key in ("inputs", "parameters", "outputs"):
         facts[key] = tuple(_entry(e) for e in _typed(facts[key], list))
     facts["order"] = tuple(_typed(o, str) for o in _typed(facts["order"], list))
-    facts["copied"] = tuple(_natural(i) for i in _typed(facts["copied"], list))
+    for key in ("written", "copied"):
+        facts[key] = tuple(_natural(i) for i in _typed(facts[key], list))
+    if any(i >= len(facts["parameters"]) for i in facts["written"]):
+        raise ValueError("a parameter that is written does not exist")
     expected = {"input": len(facts["inputs"]), "parameter": len(facts["parameters"])}
     if any(facts["order"].count(k) != n for k, n in expected.items()):
         raise ValueError("order does not fit inputs and parameters")

@@ -59,6 +59,8 @@ class Module:
                 self._gpu.attach(self._library)
         finally:
             archive.close()
+        self._initial = tuple(self._parameters)
+        self._lock = threading.Lock() if self.manifest.written else contextlib.nullcontext()
         self._local = threading.local()
         self._fail = archive.fail
         self._function()  # a file that holds no such function must fail now
@@ -117,28 +119,53 @@ class Module:
             ShapeError: if the shape of an input differs.
             DTypeError: if its dtype differs.
         """
-        m = self.manifest
         bound = self._bind(inputs, named)
-        arrays = iter([self._view(a) for a in bound])
-        weights = iter(self._parameters)
-        args = [next(arrays) if kind == "input" else next(weights) for kind in m.order]
-        function = self._function()
-        result = function(*args) if self._gpu is None else self._gpu.call(function, args)
-        found = [result] if len(m.outputs) == 1 else list(result)
+        arrays = [self._view(a) for a in bound]
+        with self._lock:  # calls that update parameters come one after another
+            found = self._run(arrays)
         outputs = self._results(found, bound)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def reset(self) -> None:
+        """Gives parameters that calls update the values that they have in the file."""
+        with self._lock:
+            self._parameters = list(self._initial)
+
+    def _run(self, arrays: list[Any]) -> list[Any]:
+        """Runs the code, keeps new values of parameters and returns the outputs."""
+        m = self.manifest
+        given, weights = iter(arrays), iter(self._parameters)
+        args = [next(given) if kind == "input" else next(weights) for kind in m.order]
+        function = self._function()
+        result = function(*args) if self._gpu is None else self._gpu.call(function, args)
+        count = len(m.outputs)
+        found = [result] if count + len(m.written) == 1 else list(result)
+        for i, parameter in enumerate(m.written, count):
+            self._parameters[parameter] = self._kept(found[i], i, parameter)
+        return found[:count]
+
+    def _kept(self, value: Any, index: int, parameter: int) -> Any:
+        """Returns a new value of a parameter, on its own where others may write to it."""
+        if index not in self.manifest.copied:
+            return value
+        if self._gpu is not None:
+            return self._gpu.copy(value)
+        return self._view(_to_numpy(value, self.manifest.parameters[parameter].dtype).copy())
 
     def _results(self, found: list[Any], inputs: list[Any]) -> list[Any]:
         if self._gpu is None:
             outputs = [_to_numpy(o, e.dtype) for o, e in zip(found, self.manifest.outputs)]
-            for i in self.manifest.copied:  # these belong to the code or the caller
+            for i in self._copied():  # these belong to the code or the caller
                 outputs[i] = outputs[i].copy()
             return outputs
         if inputs and all(map(self._gpu.has, inputs)):
-            for i in self.manifest.copied:
+            for i in self._copied():
                 found[i] = self._gpu.copy(found[i])
             return found
         return [self._gpu.get(o) for o in found]
+
+    def _copied(self) -> list[int]:
+        return [i for i in self.manifest.copied if i < len(self.manifest.outputs)]
 
     def _bind(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> list[np.ndarray]:
         entries = self.manifest.inputs
