@@ -293,18 +293,17 @@ def _infer_permutation(bits: TensorType, *, dtype: dtypes.DType) -> TensorType:
 
 
 def _lower_permutation(R: Any, bits: Any, *, dtype: dtypes.DType) -> Any:
-    """Sorts distinct keys: the random word above, the position below."""
+    """Sorts the random words, equal ones in their order."""
 
     def keys(b: Any) -> Any:
         def element(i: Any) -> Any:
-            return b[i].astype("int64") * R.tir.const(2**31, "int64") + i.astype("int64")
+            moved = b[i] ^ R.tir.const(2**31, "uint32")  # unsigned order as that of signed integers
+            return R.tir.reinterpret("int32", moved)
 
         return R.te.compute(b.shape, element, name="keys")
 
-    def order(k: Any) -> Any:
-        return R.topi.argsort(k, axis=-1, is_ascend=1, dtype=dtype.name)
-
-    return R.emit_te(order, R.emit_te(keys, bits))
+    order = R.emit(R.op.argsort(R.emit_te(keys, bits), axis=0, dtype="int32"))
+    return R.op.astype(order, dtype.name)
 
 
 @primitive(

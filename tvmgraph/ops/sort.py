@@ -20,8 +20,8 @@ __all__ = [
     "argsort", "bucketize", "intopk", "kthvalue", "msort", "searchsorted", "sort", "top_k", "topk",
 ]  # fmt: skip
 
-#: Selecting more elements than this, or more than a quarter, sorts all of them.
-_MOST_SELECTED = 128
+#: Selecting more elements than this sorts all of them.
+_MOST_SELECTED = 256
 LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 
 
@@ -225,7 +225,8 @@ def topk(
         )
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int32)
-    if input.type.is_static and 0 < k <= min(size, _MOST_SELECTED) and 4 * k <= size:
+    # a selection keeps its elements sorted, at a cost that grows with the square of their number
+    if input.type.is_static and 0 < k <= _MOST_SELECTED and 2 * k * k <= size:
         order = F.arg_top(input, int(k), axis, bool(largest))
         return gather_along(input, order, axis), order
     order = arg_sort(input, axis, bool(largest))

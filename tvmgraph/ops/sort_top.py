@@ -17,8 +17,8 @@ from tvmgraph.ops.sort import eager_sort, integer_keys, onnx_order
 
 __all__ = ["arg_top"]
 
-#: A selection of more elements than this sorts all of them.
-MOST = 128
+#: Elements that are selected at most.
+MOST = 256
 
 
 def _infer(x: TensorType, *, k: int, axis: int, descending: bool) -> TensorType:
@@ -85,7 +85,7 @@ def arg_top(x: Tensor, k: int, axis: int, descending: bool) -> Tensor:
 
     Args:
         x: Tensor of any shape.
-        k: How many, up to 128.
+        k: How many, up to 256.
         axis: Axis.
         descending: Whether the largest element comes first.
 
@@ -93,6 +93,6 @@ def arg_top(x: Tensor, k: int, axis: int, descending: bool) -> Tensor:
         int32 Tensor of ``x``'s shape with ``k`` on the axis.
 
     Raises:
-        ArgumentError: if ``k`` exceeds the size of the axis or 128.
+        ArgumentError: if ``k`` exceeds the size of the axis or 256.
     """
     ...

@@ -43,6 +43,7 @@ from tvmgraph.schedule.products.recurrent import emit_recurrent
 from tvmgraph.schedule.rows.kernel import emit_rows, emit_split, wants_split
 from tvmgraph.schedule.rows.plan import plan_rows
 from tvmgraph.schedule.rows.scan import emit_scan
+from tvmgraph.schedule.rows.sort import emit_sort
 from tvmgraph.schedule.rows.top import emit_top
 from tvmgraph.schedule.symbolic import schedule_rows
 from tvmgraph.schedule.target import CpuModel
@@ -55,6 +56,7 @@ _WRITERS = {
     "max_pool_grad": emit_max_pool_grad,
     "recurrent": emit_recurrent,
     "scan": emit_scan,
+    "sort": emit_sort,
     "top": emit_top,
 }
 #: What kernels are written for until the processor is known.
