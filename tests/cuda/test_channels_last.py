@@ -5,6 +5,8 @@ import numpy as np
 import tvmgraph as ms
 from tvmgraph import nn, ops
 from tvmgraph.compiler.channels_last import channels_last
+from tvmgraph.compiler.freeze import freeze
+from tvmgraph.graph.ir import Role
 
 
 class _Net(nn.Cell):
@@ -30,6 +32,22 @@ def test_network_in_half_precision(gpu):
     ms.set_context(device_target="GPU", mode=ms.GRAPH_MODE)
     found = net(x).asnumpy()
     np.testing.assert_allclose(found.astype(np.float64), expected, atol=2e-3)
+    ms.runtime.reset_copy_counts()
+    net(x)
+    assert ms.runtime.copy_counts().to_device == 0, "weights are prepared once"
+    net.second.bias.set_data(net.second.bias + 1)
+    assert not np.allclose(net(x).asnumpy(), found, atol=0.1)
+
+
+def test_a_frozen_network_prepares_its_weights_ahead():
+    net = _Net().set_train(False)
+    frozen = freeze(ms.jit(net).graph(ms.ops.ones((1, 3, 8, 8))), on_gpu=True)
+    assert frozen is not None
+    names = [node.op.name for node in frozen.main.nodes]
+    assert names.count("conv_blocked") == 2 and not {"mul", "rsqrt", "convolution"} & set(names)
+    parameters = {p.value for p in frozen.main.params if p.role is Role.PARAMETER}
+    turned = [n for n in frozen.main.nodes if n.op.name == "transpose"]
+    assert not [n for n in turned if n.inputs[0] in parameters]
 
 
 def test_images_are_turned_once():

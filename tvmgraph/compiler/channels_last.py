@@ -2,13 +2,15 @@
 
 Tensor cores multiply what is summed, and neighbouring channels are summed whatever the window is:
 with channels last every copy into shared memory is 16 bytes wide. It is the blocked layout with one
-block of all channels. Weights are parameters here, so that they are put in order by the graph
-itself, which costs less than a hundredth of a network's time.
+block of all channels. A frozen graph puts its weights in order ahead of the calls; in any other one
+that is work of every call.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from tvmgraph.compiler.layout import BlockedLayout, is_depthwise
 from tvmgraph.dtypes import bfloat16, float16, float32
@@ -29,15 +31,15 @@ def channels_last(graph: Graph) -> Graph:
         return graph
     if any(node.regions for node in graph.nodes):
         return graph
-    nodes = _ChannelsLast().rewrite(graph.nodes, graph.outputs)
+    nodes = ChannelsLast(set(), {}, _nothing_ahead).rewrite(graph.nodes, graph.outputs)
     return Graph(graph.name, graph.params, graph.consts, tuple(nodes), graph.outputs, graph.writes)
 
 
-class _ChannelsLast(BlockedLayout):
-    def __init__(self) -> None:
-        super().__init__(set(), {}, _nothing_ahead)
+class ChannelsLast(BlockedLayout):
+    """Rewrites the nodes of a graph; arguments as for :class:`BlockedLayout`."""
 
     def block_of(self, channels: Any) -> int | None:
+        """Returns the channels of an image if they fill vectors, else None."""
         whole = isinstance(channels, int) and channels % _MULTIPLE == 0 and channels > 0
         return channels if whole else None
 
@@ -59,20 +61,30 @@ class _ChannelsLast(BlockedLayout):
         """The weight (O, I, KH, KW) with outputs last, and inputs before them as in the image."""
         outputs, inputs, height, width = weight.type.static_shape
         if image.type.ndim == 5:
-            turned = self._node("transpose", (weight,), {"dims": (2, 3, 1, 0)})
-            return self._reshaped(turned, (1, 1, height, width, inputs, outputs))
-        turned = self._node("transpose", (weight,), {"dims": (1, 2, 3, 0)})
-        return self._reshaped(turned, (1, inputs, height, width, 1, outputs))
+            return self._turned(weight, (2, 3, 1, 0), (1, 1, height, width, inputs, outputs))
+        return self._turned(weight, (1, 2, 3, 0), (1, inputs, height, width, 1, outputs))
+
+    def _turned(self, value: Value, dims: tuple[int, ...], shape: tuple[int, ...]) -> Value:
+        """A weight with its axes in another order, ahead of the calls where that is possible."""
+        if value in self._stable:
+            kind = value.type.with_shape(shape)
+            return self._derive(lambda w: w.transpose(dims).reshape(shape), (value,), kind)
+        return self._reshaped(self._node("transpose", (value,), {"dims": dims}), shape)
 
     def _each_channel(self, node: Node, attrs: dict[str, Any]) -> bool:
         x, weight = node.inputs
         outputs, _, height, width = weight.type.static_shape
-        turned = self._node("transpose", (weight,), {"dims": (1, 2, 3, 0)})
-        cut = self._reshaped(turned, (1, height, width, outputs))
+        cut = self._turned(weight, (1, 2, 3, 0), (1, height, width, outputs))
         if x.type.dtype is not float32:  # the operator's weight has the type of the sums
-            cut = self._node("cast", (cut,), {"dtype": float32})
+            cut = self._widened(cut)
         self._emit("depthwise_blocked", (self._as_blocked(x), cut), attrs, node.outputs[0])
         return True
+
+    def _widened(self, value: Value) -> Value:
+        if value in self._stable:
+            kind = value.type.with_dtype(float32)
+            return self._derive(lambda w: w.astype(np.float32), (value,), kind)
+        return self._node("cast", (value,), {"dtype": float32})
 
     def _concat(self, node: Node) -> bool:
         whole = [self.block_of(v.type.shape[1]) for v in (*node.inputs, *node.outputs)]

@@ -1,8 +1,9 @@
 """Splitting a graph into what depends on parameters alone, and the rest.
 
 What only parameters decide (the scale and shift of a batch norm, weights with that scale folded in,
-weights cut into the panels that matrix-product kernels read) is computed once per version of the
-parameters, in NumPy, and the compiled graph takes the results as arguments.
+weights cut into the panels that matrix-product kernels of the CPU read, or with their channels last
+as those of a GPU do) is computed once per version of the parameters, in NumPy, and the compiled
+graph takes the results as arguments.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.compiler.channels_last import ChannelsLast
 from tvmgraph.compiler.deconvolution import as_convolutions
 from tvmgraph.compiler.layout import BlockedLayout
 from tvmgraph.core.op import Op, Reason, get_op
@@ -121,18 +123,25 @@ class Frozen:
         return frozenset(self.prepared)
 
 
-def freeze(graph: Graph) -> Frozen | None:
-    """Splits a graph, or returns None when there is nothing to prepare."""
+def freeze(graph: Graph, on_gpu: bool = False) -> Frozen | None:
+    """Splits a graph, or returns None when there is nothing to prepare.
+
+    Args:
+        graph: The graph.
+        on_gpu: Whether it is for a GPU, whose kernels read weights in another order.
+    """
     if graph.writes or any(node.regions for node in graph.nodes):
         return None
     # A product of bytes must be seen before the cast of its weights is computed ahead.
     graph = rewrite(passes.simplify(graph), [RULES["integer_product"]])
-    return _Splitter(passes.simplify(graph)).split()
+    return _Splitter(passes.simplify(graph), on_gpu).split()
 
 
 class _Splitter:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, on_gpu: bool) -> None:
         self.graph = graph
+        self.layout = ChannelsLast if on_gpu else BlockedLayout
+        self.cut = () if on_gpu else _PRODUCTS
         parameters = [p.value for p in graph.params if p.role is Role.PARAMETER]
         self.stable = set(parameters)
         self.steps: list[Step] = []
@@ -151,7 +160,7 @@ class _Splitter:
                 self.stable.update(node.outputs)
             else:
                 self._keep(node)
-        layout = BlockedLayout(self.stable, dict(self.graph.consts), self._derive)
+        layout = self.layout(self.stable, dict(self.graph.consts), self._derive)
         self.nodes = layout.rewrite(self.nodes, self.graph.outputs)
         return self._halves() if self.steps else None
 
@@ -175,7 +184,7 @@ class _Splitter:
             if parts:
                 self.nodes += parts
                 return
-        self.nodes.append(self._with_panels(node) if node.op.name in _PRODUCTS else node)
+        self.nodes.append(self._with_panels(node) if node.op.name in self.cut else node)
 
     def _fold_scale(self, node: Node) -> bool:
         """Folds a scale per channel of a convolution into its weight."""

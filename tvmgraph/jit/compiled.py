@@ -62,8 +62,8 @@ class CompiledGraph:
         if self.steps is None:
             options = compile_options(config, self.path.native, self.path.replay)
             once = any(n.op.name in HAS_EFFECT for n in graph.walk())
-            plain = once or state.tapes or options.level in ("O0", "O1") or on_gpu
-            frozen = None if plain else freeze(graph)
+            plain = once or state.tapes or options.level in ("O0", "O1")
+            frozen = None if plain else freeze(graph, on_gpu)
             if frozen is None:
                 self.executable, self.stats = compile_graph(graph, options=options)
             else:

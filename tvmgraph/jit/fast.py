@@ -148,8 +148,7 @@ class _Source:
         """Calls compiled code and wraps what it returns."""
         tensors = [f"a{i}" for i, a in enumerate(self.args) if isinstance(a, Tensor)]
         executable = self.entry.compiled.executable  # pyright: ignore[reportOptionalMemberAccess]
-        frozen = isinstance(executable, FrozenExecutable)
-        self.on_host = frozen or executable.on_host
+        self.on_host = executable.on_host  # pyright: ignore[reportAttributeAccessIssue]
         if self.on_host:  # what `handle` does, without the call
             given = "".join(f"{a}._ffi or to_ffi({a}), " for a in tensors)
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph.core import storage
-from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.tensor import Tensor, has_array
 from tvmgraph.core.types import TensorType
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ class FrozenExecutable:
         self.calls = self._versions = 0
 
     @property
+    def on_host(self) -> bool:
+        """Whether it runs on the CPU."""
+        return self._executable.on_host
+
+    @property
     def kernels(self) -> tuple[str, ...]:
         """Names of the kernels."""
         return (self._plain or self._executable).kernels
@@ -69,6 +74,14 @@ class FrozenExecutable:
     def function(self, name: str = "main") -> Callable[..., Any]:
         """Returns this thread's entry point; it takes the arguments of the frozen graph."""
         return (self._plain or self._executable).function(name)
+
+    def handle(self, tensor: Tensor) -> Any:
+        """Returns what the compiled code gets of a tensor."""
+        return self._executable.handle(tensor)
+
+    def wrapped(self, output: Any, type: TensorType) -> Tensor:
+        """Returns what the compiled code returned as a tensor."""
+        return self._executable.wrapped(output, type)
 
     def run(
         self, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
@@ -114,7 +127,7 @@ class FrozenExecutable:
             if self._prepared is None or tokens != self._tokens:
                 arrays = self._compute([t.array for t in sources])
                 self._versions += 1
-                self._prepared = [tensor_from_numpy(a) for a in arrays]
+                self._prepared = [self._executable.placed(a) for a in arrays]
             self._tokens, self._lent = tokens, lent
             return self._prepared
 
@@ -127,4 +140,4 @@ class FrozenExecutable:
 
 def _may_change(tensor: Tensor) -> bool:
     """Whether the elements may change without a new token."""
-    return tensor.__class__ is Tensor or storage.is_lent(tensor.array)
+    return tensor.__class__ is Tensor or (has_array(tensor) and storage.is_lent(tensor.array))

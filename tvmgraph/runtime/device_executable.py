@@ -6,15 +6,16 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tvm_ffi
 
-from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import TensorType
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.runtime import cuda, native
 from tvmgraph.runtime.device_copy import translated
 from tvmgraph.runtime.device_graph import Replay
 from tvmgraph.runtime.device_image import DeviceImage, add_images
-from tvmgraph.runtime.device_tensor import handle_on, wrap
+from tvmgraph.runtime.device_tensor import handle_on, to_device, wrap
 from tvmgraph.runtime.executable import Executable
 from tvmgraph.runtime.ownership import for_writing_on
 
@@ -114,6 +115,13 @@ class DeviceExecutable(Executable):
     def handle(self, tensor: Tensor) -> Any:
         """Returns what the compiled code gets of a tensor."""
         return handle_on(tensor, self.device_id)
+
+    def placed(self, array: np.ndarray) -> Tensor:
+        """Returns an array as a tensor on the device."""
+        return wrap(
+            to_device(tensor_from_numpy(array), self.device_id, implicit=False).handle,
+            tensor_type(array.shape, array.dtype),
+        )
 
     def wrapped(self, output: Any, type: TensorType) -> Tensor:
         """Returns what the compiled code returned as a tensor."""

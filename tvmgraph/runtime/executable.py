@@ -62,6 +62,10 @@ class Executable:
         """Returns what the compiled code gets of a tensor."""
         return tensor._ffi or to_ffi(tensor)
 
+    def placed(self, array: np.ndarray) -> Tensor:
+        """Returns an array as a tensor that lies where the code runs."""
+        return tensor_from_numpy(array)
+
     def wrapped(self, output: Any, type: TensorType) -> Tensor:
         """Returns what the compiled code returned as a tensor."""
         return from_ffi(output, type)
