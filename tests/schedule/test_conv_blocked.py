@@ -288,6 +288,32 @@ def test_small_images_and_their_gradients(n, c, size, o, k, stride, pad, groups)
     close(got.asnumpy(), OPS["conv_weight_grad"].eager(wide[0], wide[2], **taps))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize(
+    "n, c, size, o, kernel, stride, pad, groups",
+    [
+        (2, 5, (12, 13), 16, (3, 3), (1, 1), 1, 1),
+        (1, 2, (70, 75), 64, (3, 2), (1, 2), 0, 1),  # bands of rows
+        (3, 4, (10, 37), 40, (2, 3), (2, 1), 1, 1),
+        (1, 8, (11, 30), 48, (3, 3), (1, 1), 1, 2),
+        (2, 6, (9, 41), 30, (5, 5), (2, 2), 2, 1),  # lanes of no channel
+        (2, 20, (33,), 13, (3,), (2,), 1, 1),
+        (1, 3, (5, 6, 19), 24, (2, 3, 3), (1, 2, 1), 1, 1),
+        (1, 40, (1, 17), 16, (1, 3), (1, 1), 0, 1),
+    ],
+)
+def test_gradient_of_weights_by_channels(n, c, size, o, kernel, stride, pad, groups, dtype):
+    taps = dict(kernel=kernel, stride=stride, padding=((pad, pad),) * len(size),
+                dilation=(1,) * len(size), groups=groups)  # fmt: skip
+    out = [(m + 2 * pad - k) // s + 1 for m, k, s in zip(size, kernel, stride)]
+    x, g = fill(n, c, *size, dtype=dtype), fill(n, o, *out, seed=2, dtype=dtype)
+    old = fill(o, c // groups, *kernel, seed=3, dtype=dtype)
+    step = jit(lambda w, x, g: w - 0.5 * ops.conv_weight_grad(x, g, **taps))
+    wide = [a.astype("float64") for a in (old, x, g)]
+    want = wide[0] - 0.5 * OPS["conv_weight_grad"].eager(*wide[1:], **taps)
+    close(step(*map(Tensor, (old, x, g))).asnumpy(), want, TOLERANCES[dtype])
+
+
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(st.data())
 def test_strided_transposed_convolution(data):

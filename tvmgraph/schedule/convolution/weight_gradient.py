@@ -1,10 +1,12 @@
 """The gradient of a convolution's weights: sums over images and positions of ``grad * input``.
 
-The result is small and the sums are long, so vectors run along the summed positions of a row of the
-image, where both operands are contiguous once the input has been rearranged. A tile keeps the
-partial sums of a few output channels times a few (input channel, tap) pairs in registers. Bands of
-rows of the images come one after the other: they stay in the cache while all tiles of a work item
-pass over them, with the partial sums of the tiles in memory in between.
+Where the output channels fill vectors, those run along them, see :mod:`.channel_gradient`; images
+too narrow for vectors become matrix products, see :mod:`.narrow`. The kernel of this module is for
+the rest. The result is small and the sums are long, so vectors run along the summed positions of a
+row of the image, where both operands are contiguous once the input has been rearranged. A tile
+keeps the partial sums of a few output channels times a few (input channel, tap) pairs in registers.
+Bands of rows of the images come one after the other: they stay in the cache while all tiles of a
+work item pass over them, with the partial sums of the tiles in memory in between.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.columns import split_columns
 from tvmgraph.schedule.analysis.contraction import Contraction
 from tvmgraph.schedule.analysis.program import Axis, Stage, product, substitute
+from tvmgraph.schedule.convolution.channel_gradient import emit_channel_gradient, wants_channels
 from tvmgraph.schedule.convolution.narrow import emit_weight_columns, wants_columns
 from tvmgraph.schedule.convolution.window import Rearranged, rearrange, window_dimensions
 from tvmgraph.schedule.elementwise.injective import emit_injective
@@ -64,6 +67,9 @@ def emit_weight_gradient(contraction: Contraction, padding: Stage | None, model:
     assert along is not None
     if wants_columns(contraction, along.extent, _NARROW, model):
         emit_weight_columns(contraction, padding, model)
+        return
+    if wants_channels(contraction, along.extent, model):
+        emit_channel_gradient(contraction, padding, dimensions, model)
         return
     lanes = model.lanes_of(dtype_bytes(contraction.dtype))
     while lanes > 4 and along.extent <= lanes // 2:
