@@ -9,6 +9,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+#: Elements of a result that are compared.
+_MOST = 1 << 14
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -72,6 +75,12 @@ class Recipe:
 def dtype_of(name: str) -> np.dtype[Any]:
     """Returns NumPy's dtype of a name, those of ml_dtypes included."""
     return np.dtype(getattr(ml_dtypes, name) if hasattr(ml_dtypes, name) else name)
+
+
+def some(array: np.ndarray) -> np.ndarray:
+    """Returns at most some ten thousand elements of an array, spread over all of it."""
+    step = max(1, array.size // _MOST)
+    return array if step == 1 else array.reshape(-1)[:: step | 1]
 
 
 def to_storable(array: np.ndarray) -> np.ndarray:

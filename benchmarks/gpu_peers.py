@@ -20,34 +20,71 @@ _TORCH: dict[str, Callable[[Any, list[Any]], Any]] = {
     "gemm_bf16": lambda _, x: x[0] @ x[1],
     "attention": lambda torch, x: torch.nn.functional.scaled_dot_product_attention(*x, scale=0.125),
     "mlp": lambda torch, x: _mlp(torch, x),
+    "bert_layer": lambda torch, x: _bert_layer(torch, x),
+    "resnet50": lambda torch, x: _resnet50(torch, x),
 }
 #: Rows that move memory: compared with a copy, too.
 _MEMORY = ("elementwise", "reduce_all", "reduce_columns", "softmax", "transpose")
 
 
-def calls(name: str, arrays: list[np.ndarray]) -> dict[str, Call]:
-    """Returns the peers of a row by name, with what turns their results into arrays."""
-    if name not in _TORCH or importlib.util.find_spec("torch") is None:
-        return {}
+def makers(name: str, arrays: list[np.ndarray], labels: list[str]) -> dict[str, Callable[[], Call]]:
+    """Returns what makes the peers of a row, the quickest to make first.
+
+    Args:
+        name: The row.
+        arrays: Its inputs.
+        labels: Their names.
+
+    Returns:
+        By the name of the peer, a function that returns a call and what turns its result into an
+        array.
+    """
+    made: dict[str, Callable[[], Call]] = {}
+    if name in _TORCH and importlib.util.find_spec("torch") is not None:
+        import torch
+
+        x = _Inputs([_tensor(torch, a) for a in arrays], labels)
+
+        def run() -> Any:
+            return _TORCH[name](torch, x)
+
+        made["torch"] = lambda: (_quiet(torch, run), _to_numpy)
+        made["torch-cuda-graph"] = lambda: (_graphed(torch, run), _to_numpy)
+        if name in _MEMORY:
+            target = torch.empty_like(x[0])
+            made["copy"] = lambda: (lambda: target.copy_(x[0]), _to_numpy)
+        made |= _jax(name, arrays)
+        compiled = torch.compile(run, mode="max-autotune")
+        made["torch-compile"] = lambda: (_quiet(torch, compiled), _to_numpy)
+        return made
+    return _jax(name, arrays)
+
+
+class _Inputs(list[Any]):
+    """The inputs of a row, also by name.
+
+    Attributes:
+        named: By name; what was prepared of one weight in several parts is one tensor again.
+        layers: What a peer made of them, for all of its calls.
+    """
+
+    def __init__(self, tensors: list[Any], labels: list[str]) -> None:
+        super().__init__(tensors)
+        parts: dict[str, list[Any]] = {}
+        for label, tensor in zip(labels, tensors):
+            parts.setdefault(label.removesuffix(".prepared"), []).append(tensor)
+        self.named = {k: v[0] if len(v) == 1 else _joined(v) for k, v in parts.items()}
+        self.layers: dict[str, Any] = {}
+
+
+def _joined(parts: list[Any]) -> Any:
     import torch
 
-    x = [_tensor(torch, a) for a in arrays]
+    return torch.cat(parts)
 
-    def to_numpy(value: Any) -> np.ndarray:
-        return value.detach().float().cpu().numpy()
 
-    def run() -> Any:
-        return _TORCH[name](torch, x)
-
-    compiled = torch.compile(run, mode="max-autotune")
-    made: dict[str, Call] = {"torch": (_quiet(torch, run), to_numpy)}
-    made["torch-compile"] = (_quiet(torch, compiled), to_numpy)
-    if name == "mlp":
-        made["torch-cuda-graph"] = (_graphed(torch, run), to_numpy)
-    if name in _MEMORY:
-        target = torch.empty_like(x[0])
-        made["copy"] = (lambda: target.copy_(x[0]), to_numpy)
-    return made | _jax(name, arrays)
+def _to_numpy(value: Any) -> np.ndarray:
+    return value.detach().float().cpu().numpy()
 
 
 def _tensor(torch: Any, array: np.ndarray) -> Any:
@@ -82,17 +119,75 @@ def _graphed(torch: Any, run: Callable[[], Any]) -> Callable[[], Any]:
     return call
 
 
-def _mlp(torch: Any, x: list[Any]) -> Any:
-    linear, relu = torch.nn.functional.linear, torch.relu
-    by_shape = {tuple(t.shape): t for t in x[1:]}
-    weights = [t for t in x[1:] if t.ndim == 2]
-    biases = [t for t in x[1:] if t.ndim == 1]
-    assert len(by_shape) >= 4
-    h = relu(linear(x[0], weights[0], biases[0]))
-    return linear(relu(linear(h, weights[1], biases[1])), weights[2], biases[2])
+def _mlp(torch: Any, x: _Inputs) -> Any:
+    linear, relu, w = torch.nn.functional.linear, torch.relu, x.named
+    h = relu(linear(x[0], w["0.weight"], w["0.bias"]))
+    return linear(relu(linear(h, w["2.weight"], w["2.bias"])), w["4.weight"], w["4.bias"])
 
 
-def _jax(name: str, arrays: list[np.ndarray]) -> dict[str, Call]:
+def _bert_layer(torch: Any, x: _Inputs) -> Any:
+    f, w, (batch, length, width) = torch.nn.functional, x.named, x[0].shape
+
+    def dense(y: Any, name: str) -> Any:
+        return f.linear(y, w[f"{name}.weight"], w[f"{name}.bias"])
+
+    def norm(y: Any, name: str) -> Any:
+        factor, offset = (w[f"{name}.{k}"].to(y.dtype) for k in ("gamma", "beta"))
+        return f.layer_norm(y, (width,), factor, offset, 1e-5)
+
+    joined = f.linear(x[0], w["self_attn.in_proj_weight"], w["self_attn.in_proj_bias"])
+    heads = [h.view(batch, length, 12, -1).transpose(1, 2) for h in joined.chunk(3, -1)]
+    mixed = f.scaled_dot_product_attention(*heads).transpose(1, 2).reshape(x[0].shape)
+    y = norm(x[0] + dense(mixed, "self_attn.out_proj"), "norm1")
+    return norm(y + dense(f.gelu(dense(y, "dense1")), "dense2"), "norm2")
+
+
+_STAGES = ((3, 1), (4, 2), (6, 2), (3, 2))  # blocks of ResNet-50, and the stride of the first one
+
+
+def _resnet50(torch: Any, x: _Inputs) -> Any:
+    """ResNet-50 with channels last; batch norms are a factor and an offset, as in inference."""
+    f = torch.nn.functional
+    layers = _folded(torch, x)
+
+    def conv(y: Any, name: str, stride: int, padding: int) -> Any:
+        weight, factor, offset, mean, variance = layers[name]
+        y = f.conv2d(y, weight, None, stride, padding)
+        return f.batch_norm(y, mean, variance, factor, offset, eps=0.0)
+
+    y = x[0].to(memory_format=torch.channels_last)
+    y = f.pad(torch.relu(conv(y, "stem.0", 2, 3)), (0, 1, 0, 1))
+    y, number = f.max_pool2d(y, 3, 2), 0
+    for depth, first in _STAGES:
+        for stride in (first, *[1] * (depth - 1)):
+            name = f"stages.{number}"
+            side = conv(y, f"{name}.shortcut", stride, 0) if f"{name}.shortcut" in layers else y
+            h = torch.relu(conv(y, f"{name}.convolutions.0", 1, 0))
+            h = torch.relu(conv(h, f"{name}.convolutions.2", stride, 1))
+            y, number = torch.relu(conv(h, f"{name}.convolutions.4", 1, 0) + side), number + 1
+    return f.linear(y.mean((2, 3)), x.named["head.weight"], x.named["head.bias"])
+
+
+def _folded(torch: Any, x: _Inputs) -> dict[str, tuple[Any, ...]]:
+    """The weights of the convolutions by layer, made once: (weight, factor, offset, mean, var)."""
+    if x.layers:
+        return x.layers
+    for label, weight in x.named.items():
+        if weight.ndim != 6:
+            continue
+        name = label.removesuffix(".0.weight")
+        plain = weight.flatten(0, 1).squeeze(0) if weight.shape[1] == 1 else weight[0, :, :, :, 0]
+        # (KH, KW, I, O), or (I, KH, KW, O) of an image with few channels
+        order = (3, 2, 0, 1) if weight.shape[1] == 1 else (3, 0, 1, 2)
+        norm = [x.named[f"{name}.1.moving_{k}"].flatten() for k in ("variance", "mean")]
+        factor, offset = (t.to(weight.dtype) for t in norm)
+        mean, variance = torch.zeros_like(factor), torch.ones_like(factor)
+        turned = plain.permute(order).contiguous(memory_format=torch.channels_last)
+        x.layers[name] = (turned, factor, offset, mean, variance)
+    return x.layers
+
+
+def _jax(name: str, arrays: list[np.ndarray]) -> dict[str, Callable[[], Call]]:
     if importlib.util.find_spec("jax") is None:
         return {}
     import os
@@ -100,6 +195,7 @@ def _jax(name: str, arrays: list[np.ndarray]) -> dict[str, Call]:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     import jax
 
+    relu = jax.nn.relu
     rows: dict[str, Callable[..., Any]] = {
         "elementwise": lambda x, y: jax.nn.relu(x * y + x),
         "reduce_all": lambda x: x.sum(),
@@ -107,8 +203,14 @@ def _jax(name: str, arrays: list[np.ndarray]) -> dict[str, Call]:
         "softmax": lambda x: jax.nn.softmax(x, -1),
         "transpose": lambda x: x.T * 2.0,
         "gemm_bf16": lambda x, y: x @ y,
+        "attention": lambda q, k, v: jax.nn.softmax(q @ k.swapaxes(-1, -2) * 0.125, -1) @ v,
+        "mlp": lambda x, *w: relu(relu(x @ w[0].T + w[1]) @ w[2].T + w[3]) @ w[4].T + w[5],
     }
     if name not in rows or jax.default_backend() != "gpu":
         return {}
     function, x = jax.jit(rows[name]), [jax.device_put(a) for a in arrays]
-    return {"jax": (lambda: function(*x).block_until_ready(), lambda v: np.asarray(v, np.float32))}
+
+    def call() -> Any:
+        return function(*x).block_until_ready()
+
+    return {"jax": lambda: (call, lambda v: np.asarray(v, np.float32))}

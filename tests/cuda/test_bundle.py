@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from benchmarks import gpu_bundle
-from benchmarks.gpu_cases import ROWS, item_of
+from benchmarks.gpu_cases import ROWS, item_of, network_item
+from benchmarks.gpu_inputs import Recipe
 from tests.cuda import emulator
+from tvmgraph import nn
 from tvmgraph.testing.samples import all_cases
 
 _SCRIPT = Path(gpu_bundle.__file__).with_name("gpu.sh")
@@ -20,8 +22,11 @@ _SCRIPT = Path(gpu_bundle.__file__).with_name("gpu.sh")
 
 @pytest.fixture
 def bundle(gpu, tmp_path, monkeypatch):
-    """A bundle of a few operators."""
+    """A bundle of a few operators and a timed network."""
+    net = nn.SequentialCell(nn.Dense(6, 5), nn.ReLU(), nn.Dense(5, 4))
+    inputs = [Recipe("normal", (3, 6), "float32", 1)]
     few = [item_of("few", [c for c in all_cases() if c.name in ("relu-0", "exp-0")])]
+    few.append(network_item("small", net.set_train(False), inputs, 1e-4, flops=1.0))
     monkeypatch.setattr(gpu_bundle, "operator_items", lambda *_: few)
     path = tmp_path / "bundle.tar"
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -48,7 +53,9 @@ def test_it_finds_everything_right_and_says_when_there_is_no_gpu(bundle, tmp_pat
     report = json.loads((out / "results.json").read_text())
     assert done.returncode == 0, (out / "results.md").read_text()
     assert "Emulated NVIDIA H100" in report["device"]
-    assert [(r["name"], r["checked"], r["wrong"]) for r in report["results"]] == [("few", 2, [])]
+    found = [(r["name"], r["checked"], r["wrong"]) for r in report["results"]]
+    assert found == [("small", 1, []), ("few", 2, [])]
+    assert report["results"][0]["seconds"]["tvmgraph"] > 0
     if not Path("/dev/nvidia0").exists():
         done = _run(tmp_path, bundle, out)
         assert done.returncode == 1

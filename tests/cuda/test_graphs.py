@@ -138,3 +138,24 @@ def test_what_cannot_be_recorded_says_so(on_gpu):
             double(x)
         on_gpu.reset()
         assert double(x).tolist() == [2.0, 4.0]
+
+
+def test_a_module_replays_its_calls(gpu, tmp_path):
+    net, image = _Net(), _image()
+    expected = net(Tensor(image)).asnumpy()
+    path = tmp_path / "net.tvm"
+    ms.export(
+        net, Tensor(image), file_name=path, file_format="TVM", target="sm_90", jit_config=_SINK
+    )
+    module = ms.load(path)
+    for _ in range(3):
+        assert np.allclose(module(image), expected, atol=1e-5)
+    x = ms.from_dlpack(Tensor(image).to("GPU"))
+    call = module.bound(x)
+    before = gpu.get("graph_launches")
+    for _ in range(3):
+        (y,) = call()
+        assert np.allclose(ms.from_dlpack(y).asnumpy(), expected, atol=1e-5)
+    assert gpu.get("graph_launches") - before >= 2
+    with pytest.raises(ms.errors.ArgumentError, match="bound to tensors, which are there"):
+        module.bound(image)

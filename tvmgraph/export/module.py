@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tvmgraph.export.capture import Program, capture_program
 from tvmgraph.export.variable import Dynamic, given_inputs, variable_inputs
 from tvmgraph.graph import Graph, Role
 from tvmgraph.graph_kernel import parse_flags
+from tvmgraph.jit.execution import choose_path
 from tvmgraph.runtime import archive, host
 from tvmgraph.runtime.archive import Entry, Manifest
 from tvmgraph.runtime.device_image import describe
@@ -69,6 +71,7 @@ def save_module(
     else:
         program, names = _program(net, given_inputs(net, args), dynamic, training)
     program = freeze(program) if frozen else program
+    options = _replayed(options, program.graph, jit_config)
     foreign = describe_target(options.target)[:2] != (host.architecture(), host.system())
     member = archive.OBJECTS if foreign and not linker else archive.LIBRARY
     with tempfile.TemporaryDirectory() as folder:
@@ -129,6 +132,16 @@ def _options(jit_config: Any, jit_level: str, target: str) -> Any:
     )  # fmt: skip
 
 
+def _replayed(options: Any, graph: Graph, jit_config: Any) -> Any:
+    """Lets a GPU replay the calls as a CUDA graph, where that was asked for and can be."""
+    config = JitConfig() if jit_config is None else as_jit_config(jit_config)
+    if not options.on_gpu or config.exec_mode != "sink":
+        return options
+    named = config.replace(options={**config.options, "target": options.target})
+    path = choose_path(graph, named)
+    return replace(options, native=path.native, replay=path.replay)
+
+
 def _manifest(program: Program, library: Any, options: Any, names: Mapping[str, str]) -> Manifest:
     graph = program.graph
     inputs = [p for p in graph.params if p.role is Role.INPUT]
@@ -148,7 +161,8 @@ def _manifest(program: Program, library: Any, options: Any, names: Mapping[str, 
         copied=tuple(_shared_outputs(graph)),
         target={**facts, "features": list(library.features)},
         versions={"tvmgraph": tvmgraph.__version__, **host.package_versions()},
-        options={"jit_level": options.level, "kernels": len(library.kernels)},
+        options={"jit_level": options.level, "kernels": len(library.kernels)}
+        | ({"replay": True} if options.replay else {}),
     )
 
 

@@ -331,6 +331,8 @@ def memory_info(index: int) -> tuple[int, int]:
     return free.value, total.value
 
 
+#: cudaStreamNonBlocking: it does not wait for the default stream.
+NON_BLOCKING = 1
 #: Kinds of cudaMemcpy.
 TO_DEVICE, TO_HOST, ON_DEVICE = 1, 2, 3
 

@@ -10,12 +10,21 @@ import numpy as np
 
 from tvmgraph.runtime import cuda, host
 
+_CUDA = 2  # DLPack's number
+
 
 def current_handle(index: int) -> int:
     """Returns the address of the stream that this thread's work on a GPU goes to."""
     import tvm_ffi
 
     return int(tvm_ffi.get_raw_stream(tvm_ffi.device("cuda", index)) or 0)
+
+
+def set_current(index: int, handle: int) -> int:
+    """Sends this thread's later work on a GPU to a stream; returns that of before."""
+    from tvm_ffi import core
+
+    return int(core._env_set_current_stream(_CUDA, index, handle) or 0)
 
 
 def allocate(shape: tuple[int, ...], dtype: str, index: int) -> Any:

@@ -17,15 +17,14 @@ import ctypes
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from ctypes import byref, c_int, c_ulonglong, c_void_p
+from ctypes import byref, c_int, c_uint, c_ulonglong, c_void_p
 from dataclasses import dataclass, field
 from typing import Any
 
 import tvm_ffi
 
 from tvmgraph.runtime import cuda
-from tvmgraph.runtime.device_copy import allocate, duplicate
-from tvmgraph.runtime.stream import Stream, StreamCtx
+from tvmgraph.runtime.device_copy import allocate, duplicate, set_current
 
 _STORAGE = "vm.builtin.alloc_storage"
 _RELAXED = 2  # cudaStreamCaptureModeRelaxed: memory may be allocated meanwhile
@@ -233,22 +232,31 @@ def _keeping(storages: list[Any]) -> Callable[..., None]:
 
 def _capture(call: Callable[[], Any], index: int) -> tuple[c_void_p, Any]:
     """Records what a function gives to the GPU; returns the executable graph and its result."""
-    stream, graph, made = Stream(device_id=index), c_void_p(), c_void_p()
-    place = c_void_p(stream.handle)
-    with StreamCtx(stream):
-        cuda.call("cudaStreamBeginCapture", place, c_int(_RELAXED))
-        try:
-            result = call()
-        except Exception as e:
-            cuda.runtime().cudaStreamEndCapture(place, byref(graph))
-            cuda.runtime().cudaGetLastError()
-            raise _unrecordable(str(e)) from e
-        cuda.call("cudaStreamEndCapture", place, byref(graph))
+    stream, graph, made = c_void_p(), c_void_p(), c_void_p()
+    cuda.select(index)
+    cuda.call("cudaStreamCreateWithFlags", byref(stream), c_uint(cuda.NON_BLOCKING))
+    before = set_current(index, stream.value or 0)
     try:
+        result = _captured(call, stream, graph)
         cuda.call("cudaGraphInstantiate", byref(made), graph, c_ulonglong(0))
     finally:
-        cuda.runtime().cudaGraphDestroy(graph)
+        set_current(index, before)
+        cuda.runtime().cudaStreamDestroy(stream)
+        if graph.value:
+            cuda.runtime().cudaGraphDestroy(graph)
     return made, result
+
+
+def _captured(call: Callable[[], Any], stream: c_void_p, graph: c_void_p) -> Any:
+    cuda.call("cudaStreamBeginCapture", stream, c_int(_RELAXED))
+    try:
+        result = call()
+    except Exception as e:
+        cuda.runtime().cudaStreamEndCapture(stream, byref(graph))
+        cuda.runtime().cudaGetLastError()
+        raise _unrecordable(str(e)) from e
+    cuda.call("cudaStreamEndCapture", stream, byref(graph))
+    return result
 
 
 def _unrecordable(text: str) -> Exception:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,10 +93,27 @@ class Module:
                 machine = self._library["vm_load_executable"]()
                 machine["vm_initialization"](*self._devices())
                 found = machine["main"]
+                if self._gpu is not None and self.manifest.options.get("replay"):
+                    found = self._replayed(found)
             except (AttributeError, RuntimeError) as e:
                 raise self._fail(f"its library cannot be started: {e}", "export it again") from e
             self._local.machine, self._local.main = machine, found
         return found
+
+    def _replayed(self, function: Any) -> Any:
+        """Returns a function whose calls are recorded and replayed as CUDA graphs."""
+        from tvmgraph.runtime.device_graph import Replay
+
+        machine = self._library["vm_load_executable"]()
+        machine["vm_initialization"](*self._devices())
+
+        def instrumented(instrument: Any) -> Any:
+            machine["set_instrument"](instrument)
+            return machine["main"]
+
+        moving = [i for i, kind in enumerate(self.manifest.order) if kind == "input"]
+        assert self._gpu is not None
+        return Replay(function, instrumented, self._gpu.index, moving)
 
     def _devices(self) -> tuple[int, ...]:
         """What the virtual machine is told: kind, number and allocator of every device."""
@@ -125,6 +143,35 @@ class Module:
             found = self._run(arrays)
         outputs = self._results(found, bound)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def bound(self, *inputs: Any) -> Callable[[], list[Any]]:
+        """Returns a call of the network on the same memory again and again.
+
+        Args:
+            inputs: Tensors on the GPU; what is written to them in between counts.
+
+        Returns:
+            A function without arguments that returns the results, on the GPU.
+
+        Raises:
+            ArgumentError: if the module is not for a GPU, or an input is not there.
+        """
+        gpu = self._gpu
+        if gpu is None or not all(map(gpu.has, inputs)):
+            raise ArgumentError(
+                "only a module for a GPU can be bound to tensors, which are there",
+                op=self.manifest.name, fix="move them to the GPU, or call the module itself",
+            )  # fmt: skip
+        arrays = self._bind(inputs, {})
+
+        def call() -> list[Any]:
+            with self._lock:
+                found = self._run(arrays)
+            for i in self.manifest.copied:
+                found[i] = gpu.copy(found[i])
+            return found
+
+        return call
 
     def reset(self) -> None:
         """Gives parameters that calls update the values that they have in the file."""

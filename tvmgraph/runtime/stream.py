@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import weakref
 from ctypes import byref, c_float, c_uint, c_void_p
-from typing import Any
-
-from tvm_ffi import core
 
 from tvmgraph.config import context
 from tvmgraph.errors import DeviceError
 from tvmgraph.runtime import cuda
-from tvmgraph.runtime.device_copy import current_handle
+from tvmgraph.runtime.device_copy import current_handle, set_current
 
-_CUDA = 2  # DLPack's number
-_NON_BLOCKING = 1
 _TIMELESS = 2  # cudaEventDisableTiming
 
 
@@ -40,7 +35,7 @@ class Stream:
             return
         made = c_void_p()
         cuda.select(self.device_id)
-        cuda.call("cudaStreamCreateWithFlags", byref(made), c_uint(_NON_BLOCKING))
+        cuda.call("cudaStreamCreateWithFlags", byref(made), c_uint(cuda.NON_BLOCKING))
         self.handle = made.value or 0
         weakref.finalize(self, _destroy, "cudaStreamDestroy", self.handle).atexit = False
 
@@ -104,12 +99,12 @@ class StreamCtx:
 
     def __enter__(self) -> Stream | None:
         if self.stream is not None:
-            self._before = _set(self.stream.device_id, self.stream.handle)
+            self._before = set_current(self.stream.device_id, self.stream.handle)
         return self.stream
 
     def __exit__(self, *_: object) -> None:
         if self.stream is not None:
-            _set(self.stream.device_id, self._before)
+            set_current(self.stream.device_id, self._before)
 
 
 class Event:
@@ -180,7 +175,7 @@ def default_stream(device_id: int | None = None) -> Stream:
 
 def set_cur_stream(stream: Stream) -> None:
     """Sends the later work of this thread to a stream."""
-    _set(stream.device_id, stream.handle)
+    set_current(stream.device_id, stream.handle)
 
 
 def synchronize(device_id: int | None = None) -> None:
@@ -211,11 +206,6 @@ def wait_for_reader(index: int, reader: int | None) -> None:
         stream.synchronize()
     else:
         Stream(stream=0 if reader == 1 else reader, device_id=index).wait_stream(stream)
-
-
-def _set(index: int, handle: int) -> int:
-    before: Any = core._env_set_current_stream(_CUDA, index, handle)
-    return int(before or 0)
 
 
 def _destroy(function: str, handle: int) -> None:
