@@ -90,8 +90,8 @@ class Worker:
             call()
         start = time.perf_counter()
         call()
-        self.call, self.memory = call, self._memory_pass(work)
         once = time.perf_counter() - start
+        self.call, self.memory = call, self._memory_pass(work)
         facts = {"title": work.title, "flops": work.flops, "bytes": work.bytes}
         return {"first": first, "once": once, "facts": facts}
 
