@@ -114,6 +114,42 @@ def test_fewer_axes():
         assert "attention" in compiled.kernels()
 
 
+def _repeated(x, axis):
+    return ops.repeat_interleave(x, 4, axis)
+
+
+def _shared_heads(q, k, v):
+    return _attend(q, _repeated(k, 1), _repeated(v, 1))
+
+
+def _shared_heads_last(q, k, v):
+    q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+    k, v = (_repeated(x, 2) for x in (k, v))
+    return _attend(*(ops.transpose(x, (0, 2, 1, 3)) for x in (q, k, v)))
+
+
+def _spread_head(q, k, v):
+    return _attend(q, k[:, :1], v[:, :1])
+
+
+@pytest.mark.parametrize("function", [_shared_heads, _shared_heads_last, _spread_head])
+@pytest.mark.parametrize("queries", [1, 20])
+def test_heads_that_share_keys_are_not_copied(function, queries):
+    rng = np.random.default_rng(0)
+    shapes = (2, 8, queries, 16), (2, 2, 70, 16), (2, 2, 70, 16)
+    args = [Tensor(rng.standard_normal(shape).astype(np.float32)) for shape in shapes]
+    compiled = jit(function)
+    np.testing.assert_allclose(compiled(*args).asnumpy(), function(*args).asnumpy(), atol=2e-6)
+    kernels = compiled.kernels()
+    assert "attention" in kernels and not any("broadcast" in name for name in kernels)
+
+    def derivative(*args):
+        return ms.grad(lambda *xs: (function(*xs) ** 2).sum(), (0, 1, 2))(*args)
+
+    for got, want in zip(jit(derivative)(*args), derivative(*args)):
+        np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), atol=1e-5)
+
+
 def test_weights_that_are_read_stay():
     def with_weights(q, k, v):
         weights = ops.softmax(ops.matmul(q, k.swapaxes(-1, -2)), -1)

@@ -1,7 +1,8 @@
 """Finds softmax(scale Q K^T + mask) V in a graph and makes it one operator.
 
 The products may be written in any operand order, with heads taken apart by transposes, a scale on
-either operand or on the scores, and a mask that is added or chooses a fill value. A mask that is
+either operand or on the scores, and a mask that is added or chooses a fill value. Heads of keys and
+values that are repeated for several heads of the query are read where they are. A mask that is
 made of constants alone and hides exactly what lies above a diagonal becomes that diagonal, so that
 blocks of hidden scores are not computed. In a graph that trains, the derivative becomes one
 operator too. Attention whose weights something else reads stays as it is.
@@ -256,22 +257,30 @@ class _Fuser:
         for value, layout in zip((*product.inputs, mixing.inputs[1]), layouts):
             if value.type.ndim != rank:
                 return False
-            # a scaled query has a cotangent of its own
+            # a scaled query and a repeated key have cotangents of their own
             scaled = len(found.inputs) < 2 and found.backward is None
             value, layout = self._origin(found, value, layout, scaled)
+            shared = self._shared_heads(value, layout) if found.inputs else None
+            if shared is not None and found.backward is None:
+                value, layout = self._origin(found, shared, layout, False)
             value, layout = self._four_axes(found, value, layout)
             found.inputs.append(value)
             found.layouts.append(layout)
         q, k, v = (
             dict(zip(layout, v.type.shape)) for v, layout in zip(found.inputs, found.layouts)
         )
+        if not all(isinstance(kind[axis], int) for kind in (q, k, v) for axis in "ND"):
+            return False
+        if any(extent == 0 for kind in (q, k, v) for extent in kind.values()):
+            return False
+        sharing = q["N"] != k["N"]  # the derivative of a shared head would be a sum
         return (
-            all(q[a] == k[a] == v[a] for a in "BN")
+            q["B"] == k["B"] == v["B"]
+            and k["N"] == v["N"]
             and q["D"] == k["D"]
             and k["S"] == v["S"]
             and all(v.type.dtype is mixing.outputs[0].type.dtype for v in found.inputs)
-            and all(isinstance(kind[axis], int) for kind in (q, k, v) for axis in "ND")
-            and all(extent != 0 for kind in (q, k, v) for extent in kind.values())
+            and not (sharing and (found.backward is not None or q["N"] % k["N"]))
         )
 
     def _origin(self, found: _Found, value: Value, layout: str, scaled: bool) -> tuple[Value, str]:
@@ -290,6 +299,27 @@ class _Fuser:
                     value = rest
                     continue
             return value, layout
+
+    def _shared_heads(self, value: Value, layout: str) -> Value | None:
+        """The value of which each head is repeated, several times in a row."""
+        merging = self.links.maker(value, "reshape")
+        spreading = merging and self.links.maker(merging.inputs[0], "broadcast_to")
+        adding = spreading and self.links.maker(spreading.inputs[0], "expand_dims", "reshape")
+        if not (spreading and adding) or value.type.ndim != 4:
+            return None
+        heads = layout.index("N")
+        before = list(adding.inputs[0].type.shape)
+        lead, rest = before[: heads + 1], before[heads + 1 :]
+        spread = spreading.outputs[0].type.shape
+        if len(before) != 4 or len(spread) != 5 or not isinstance(before[heads], int):
+            return None
+        repeats = spread[heads + 1]
+        if not isinstance(repeats, int) or list(spread) != [*lead, repeats, *rest]:
+            return None
+        if list(spreading.inputs[0].type.shape) != [*lead, 1, *rest]:
+            return None
+        merged = [*lead[:-1], before[heads] * repeats, *rest]
+        return adding.inputs[0] if list(value.type.shape) == merged else None
 
     def _four_axes(self, found: _Found, value: Value, layout: str) -> tuple[Value, str]:
         """Gives an operand of 2 or 3 axes the axes it lacks."""

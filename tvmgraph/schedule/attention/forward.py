@@ -1,11 +1,13 @@
 """Attention, softmax(scale Q K^T + mask) V, without the matrix of all scores.
 
-Blocking: a work item is one head of one batch entry (or some of its queries, when there are fewer
-heads than workers). It copies the keys into panels, transposed, and goes through its queries in
-blocks that fit the first-level cache. For every block of keys it computes a block of scores, their
-exponentials, and adds the product with the values to the results so far; running maxima and sums
-per query rescale what was added before (Milakov and Gimelshein 2018). Blocks of keys that no query
-of the block sees are skipped. With very few queries the keys are read in place, by dot products.
+Blocking: a work item is one head of keys of one batch entry (or some of its queries, when there are
+fewer heads than workers). It copies the keys into panels, transposed, and goes through the queries
+of all heads that share them in blocks that fit the first-level cache. For every block of keys it
+computes a block of scores, their exponentials, and adds the product with the values to the results
+so far; running maxima and sums per query rescale what was added before (Milakov and Gimelshein
+2018). Blocks of keys that no query of the block sees are skipped. With very few queries keys and
+values are read in place, the keys by dot products; single queries of several heads that share their
+keys count as queries of one head.
 
 Nothing is kept per pair of a query and a key, so memory is linear in both lengths.
 """
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvm import tirx
 
@@ -28,7 +30,7 @@ from tvmgraph.schedule.types import Buffer, Expr, Func, Index
 #: Keys of a block; their scores with a block of queries stay in the first cache.
 _KEYS = 128
 #: Up to this many queries the keys are read in place.
-_FEW_QUERIES = 2
+_FEW_QUERIES = 8
 #: Where running maxima start: finite, so that a difference of two is never NaN.
 _LOWEST = {"float32": -3.0e38, "float64": -1.0e308}
 
@@ -52,7 +54,7 @@ def emit_attention(func: Func, settings: str, model: CpuModel) -> None:
     mask = buffers[3] if len(buffers) == 5 else None
     problem = Problem(
         query, key, value, out, mask, said["scale"], said["diagonal"], said["fill"], statistics
-    )  # fmt: skip
+    ).with_joined_heads()  # fmt: skip
     _Writer(problem, plan_attention(problem, model)).write()
 
 
@@ -134,15 +136,16 @@ class _Writer:
     def write(self) -> None:
         """Writes the loops over heads and blocks of queries."""
         problem, plan = self.problem, self.plan
-        heads = problem.query.fixed("N")
+        heads = problem.key.fixed("N")
+        sharing = problem.query.fixed("N") // heads
         extents = [problem.query.extent("B"), heads, plan.groups]
         with emit.parallel(extents[0] * heads * plan.groups, plan.parallel) as item:
-            batch, head, group = emit.unfuse(item, extents)
-            shared = tirx.floordiv(head, emit.i64(heads // problem.key.fixed("N")))
-            at = _Head(batch, head, shared, None, None)
-            at = _Head(batch, head, shared, self._packed_keys(at), self._packed_values(at))
+            batch, shared, group = emit.unfuse(item, extents)
+            at = _Head(batch, shared, shared, None, None)
+            at = replace(at, keys=self._packed_keys(at), values=self._packed_values(at))
             size = rounded_up(plan.blocks, plan.groups)
-            with emit.serial(size) as position:
+            with emit.serial(sharing) as member, emit.serial(size) as position:
+                at = replace(at, head=shared * sharing + member)
                 first = (group * size + position) * plan.queries
                 if isinstance(self._queries, int):
                     self._block(at, tirx.min(first, emit.i64(self._queries - plan.queries)))
@@ -205,7 +208,7 @@ class _Writer:
         """Rows of the values in the type of the sums, padded to whole vectors, if need be."""
         value, lanes = self.problem.value, self.plan.lanes
         direct = value.layout[-1] == "D" and self._size % lanes == 0
-        if direct and str(value.buffer.dtype) == self.problem.dtype:
+        if direct and (self._is_few or str(value.buffer.dtype) == self.problem.dtype):
             return None
         packed = emit.workspace([self._keys * self._padded_size], self.problem.dtype)
         rows, vectors = emit.serial(self._keys), emit.serial(self._padded_size // lanes)
@@ -221,7 +224,8 @@ class _Writer:
         if at.values is not None:
             return at.values[emit.ramp(row * self._padded_size + first, lanes)]
         place = value.at(at.batch, at.shared, row, emit.ramp(emit.index(first), lanes))
-        return value.buffer[place]
+        kind = f"{self.problem.dtype}x{lanes}" if lanes > 1 else self.problem.dtype
+        return tirx.Cast(kind, value.buffer[place])
 
     # Blocks of queries
 
@@ -248,7 +252,9 @@ class _Writer:
         size = self._block_keys
         seen: Expr = emit.index(self._keys)
         if self.problem.diagonal is not None:
-            seen = tirx.min(seen, first + (plan.queries + self.problem.diagonal))
+            seen = tirx.min(
+                seen, self._line(first + (plan.queries - 1)) + self.problem.diagonal + 1
+            )
             seen = tirx.max(seen, emit.i64(0))
         with emit.serial(tirx.floordiv(seen + (size - 1), emit.i64(size))) as number:
             start = number * size
@@ -274,6 +280,10 @@ class _Writer:
         if isinstance(self._queries, int):
             return row
         return tirx.min(row, self._queries - 1)
+
+    def _line(self, row: Expr) -> Expr:
+        """The position of a query among those of its own head."""
+        return self.problem.query.line(emit.i64(0), row)[1]
 
     def _vectors_of(self, size: int, body: Callable[[Expr, int], None]) -> None:
         """Calls ``body`` with the first index of every vector of ``size`` elements."""
@@ -412,7 +422,7 @@ class _Writer:
         score = problem.masked(score, at.batch, at.head, self._existing(row), key)
         seen = column < count
         if problem.diagonal is not None:
-            seen = tirx.And(seen, start + column <= row + problem.diagonal)
+            seen = tirx.And(seen, start + column <= self._line(row) + problem.diagonal)
         elif isinstance(self._keys, int) and self._keys % self.plan.lanes == 0:
             return score
         return tirx.Select(seen, score, tirx.const(float("-inf"), dtype))
@@ -458,7 +468,8 @@ class _Writer:
             emit.store(factor, tirx.const(1.0, dtype) / block.total[row], [0])
             if self.problem.statistics is not None:
                 for place, figure in enumerate((block.top[row], factor[0])):
-                    where = (at.batch, at.head, block.first + row, emit.i64(place))
+                    line = self.problem.query.line(at.head, block.first + row)
+                    where = (at.batch, *line, emit.i64(place))
                     emit.store(self.problem.statistics, figure, where)
 
             def vector(column: Expr, lanes: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvm import tirx
 
@@ -18,19 +18,33 @@ from tvmgraph.schedule.types import Buffer, Expr, Index
 _AXES = "BNSD"
 #: Queries of a block, at most about.
 _QUERIES = 48
+#: Queries of a register tile, at most.
+_MAX_TILE = 14
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor with its axes in any order."""
+    """A tensor with its axes in any order.
+
+    Attributes:
+        buffer: The tensor.
+        layout: The order.
+        joined: Heads of one row each that are taken as the rows of one head.
+    """
 
     buffer: Buffer
     layout: str
+    joined: int = 1
 
     def extent(self, axis: str) -> Index:
         """Extent of the axis B, N, S or D, an expression where it is symbolic."""
         extent = self.buffer.shape[self.layout.index(axis)]
-        return int(extent) if isinstance(extent, tirx.IntImm) else extent
+        if not isinstance(extent, tirx.IntImm):
+            return extent
+        size = int(extent)
+        if axis == "S":
+            return size * self.joined
+        return size // self.joined if axis == "N" else size
 
     def fixed(self, axis: str) -> int:
         """Extent of an axis that is never symbolic: N or D."""
@@ -38,8 +52,15 @@ class Operand:
         assert isinstance(extent, int)
         return extent
 
+    def line(self, head: Expr, row: Expr) -> tuple[Expr, Expr]:
+        """The head and the row of it as they are stored."""
+        if self.joined == 1:
+            return head, row
+        return head * self.joined + row, tirx.IntImm("int64", 0)
+
     def at(self, batch: Expr, head: Expr, row: Expr, column: Expr) -> tuple[Expr, ...]:
         """Indices of an element."""
+        head, row = self.line(head, row)
         named = dict(zip(_AXES, (batch, head, row, column)))
         return tuple(named[axis] for axis in self.layout)
 
@@ -70,6 +91,14 @@ class Problem:
     fill: float | None
     statistics: Buffer | None = None
 
+    def with_joined_heads(self) -> Problem:
+        """The same with the heads of a single query that share keys as queries of one head."""
+        sharing, rows = self.query.fixed("N") // self.key.fixed("N"), self.query.extent("S")
+        if sharing == 1 or not isinstance(rows, int) or rows > 1:
+            return self
+        query, out = (replace(operand, joined=sharing) for operand in (self.query, self.out))
+        return replace(self, query=query, out=out)
+
     @property
     def dtype(self) -> str:
         """Type of the sums."""
@@ -87,7 +116,7 @@ class Problem:
     def mask_at(self, batch: Expr, head: Expr, row: Expr, key: Expr) -> Expr:
         """The element of the mask that belongs to a query and a key, both of which exist."""
         assert self.mask is not None
-        index = (batch, head, row, key)
+        index = (batch, *self.query.line(head, row), key)
         return self.mask[
             tuple(
                 tirx.IntImm("int64", 0) if isinstance(e, tirx.IntImm) and int(e) == 1 else i
@@ -107,7 +136,7 @@ class Plan:
         queries: Queries of a block.
         blocks: Blocks of queries; the last one may overlap the one before it, or, where their
             number is symbolic, hold queries that do not exist.
-        groups: Work items per head.
+        groups: Work items per head of keys.
         parallel: Whether the workers share them.
     """
 
@@ -128,10 +157,12 @@ class Plan:
 def plan_attention(problem: Problem, model: CpuModel) -> Plan:
     """The register tile with the fewest cycles, and blocks of queries of about equal size."""
     rows, batch = problem.query.extent("S"), problem.query.extent("B")
-    heads = problem.query.fixed("N")
+    heads, keys = problem.key.fixed("N"), problem.key.extent("S")
     lanes = model.lanes_of(8 if problem.dtype == "float64" else 4)
     vectors = 4 if model.registers >= 32 else 2
-    limit = (model.registers - 2 - vectors) // vectors
+    if isinstance(keys, int):
+        vectors = min(vectors, -(-keys // lanes))
+    limit = min(_MAX_TILE, (model.registers - 2 - vectors) // vectors)
     if not isinstance(rows, int):
         queries = _QUERIES // limit * limit
         blocks = tirx.floordiv(rows + (queries - 1), tirx.IntImm("int64", queries))
@@ -141,14 +172,18 @@ def plan_attention(problem: Problem, model: CpuModel) -> Plan:
         range(1, min(limit, rows) + 1),
         key=lambda r: -(-rows // r) * step_cycles(r, vectors, model),
     )
+    sharing = problem.query.fixed("N") // heads
     tiles = -(-rows // tile)
     blocks = -(-tiles // max(1, _QUERIES // tile))
     queries = min(rows, tile * -(-tiles // blocks))
     blocks = -(-rows // queries)
     heads *= batch if isinstance(batch, int) else 1
-    keys = problem.key.extent("S")
     known = isinstance(keys, int) and isinstance(batch, int)
-    flops = 4 * heads * rows * keys * problem.query.fixed("D") if known else MIN_PARALLEL_FLOPS
+    flops = (
+        4 * heads * sharing * rows * keys * problem.query.fixed("D")
+        if known
+        else MIN_PARALLEL_FLOPS
+    )
     parallel = flops >= MIN_PARALLEL_FLOPS and model.threads > 1
     groups = 1
     while parallel and groups < blocks and imbalance(heads * groups, model.threads) > MAX_IMBALANCE:
