@@ -90,6 +90,14 @@ class Stage:
         """Whether the value reads ``buffer`` (a reduction's own accumulator included)."""
         return any(load.source.same_as(buffer) for load in self.loads)
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether the body is more than arithmetic."""
+        calls: list[Expr] = []
+        for expr in self.exprs:
+            tvm_ffi.structural_walk(expr, (ir.Call, calls.append))
+        return bool(calls)
+
     @functools.cached_property
     def loads(self) -> list[Load]:
         """Every element that the body reads, repeats included."""

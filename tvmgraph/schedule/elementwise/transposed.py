@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tvm_ffi
-from tvm import ir
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import access, dtype_bytes, group_extent
@@ -71,7 +70,7 @@ def find_transposed(stage: Stage, merged: Sequence[Group], model: CpuModel) -> T
             return None
         chosen = load
         across = next((g for g in merged[:-1] if steps[id(g[-1])] == 1), None)
-    if chosen is None or across is None or _has_calls(stage):
+    if chosen is None or across is None or stage.has_calls:  # written out once per row
         return None
     itemsize = dtype_bytes(str(chosen.source.dtype))
     lanes = model.lanes_of(itemsize)
@@ -181,11 +180,3 @@ def _rest(
 
 def _swap(load: Load, turned: Transposed, element: Expr) -> Expr:
     return element if tvm_ffi.structural_equal(load, turned.load) else load
-
-
-def _has_calls(stage: Stage) -> bool:
-    """Whether the body is more than arithmetic: a square writes it out once per row."""
-    calls: list[Expr] = []
-    for expr in stage.exprs:
-        tvm_ffi.structural_walk(expr, (ir.Call, calls.append))
-    return bool(calls)

@@ -180,7 +180,9 @@ def _combine_parts(plan: RowPlan, reducer: Reducer, partial: Buffer, parts: int)
 
 
 def _lanes(plan: RowPlan, model: CpuModel) -> int:
-    widest = max(item.itemsize for row in plan.stages for item in accesses(row.stage, ()))
+    """Elements of a vector, by the widest type; what is stored once per row needs no vector."""
+    stages = [row.stage for row in plan.stages if row.inner or not plan.along_rows]
+    widest = max((item.itemsize for stage in stages for item in accesses(stage, ())), default=4)
     return model.lanes_of(max(widest, 4))
 
 

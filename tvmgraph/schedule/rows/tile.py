@@ -24,6 +24,8 @@ from tvmgraph.schedule.types import Buffer, Expr, Load, dtype_of
 _REGISTER_VECTORS, _STEPS = 16, 4
 #: Intermediates up to this many bytes live on the stack.
 _MAX_STACK = 64 * 1024
+#: Bytes between what is read and what is asked for in a single pass: a page.
+_AHEAD = 4096
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,15 @@ class _Local:
                 if axis is not None and axis in self.row.inner:
                     address = address * axis.extent + index
         return self.scratch[address * width + slot]
+
+
+@dataclass(frozen=True)
+class _Fetch:
+    """What a stage asks for early: the place of a load in the next row, or further in its own."""
+
+    stage: str
+    load: Load
+    next_row: bool
 
 
 @dataclass
@@ -62,7 +73,7 @@ class RowTile:
     width: int
     large: bool = False
     streamed: bool = False
-    _fetches: list[tuple[str, Load]] = field(default_factory=list)
+    _fetches: list[_Fetch] = field(default_factory=list)
     _locals: list[_Local] = field(default_factory=list)
 
     def run(self, is_output: Callable[[Buffer], bool]) -> None:
@@ -289,17 +300,21 @@ class RowTile:
     def _plan_fetches(self) -> None:
         """Decides which pass asks for which part of the next row.
 
-        The first pass over a row waits for memory. A later one over the same elements finds them
-        in the cache and computes; meanwhile those of the next row can come.
+        The first pass over a row waits for memory. Later ones over the same elements find them in
+        the cache; meanwhile those of the next row can come. Best is a pass that computes much, else
+        the last one, since memory reads and writes at the same time as fast as it does either. A
+        single pass asks for what lies a page ahead, where the processor itself does not look.
         """
-        read: list[Buffer] = []
+        passes: dict[Buffer, list[tuple[RowStage, Load]]] = {}
         for row in self.stages:
-            mine = [load for load in loads_of(*row.stage.exprs) if self._is_row_of(load, row)]
-            again = [load for load in mine if any(load.source.same_as(b) for b in read)]
-            read = [b for b in read if not any(load.source.same_as(b) for load in again)]
-            self._fetches += [(row.stage.name, load) for load in again]
-            new = [load.source for load in mine if not any(load is other for other in again)]
-            read += new
+            rows = {x.source: x for x in loads_of(*row.stage.exprs) if self._is_row_of(x, row)}
+            for buffer, load in rows.items():
+                passes.setdefault(buffer, []).append((row, load))
+        for first, *later in passes.values():
+            computing = (p for p in later if p[0].stage.has_calls)
+            row, load = next(computing, later[-1] if later else first)
+            if later or self._is_contiguous(load, row):
+                self._fetches.append(_Fetch(row.stage.name, load, bool(later)))
 
     def _is_row_of(self, load: Load, row: RowStage) -> bool:
         """Whether a stage reads a row of an operand, not of an intermediate."""
@@ -310,13 +325,21 @@ class RowTile:
         used = access(load.source, list(load.indices), [*row.outer, *row.inner]).used
         return used[len(row.outer) - 1] and any(used[len(row.outer) :])
 
+    @staticmethod
+    def _is_contiguous(load: Load, row: RowStage) -> bool:
+        strides = access(load.source, list(load.indices), row.inner).strides
+        return strides is not None and strides[-1] == 1
+
     def _fetch(self, row: RowStage, inner: Bound, last: Sequence[Axis], at: Expr) -> None:
         """Asks for what :meth:`_plan_fetches` said, at one position of a row."""
-        for name, load in self._fetches:
-            if name == row.stage.name:
-                bound = self._bound(row, emit.i64(0)) | inner | bind_group(last, at)
-                bound[row.outer[-1].var] = self.rows[-1] + 1
-                emit.prefetch(load.source, [substitute(index, bound) for index in load.indices])
+        for fetch in self._fetches:
+            if fetch.stage == row.stage.name:
+                ahead = 0 if fetch.next_row else _AHEAD // dtype_bytes(str(fetch.load.source.dtype))
+                bound = self._bound(row, emit.i64(0)) | inner | bind_group(last, at + ahead)
+                if fetch.next_row:
+                    bound[row.outer[-1].var] = self.rows[-1] + 1
+                places = [substitute(index, bound) for index in fetch.load.indices]
+                emit.prefetch(fetch.load.source, places)
 
     def _across(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
         """Several rows: one accumulator lane per row."""
