@@ -288,18 +288,17 @@ def test_small_images_and_their_gradients(n, c, size, o, k, stride, pad, groups)
     close(got.asnumpy(), OPS["conv_weight_grad"].eager(wide[0], wide[2], **taps))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize(
-    "n, c, size, o, kernel, stride, pad, groups",
+    "n, c, size, o, kernel, stride, pad, groups, dtype",
     [
-        (2, 5, (12, 13), 16, (3, 3), (1, 1), 1, 1),
-        (1, 2, (70, 75), 64, (3, 2), (1, 2), 0, 1),  # bands of rows
-        (3, 4, (10, 37), 40, (2, 3), (2, 1), 1, 1),
-        (1, 8, (11, 30), 48, (3, 3), (1, 1), 1, 2),
-        (2, 6, (9, 41), 30, (5, 5), (2, 2), 2, 1),  # lanes of no channel
-        (2, 20, (33,), 13, (3,), (2,), 1, 1),
-        (1, 3, (5, 6, 19), 24, (2, 3, 3), (1, 2, 1), 1, 1),
-        (1, 40, (1, 17), 16, (1, 3), (1, 1), 0, 1),
+        (2, 5, (12, 13), 16, (3, 3), (1, 1), 1, 1, "float32"),
+        (1, 2, (70, 75), 64, (3, 2), (1, 2), 0, 1, "float32"),  # bands of rows
+        (3, 4, (10, 37), 40, (2, 3), (2, 1), 1, 1, "float64"),
+        (1, 8, (11, 30), 48, (3, 3), (1, 1), 1, 2, "float32"),
+        (2, 6, (9, 41), 30, (5, 5), (2, 2), 2, 1, "float32"),  # lanes of no channel
+        (2, 20, (33,), 13, (3,), (2,), 1, 1, "float16"),
+        (1, 3, (5, 6, 19), 24, (2, 3, 3), (1, 2, 1), 1, 1, "float32"),
+        (1, 40, (1, 17), 16, (1, 3), (1, 1), 0, 1, "float64"),
     ],
 )
 def test_gradient_of_weights_by_channels(n, c, size, o, kernel, stride, pad, groups, dtype):
