@@ -42,6 +42,17 @@ def test_any_size(m, k, n, turned, dtype):
 
 
 @pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("dtype, out", [("bfloat16", "float32"), ("int8", "int32")])
+def test_many_columns_in_wide_panels(turned, dtype, out):
+    check(
+        _build(turned, out),
+        lambda x, w: x.astype("float64") @ (w.T if turned else w).astype("float64"),
+        *_specs(17, 44, 805, turned, dtype),
+        tolerance=1e-6,
+    )
+
+
+@pytest.mark.parametrize("turned", [False, True])
 def test_whole_range_of_bytes(turned):
     rng = np.random.default_rng(0)
     x, w = (rng.integers(-128, 128, shape).astype("int8") for shape in ((33, 200), (200, 70)))
@@ -74,10 +85,14 @@ def test_products_of_bytes_in_a_graph():
     def product(a, b):
         return ops.matmul(a.astype(ms.int32), b.astype(ms.int32).T) + 1
 
-    compiled = jit(product)
-    got = compiled(Tensor(x), Tensor(w)).asnumpy()
-    np.testing.assert_array_equal(got, x.astype("int64") @ w.T.astype("int64") + 1)
-    assert len(compiled.kernels()) == 1
+    def bytes_of(a, b):
+        return ops.matmul_integer(a, b.T) + 1
+
+    for function in (product, bytes_of):
+        compiled = jit(function)
+        got = compiled(Tensor(x), Tensor(w)).asnumpy()
+        np.testing.assert_array_equal(got, x.astype("int64") @ w.T.astype("int64") + 1)
+        assert len(compiled.kernels()) == 1
 
 
 @pytest.mark.parametrize("m, k", [(1, 32), (1, 100), (4, 70), (3, 20)])

@@ -94,6 +94,10 @@ def _is_foldable(node: Node, consts: dict[Value, np.ndarray]) -> bool:
     return known and small and not node.regions and not isinstance(node.op.lower, Reason)
 
 
+#: Operators that read either operand transposed.
+_PRODUCTS = frozenset({"matmul", "matmul_integer"})
+
+
 def absorb_transposes(graph: Graph) -> Graph:
     """Lets matrix products read transposed operands in place: ``x @ w.T`` copies no ``w.T``."""
     sources: dict[Value, Value] = {}
@@ -101,7 +105,7 @@ def absorb_transposes(graph: Graph) -> Graph:
     for node in graph.nodes:
         if node.op.name == "transpose" and _swaps_last_two(node.attrs["dims"]):
             sources[node.outputs[0]] = node.inputs[0]
-        if node.op.name == "matmul" and any(v in sources for v in node.inputs):
+        if node.op.name in _PRODUCTS and any(v in sources for v in node.inputs):
             node = _absorb(node, sources)
         nodes.append(node)
     return _rebuild(graph, nodes, graph.outputs)

@@ -20,6 +20,7 @@ from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.columns import Columns, stored_panel
 from tvmgraph.schedule.analysis.contraction import Contraction
 from tvmgraph.schedule.analysis.reducer import horizontal
+from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.gemm_tiles import emit_tiled_gemm
@@ -38,6 +39,9 @@ from tvmgraph.schedule.products.plan import GemmPlan, GemmShape, Packing, plan_g
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
+#: Vectors of a panel, and how many such panels hide that the last one is not full: each row of a
+#: tile is stored as whole lines of the cache.
+_VECTORS, _MANY = 4, 12
 #: Products with fewer rows do not repay packing the column operand.
 _MIN_ROWS = 8
 
@@ -62,12 +66,23 @@ def emit_grouped_gemm(
         return True
     if dtype not in model.dot_types or (shape.rows < _MIN_ROWS and not stored):
         return False
-    plan = plan_panels(shape, model, stored) if stored else plan_gemm(shape, model, direct=False)
+    plan = _plan(operands, model)
     if plan is None or shape.depth < operands.group:
         return False
     with T.attr(0, "pragma_import_llvm", DOTS + LOADS):
         _Kernel(operands, plan).write()
     return True
+
+
+def _plan(operands: Grouped, model: CpuModel) -> GemmPlan | None:
+    """The kernel for an operand that is stored as panels, or that will be copied into them."""
+    shape, wide = operands.shape, _VECTORS * LANES
+    if operands.stored:
+        return plan_panels(shape, model, operands.stored)
+    fits = wide * 4 * operands.depth <= model.l2_bytes // 4
+    if choose("group wide panels", fits and shape.columns >= _MANY * wide, (True, False)):
+        return plan_panels(shape, model, wide)
+    return plan_gemm(shape, model, direct=False)
 
 
 @dataclass(frozen=True)
