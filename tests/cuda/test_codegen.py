@@ -18,7 +18,7 @@ from tvmgraph.testing.samples import all_cases
 
 needs_nvcc = pytest.mark.skipif(nvcc.find() is None, reason="no CUDA compiler (nvcc) is installed")
 ITEMS = {item.name: item for item in operator_items(1, 24)}
-#: Rows whose kernels are written for the CPU; on a GPU their composites serve.
+#: Rows whose kernels on a GPU take f16 and bf16 only; for f32 their composites serve.
 HOST_ONLY = ("attention_gradient", "attention_with_statistics")
 WHOLE_TABLE = os.environ.get("TVMGRAPH_GPU_TABLE") == "1"
 

@@ -29,6 +29,9 @@ _HIDDEN = -3e4
 #: Constant masks up to this many elements are looked at.
 _MAX_MASK = 1 << 25
 
+#: Sizes of a head that kernels of GPUs take at most, and those of the derivative.
+_LARGEST, _LARGEST_DERIVED = 256, 128
+
 #: Whether there is a kernel for an attention, see :func:`fuse_attention`.
 Takes = Callable[[TensorType, Sequence[TensorType], Sequence[str], bool], bool]
 
@@ -54,12 +57,14 @@ def fuse_attention(graph: Graph, takes: Takes | None = None) -> Graph:
 def takes_on_gpu(
     kind: TensorType, operands: Sequence[TensorType], layouts: Sequence[str], derivative: bool
 ) -> bool:
-    """Whether a GPU has a kernel for an attention: f16 and bf16, of known sizes, forwards."""
-    if derivative or kind.dtype not in (float16, bfloat16):
+    """Whether a GPU has a kernel for an attention: f16 and bf16, of known sizes."""
+    if kind.dtype not in (float16, bfloat16) or not all(t.is_static for t in operands):
         return False
-    if not all(t.is_static and t.static_shape[-1] % 8 == 0 for t in operands):
+    if not all(layout[-1] == "D" for layout in layouts):
         return False
-    return all(layout[-1] == "D" for layout in layouts)
+    largest = _LARGEST_DERIVED if derivative else _LARGEST
+    sizes = [t.static_shape[-1] for t in operands]
+    return all(size % 8 == 0 and size <= largest for size in sizes)
 
 
 def _with_regions(node: Node, takes: Takes | None) -> Node:

@@ -15,6 +15,7 @@ from tvm import tirx
 from tvm.s_tir import dlight
 
 from tvmgraph.schedule.cuda.flash import attention_rule
+from tvmgraph.schedule.cuda.flash_grad import attention_gradient_rule
 from tvmgraph.schedule.cuda.products import product_rule
 from tvmgraph.schedule.cuda.simt import simt_rule
 from tvmgraph.schedule.target import GpuModel
@@ -24,7 +25,7 @@ from tvmgraph.schedule.types import IN_PLACE, WRITTEN_OUT
 Rule = Callable[[tirx.PrimFunc, GpuModel], tirx.PrimFunc | None]
 
 #: The kernels of this package, most special first.
-RULES: list[Rule] = [attention_rule, product_rule, simt_rule]
+RULES: list[Rule] = [attention_rule, attention_gradient_rule, product_rule, simt_rule]
 
 
 def schedule_for_cuda(mod: tvm.IRModule, model: GpuModel, target: Any) -> tvm.IRModule:

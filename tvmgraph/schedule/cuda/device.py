@@ -109,6 +109,11 @@ def get(element: Load, values: Sequence[Expr]) -> None:
     ptx(f"ld.shared{_vector_type(values)}", *values, address(element))
 
 
+def get_global(element: Load, values: Sequence[Expr]) -> None:
+    """Loads neighbouring values from device memory into registers."""
+    ptx(f"ld.global{_vector_type(values)}", *values, address(element))
+
+
 def _vector_type(values: Sequence[Expr]) -> str:
     width = f".v{len(values)}" if len(values) > 1 else ""
     return f"{width}.b{8 * dtype_bytes(dtype_of(values[0]))}"

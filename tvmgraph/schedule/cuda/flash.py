@@ -19,22 +19,23 @@ from functools import cached_property
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.analysis.program import Axis
 from tvmgraph.schedule.attention.plan import Operand, Problem
+from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.copies import Copier
 from tvmgraph.schedule.cuda.device import WARP, both, div, i32, mod
-from tvmgraph.schedule.cuda.factor import Factor
-from tvmgraph.schedule.cuda.mma import (
-    INSTRUCTIONS,
-    column_fragments,
-    load_fragments,
-    row_fragments,
-)
 from tvmgraph.schedule.cuda.shared_tile import SharedTile
 from tvmgraph.schedule.cuda.warp_sums import COLUMNS, ROWS
+from tvmgraph.schedule.cuda.warp_tiles import (
+    PACK,
+    Place,
+    WarpTiles,
+    copier_of,
+    padded,
+    tile_of,
+)
 from tvmgraph.schedule.target import GpuModel
-from tvmgraph.schedule.types import WRITTEN, Buffer, Expr, Func, Var
+from tvmgraph.schedule.types import WRITTEN, Buffer, Expr, Func
 
 _WARPS = 4
 #: Queries of a warp where the head is at most this large, and where it is larger.
@@ -43,7 +44,6 @@ _ROWS_BY_SIZE = ((128, 32), (256, 16))
 _KEYS = 64
 #: Where running maxima start: finite, so that a difference of two is never NaN.
 _LOWEST = -3.0e38
-_PACK = {"float16": "cvt.rn.f16x2.f32", "bfloat16": "cvt.rn.bf16x2.f32"}
 
 
 def attention_rule(func: Func, model: GpuModel) -> Func | None:
@@ -74,33 +74,16 @@ def _problem(func: Func, settings: str) -> Problem | None:
 def fits(problem: Problem, model: GpuModel) -> bool:
     """Whether the kernel takes a problem: known sizes, vectors along the heads, enough memory."""
     operands = (problem.query, problem.key, problem.value, problem.out)
-    if str(problem.query.buffer.dtype) not in _PACK:
+    if str(problem.query.buffer.dtype) not in PACK:
         return False
     if not all(isinstance(side.extent(axis), int) for side in operands for axis in "BNSD"):
         return False
     if any(side.layout[-1] != "D" or side.fixed("D") % 8 for side in operands):
         return False
-    sizes = [_padded(side.fixed("D")) for side in (problem.key, problem.value)]
+    sizes = [padded(side.fixed("D")) for side in (problem.key, problem.value)]
     if max(sizes) > _ROWS_BY_SIZE[-1][0]:
         return False
     return FlashAttention(problem).shared_bytes <= model.shared_per_block
-
-
-def _padded(size: int) -> int:
-    """Elements of a row in shared memory: a power of two, or panels of 128 bytes."""
-    return 1 << max(4, (size - 1).bit_length()) if size <= 64 else -(-size // 64) * 64
-
-
-def _axes(operand: Operand) -> tuple[tuple[Axis, ...], Factor]:
-    """The axes batch and head of an operand, and the operand as a factor.
-
-    Its lines are the elements of a head and its steps run along the sequence, whether they are
-    summed or not: that is the direction in which tiles follow each other.
-    """
-    found = [Axis(tirx.Var(name, "int64"), operand.fixed(name)) for name in "BNSD"]
-    batch, head, sequence, size = found
-    load = operand.buffer[operand.at(*(axis.var for axis in found))]
-    return (batch, head), Factor(load, load, (), (batch, head), (size,), (sequence,))
 
 
 @dataclass(frozen=True)
@@ -132,17 +115,17 @@ class FlashAttention:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.dtype = str(problem.query.buffer.dtype)
-        self.depth = _padded(problem.query.fixed("D"))
-        self.size = _padded(problem.value.fixed("D"))
+        self.depth = padded(problem.query.fixed("D"))
+        self.size = padded(problem.value.fixed("D"))
         widest = max(self.depth, self.size)
-        self.warp_rows = next(rows for limit, rows in _ROWS_BY_SIZE if widest <= limit)
+        rows = next(rows for limit, rows in _ROWS_BY_SIZE if widest <= limit)
+        self.warp_rows = choose("queries of a warp", rows, (16, rows) if rows > 16 else (16,))
         self.queries = _WARPS * self.warp_rows
         self.down = self.warp_rows // ROWS
         self.length, self.keys = problem.query.fixed("S"), problem.key.fixed("S")
-        # As they are copied; the products read the same rows of keys as lines.
-        self.query_rows = SharedTile(self.depth, self.queries, 2, by_line=False)
-        self.key_rows = SharedTile(self.depth, _KEYS, 2, by_line=False)
-        self.value_rows = SharedTile(self.size, _KEYS, 2, by_line=False)
+        self.query_rows = tile_of(self.queries, self.depth)
+        self.key_rows = tile_of(_KEYS, self.depth)
+        self.value_rows = tile_of(_KEYS, self.size)
         # Scores stay in the units of the products, unless a mask must be added to them.
         self.is_scaled = problem.mask is not None or problem.scale <= 0
 
@@ -150,11 +133,12 @@ class FlashAttention:
     def shared_bytes(self) -> int:
         """Bytes of shared memory: queries (later results), two tiles of keys and of values."""
         rest = 2 * (self.key_rows.size + self.value_rows.size)
-        return max(self.query_rows.size, self._results.size) + rest
+        return max(self.query_rows.size, self.results.size) + rest
 
     @property
-    def _results(self) -> SharedTile:
-        return SharedTile(self.queries, self.size, 2, by_line=True)
+    def results(self) -> SharedTile:
+        """Where the results pass through on their way to memory."""
+        return tile_of(self.queries, self.size)
 
     def write(self) -> None:
         """Writes the kernel."""
@@ -194,6 +178,7 @@ class _Block:
         self.entry, self.head, self.first = entry, head, first
         self.lane = device.let(mod(thread, WARP))
         self.row = device.let(div(thread, WARP) * i32(kernel.warp_rows))
+        self.warp = WarpTiles(kernel.dtype, memory, self.lane, self.row, kernel.down)
         shared = div(head, self.problem.query.fixed("N") // self.problem.key.fixed("N"))
         self.query = self._copier(self.problem.query, kernel.query_rows, thread, head)
         self.key = self._copier(self.problem.key, kernel.key_rows, thread, shared)
@@ -202,17 +187,13 @@ class _Block:
         self.rows = _Rows(
             top=device.registers(2 * down, "float32"),
             total=device.registers(2 * down, "float32"),
-            mixed=device.registers(down * kernel.size // COLUMNS * 4, "float32"),
-            scores=device.registers(down * _KEYS // COLUMNS * 4, "float32"),
+            mixed=self.warp.sums(kernel.size),
+            scores=self.warp.sums(_KEYS),
             weights=device.registers(down * _KEYS // COLUMNS * 2, "uint32"),
         )
 
     def _copier(self, operand: Operand, tile: SharedTile, thread: Expr, head: Expr) -> Copier:
-        (batch, heads), factor = _axes(operand)
-        values: dict[Var, Expr] = {batch.var: self.entry, heads.var: head}
-        copier = Copier(factor, tile, self.memory, _WARPS * WARP, thread, values, i32(0))
-        copier.prepare()
-        return copier
+        return copier_of(operand, tile, self.memory, _WARPS * WARP, thread, self.entry, head)
 
     def write(self) -> None:
         """Writes the loop over tiles of keys, and what comes before and after it."""
@@ -269,32 +250,10 @@ class _Block:
     def _score(self, tile: Expr) -> None:
         """The products of the queries with a tile of keys."""
         kernel, scores = self.kernel, self.rows.scores
-        queries = SharedTile(kernel.queries, kernel.depth, 2, by_line=True)
-        keys = SharedTile(_KEYS, kernel.depth, 2, by_line=True)
-        slot = device.let(self._slot(self.key, tile))
         for at in range(int(scores.shape[0])):
             device.store(scores, tirx.const(0.0, "float32"), [at])
-        a = device.registers(kernel.down * 4, "uint32")
-        b = device.registers(4, "uint32")
-        for step in range(kernel.depth // 16):
-            for block in range(kernel.down):
-                where = row_fragments(queries, self.lane, self.row + i32(block * ROWS), step)
-                to = [a[i32(4 * block + i)] for i in range(4)]
-                load_fragments(to, self.memory[where], transposed=False)
-            for column in range(0, _KEYS // COLUMNS, 2):
-                where = column_fragments(keys, self.lane, i32(column * COLUMNS), step)
-                load_fragments([b[i32(i)] for i in range(4)], self.memory[slot + where], False)
-                self._multiply(scores, a, b, column, _KEYS // COLUMNS)
-
-    def _multiply(self, sums: Buffer, a: Buffer, b: Buffer, column: int, across: int) -> None:
-        """Adds the products of this step with two neighbouring blocks of eight columns."""
-        name = INSTRUCTIONS[self.kernel.dtype]
-        for half in range(2):
-            for block in range(self.kernel.down):
-                at = (block * across + column + half) * 4
-                c = [sums[i32(at + i)] for i in range(4)]
-                rows = [a[i32(4 * block + i)] for i in range(4)]
-                device.ptx(name, *c, *rows, *(b[i32(2 * half + i)] for i in range(2)), *c)
+        keys = Place(kernel.key_rows, device.let(self._slot(self.key, tile)))
+        self.warp.add_lines(scores, Place(kernel.query_rows, i32(0)), keys)
 
     def _hide(self, tile: Expr) -> None:
         """Masks the scores of a tile, where some query does not see it in full."""
@@ -319,8 +278,8 @@ class _Block:
         across = _KEYS // COLUMNS
         for at in range(int(scores.shape[0])):
             block, i = divmod(at, 4)
-            row = self._row(block // across, i // 2)
-            key = tile * i32(_KEYS) + self._column(block % across, i % 2)
+            row = self.first + self.warp.row_of(block // across * 2 + i // 2)
+            key = tile * i32(_KEYS) + self.warp.column_of(block % across, i % 2)
             score = self._masked(scores[i32(at)], row, key)
             visible = (key < i32(self.kernel.keys)) if self.kernel.keys % _KEYS else None
             if problem.diagonal is not None:
@@ -337,12 +296,6 @@ class _Block:
         key = tirx.min(key, i32(self.kernel.keys - 1))
         wide = [tirx.Cast("int64", i) for i in (self.entry, self.head, row, key)]
         return self.problem.masked(score, *wide)
-
-    def _row(self, block: int, half: int) -> Expr:
-        return self.first + self.row + i32(block * ROWS + 8 * half) + div(self.lane, 4)
-
-    def _column(self, block: int, half: int) -> Expr:
-        return mod(self.lane, 4) * i32(2) + i32(block * COLUMNS + half)
 
     def _exponentiate(self) -> None:
         """Turns scores into exponentials, with new maxima, and rescales what was added before."""
@@ -368,7 +321,7 @@ class _Block:
                 self._exp2(self.rows.scores, at, score * tirx.const(factor, "float32") + offset)
                 device.store(self.rows.total, total + score, [number])
             self._rescale(number, shrink[i32(0)])
-        self._round()
+        self.warp.pack(self.rows.scores, self.rows.weights)
 
     def _of_row(self, number: int) -> list[int]:
         """Places of the scores of the lane's row ``number``."""
@@ -387,29 +340,10 @@ class _Block:
                 at = (block * across + column) * 4 + 2 * half + i
                 device.store(self.rows.mixed, self.rows.mixed[i32(at)] * factor, [at])
 
-    def _round(self) -> None:
-        """Packs pairs of exponentials, in the order of the factors of the next products."""
-        scores, weights = self.rows.scores, self.rows.weights
-        for at in range(int(weights.shape[0])):
-            low, high = scores[i32(2 * at)], scores[i32(2 * at + 1)]
-            device.ptx(_PACK[self.kernel.dtype], weights[i32(at)], high, low)
-
     def _mix(self, tile: Expr) -> None:
         """Adds the values of a tile, weighed by the exponentials."""
-        kernel, across = self.kernel, self.kernel.size // COLUMNS
-        slot = device.let(self._slot(self.value, tile))
-        a = device.registers(kernel.down * 4, "uint32")
-        b = device.registers(4, "uint32")
-        for step in range(_KEYS // 16):
-            for block in range(kernel.down):
-                start = (block * (_KEYS // COLUMNS) + 2 * step) * 2
-                for i in range(4):
-                    device.store(a, self.rows.weights[i32(start + i)], [4 * block + i])
-            for column in range(0, across, 2):
-                first = i32(column * COLUMNS)
-                where = column_fragments(kernel.value_rows, self.lane, first, step)
-                load_fragments([b[i32(i)] for i in range(4)], self.memory[slot + where], True)
-                self._multiply(self.rows.mixed, a, b, column, across)
+        values = Place(self.kernel.value_rows, device.let(self._slot(self.value, tile)))
+        self.warp.add_rows(self.rows.mixed, self.rows.weights, values)
 
     # The results
 
@@ -423,40 +357,9 @@ class _Block:
             device.store(self.rows.total, tirx.const(1.0, "float32") / total, [number])
             self._rescale(number, total)
         self._save_statistics()
-        tile = self.kernel._results
-        across = self.kernel.size // COLUMNS
-        packed = device.registers(1, "uint32")
-        for at in range(0, int(self.rows.mixed.shape[0]), 2):
-            block, i = divmod(at, 4)
-            high, low = self.rows.mixed[i32(at + 1)], self.rows.mixed[i32(at)]
-            device.ptx(_PACK[self.kernel.dtype], packed[i32(0)], high, low)
-            row = self.row + i32(block // across * ROWS + 4 * i) + div(self.lane, 4)
-            byte = self._column(block % across, 0) * i32(2)
-            device.put(self.memory[tile.offset(row, byte)], [packed[i32(0)]])
-        device.warp_barrier()
-        self._store_rows(tile)
-
-    def _store_rows(self, tile: SharedTile) -> None:
-        out, lanes = self.problem.out, 8
-        per_row = self.kernel.size // lanes
-        down = max(1, WARP // per_row)
-        sweeps = -(-per_row // WARP)
-        held = device.registers(lanes // 2, "uint32")
-        with device.loop(self.kernel.warp_rows // down * sweeps) as turn:
-            row = self.row + div(turn, sweeps) * i32(down) + div(self.lane, min(per_row, WARP))
-            column = mod(self.lane, min(per_row, WARP)) + mod(turn, sweeps) * i32(WARP)
-            row, column = device.let(row), device.let(column * i32(lanes))
-            inside = (column < i32(out.fixed("D"))) if out.fixed("D") % self.kernel.size else None
-            if self.kernel.length % self.kernel.queries:
-                inside = both(inside, self.first + row < i32(self.kernel.length))
-
-            def store() -> None:
-                place = self.memory[tile.offset(row, column * i32(2))]
-                device.get(place, [held[i32(i)] for i in range(lanes // 2)])
-                to = out.buffer[out.at(self.entry, self.head, self.first + row, column)]
-                device.put_global(to, [held[i32(i)] for i in range(lanes // 2)])
-
-            device.only_if(inside, store)
+        through = Place(self.kernel.results, i32(0))
+        out = (self.entry, self.head, self.first)
+        self.warp.store(self.rows.mixed, through, self.problem.out, out)
 
     def _save_statistics(self) -> None:
         """Stores the largest score of every query and one over its sum of exponentials."""
@@ -465,7 +368,7 @@ class _Block:
             return
         unit = tirx.const(1.0 if self.kernel.is_scaled else self.problem.scale, "float32")
         for number in range(2 * self.kernel.down):
-            row = self._row(*divmod(number, 2))
+            row = self.first + self.warp.row_of(number)
 
             def store(number: int = number, row: Expr = row) -> None:
                 place = (self.entry, self.head, row)
