@@ -213,8 +213,8 @@ def _warps(*tile: int, depth: int = 64, stages: int = 3, splits: int = 1) -> Pro
     return ProductPlan(WarpGrid(*tile), depth, stages, splits)
 
 
-def _groups(*tile: int, stages: int = 3, splits: int = 1) -> ProductPlan:
-    return ProductPlan(WarpGrid(*tile, is_grouped=True), 64, stages, splits)
+def _groups(*tile: int, depth: int = 64, stages: int = 3, splits: int = 1) -> ProductPlan:
+    return ProductPlan(WarpGrid(*tile, is_grouped=True), depth, stages, splits)
 
 
 def _threads(*tile: int) -> ProductPlan:
@@ -242,6 +242,18 @@ CASES: dict[str, Product | Convolution] = {
     "wgmma turned": Product(
         72, 136, 72, "bfloat16", (True, True), plan=_groups(64, 128, 4, 1), arch="sm_90a"
     ),
+    "wgmma int8": Product(
+        70, 200, 272, "int8", (False, True), bias=False, plan=_groups(64, 192, 4, 1, depth=128),
+        arch="sm_90a",
+    ),
+    "wgmma uint8 odd": Product(
+        19, 21, 35, "uint8", bias=False, plan=_groups(64, 64, 4, 1, depth=128), arch="sm_90a"
+    ),
+    "a vector": Product(1, 50, 1104, turned=(False, True)),
+    "columns of a vector": Product(264, 3, 300, "float32", turned=(True, True), bias=False),
+    "vectors, lines apart": Product(5, 136, 520, "bfloat16", batch=(2,)),
+    "a vector of doubles": Product(37, 1, 130, "float64"),
+    "vectors, many lines": Product(2, 4400, 264, "float16", (True, True)),
     "conv": Convolution((2, 9, 9), (16, 24)),
     "conv strided": Convolution((1, 10, 8), (8, 10), stride=2),
     "conv odd": Convolution((1, 7, 7), (3, 5), padding=2, dilation=2),
@@ -388,6 +400,15 @@ def test_slice_of_a_product_leaves_the_product_whole():
     text = kernel.script()
     assert "mma.sync" in text or "ptx.mma" in text
     assert len(re.findall(r"blockIdx\.x", text)) == 2
+
+
+def test_few_vectors_are_multiplied_without_tiles():
+    names = ("a vector", "columns of a vector", "vectors, lines apart", "vectors, many lines")
+    for name in names:
+        text = scheduled(CASES[name]).script()
+        assert not re.search(r"mma|T\.ptx\.cp", text), name
+    short, odd = Product(1, 136, 200, turned=(False, True)), Product(1, 51, 1101)
+    assert all("T.ptx.cp" in scheduled(case).script() for case in (short, odd))
 
 
 def test_empty_products_are_left_to_others():

@@ -176,10 +176,11 @@ class _Body:
         sums, (left, right, add, *_) = self._list(arguments[0]), map(self._operand, arguments[1:])
         turned = ", ".join("true" if flag == "1" else "false" for flag in arguments[6:8])
         stores = " ".join(f"ptx_store({name}, ptx_d[{i}]);" for i, name in enumerate(sums))
+        word = "int32_t" if "8" in match[2] else "float"
         call = f"emulator::multiply_group<emulator::{kind}, {columns}>"
         return (
-            f"{{ {_array('float', 'ptx_d', sums)} "
-            f"{call}(ptx_d, {left}, {right}, {add}, {turned}); {stores} }}"
+            f"{{ {_array(word, 'ptx_d', sums)} "
+            f"{call}(ptx_d, {left}, {right}, {add}, {turned or 'false, false'}); {stores} }}"
         )
 
     def stmatrix(self, match: re.Match[str], arguments: list[str]) -> str:
@@ -282,7 +283,10 @@ def _array(word: str, name: str, values: list[str]) -> str:
 _MMA = r"mma\.sync\.aligned\.m16n8k(\d+)\.row\.col(?:\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.\w+"
 _SPACE = r"(?:\.\w+)??\.(?:shared|global|volatile)((?:(?:::|\.)(?!v\d|[bsuf]\d)[\w:]+)*)"
 _TABLE = [
-    (r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(b?f16)\.b?f16", _Body.group_mma),
+    (
+        r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(?:16|32)\.\w32\.(b?f16|[su]8)\.\w+",
+        _Body.group_mma,
+    ),
     (
         r"mma\.sync\.aligned\.m16n8k(\d+)\.row\.col(?:\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.\w+",
         _Body.mma,

@@ -8,8 +8,9 @@ too, which costs writing and reading the partial sums once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
+from tvmgraph.schedule.choice import choose, ranked
 from tvmgraph.schedule.target import GpuModel
 
 #: Tiles tried, largest first: rows, columns, warps down, warps across.
@@ -21,9 +22,11 @@ _TILES = (
 #: Tiles of ``wgmma``: 64 rows for every four warps.
 GROUP_ROWS = 64
 _GROUP_TILES = (
-    (128, 256, 8, 1), (256, 128, 16, 1), (128, 128, 8, 1), (64, 256, 4, 1), (128, 64, 8, 1),
-    (64, 128, 4, 1), (64, 64, 4, 1),
+    (128, 256, 8, 1), (256, 128, 16, 1), (128, 192, 8, 1), (128, 128, 8, 1), (64, 256, 4, 1),
+    (128, 64, 8, 1), (64, 128, 4, 1), (64, 64, 4, 1),
 )  # fmt: skip
+#: Columns that ``wgmma`` of factors of one byte takes at most, as TVM knows it.
+_BYTE_COLUMNS = 224
 _THREAD_TILES = ((128, 128, 2), (128, 64, 2), (64, 64, 2), (64, 64, 1), (32, 64, 1), (16, 64, 1))
 _WARP = 32
 #: Bytes of depth of a tile, and slots of the ring at most.
@@ -134,6 +137,11 @@ class ProductPlan:
     stages: int
     splits: int
 
+    @property
+    def told(self) -> tuple[int, ...]:
+        """The plan as numbers, as the tuning database keeps it."""
+        return (*astuple(self.grid), self.depth, self.stages, self.splits)
+
     def tiles(self, extents: Extents) -> tuple[int, int]:
         """Tiles down and across one result."""
         return -(-extents.rows // self.grid.rows), -(-extents.columns // self.grid.columns)
@@ -162,13 +170,14 @@ class Engine:
 
     def rate_of(self, grid: Grid) -> int:
         """Multiply-adds per clock with tiles of a kind."""
-        return _GROUPED if isinstance(grid, WarpGrid) and grid.is_grouped else self.rate
+        grouped = isinstance(grid, WarpGrid) and grid.is_grouped
+        return _GROUPED * 2 // self.itemsize if grouped else self.rate
 
 
 def tensor_cores(itemsize: int, model: GpuModel) -> Engine:
     """Tensor cores on factors of ``itemsize`` bytes."""
     rate = _HOPPER if model.capability >= 90 else _AMPERE
-    grouped = itemsize == 2 and model.arch == "sm_90a"
+    grouped = itemsize <= 2 and model.arch == "sm_90a"  # it would cut the lower bits of f32 off
     return Engine(itemsize, rate * 2 // itemsize, is_grouped=grouped)
 
 
@@ -180,14 +189,17 @@ def threads(dtype: str, model: GpuModel) -> Engine:
 
 
 def plan_product(extents: Extents, engine: Engine, model: GpuModel) -> ProductPlan:
-    """The plan with the fewest clocks by the model."""
+    """The plan with the fewest clocks by the model, or what a search found to be faster."""
     grids: list[Grid] = [WarpGrid(*tile) for tile in _TILES]
     if engine.is_grouped:
-        grids += [WarpGrid(*tile, is_grouped=True) for tile in _GROUP_TILES]
+        most = _BYTE_COLUMNS if engine.itemsize == 1 else 256
+        grids += [WarpGrid(*tile, is_grouped=True) for tile in _GROUP_TILES if tile[1] <= most]
     if engine.is_threads:
         grids = [ThreadGrid(*tile) for tile in _THREAD_TILES]
     plans = [plan for grid in grids for plan in _plans(grid, extents, engine, model)]
-    return min(plans, key=lambda plan: clocks(plan, extents, engine, model))
+    costs = {plan: clocks(plan, extents, engine, model) for plan in plans}
+    options = {plan.told: plan for plan in ranked(costs)}
+    return options[choose("product tile", next(iter(options)), tuple(options))]
 
 
 def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> list[ProductPlan]:

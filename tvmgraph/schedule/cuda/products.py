@@ -8,10 +8,12 @@ from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.contraction import Contraction, match_contraction, prepare_first
 from tvmgraph.schedule.analysis.inline import has_identity_store, inline, inline_into
 from tvmgraph.schedule.analysis.program import Program, parse
+from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.cuda.factor import factor_of
 from tvmgraph.schedule.cuda.gemm import Gemm, extents_of
 from tvmgraph.schedule.cuda.product_plan import plan_product, tensor_cores, threads
 from tvmgraph.schedule.cuda.simt import emit_program, materialize
+from tvmgraph.schedule.cuda.skinny import Skinny, skinny_of
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Func, dtype_of
 
@@ -31,7 +33,7 @@ def product_rule(func: Func, model: GpuModel) -> Func | None:
     program = with_operands_inside(prepare_first(inline(parsed)))
     found = _product_of(program)
     if found is not None:
-        return emit.kernel(func, lambda: _gemm(found, model).write())
+        return emit.kernel(func, lambda: _kernel(found, model).write())
     head = replace(program, stages=program.stages[:1])
     if len(program.stages) < 2 or not program.stages[0].is_reduction or _product_of(head) is None:
         return None
@@ -43,7 +45,7 @@ def _write_apart(program: Program, model: GpuModel) -> None:
     first, *rest = materialize(program.stages, 0)
     found = _product_of(replace(program, stages=(first,)))
     assert found is not None
-    _gemm(found, model).write()
+    _kernel(found, model).write()
     emit_program(replace(program, stages=tuple(rest)), model)
 
 
@@ -52,11 +54,15 @@ def _product_of(program: Program) -> Contraction | None:
     return found if found is not None and found.columns and not found.before else None
 
 
-def _gemm(contraction: Contraction, model: GpuModel) -> Gemm:
+def _kernel(contraction: Contraction, model: GpuModel) -> Gemm | Skinny:
+    """What writes the kernels of a product."""
     dtype = _factor_type(contraction)
     left, right = (
         factor_of(contraction, side, dtype) for side in (contraction.left, contraction.right)
     )
+    skinny = skinny_of(contraction, left, right, model)
+    if skinny is not None and choose("few vectors without tiles", True, (True, False)):
+        return skinny
     engine = threads(dtype, model)
     if dtype != contraction.dtype or _rounds_to_tf32(dtype, model):
         engine = tensor_cores(left.itemsize, model)

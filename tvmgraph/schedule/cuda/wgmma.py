@@ -11,7 +11,7 @@ from tvm import tirx
 
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import WARP, i32
-from tvmgraph.schedule.cuda.mma import DEPTH_BYTES
+from tvmgraph.schedule.cuda.mma import DEPTH_BYTES, TRANSPOSABLE
 from tvmgraph.schedule.cuda.product_plan import GROUP_ROWS, WarpGrid
 from tvmgraph.schedule.cuda.shared_tile import SharedTile
 from tvmgraph.schedule.cuda.warp_sums import WarpSums
@@ -20,7 +20,13 @@ from tvmgraph.schedule.types import Buffer, Expr
 #: Tiles begin at multiples of the bytes after which their layout repeats: eight rows of 128.
 ALIGNMENT = 1024
 _SWIZZLE_128 = 1 << 62
-_TYPES = {"float16": "f16", "bfloat16": "bf16"}
+#: The instruction for factors of a type.
+_INSTRUCTIONS = {
+    "float16": "k16.f32.f16.f16",
+    "bfloat16": "k16.f32.bf16.bf16",
+    "int8": "k32.s32.s8.s8",
+    "uint8": "k32.s32.u8.u8",
+}
 
 
 class GroupCore(WarpSums):
@@ -60,15 +66,17 @@ class GroupCore(WarpSums):
         """Starts the products of two tiles."""
         rows = device.let(self._description(self.left, left + self._group))
         columns = device.let(self._description(self.right, right))
-        kind = _TYPES[self.dtype]
-        name = f"wgmma.mma_async.sync.aligned.m64n{self.grid.columns}k16.f32.{kind}.{kind}"
-        turned = [int(not tile.by_line) for tile in (self.left, self.right)]
+        kind = _INSTRUCTIONS[self.dtype]
+        name = f"wgmma.mma_async.sync.aligned.m64n{self.grid.columns}{kind}"
+        # Factors of floats may be negated and turned.
+        turned = [1, 1, *(int(not tile.by_line) for tile in (self.left, self.right))]
+        how = turned if self.dtype in TRANSPOSABLE else []
         sums = [self.sums[i32(at)] for at in range(int(self.sums.shape[0]))]
         device.ptx("wgmma.fence.sync.aligned")
         for step in range(self.left.depth * self.left.itemsize // DEPTH_BYTES):
             a = rows + tirx.const(_advance(self.left, step), "uint64")
             b = columns + tirx.const(_advance(self.right, step), "uint64")
-            device.ptx(name, *sums, a, b, True, 1, 1, *turned)
+            device.ptx(name, *sums, a, b, True, *how)
         device.ptx("wgmma.commit_group.sync.aligned")
 
     def settle(self) -> None:

@@ -122,26 +122,30 @@ struct SharedMatrix {
     across = (description >> 16 & 0x3FFF) * 16;
     down = (description >> 32 & 0x3FFF) * 16;
   }
-  uint16_t at(unsigned line, unsigned step) const {
-    uint64_t address = start + (by_line ? line / 8 * down + line % 8 * 128 + step * 2
+  // An element of ``size`` bytes; only those of two may lie with the lines of a step side by side.
+  uint32_t at(unsigned line, unsigned step, unsigned size) const {
+    uint64_t address = start + (by_line ? line / 8 * down + line % 8 * 128 + step * size
                                         : line / 64 * across + step / 8 * down + step % 8 * 128 + line % 64 * 2);
-    return *reinterpret_cast<const uint16_t*>(address ^ (address >> 7 & 7) << 4);
+    address ^= (address >> 7 & 7) << 4;
+    return size == 1 ? *reinterpret_cast<const uint8_t*>(address) : *reinterpret_cast<const uint16_t*>(address);
   }
 };
 
-// wgmma m64nNk16: warp w of the group holds rows 16 w to 16 w + 15 like an mma of N columns. The
-// sums are there at once, which is one of the times at which the hardware may deliver them.
-template <class T, int N>
-inline void multiply_group(float (&d)[N / 2], uint64_t left, uint64_t right, bool add, bool turned_left,
+// wgmma m64nNkK, 32 bytes deep: warp w of the group holds rows 16 w to 16 w + 15 like an mma of N
+// columns. The sums are there at once, which is one of the times at which the hardware may deliver
+// them.
+template <class T, int N, class Sum>
+inline void multiply_group(Sum (&d)[N / 2], uint64_t left, uint64_t right, bool add, bool turned_left,
                            bool turned_right) {
   SharedMatrix a(left, turned_left), b(right, turned_right);
+  constexpr unsigned kSize = T::kBits / 8;
   unsigned lane = emulator_current->lane, warp = emulator_current->warp % 4;
   for (int i = 0; i < N / 2; ++i) {
     unsigned row = 16 * warp + lane / 4 + (i % 4 / 2) * 8, column = i / 4 * 8 + 2 * (lane % 4) + i % 2;
     double sum = add ? d[i] : 0.0;
-    for (unsigned k = 0; k < 16; ++k)
-      sum += static_cast<double>(T::get(a.at(row, k))) * static_cast<double>(T::get(b.at(column, k)));
-    d[i] = static_cast<float>(sum);
+    for (unsigned k = 0; k < 32 / kSize; ++k)
+      sum += static_cast<double>(T::get(a.at(row, k, kSize))) * static_cast<double>(T::get(b.at(column, k, kSize)));
+    d[i] = static_cast<Sum>(sum);
   }
 }
 
