@@ -116,6 +116,9 @@ PROGRAMS = {
     "a_block_a_row": Program(lambda x: ops.softmax(x, axis=-1), [(140, 1001)]),
     "long_rows": Program(lambda x: ops.softmax(x, axis=-1), [(70, 40004)]),
     "softmax_of_columns": Program(lambda x: ops.softmax(x, axis=0), [(37, 70)]),
+    "softmax_of_channels": Program(lambda x: ops.softmax(x, axis=1), [(2, 300, 41)]),
+    "norm_of_channels": Program(lambda x: x / ops.sqrt(ops.mean(x * x, 1, True)), [(3, 19, 25)]),
+    "logsoftmax_of_halves": Program(lambda x: ops.log_softmax(x, 1), [(2, 40, 64)], "float16"),
     "layer_norm": Program(_normalized, [(150, 516)]),
     "norm_of_halves": Program(lambda x: ops.rsqrt(ops.mean(x * x, -1)), [(9, 264)], "float16"),
     "sum_of_columns": Program(lambda x: ops.sum(x, 0), [(1500, 36)]),
@@ -211,6 +214,18 @@ def test_memory_is_accessed_in_vectors(program: Program, kernels: int, vectors: 
     bodies = re.findall(r"^extern .*\{$", text, re.MULTILINE)
     assert len(bodies) == kernels, text
     assert f"*({vectors}*)" in text
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        PROGRAMS["softmax_of_columns"],
+        PROGRAMS["softmax_of_channels"],
+        Program(lambda x: ops.log_softmax(x, 1), [(8, 1000, 56, 56)]),
+    ],
+)
+def test_rows_whose_elements_lie_apart_are_one_kernel(program: Program) -> None:
+    assert len(re.findall(r"^extern .*\{$", _source(program), re.MULTILINE)) == 1
 
 
 def test_float64_constants_keep_their_value() -> None:

@@ -125,6 +125,40 @@ class Team:
             distance //= 2
 
 
+@dataclass(frozen=True)
+class StridedTeam:
+    """Threads that work on the same result and lie ``across`` apart; neighbours have others'.
+
+    Attributes:
+        size: How many.
+        member: Index of the thread among them.
+        across: Teams side by side.
+        team: Which of these the thread is in.
+    """
+
+    size: int
+    member: Expr
+    across: int
+    team: Expr
+
+    def combine(self, held: Sequence[Buffer], combine: Combine) -> None:
+        """As :meth:`Team.combine`; every member adds in the order of the members."""
+        if self.size == 1:
+            return
+        kept = [_shared(self.size * self.across, str(register.dtype)) for register in held]
+        for memory, register in zip(kept, held):
+            device.store(memory, register[i32(0)], [self.member * i32(self.across) + self.team])
+        T.evaluate(T.tvm_storage_sync("shared"))
+        for memory, register in zip(kept, held):
+            device.store(register, memory[self.team], [0])
+        with device.loop(self.size - 1) as other:
+            place = device.let((other + i32(1)) * i32(self.across) + self.team)
+            values = [device.let(memory[place]) for memory in kept]
+            results = combine([register[i32(0)] for register in held], values)
+            for register, value in zip(held, [device.let(value) for value in results]):
+                device.store(register, value, [0])
+
+
 def _from_lower_lane(value: Expr, distance: int) -> Expr:
     return _shuffle("up", value, distance)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.program import Stage
+from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.body import Body
 from tvmgraph.schedule.cuda.device import i32
@@ -31,6 +32,7 @@ def emit_elementwise(stage: Stage, model: GpuModel) -> None:
     lanes = body.lanes
     units = -(-loops.extent // lanes)
     vectors = _VECTORS if units >= _MANY_BLOCKS * model.sms * THREADS else 1
+    vectors = choose("vectors of a thread", vectors, (1, 2, 4))
     threads = min(THREADS, -(-units // 32) * 32)
     per_block = threads * vectors
     with device.launch(-(-units // per_block), threads) as (block, thread):

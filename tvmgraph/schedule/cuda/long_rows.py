@@ -13,6 +13,7 @@ from tvm import tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.program import Stage, product
+from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.across import Team
 from tvmgraph.schedule.cuda.body import Body
@@ -33,7 +34,7 @@ _BLOCKS_PER_SM = 8
 def wants_parts(stage: Stage, model: GpuModel) -> int:
     """How many blocks should share a row of a reduction; 1 if a block should have one alone."""
     size = product(axis.extent for axis in stage.reduce)
-    wanted = model.sms * _BLOCKS_PER_SM
+    wanted = model.sms * choose("blocks per multiprocessor", _BLOCKS_PER_SM, (2, 4, 8, 16))
     if stage.points * 2 >= model.sms or size < 4 * _THREADS * _MIN_VECTORS:
         return 1
     return max(1, min(-(-wanted // stage.points), size // (_THREADS * _MIN_VECTORS)))

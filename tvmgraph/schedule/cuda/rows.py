@@ -1,8 +1,11 @@
-"""Row kernels: softmax, normalizations, and reductions along contiguous rows, in one pass.
+"""Row kernels: softmax, normalizations, and reductions along rows, in one pass.
 
 A team of threads takes a row: a few lanes of a warp, a warp, or a block, so that every thread holds
 at most ``_HELD`` elements of it in registers. Memory is read once and written once; what a later
 stage needs again it has. Longer rows are read again from the second-level cache.
+
+Where neighbours in memory belong to neighbouring rows (a softmax over the channels of an image),
+neighbouring threads have neighbouring rows, and the members of a team lie a row of threads apart.
 
 Expected on a device: the bytes of operands and results at the speed of a copy.
 """
@@ -15,8 +18,9 @@ from dataclasses import dataclass, field
 from tvm import tirx
 
 from tvmgraph.schedule.analysis.program import product, substitute
+from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.cuda import device
-from tvmgraph.schedule.cuda.across import Team
+from tvmgraph.schedule.cuda.across import StridedTeam, Team
 from tvmgraph.schedule.cuda.body import Body
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, WARP, div, i32, mod
 from tvmgraph.schedule.cuda.fold import match_fold
@@ -31,6 +35,8 @@ IsOutput = Callable[[Buffer], bool]
 _BLOCK, _LARGEST = 256, 1024
 #: Elements of a row that a thread wants, and that it can hold.
 _WANTED, _HELD = 8, 32
+#: Elements that are soon done, however few blocks share them.
+_SMALL = 1 << 16
 
 
 def joining_model() -> CpuModel:
@@ -75,8 +81,9 @@ def divide(plan: RowPlan, model: GpuModel) -> Division:
         default=1,
     )
     vectors = -(-size // lanes)
+    wanted = choose("elements of a thread", _WANTED, (4, 8, 16, 32))
     team = 1
-    while team < _LARGEST and team * _WANTED < size and team < vectors:
+    while team < _LARGEST and team * wanted < size and team < vectors:
         team *= 2
     while team < _LARGEST and team >= WARP and plan.rows * team < model.sms * _BLOCK:
         if team >= vectors:
@@ -117,6 +124,40 @@ def emit_rows(plan: RowPlan, model: GpuModel, is_output: IsOutput) -> bool:
         used = row if whole else device.let(tirx.min(row, i32(plan.rows - 1)))
         stores = None if whole else row < i32(plan.rows)
         team = Team(division.team, device.let(member), division.teams)
+        _RowKernel(plan, division, team, used, stores, is_output).write()
+    return True
+
+
+def divide_across(plan: RowPlan) -> Division:
+    """The division for a plan whose neighbouring rows are neighbours in memory."""
+    size = max(product(axis.extent for axis in row.inner) for row in plan.stages)
+    wanted = choose("elements of a thread", _WANTED, (4, 8, 16, 32))
+    team = 1
+    while team * WARP < _LARGEST and team * wanted < size:
+        team *= 2
+    return Division(size, 1, team, max(WARP, _BLOCK // team))
+
+
+def emit_rows_across(plan: RowPlan, model: GpuModel, is_output: IsOutput) -> bool:
+    """Writes the kernel of a plan whose neighbouring rows are neighbours in memory.
+
+    Returns:
+        Whether there are rows enough, short ones, and it could be written; if not, nothing has
+        been: reductions one by one read longer rows in wider vectors.
+    """
+    division = divide_across(plan)
+    blocks = -(-plan.rows // division.teams)
+    is_enough = blocks * 2 >= model.sms or plan.rows * division.size <= _SMALL
+    if not (division.is_held and is_enough and _is_possible(plan, division, is_output)):
+        return False
+    with device.launch(blocks, division.team * division.teams) as (block, thread):
+        column = device.let(mod(thread, division.teams))
+        row = device.let(block * i32(division.teams) + column)
+        whole = plan.rows % division.teams == 0
+        used = row if whole else device.let(tirx.min(row, i32(plan.rows - 1)))
+        stores = None if whole else row < i32(plan.rows)
+        member = device.let(div(thread, division.teams))
+        team = StridedTeam(division.team, member, division.teams, column)
         _RowKernel(plan, division, team, used, stores, is_output).write()
     return True
 
@@ -175,7 +216,7 @@ class _RowKernel:
 
     plan: RowPlan
     division: Division
-    team: Team
+    team: Team | StridedTeam
     row: Expr
     stores: Expr | None
     is_output: IsOutput
@@ -413,4 +454,4 @@ def _renamed(load: Load, row: RowStage, other: RowStage) -> Load:
     return substitute(load, {mine.var: theirs.var for mine, theirs in pairs})
 
 
-__all__ = ["Division", "divide", "emit_rows", "joining_model"]
+__all__ = ["Division", "divide", "divide_across", "emit_rows", "emit_rows_across", "joining_model"]

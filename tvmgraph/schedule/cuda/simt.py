@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from tvm.tirx.script import builder as T
 
@@ -24,7 +24,7 @@ from tvmgraph.schedule.cuda.elementwise import emit_elementwise
 from tvmgraph.schedule.cuda.long_rows import emit_long_rows, wants_parts
 from tvmgraph.schedule.cuda.pool_grad import emit_max_pool_grad
 from tvmgraph.schedule.cuda.recurrent import emit_recurrent
-from tvmgraph.schedule.cuda.rows import emit_rows
+from tvmgraph.schedule.cuda.rows import emit_rows, emit_rows_across
 from tvmgraph.schedule.cuda.scan import emit_scan
 from tvmgraph.schedule.cuda.top import emit_top
 from tvmgraph.schedule.cuda.transposed import emit_transposed, find_turned
@@ -69,6 +69,8 @@ def emit_program(program: Program, model: GpuModel) -> None:
     plan = plan_rows(program.stages)
     if plan is not None and _is_busy(plan, model) and emit_rows(plan, model, program.is_parameter):
         return
+    if _shares_columns(plan) and emit_rows_across(plan, model, program.is_parameter):
+        return
     joined = join_points(program)
     stages = (joined,) if joined is not None else program.stages
     for position, stage in enumerate(stages):
@@ -82,6 +84,11 @@ def _is_busy(plan: RowPlan, model: GpuModel) -> bool:
     if not plan.along_rows or not plan.rows:
         return False
     return all(wants_parts(row.stage, model) == 1 for row in plan.stages if row.stage.is_reduction)
+
+
+def _shares_columns(plan: RowPlan | None) -> TypeGuard[RowPlan]:
+    """Whether several stages go through the same rows, whose elements lie apart in memory."""
+    return plan is not None and not plan.along_rows and plan.rows > 0 and len(plan.stages) > 1
 
 
 def _emit_stage(stage: Stage, model: GpuModel) -> None:

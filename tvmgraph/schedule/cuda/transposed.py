@@ -1,8 +1,9 @@
 """Elementwise kernels with operands that are contiguous along another axis than the result.
 
-A block takes a square of 32 by 32 elements. Warps read rows of the operand and store rows of the
-result; in between, the elements change places in shared memory, whose rows are one element longer
-so that neither direction meets a bank twice.
+A block takes a square of 32 by 32 elements, or of 64 by 64 where they are so small that fewer would
+not keep memory busy. Warps read rows of the operand and store rows of the result; in between, the
+elements change places in shared memory, whose rows are one word longer so that neither direction
+meets a bank twice.
 
 Expected on a device: the bytes of operands and results at nearly the speed of a copy.
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 from tvm.tirx.script import builder as T
 
-from tvmgraph.schedule.analysis.access import group_extent
+from tvmgraph.schedule.analysis.access import dtype_bytes, group_extent
 from tvmgraph.schedule.analysis.program import Stage, product
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.body import Body
@@ -22,7 +23,10 @@ from tvmgraph.schedule.cuda.device import WARP, div, i32, mod
 from tvmgraph.schedule.cuda.place import Loops, Place, Position, address_of, readable, same
 from tvmgraph.schedule.types import Buffer, Expr, Load
 
-_SIDE, _ROWS = 32, 8
+_THREADS = 256
+_WORD = 4
+#: Large squares of more operands would not fit into the shared memory of a block.
+_MOST_TILES = 4
 #: Shorter axes leave most of a square empty.
 _SHORTEST = 16
 
@@ -66,15 +70,22 @@ def emit_transposed(stage: Stage, turned: Turned) -> None:
     """Writes the kernel."""
     loops = Loops(stage, stage.axes)
     extents = [group_extent(group) for group in loops.groups]
-    squares = [-(-e // _SIDE) if g in _sides(turned, extents) else e for g, e in enumerate(extents)]
-    with device.launch(product(squares), _SIDE * _ROWS) as (block, thread):
+    itemsize = max(dtype_bytes(str(load.source.dtype)) for load in turned.loads)
+    is_small = itemsize < _WORD and len(turned.loads) <= _MOST_TILES
+    side = 2 * WARP if is_small else WARP
+    squares = [-(-e // side) if g in _sides(turned, extents) else e for g, e in enumerate(extents)]
+    with device.launch(product(squares), _THREADS) as (block, thread):
         first: list[Expr] = []
         for position, count in reversed(list(enumerate(squares))):
             first.insert(0, device.let(mod(block, count) if position else block))
             block = div(block, count)
         lane, row = device.let(mod(thread, WARP)), device.let(div(thread, WARP))
-        square = _Square(stage, loops, turned, extents, first)
-        tiles = [_shared(str(load.source.dtype)) for load in turned.loads]
+        pitch = side + max(1, _WORD // itemsize)
+        square = _Square(stage, loops, turned, extents, first, side, pitch)
+        tiles = [
+            T.alloc_buffer((i32(side * pitch),), str(load.source.dtype), scope="shared")
+            for load in turned.loads
+        ]
         square.sweep(lambda place, at: square.read(tiles, place, at), lane, row, turned.across)
         T.evaluate(T.tvm_storage_sync("shared"))
         last = len(extents) - 1
@@ -85,10 +96,6 @@ def _sides(turned: Turned, extents: list[int]) -> tuple[int, int]:
     return turned.across, len(extents) - 1
 
 
-def _shared(dtype: str) -> Buffer:
-    return T.alloc_buffer((i32(_SIDE * (_SIDE + 1)),), dtype, scope="shared")
-
-
 @dataclass(frozen=True)
 class _Square:
     stage: Stage
@@ -96,6 +103,8 @@ class _Square:
     turned: Turned
     extents: list[int]
     first: list[Expr]  # index of every group; of the sides' groups in squares
+    side: int
+    pitch: int  # elements from one row of a tile to the next
 
     def sweep(self, body: Callable[[Place, Expr], None], lane: Expr, row: Expr, along: int) -> None:
         """Calls ``body(place, position in the tile)`` for the elements of a thread.
@@ -104,20 +113,22 @@ class _Square:
         """
         across, last = _sides(self.turned, self.extents)
         other = last if along == across else across
-        for turn in range(_SIDE // _ROWS):
-            line = row + i32(turn * _ROWS)
+        rows, parts = _THREADS // WARP, self.side // WARP
+        for turn in range(self.side // rows * parts):
+            line = row + i32(turn // parts * rows)
+            column = lane + i32(turn % parts * WARP)
             indices = list(self.first)
-            for group, offset in ((along, lane), (other, line)):
-                indices[group] = device.let(self.first[group] * i32(_SIDE) + offset)
+            for group, offset in ((along, column), (other, line)):
+                indices[group] = device.let(self.first[group] * i32(self.side) + offset)
             inside: Expr | None = None
             for group in (along, other):
-                if self.extents[group] % _SIDE:
+                if self.extents[group] % self.side:
                     limit = indices[group] < i32(self.extents[group])
                     inside = device.both(inside, limit)
             # the tile's rows run along the operand's contiguous loops
-            at = (line, lane) if along == across else (lane, line)
+            at = (line, column) if along == across else (column, line)
             place = Place((self._position(indices),))
-            offset = at[0] * i32(_SIDE + 1) + at[1]
+            offset = at[0] * i32(self.pitch) + at[1]
             device.only_if(inside, lambda place=place, offset=offset: body(place, offset))
 
     def _position(self, indices: list[Expr]) -> Position:
