@@ -58,7 +58,7 @@ def test_every_option_computes_the_same(name, monkeypatch):
     def collect(mod, model, level, target, trials):
         for var, func in mod.functions.items():
             if hasattr(func, "body") and var.name_hint != "main":
-                found.update(search._Search(var, func, model, level, target).schedule({})[1])
+                found.update(search.KernelSearch(var, func, model, level, target).schedule({})[1])
         return schedule_cpu(mod, model, level)
 
     monkeypatch.setattr(pipeline, "schedule_by_search", collect)
@@ -87,7 +87,7 @@ def faked(monkeypatch, seconds):
         self.trials += 1
         return lambda: seconds[min(self.trials - 1, len(seconds) - 1)]
 
-    monkeypatch.setattr(search._Search, "_build", build)
+    monkeypatch.setattr(search.KernelSearch, "_build", build)
     monkeypatch.setattr(search, "_seconds", lambda run, limit=0.0: run())
     return built
 
@@ -153,7 +153,7 @@ def test_a_database_can_be_shipped(monkeypatch, tmp_path):
         "from tvmgraph import ops\n"
         "from tvmgraph.compiler import search\n"
         "def fail(*_): raise SystemExit('searched again')\n"
-        "search._Search.run = fail\n"
+        "search.KernelSearch.run = fail\n"
         "x = ms.Tensor(np.ones((100, 130), np.float32))\n"
         "print(ms.jit(lambda x: ops.softmax(x), jit_config={'jit_level': 'O3'})(x).shape)\n"
     )

@@ -7,6 +7,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn, ops
+from tvmgraph.compiler import search, tuning
 from tvmgraph.compiler.device_eager import warm_up
 from tvmgraph.errors import DeviceError
 
@@ -157,3 +158,14 @@ def test_streams_and_events(on_gpu):
     ms.runtime.synchronize()
     assert ms.hal.get_device_capability() == (9, 0)
     assert ms.runtime.device_count() == 1
+
+
+def test_o3_tries_other_tiles_and_keeps_what_it_found(on_gpu, monkeypatch, tmp_path):
+    monkeypatch.setenv("TVMGRAPH_TUNING_DIR", str(tmp_path))
+    monkeypatch.setattr(search, "_SHORTEST", 0.0)
+    x, w = (Tensor(np.random.default_rng(i).random((48, 64), np.float32)) for i in range(2))
+    config = ms.JitConfig(jit_level="O3", options={"search_trials": 3})
+    found = ms.jit(lambda x, w: ops.matmul(x, w.T) + 1.0, jit_config=config)(x, w).asnumpy()
+    assert np.allclose(found, x.asnumpy() @ w.asnumpy().T + 1, atol=1e-4)
+    (record,) = tuning.records()
+    assert record.trials >= 3 and set(record.decisions) <= {"product tile"}

@@ -10,6 +10,7 @@ import tvm
 
 from tvmgraph.compiler import device_code, nvcc, parts
 from tvmgraph.compiler.cleanup import drop_scope_pragmas
+from tvmgraph.compiler.device_search import schedule_by_search_on_gpu
 from tvmgraph.compiler.fusion import fuse_kernels
 from tvmgraph.compiler.in_place import bind_updates, mark_updates
 from tvmgraph.compiler.pipeline import (
@@ -56,6 +57,7 @@ def build(
     host: str = "",
     tf32: bool = False,
     kernels: GraphKernel | None = None,
+    trials: int = 0,
 ) -> DeviceBuild:
     """Compiles a module for a CUDA device, which need not be in this machine.
 
@@ -72,6 +74,7 @@ def build(
         host: The row of the processor beside the device, by default this machine's.
         tf32: Whether products of float32 may round their factors to tf32.
         kernels: Graph-kernel settings beyond TVM's own fusion, by default those of ``O2``.
+        trials: Kernels that a search may build and time per kernel, where the level searches.
     """
     phases = phases or Phases("module", quiet=True)
     threads = configure_threads(context.thread_num or None)
@@ -87,8 +90,11 @@ def build(
             mod = mark_updates(mod)
         names = count_kernels(mod)
         phases.text(2, "Relax fused", "py", mod.script)
-        with phases.time("schedule"):
-            mod = schedule_for_cuda(mod, model, target)
+        with phases.time("search" if level.search else "schedule"):
+            if level.search:
+                mod = schedule_by_search_on_gpu(mod, model, target, trials)
+            else:
+                mod = schedule_for_cuda(mod, model, target)
         mod = bind_updates(mod)
         phases.text(3, "TIR scheduled", "py", mod.script)
         native = len(names) > NATIVE_FROM if native is None else native

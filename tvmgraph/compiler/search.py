@@ -50,9 +50,16 @@ def schedule_by_search(
         target: The TVM target; it must be this machine for a search.
         trials: Kernels to build and time per kernel; 0 uses what is known and tries nothing.
     """
+    return search_kernels(mod, lambda v, f: KernelSearch(v, f, model, level, target), trials)
+
+
+def search_kernels(
+    mod: tvm.IRModule, make: Callable[[Any, Any], KernelSearch], trials: int
+) -> tvm.IRModule:
+    """Schedules a module with the best decisions known; ``make`` begins the search for a kernel."""
     functions = dict(mod.functions.items())
     loops = {v: f for v, f in functions.items() if isinstance(f, tirx.PrimFunc)}
-    searches = [_Search(v, f, model, level, target) for v, f in loops.items()]
+    searches = [make(v, f) for v, f in loops.items()]
     unknown = [s for s in searches if s.record is None] if trials > 0 else []
     for search in _watched(unknown):
         search.run(trials)
@@ -62,7 +69,7 @@ def schedule_by_search(
     return tvm.IRModule(functions, attrs=mod.attrs)
 
 
-def _watched(searches: list[_Search]) -> Iterator[_Search]:
+def _watched(searches: list[KernelSearch]) -> Iterator[KernelSearch]:
     """The searches, with a progress bar on the terminal."""
     if not searches:
         return
@@ -78,10 +85,13 @@ def _watched(searches: list[_Search]) -> Iterator[_Search]:
             progress.advance(bar)
 
 
-class _Search:
+class KernelSearch:
     """The search for one kernel."""
 
-    def __init__(self, var: Any, func: Any, model: CpuModel, level: int, target: Any) -> None:
+    #: Calls of the kernel that one run of a trial makes.
+    calls = 1
+
+    def __init__(self, var: Any, func: Any, model: Any, level: int, target: Any) -> None:
         self.var = var
         self.func = func
         self.model = model
@@ -89,9 +99,14 @@ class _Search:
         self.target = target
         loops = func.without_attr("global_symbol") if "global_symbol" in func.attrs else func
         number = tvm_ffi.structural_hash(loops)
-        self.key = tuning.key_of(int(number), str(target), model.threads)
+        self.key = tuning.key_of(int(number), str(target), self.workers)
         self.record = tuning.find(self.key)
         self.trials = 0
+
+    @property
+    def workers(self) -> int:
+        """What the machine divides a kernel among."""
+        return self.model.threads
 
     def schedule(self, given: Choices) -> tuple[Any, dict[str, Decision]]:
         """Returns the kernel under some decisions, and all decisions behind it."""
@@ -101,13 +116,13 @@ class _Search:
 
     def run(self, trials: int) -> None:
         """Tries other decisions, and keeps what was found."""
-        arguments = _arguments(self.func)
+        arguments = self._arguments()
         kernel, decisions = self.schedule({})
         if arguments is None or not any(len(d.options) > 1 for d in decisions.values()):
             return
         default = self._build(kernel, arguments)
         shortest = _seconds(default)
-        if shortest < _SHORTEST:
+        if shortest < _SHORTEST * self.calls:
             self._keep({}, shortest, shortest)
             return
         best, chosen = self._descend(decisions, shortest, arguments, trials)
@@ -133,6 +148,9 @@ class _Search:
                     best, chosen = seconds, given
         return best, chosen
 
+    def _arguments(self) -> list[Any] | None:
+        return arguments_of(self.func, tvm.cpu())
+
     def _build(self, kernel: Any, arguments: list[Any]) -> Callable[[], Any]:
         self.trials += 1
         named = kernel.with_attr("global_symbol", "kernel")
@@ -140,12 +158,12 @@ class _Search:
         return lambda: run(*arguments)
 
     def _keep(self, chosen: Choices, default: float, best: float) -> None:
-        name, threads = self.var.name_hint, self.model.threads
-        self.record = Record(name, threads, chosen, default * 1e6, best * 1e6, self.trials)
+        name, scale = self.var.name_hint, 1e6 / self.calls
+        self.record = Record(name, self.workers, chosen, default * scale, best * scale, self.trials)
         tuning.keep(self.key, self.record)
 
 
-def _arguments(func: Any) -> list[Any] | None:
+def arguments_of(func: Any, device: Any) -> list[Any] | None:
     """Arrays of random numbers for a kernel, or None when it cannot be called alone."""
     random = np.random.default_rng(0)
     found, total = [], 0
@@ -154,7 +172,7 @@ def _arguments(func: Any) -> list[Any] | None:
         if shape is None or not all(isinstance(extent, tirx.IntImm) for extent in shape):
             return None
         extents, dtype = [int(extent) for extent in shape], str(param.dtype)
-        tensor = tvm.runtime.empty(extents, dtype)
+        tensor = tvm.runtime.empty(extents, dtype, device)
         total += tensor.numpy().nbytes
         if total > _MOST_BYTES:
             return None
