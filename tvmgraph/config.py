@@ -55,10 +55,11 @@ class JitConfig:
             ``device_id`` says which GPU runs code for one, ``fast_math`` (False) whether its
             arithmetic may be inexact, as with nvcc's ``--use_fast_math``, ``tf32`` (False) whether
             its products of float32 may round the factors to tf32, which tensor cores multiply
-            (a mantissa of 10 bits; sums stay float32), ``graph_kernel_flags`` says which rewrites
-            and fusions run (see :mod:`tvmgraph.graph_kernel`),
-            ``search_trials`` how many kernels the search of ``O3`` builds and times for each
-            kernel of a graph.
+            (a mantissa of 10 bits; sums stay float32), ``library_dispatch`` (False) whether
+            products go to NVIDIA's cuBLASLt where that is measured to be faster on the GPU at hand,
+            ``graph_kernel_flags`` says which rewrites and fusions run (see
+            :mod:`tvmgraph.graph_kernel`), ``search_trials`` how many kernels the search of ``O3``
+            builds and times for each kernel of a graph.
 
     Raises:
         ConfigError: for an unknown key or value; the message lists the valid ones.
@@ -142,7 +143,10 @@ class JitConfig:
         return replace(self, **changes)
 
 
-_OPTIONS = ("target", "device_id", "fast_math", "tf32", "graph_kernel_flags", "search_trials")
+_OPTIONS = (
+    "target", "device_id", "fast_math", "tf32", "library_dispatch", "graph_kernel_flags",
+    "search_trials",
+)  # fmt: skip
 #: Kernels that the search of O3 builds and times per kernel, unless ``search_trials`` is given.
 _TRIALS = 16
 
@@ -153,7 +157,7 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise _unknown("JitConfig options", name, list(_OPTIONS))
         if name == "graph_kernel_flags":
             parse_flags(value)
-        if name in ("fast_math", "tf32") and not isinstance(value, bool):
+        if name in ("fast_math", "tf32", "library_dispatch") and not isinstance(value, bool):
             raise ConfigError(
                 f"{name} must be a bool, not {value!r}", op="JitConfig", at=user_source()
             )

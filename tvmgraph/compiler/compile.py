@@ -45,6 +45,7 @@ class CompileOptions:
         device_id: Which GPU runs the code; the code does not depend on it.
         tf32: Whether a GPU's products of float32 may round their factors to tf32.
         replay: Whether a GPU replays the calls as a CUDA graph; the code does not depend on it.
+        library: Whether a GPU's products go to cuBLASLt where that was measured to be faster.
     """
 
     level: str = "O2"
@@ -56,6 +57,7 @@ class CompileOptions:
     device_id: int = field(default=0, repr=False)
     tf32: bool = False
     replay: bool = field(default=False, repr=False)
+    library: bool = False
 
     @property
     def on_gpu(self) -> bool:
@@ -180,7 +182,7 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
     """
     reason = "somebody watches the compile" if phases.wanted else disk.why_not(graph)
     if reason is not None:
-        return *_build_aside(graph, options, phases), f"not kept: {reason}"
+        return *build_aside(graph, options, phases), f"not kept: {reason}"
     key = disk.key_of(graph, options, nvcc.fingerprint() if options.on_gpu else "")
     start = time.perf_counter()
     found = disk.load(key)
@@ -194,10 +196,10 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
             kept = disk.store().path(key).exists()
             return executable, native, "kept" if kept else "not kept: it calls Python"
     except OSError as e:  # a full or read-only disk is no reason not to run
-        return *_build_aside(graph, options, phases), f"not kept: {e}"
+        return *build_aside(graph, options, phases), f"not kept: {e}"
 
 
-def _build_aside(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Executable, bool]:
+def build_aside(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Executable, bool]:
     """Compiles a graph for this process alone.
 
     With a linker, all the same: several object files are made at once, one in memory is not.
@@ -213,6 +215,10 @@ def simplify(graph: Graph, options: CompileOptions, show: Show) -> Graph:
     graph = optimize(graph, options.settings, show, options.on_gpu)
     if options.on_gpu and options.level not in ("O0", "O1"):
         graph = show("channels last", channels_last(graph))
+    if options.library and options.on_gpu:
+        from tvmgraph.compiler.library_products import use_library
+
+        graph = show("products by cuBLASLt", use_library(graph, options))
     return graph
 
 
@@ -275,6 +281,7 @@ def generate(
         made = device_build.build(
             mod, level, options.target, phases, options.native, folder,
             fast_math=options.fast_math, tf32=options.tf32, kernels=options.settings,
+            trials=options.trials,
         )  # fmt: skip
         facts = {"kernels": made.kernels, "native": made.native, "images": describe(made.images)}
         return made.executable, facts, b"".join(i.code for i in made.images)

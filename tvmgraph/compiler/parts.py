@@ -32,7 +32,7 @@ _MIN_PART = 50
 _PARTS_PER_WORKER = 2
 
 #: Functions of the runtime library itself, found again in any process.
-_OWN_FUNCTION = re.compile(r"vm\.builtin\.|tvm\.contrib\.(sort|random)\.")
+_OWN_FUNCTION = re.compile(r"vm\.builtin\.|tvm\.contrib\.(sort|random)\.|tvmgraph\.cublaslt\.")
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,7 @@ def row_of(device: Device) -> str:
 # ---- CUDA's runtime library ---------------------------------------------------------------------
 
 
-def _runtime_folders() -> list[Path]:
+def runtime_folders() -> list[Path]:
     """Where CUDA's runtime may be if the loader does not know: PyPI packages, CUDA's folder."""
     folders: list[Path] = []
     spec = importlib.util.find_spec("nvidia")
@@ -268,7 +268,7 @@ def runtime() -> ctypes.CDLL:
         DeviceError: if it is not installed, or the driver cannot be used.
     """
     _driver()
-    for name in (_RUNTIME, *(str(f / _RUNTIME) for f in _runtime_folders())):
+    for name in (_RUNTIME, *(str(f / _RUNTIME) for f in runtime_folders())):
         try:
             return ctypes.CDLL(name, ctypes.RTLD_GLOBAL)
         except OSError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import ml_dtypes
@@ -11,6 +12,7 @@ import numpy as np
 from tvmgraph.runtime import cuda, host
 
 _CUDA = 2  # DLPack's number
+_inside = threading.local()
 
 
 def current_handle(index: int) -> int:
@@ -75,6 +77,11 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, name) if hasattr(ml_dtypes, name) else name)
 
 
+def keep_error(error: Exception) -> None:
+    """Keeps an error of Python code that compiled code calls: TVM only hands on its text."""
+    _inside.error = error
+
+
 def translated(error: Exception, wanted: int = 0) -> Exception:
     """Returns the error to raise for one of TVM's runtime.
 
@@ -82,6 +89,9 @@ def translated(error: Exception, wanted: int = 0) -> Exception:
         error: What TVM raised.
         wanted: Bytes that were asked for, if memory was.
     """
+    inside = _inside.__dict__.pop("error", None)
+    if inside is not None:
+        return inside
     text = str(error)
     if "out of memory" in text or "OUT_OF_MEMORY" in text:
         return cuda.out_of_memory(wanted)

@@ -11,7 +11,7 @@ import tvm_ffi
 
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType, tensor_type
-from tvmgraph.runtime import cuda, native
+from tvmgraph.runtime import cublaslt, cuda, native
 from tvmgraph.runtime.device_copy import translated
 from tvmgraph.runtime.device_graph import Replay
 from tvmgraph.runtime.device_image import DeviceImage, add_images
@@ -71,13 +71,20 @@ class DeviceExecutable(Executable):
         return super().function(name)
 
     def _entered(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def guarded(*given: Any) -> Any:
+            try:
+                return function(*given)
+            except Exception as e:
+                raise translated(e) from e
+
         if self.moving is None or name != "main":
-            return function
-        return Replay(function, self.instrumented, self.device_id, self.moving)
+            return guarded
+        return Replay(guarded, self.instrumented, self.device_id, self.moving)
 
     def _load(self) -> None:
         cuda.check_arch(self.arch, cuda.device(self.device_id))
         native.use_runtime()
+        cublaslt.register()
         add_images(self._module_of(), self.images)
 
     def _module_of(self) -> Any:
@@ -97,11 +104,7 @@ class DeviceExecutable(Executable):
             One tensor per output, on the device.
         """
         function = self.function(name)
-        handles = [handle_on(a, self.device_id) for a in args]
-        try:
-            outputs = function(*handles)
-        except Exception as e:
-            raise translated(e) from e
+        outputs = function(*[handle_on(a, self.device_id) for a in args])
         if len(types) == 1:
             return [wrap(outputs, types[0])]
         return [wrap(o, t) for o, t in zip(outputs, types)]
