@@ -65,13 +65,15 @@ def emit_weight_gradient(contraction: Contraction, padding: Stage | None, model:
     assert dimensions is not None
     along = dimensions[-1].axis
     assert along is not None
-    if wants_columns(contraction, along.extent, _NARROW, model):
+    lanes = model.lanes_of(dtype_bytes(contraction.dtype))
+    by_channels = wants_channels(contraction, along.extent, model)
+    half = 2 * along.extent >= lanes  # copying windows, so long a row at a time, takes longer
+    if wants_columns(contraction, along.extent, _NARROW, model) and not (half and by_channels):
         emit_weight_columns(contraction, padding, model)
         return
-    if wants_channels(contraction, along.extent, model):
+    if by_channels:
         emit_channel_gradient(contraction, padding, dimensions, model)
         return
-    lanes = model.lanes_of(dtype_bytes(contraction.dtype))
     while lanes > 4 and along.extent <= lanes // 2:
         lanes //= 2
     slack = -along.extent % lanes
