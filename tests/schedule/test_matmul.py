@@ -50,6 +50,9 @@ def test_any_size_and_operand_order(m, k, n, left_t, right_t, bias):
         (4, 785, 515, True),
         (1, 300, 1000, False),  # in place
         (6, 300, 1003, False),
+        (1, 301, 3001, False),  # streams
+        (2, 205, 4099, False),
+        (2, 8, 70000, False),
     ],
 )
 def test_every_strategy(m, k, n, right_t):

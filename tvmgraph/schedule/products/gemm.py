@@ -25,6 +25,7 @@ from tvmgraph.schedule.analysis.columns import (
 )
 from tvmgraph.schedule.analysis.contraction import Contraction, Operand
 from tvmgraph.schedule.analysis.program import Axis, substitute
+from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.products.dot import emit_dot_products
 from tvmgraph.schedule.products.epilogue import Epilogue
@@ -38,6 +39,7 @@ from tvmgraph.schedule.products.plan import (
     plan_panels,
     wants_dot_products,
 )
+from tvmgraph.schedule.products.streamed import emit_streamed, wants_streams
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Var
 
@@ -60,6 +62,9 @@ def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None
     direct = (
         contraction.right.is_direct and strides is not None and _runs_on(columns.inner, strides)
     )
+    if direct and choose("gemm streams", wants_streams(shape, model), (True, False)):
+        emit_streamed(contraction, columns, shape, model)
+        return
     _Gemm(contraction, columns, shape, plan_gemm(shape, model, direct=direct)).write()
 
 

@@ -1,0 +1,128 @@
+"""Matrix products of few rows with a matrix that does not fit the caches, such as x W.
+
+Every element of the matrix is needed once, so what counts is the order in which memory is read. A
+panel of a few vectors would touch another page at every step of the depth. Instead a work item is a
+long stretch of columns, whose sums stay in the first cache: for a few steps of the depth at a time
+it reads that many rows of the matrix side by side from end to end, streams that the processor
+recognizes and fetches ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.columns import Columns
+from tvmgraph.schedule.analysis.contraction import Contraction, Operand
+from tvmgraph.schedule.analysis.program import substitute
+from tvmgraph.schedule.point import Bound, bind_group, vectors
+from tvmgraph.schedule.products.epilogue import Epilogue
+from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, GemmShape
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Buffer, Expr
+
+#: Rows up to which reading the matrix takes longer than adding to the sums in the first cache.
+_MAX_ROWS = 2
+#: Rows of the matrix that are read at once.
+_STREAMS = 8
+#: Bytes of a page: shorter stretches of a row are no streams.
+_PAGE = 4096
+
+
+def wants_streams(shape: GemmShape, model: CpuModel) -> bool:
+    """Whether a matrix that can be read in place is so large that its order in memory counts."""
+    row = shape.columns * shape.itemsize
+    large = shape.outer * shape.depth * row > model.l2_bytes
+    return shape.rows <= _MAX_ROWS and row >= _PAGE and large
+
+
+def emit_streamed(
+    contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
+) -> None:
+    """Writes the kernel."""
+    lanes = model.lanes_of(shape.itemsize)
+    most = model.l1_bytes // 4 // (shape.rows * shape.itemsize)
+    parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+    pieces = -(-shape.columns // most)
+    if parallel and shape.outer < model.threads:
+        pieces = -(-pieces // model.threads) * model.threads
+    width = -(-shape.columns // (pieces * lanes)) * lanes
+    count = -(-shape.columns // width)
+    kernel = _Streamed(contraction, columns, shape, lanes, width)
+    axes = (*contraction.batch, *columns.outer)
+    with emit.parallel(shape.outer * count, parallel) as item:
+        *outer, piece = emit.unfuse(item, [*(axis.extent for axis in axes), count])
+        bound = {axis.var: value for axis, value in zip(axes, outer)}
+        emit.pieces(
+            (piece, count, width, shape.columns),
+            lambda size: kernel.stretch(bound, piece * width, size),
+        )
+
+
+@dataclass(frozen=True)
+class _Streamed:
+    contraction: Contraction
+    columns: Columns
+    shape: GemmShape
+    lanes: int
+    width: int
+
+    def stretch(self, outer: Bound, first: Expr, size: int) -> None:
+        """All rows times ``size`` columns from ``first`` on."""
+        rows, dtype = self.shape.rows, self.contraction.dtype
+        sums = emit.workspace([rows * self.width], dtype)
+
+        def clear(at: Expr, width: int, _slot: int) -> None:
+            zero = emit.broadcast(emit.zero(dtype), width)
+            emit.store(sums, zero, [emit.ramp(at, width)])
+
+        vectors(emit.i64(0), rows * self.width, self.lanes, clear)
+        full, rest = divmod(self.shape.depth, _STREAMS)
+        if full:
+            with emit.serial(full) as block:
+                self._add(sums, outer, first, size, (block * _STREAMS, _STREAMS))
+        if rest:
+            self._add(sums, outer, first, size, (emit.i64(full * _STREAMS), rest))
+        epilogue = Epilogue(self.contraction, self.columns.inner)
+        for row in range(rows):
+            bound = outer | bind_group(self.contraction.rows, emit.i64(row))
+            base = row * self.width
+
+            def store(at: Expr, width: int, _slot: int, bound: Bound, base: int) -> None:
+                epilogue.vector(bound, first + at, width, _from(sums, base + at))
+
+            vectors(
+                emit.i64(0), size, self.lanes,
+                lambda at, n, slot, bound=bound, base=base: store(at, n, slot, bound, base),
+            )  # fmt: skip
+
+    def _add(
+        self, sums: Buffer, outer: Bound, first: Expr, size: int, span: tuple[Expr, int]
+    ) -> None:
+        """Adds a few steps of the depth to all sums."""
+        start, steps = span
+        left, right = self.contraction.left, self.contraction.right
+
+        def add(at: Expr, width: int, _slot: int) -> None:
+            for row in range(self.shape.rows):
+                with emit.lanes_loop(width) as lane:
+                    place = at + row * self.width + lane
+                    total: Expr = sums[place]
+                    for step in range(steps):
+                        k = start + step
+                        factor = self._element(left, outer, emit.i64(row), k)
+                        total += factor * self._element(right, outer, first + at + lane, k)
+                    emit.store(sums, total, [place])
+
+        vectors(emit.i64(0), size, self.lanes, add)
+
+    def _element(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+        is_left = operand is self.contraction.left
+        axes = self.contraction.rows if is_left else self.columns.inner
+        bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
+        return substitute(operand.expr, bound)
+
+
+def _from(sums: Buffer, start: Expr) -> Callable[[Expr], Expr]:
+    return lambda lane: sums[start + lane]
