@@ -220,7 +220,8 @@ def test_memory_is_accessed_in_vectors(program: Program, kernels: int, vectors: 
     "program",
     [
         PROGRAMS["softmax_of_columns"],
-        PROGRAMS["softmax_of_channels"],
+        PROGRAMS["norm_of_channels"],
+        PROGRAMS["logsoftmax_of_halves"],
         Program(lambda x: ops.log_softmax(x, 1), [(8, 1000, 56, 56)]),
     ],
 )

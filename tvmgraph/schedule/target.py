@@ -43,6 +43,7 @@ class CpuModel:
         fma_per_cycle: Fused multiply-adds on full vectors one core starts per cycle.
         dot_types: Narrow types of which one instruction sums several products per lane.
         tile_types: Narrow types that the processor multiplies as tiles of 16 rows (AMX).
+        apart: Elements of a row up to which kernels are joined over rows whose elements lie apart.
     """
 
     vector_bytes: int
@@ -54,6 +55,7 @@ class CpuModel:
     fma_per_cycle: int = 2
     dot_types: frozenset[str] = frozenset()
     tile_types: frozenset[str] = frozenset()
+    apart: int = 0
 
     @property
     def lanes(self) -> int:

@@ -94,9 +94,12 @@ def _is_product(program: Program) -> bool:
 
 def _row_shape(program: Program, model: CpuModel) -> Shape | None:
     plan = plan_rows(program.stages)
-    if plan is None or not plan.along_rows or wants_split(plan, model):
+    if plan is None or wants_split(plan, model):
         return None
-    shortest = min(group_extent(row.inner) for row in plan.stages if row.stage.is_reduction)
+    depths = [group_extent(row.inner) for row in plan.stages if row.stage.is_reduction]
+    if not plan.along_rows and max(depths) > model.apart:
+        return None
+    shortest = min(depths)
     kept = sum(
         4 * group_extent(row.inner)
         for row in plan.stages

@@ -222,7 +222,7 @@ class _Block:
         self.entry, self.head, self.first = entry, head, first
         lane, row = mod(thread, WARP), div(thread, WARP) * i32(plan.down * ROWS)
         self.warp = WarpTiles(plan.dtype, memory, device.let(lane), device.let(row), plan.down)
-        #: Head of the queries, and of keys and values, of the tile at hand.
+        #: Head of the queries at hand; those that share keys are gone through in turn.
         self.query_head = self.head
         self.scores, self.slopes = (self.warp.sums(_PASSING) for _ in range(2))
         self.packed = device.registers(plan.down * _PASSING // COLUMNS * 2, "uint32")

@@ -43,7 +43,8 @@ def joining_model() -> CpuModel:
     """What decides which kernels are joined: rows whose intermediates a block can hold."""
     held = 4 * _LARGEST * _HELD
     registers = 32
-    return CpuModel(VECTOR_BYTES, registers, held, 2 * held, 2 * held, threads=1)
+    apart = _LARGEST // WARP * _HELD
+    return CpuModel(VECTOR_BYTES, registers, held, 2 * held, 2 * held, threads=1, apart=apart)
 
 
 @dataclass(frozen=True)
