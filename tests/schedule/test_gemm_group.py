@@ -95,7 +95,7 @@ def test_products_of_bytes_in_a_graph():
         assert len(compiled.kernels()) == 1
 
 
-@pytest.mark.parametrize("m, k", [(1, 32), (1, 100), (4, 70), (3, 20)])
+@pytest.mark.parametrize("m, k", [(1, 32), (1, 100), (4, 70), (3, 20), (9, 300), (70, 257)])
 def test_few_rows_along_the_depth(m, k):
     specs = _specs(m, k, 37, True, "bfloat16")
     build = _build(True, "float32")

@@ -38,7 +38,7 @@ def emit_dot_products(
     sums = max(4, min(16, model.registers // 2))
     height = min(_MAX_ROWS, shape.rows)
     width = max(1, min(_MAX_COLUMNS, sums // height, shape.columns))
-    groups = _groups(contraction, columns, shape, model)
+    groups = pairs_of(contraction, columns, shape, model)
     kernel = _Dot(contraction, columns, shape, lanes, height, groups)
     axes = (*contraction.batch, *columns.outer)
     extents = [axis.extent for axis in axes]
@@ -63,7 +63,7 @@ def emit_dot_products(
             emit.when(block < blocks, lambda: body(width), lambda: body(rest))
 
 
-def _groups(
+def pairs_of(
     contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
 ) -> Grouped | None:
     """The operands in groups, if the processor multiplies groups of bfloat16."""

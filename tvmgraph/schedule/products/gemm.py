@@ -27,7 +27,7 @@ from tvmgraph.schedule.analysis.contraction import Contraction, Operand
 from tvmgraph.schedule.analysis.program import Axis, substitute
 from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.point import Bound, bind_group
-from tvmgraph.schedule.products.dot import emit_dot_products
+from tvmgraph.schedule.products.dot import emit_dot_products, pairs_of
 from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.gemm_group import emit_grouped_gemm
 from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, transpose
@@ -49,14 +49,17 @@ def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None
     columns = columns or split_columns(contraction)
     shape = gemm_shape(contraction, columns)
     strides = contraction.strides(contraction.right)
-    if emit_grouped_gemm(contraction, columns, shape, model):
+    pairs = pairs_of(contraction, columns, shape, model) is not None
+    dots = wants_dot_products(shape, model, pairs) and is_transposed(contraction, columns)
+    in_place = pairs and dots and not model.tile_types
+    if not in_place and emit_grouped_gemm(contraction, columns, shape, model):
         return
     panel = stored_panel(contraction, columns)
     plan = plan_panels(shape, model, panel) if panel else None
     if plan is not None:
         _Gemm(contraction, columns, shape, plan).write()
         return
-    if wants_dot_products(shape, model) and is_transposed(contraction, columns):
+    if dots:
         emit_dot_products(contraction, columns, shape, model)
         return
     direct = (

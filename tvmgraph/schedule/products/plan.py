@@ -19,6 +19,9 @@ _MAX_STEP_FMAS = 24
 #: Rows up to which transposed weights are used in place, by dot products: always, and where the
 #: depth is long enough to pay for summing the lanes at the end.
 _MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _DOT_DEPTH = 4, 64, 256
+#: The same where an instruction multiplies two neighbours along the depth: packing takes as long as
+#: ever, and the products half as long.
+_MAX_PAIRED_DOT_ROWS = 128
 #: Rows that the busiest worker may have more than with the best division, for larger blocks.
 _MAX_EXCESS = 0.05
 #: Time of panels that all workers pack together, relative to panels that each packs for itself.
@@ -157,9 +160,16 @@ def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | Non
     )  # fmt: skip
 
 
-def wants_dot_products(shape: GemmShape, model: CpuModel) -> bool:
-    """Whether there are so few rows that packing a transposed operand costs more than using it."""
-    deep = shape.depth >= _DOT_DEPTH and shape.rows <= _MAX_DEEP_DOT_ROWS
+def wants_dot_products(shape: GemmShape, model: CpuModel, pairs: bool) -> bool:
+    """Whether there are so few rows that packing a transposed operand costs more than using it.
+
+    Args:
+        shape: The extents.
+        model: The processor.
+        pairs: Whether an instruction multiplies two neighbours along the depth.
+    """
+    most = _MAX_PAIRED_DOT_ROWS if pairs else _MAX_DEEP_DOT_ROWS
+    deep = shape.depth >= _DOT_DEPTH and shape.rows <= most
     deep = deep and shape.rows * shape.depth * shape.itemsize <= model.l2_bytes // 2
     return shape.rows <= _MAX_DOT_ROWS or deep
 
