@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
-from driver import check
+from driver import check, fused, module
+from tvm import tirx
 from tvm.relax import op
 
 from tvmgraph import Tensor, jit, ops
+from tvmgraph.schedule.analysis.addresses import straighten
+from tvmgraph.schedule.analysis.program import parse
 
 
 def _softmax(x, axis=-1):
@@ -32,6 +35,21 @@ def test_reductions(name, shape, axis):
         lambda x: getattr(np, name)(x, axis),
         (shape, "float32"),
     )
+
+
+@pytest.mark.parametrize(
+    "shape, rows",
+    [((2, 17, 33), (2, 561)), ((6, 5, 7), (10, 21)), ((3, 50), (2, 75)), ((11, 1, 13), (13, 11))],
+)
+def test_rows_are_read_through_a_reshape_without_divisions(shape, rows):
+    mod = fused(module(lambda _, x: op.reshape(x, rows), (shape, "float32")))
+    program = parse(next(f for f in mod.functions.values() if isinstance(f, tirx.PrimFunc)))  # pyright: ignore[reportAttributeAccessIssue]
+    assert program is not None
+    (load,) = straighten(program).stages[0].loads
+    assert "//" in str(program.stages[0].loads[0]) and "//" not in str(load)
+    x = np.random.default_rng(3).standard_normal(shape).astype("float32")
+    got = jit(lambda x: ops.softmax(ops.reshape(x, rows)))(Tensor(x)).asnumpy()
+    np.testing.assert_allclose(got, _softmax(x.reshape(rows)), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from tvm import ir, tirx
 
 from tvmgraph.schedule import emit, intrinsics
+from tvmgraph.schedule.analysis.addresses import straighten
 from tvmgraph.schedule.analysis.contraction import (
     Contraction,
     is_window,
@@ -124,7 +125,7 @@ def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
         return schedule_fallback(func, model) if rows is None else rows.with_attr(SCHEDULED, True)
     if _is_empty(parsed):
         return schedule_fallback(func, model)
-    program = inline(parsed)
+    program = straighten(inline(parsed))
     if not all(has_identity_store(stage) for stage in program.stages if stage.is_reduction):
         return schedule_fallback(func, model)
     write = emit_program

@@ -50,7 +50,7 @@ def access(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Acc
     if plain is not None:
         return Access(buffer, plain, tuple(stride != 0 for stride in plain))
     variables = [axis.var for axis in axes]
-    address = _address(shape, indices, axes)
+    address = bounded(axes).simplify(address_of(shape, indices))
     used = _variables_in([address], variables)
     if any(_reads_memory(index) for index in indices):
         return Access(buffer, None, used)
@@ -132,16 +132,22 @@ def _plain_strides(
     return tuple(strides)
 
 
-def _address(shape: Sequence[int], indices: Sequence[Expr], axes: Sequence[Axis]) -> Expr:
+def address_of(shape: Sequence[int], indices: Sequence[Expr]) -> Expr:
+    """The position of an element in memory, counted in elements."""
     address: Expr = tirx.IntImm("int64", 0)
     for position, index in enumerate(indices):
         address = address + index * tirx.IntImm("int64", product(shape[position + 1 :]))
+    return address
+
+
+def bounded(axes: Sequence[Axis]) -> sym.Analyzer:
+    """TVM's analyzer, knowing how far the axes run."""
     analyzer = sym.Analyzer()
     for axis in axes:
         analyzer.bind(
             axis.var, ir.Range(tirx.IntImm("int64", 0), tirx.IntImm("int64", axis.extent))
         )
-    return analyzer.simplify(address)
+    return analyzer
 
 
 def _variables_in(exprs: Sequence[Expr], variables: Sequence[Var]) -> tuple[bool, ...]:
