@@ -8,7 +8,7 @@ Python looks at are copied back. Every copy is counted, by whether somebody aske
 from __future__ import annotations
 
 import threading
-import weakref
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,22 +46,30 @@ class CopyCounts:
 
 @dataclass
 class _Use:
-    """Bytes of one device's memory that tensors hold."""
+    """Bytes of one device's memory that tensors hold.
 
-    now: int = 0
+    Blocks go away at any time, also while one is counted; they queue up until the next count.
+    """
+
+    held: int = 0
     peak: int = 0
+    gone: deque[int] = field(default_factory=deque)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, nbytes: int) -> None:
         """Counts a block."""
         with self.lock:
-            self.now += nbytes
-            self.peak = max(self.peak, self.now)
+            while self.gone:
+                self.held -= self.gone.popleft()
+            self.held += nbytes
+            if self.held > self.peak:
+                self.peak = self.held
 
-    def remove(self, nbytes: int) -> None:
-        """Counts a block that is gone."""
-        with self.lock:
-            self.now -= nbytes
+    @property
+    def now(self) -> int:
+        """What is held now."""
+        self.add(0)
+        return self.held
 
 
 copies = CopyCounts()
@@ -70,7 +78,8 @@ _use: dict[int, _Use] = {}
 
 def use_of(index: int) -> _Use:
     """Returns what tensors hold of a device."""
-    return _use.setdefault(index, _Use())
+    found = _use.get(index)
+    return _use.setdefault(index, _Use()) if found is None else found
 
 
 class DeviceStorage:
@@ -89,13 +98,16 @@ class DeviceStorage:
         copied: Whether they are only a copy.
     """
 
-    __slots__ = ("__weakref__", "copied", "handle", "index", "type")
+    __slots__ = ("_gone", "_nbytes", "copied", "handle", "index", "type")
 
     def __init__(self, handle: Any, type: TensorType, index: int, copied: bool = False) -> None:
         self.handle, self.type, self.index, self.copied = handle, type, index, copied
-        nbytes, use = type.size * type.dtype.itemsize, use_of(index)
-        use.add(nbytes)
-        weakref.finalize(self, use.remove, nbytes).atexit = False
+        use = use_of(index)
+        self._nbytes, self._gone = type.size * type.dtype.itemsize, use.gone
+        use.add(self._nbytes)
+
+    def __del__(self) -> None:
+        self._gone.append(self._nbytes)
 
     def numpy(self, implicit: bool = True) -> np.ndarray:
         """Copies the elements to the host, after everything that computes them.
