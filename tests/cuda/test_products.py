@@ -408,7 +408,8 @@ def test_few_vectors_are_multiplied_without_tiles():
         text = scheduled(CASES[name]).script()
         assert not re.search(r"mma|T\.ptx\.cp", text), name
     short, odd = Product(1, 136, 200, turned=(False, True)), Product(1, 51, 1101)
-    assert all("T.ptx.cp" in scheduled(case).script() for case in (short, odd))
+    windows = Convolution((1, 19, 19), (64, 8), padding=0)
+    assert all("T.ptx.cp" in scheduled(case).script() for case in (short, odd, windows))
 
 
 def test_empty_products_are_left_to_others():

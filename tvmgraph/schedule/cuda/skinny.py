@@ -40,6 +40,8 @@ from tvmgraph.schedule.types import Buffer, Expr, Var, dtype_of
 _MOST = 8
 #: Types of matrices: whole numbers have tensor cores, which need no conversions.
 _STREAMED = ("float16", "bfloat16", "float32", "float64")
+#: Uses of an element by different lines or products, at most: windows of images have more.
+_REUSE = 4
 _THREADS = 256
 _WARPS = _THREADS // WARP
 #: Vectors of 16 bytes of a line, or rows of lines, that a thread asks for before it uses one.
@@ -143,6 +145,9 @@ class Skinny:
         if self.few > _MOST or self.vectors.linear is None or self.matrix.linear is None:
             return False
         if self.vectors.guards or self.matrix.guards:
+            return False
+        source = device.elements(self.matrix.load.source)
+        if self.batch * self.lines * self.depth > _REUSE * source:
             return False
         runs = [self.matrix.run(side) for side in (self.matrix.steps, self.matrix.lines)]
         if max(runs) < self.lanes or self.matrix.load.source.dtype not in _STREAMED:
