@@ -5,7 +5,7 @@ import pytest
 from driver import check, kernels, module
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tvm import relax
+from tvm import relax, te
 from tvm.relax import op
 
 _SIZES = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 33, 48, 64, 65, 97])
@@ -99,10 +99,26 @@ def test_narrow_products_are_summed_in_float32(dtype):
         ((8,), (8, 9)),
         ((8,), (8,)),
         ((4, 1, 64), (4, 64, 33)),
+        ((3, 4, 1, 77), (1, 4, 77, 1050)),
+        ((300,), (300, 2050)),
     ],
 )
 def test_batched_and_vector_products(left, right):
     check(lambda _, x, w: op.matmul(x, w), np.matmul, (left, "float32"), (right, "float32"))
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_few_channels_of_a_large_map(channels):
+    def classify(bb, x, w):
+        def element(x, w):
+            k = te.reduce_axis((0, x.shape[0]), name="k")
+            shape = (w.shape[0], *x.shape[1:])
+            return te.compute(shape, lambda o, i, j: te.sum(w[o, k] * x[k, i, j], axis=k))
+
+        return bb.emit_te(element, x, w)
+
+    specs = ((70, 101, 67), "float32"), ((channels, 70), "float32")
+    check(classify, lambda x, w: np.einsum("kij,ok->oij", x, w), *specs)
 
 
 @pytest.mark.parametrize("shape", [(4, 8, 33, 16), (2, 1, 16)])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.columns import Columns
-from tvmgraph.schedule.analysis.contraction import Contraction, Operand
+from tvmgraph.schedule.analysis.contraction import Contraction
 from tvmgraph.schedule.analysis.program import substitute
 from tvmgraph.schedule.point import Bound, bind_group, vectors
 from tvmgraph.schedule.products.epilogue import Epilogue
@@ -102,26 +102,29 @@ class _Streamed:
     ) -> None:
         """Adds a few steps of the depth to all sums."""
         start, steps = span
-        left, right = self.contraction.left, self.contraction.right
 
         def add(at: Expr, width: int, _slot: int) -> None:
             for row in range(self.shape.rows):
-                with emit.lanes_loop(width) as lane:
-                    place = at + row * self.width + lane
-                    total: Expr = sums[place]
-                    for step in range(steps):
-                        k = start + step
-                        factor = self._element(left, outer, emit.i64(row), k)
-                        total += factor * self._element(right, outer, first + at + lane, k)
-                    emit.store(sums, total, [place])
+                place = [emit.ramp(at + row * self.width, width)]
+                total: Expr = sums[place[0]]
+                for k in (start + step for step in range(steps)):
+                    factor = emit.broadcast(self._factor(outer, row, k), width)
+                    total += factor * self._vector(outer, first + at, k, width)
+                emit.store(sums, total, place)
 
         vectors(emit.i64(0), size, self.lanes, add)
 
-    def _element(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
-        is_left = operand is self.contraction.left
-        axes = self.contraction.rows if is_left else self.columns.inner
-        bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
-        return substitute(operand.expr, bound)
+    def _factor(self, outer: Bound, row: int, k: Expr) -> Expr:
+        axes = self.contraction.rows
+        bound = outer | bind_group(axes, emit.i64(row)) | bind_group(self.contraction.reduce, k)
+        return substitute(self.contraction.left.expr, bound)
+
+    def _vector(self, outer: Bound, column: Expr, k: Expr, width: int) -> Expr:
+        """Columns that lie side by side, whichever axes they come from."""
+        right, axes = self.contraction.right, self.columns.inner
+        bound = outer | bind_group(axes, column) | bind_group(self.contraction.reduce, k)
+        *lead, last = (substitute(index, bound) for index in right.load.indices)
+        return right.at(*lead, emit.ramp(last, width))
 
 
 def _from(sums: Buffer, start: Expr) -> Callable[[Expr], Expr]:
