@@ -20,7 +20,7 @@ import tvm
 import tvm_ffi
 from tvm import ir, s_tir, sym, tirx
 
-from tvmgraph.compiler.loops import keep_library_calls, store_bindings
+from tvmgraph.compiler.loops import keep_library_calls, keep_stack, store_bindings
 from tvmgraph.compiler.memory import apply_offsets
 from tvmgraph.compiler.pages import ask_for_pages
 
@@ -54,7 +54,7 @@ def _passes(checked: bool) -> Any:
         _S.CompactBufferAllocation(), _S.LowerMatchBuffer(),
         _S.LowerOpaqueBlock(), _X.FlattenBuffer(), _X.BF16ComputeLegalize(),
         _X.NarrowDataType(32), _S.LoopPartition(), _X.VectorizeLoop(), _X.StorageRewrite(),
-        _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _S.RewriteUnsafeSelect(),
+        keep_stack, _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _S.RewriteUnsafeSelect(),
         _tidy,
     ]  # fmt: skip
     calls = [

@@ -19,7 +19,8 @@ from typing import Any
 import tvm_ffi
 from tvm import ir, tirx
 
-from tvmgraph.schedule.analysis.program import is_choice, substitute
+from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.analysis.program import is_choice, product, static_shape, substitute
 
 #: Functions that have no vector form in float64.
 _LIBRARY = frozenset((
@@ -30,7 +31,9 @@ _LIBRARY = frozenset((
 #: Fewer calls than this are no reason to leave vectors.
 _MANY = 4
 #: Makes a buffer a slot of the stack.
-_STACK = {"disable_lower_builtin": True}
+_STACK = {"disable_lower_builtin": tirx.IntImm("bool", 1)}
+#: Bytes up to which a buffer that others share is on the stack.
+_MAX_SHARED = 4096
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepLibraryCalls")
@@ -63,6 +66,23 @@ def store_bindings(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFu
         return tirx.IfThenElse(condition, yes, no)
 
     return func.with_body(tvm_ffi.structural_map(func.body, (tirx.BufferStore, store)))
+
+
+@tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepStack")
+def keep_stack(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+    """Leaves small buffers on the stack, after ``StorageRewrite``.
+
+    Where it lets several of them share a place, it forgets that they were there; each would become
+    a heap allocation, in the innermost loop, that LLVM cannot put into registers.
+    """
+
+    def alloc(node: Any) -> Any:
+        size = product(static_shape(node.buffer) or (0,)) * dtype_bytes(str(node.buffer.dtype))
+        if node.annotations or not 0 < size <= _MAX_SHARED:
+            return node
+        return tirx.AllocBuffer(node.buffer, annotations=_STACK)
+
+    return func.with_body(tvm_ffi.structural_map(func.body, (tirx.AllocBuffer, alloc)))
 
 
 def _holds_guarded_binding(value: Any) -> bool:

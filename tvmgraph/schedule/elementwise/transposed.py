@@ -27,7 +27,7 @@ Group = Sequence[Axis]
 _MIN_PARALLEL_ELEMENTS = 32 * 1024
 #: Squares side by side in the output: whole stretches of its rows are written at a time, and as
 #: many rows of the input are read at once.
-_MAX_STRIP = 16
+_MAX_STRIP = 2
 #: Fewer of them where workers would otherwise get less than so many strips each.
 _STRIPS_PER_THREAD = 4
 
@@ -118,7 +118,7 @@ def _strip(right: int, outer: int, model: CpuModel) -> int:
 def _fetch(turned: Transposed, outer: Bound, first: Expr, along: Expr) -> None:
     """Asks for the square that comes two further in the input: its rows lie far apart."""
     for row in range(turned.lanes):
-        ahead = bind_group(turned.across, first + 2 * turned.lanes)
+        ahead = bind_group(turned.across, first + 4 * turned.lanes)
         place = outer | bind_group(turned.along, along + row) | ahead
         emit.prefetch(turned.load.source, [substitute(i, place) for i in turned.load.indices])
 

@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.types import Buffer, Expr, Index
+
+#: Within stretches of so many bytes of a vector elements move at the least cost.
+_BLOCK_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -87,20 +91,51 @@ def multiply_tile(
 def transpose(square: Buffer, lanes: int, dtype: str) -> Buffer:
     """Transposes ``lanes`` vectors of ``lanes`` elements in registers.
 
-    log2(lanes) rounds of perfect shuffles; each is one two-source permute instruction per vector.
+    One shuffle per vector and round, log2(lanes) rounds, all of the cheap kind: they interleave two
+    vectors within blocks of 128 bits, which transposes the elements of each block, or move blocks.
     """
-    half = lanes // 2
-    low = [at for i in range(half) for at in (i, lanes + i)]
-    high = [at for i in range(half, lanes) for at in (i, lanes + i)]
-    for _ in range(lanes.bit_length() - 1):
-        shuffled = emit.stack(lanes * lanes, dtype)
-        for i in range(half):
-            pair = [square[emit.ramp(row * lanes, lanes)] for row in (i, i + half)]
-            for offset, order in ((0, low), (1, high)):
-                at = emit.ramp((2 * i + offset) * lanes, lanes)
-                emit.store(shuffled, emit.shuffle(pair, order), [at])
-        square = shuffled
+    block = max(1, min(lanes, _BLOCK_BYTES // dtype_bytes(dtype)))
+    other = emit.stack(lanes * lanes, dtype)
+    size = 1
+    while size < block:  # pairs of rows that are ``size`` apart
+        first = [start + row for start in range(0, lanes, 2 * size) for row in range(size)]
+        pairs = [(row, row + size) for row in first]
+        orders = [_interleaved(lanes, block, size, half) for half in (0, 1)]
+        places = [2 * n for n in range(lanes // 2)]
+        _round(square, other, lanes, pairs, orders, [(at, at + 1) for at in places])
+        square, other = other, square
+        size *= 2
+    while size < lanes:
+        first = [row for row in range(lanes) if not row & size]
+        pairs = [(row, row + size) for row in first]
+        blocks = range(0, 2 * lanes, block)
+        orders = [[at + i for at in blocks[odd::2] for i in range(block)] for odd in (0, 1)]
+        _round(square, other, lanes, pairs, orders, pairs)
+        square, other = other, square
+        size *= 2
     return square
+
+
+def _interleaved(lanes: int, block: int, size: int, half: int) -> list[int]:
+    """Stretches of ``size`` lanes of two vectors in turn, from one half of each of their blocks."""
+    first = [b + at for b in range(0, lanes, block) for at in range(0, block // 2, size)]
+    starts = [at + half * block // 2 for at in first]
+    return [at + i for start in starts for at in (start, lanes + start) for i in range(size)]
+
+
+def _round(
+    square: Buffer,
+    shuffled: Buffer,
+    lanes: int,
+    pairs: Sequence[tuple[int, int]],
+    orders: Sequence[Sequence[int]],
+    places: Sequence[tuple[int, int]],
+) -> None:
+    """Shuffles pairs of vectors by two orders, and puts the results at ``places``."""
+    for pair, targets in zip(pairs, places):
+        vectors = [square[emit.ramp(row * lanes, lanes)] for row in pair]
+        for order, target in zip(orders, targets):
+            emit.store(shuffled, emit.shuffle(vectors, order), [emit.ramp(target * lanes, lanes)])
 
 
 def sum_each(sums: Sequence[Buffer], lanes: int, dtype: str) -> Buffer:
