@@ -25,9 +25,11 @@ from tvmgraph.schedule.types import Expr, Load
 Group = Sequence[Axis]
 
 _MIN_PARALLEL_ELEMENTS = 32 * 1024
-#: Squares side by side in the output: whole stretches of its rows are written at a time, and as
-#: many rows of the input are read at once.
+#: Squares side by side in the output: a pair of cache lines of each of its rows is written at a time.
+#: More of them would read more rows of the input at once than processors follow.
 _MAX_STRIP = 2
+#: By how many squares what is asked for early is ahead of what is read.
+_AHEAD = 4
 #: Fewer of them where workers would otherwise get less than so many strips each.
 _STRIPS_PER_THREAD = 4
 
@@ -116,9 +118,9 @@ def _strip(right: int, outer: int, model: CpuModel) -> int:
 
 
 def _fetch(turned: Transposed, outer: Bound, first: Expr, along: Expr) -> None:
-    """Asks for the square that comes two further in the input: its rows lie far apart."""
+    """Asks for a square that comes a few further in the input: its rows lie far apart."""
     for row in range(turned.lanes):
-        ahead = bind_group(turned.across, first + 4 * turned.lanes)
+        ahead = bind_group(turned.across, first + _AHEAD * turned.lanes)
         place = outer | bind_group(turned.along, along + row) | ahead
         emit.prefetch(turned.load.source, [substitute(i, place) for i in turned.load.indices])
 
