@@ -85,8 +85,8 @@ def phases_of(
         found.append([])
         for start, residues, count in ranges:
             reach = (count - 1) * d
-            first = min(lo // s, reach)
-            last = max((lo + o - 1) // s, n - 1)
+            first = min(max(0, -(-(lo - start - residues + 1) // s)), reach)
+            last = max((lo + o - 1 - start) // s, n - 1)
             pads = (reach - first, last - (n - 1))
             found[-1].append(Phases(s, k, start, residues, count, d, first, pads, lo))
     return found
