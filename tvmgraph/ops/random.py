@@ -98,13 +98,17 @@ def _lower_bits(R: Any, state: Any, *, offset: int, count: int) -> Any:
         low = (v & wide(_LOW)).astype("uint32")
         return (v >> wide(32)).astype("uint32"), low
 
-    def mul(a: Any, m: int) -> tuple[Any, Any]:
-        return halves(a.astype("uint64") * wide(m))
-
     def random_bits(s: Any, count: Any, blocks: Any, offset: Any) -> Any:
         skipped = wide(offset) if isinstance(offset, int) else offset.astype("uint64")
 
         def element(i: Any) -> Any:
+            products: list[tuple[Any, Any]] = []
+
+            def mul(a: Any, m: int) -> tuple[Any, Any]:
+                """Both halves are used: without a name the formula would double every round."""
+                products.append((R.tir.Var("product", "uint64"), a.astype("uint64") * wide(m)))
+                return halves(products[-1][0])
+
             block = R.te.indexmod(i, blocks)
             number = block.astype("uint64") + s[1].astype("uint64") + skipped
             high, low = halves(number)
@@ -113,7 +117,10 @@ def _lower_bits(R: Any, state: Any, *, offset: int, count: int) -> Any:
             which = R.te.indexdiv(i, blocks)
             first = R.tir.Select(which == 0, words[0], words[1])
             last = R.tir.Select(which == 2, words[2], words[3])
-            return R.tir.Select(which < 2, first, last)
+            result = R.tir.Select(which < 2, first, last)
+            for product, value in reversed(products):
+                result = R.tir.Let(product, value, result)
+            return result
 
         return R.te.compute((R.int64(count),), element, name="random_bits")
 
