@@ -167,3 +167,72 @@ def test_the_remainder_of_infinity_alone(x: float, y: float) -> None:
     a, b = Tensor([x]), Tensor([y])
     for remainder in (ops.fmod, ops.floor_mod):
         np.testing.assert_array_equal(jit(remainder)(a, b).asnumpy(), remainder(a, b).asnumpy())
+
+
+#: Functions of float64 that have vector forms, and the largest argument that is tried.
+_DOUBLE = {"exp": 745, "log": 1e307, "log1p": 1e307, "sin": 1e9, "cos": 1e9}
+
+
+@pytest.mark.parametrize("name", _DOUBLE)
+def test_float64_within_two_ulp(name):
+    rng, limit = np.random.default_rng(0), _DOUBLE[name]
+    parts = [
+        [*_LIMITS, 5e-324, 1e-310, 709.7, 709.8, -745.1, -746],
+        rng.uniform(-limit, limit, 5000),
+        rng.uniform(-5, 5, 5000),
+        np.arange(1, 3000) * (math.pi / 2),
+        np.exp(rng.uniform(-700, np.log(limit), 5000)) * rng.choice([-1, 1], 5000),
+    ]
+    x = np.concatenate(parts)
+    with np.errstate(all="ignore"):
+        want = getattr(np, name)(x)
+        got = jit(getattr(ops, name))(Tensor(x)).asnumpy()
+        finite = np.isfinite(want)
+        np.testing.assert_array_equal(got[~finite], want[~finite])
+        errors = np.abs(got - want)[finite] / np.spacing(np.abs(want[finite]))
+    assert errors.max() <= 2  # NumPy itself may be half a unit off
+
+
+def test_error_and_gamma_functions_within_an_ulp():
+    """Against the C library in float64, with arguments of float32."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([_LIMITS, rng.uniform(-9.5, 9.5, 3000), rng.uniform(-9.5, 30, 2000)])
+    x = x.astype("float32")
+    x[(np.abs(x - 1.5) < 0.6) & (np.abs(x - 1.5) > 0.4)] = 3  # near the zeros of lgamma
+    for ours, exact in ((ops.erfc, math.erfc), (ops.lgamma, _lgamma)):
+        want = np.array([exact(float(v)) for v in x])
+        errors = _ulp_errors(jit(ours)(Tensor(x)).asnumpy(), want)
+        worst = int(errors.argmax())
+        assert errors[worst] <= 1, (ours, x[worst], want[worst])
+
+
+def _lgamma(x: float) -> float:
+    if math.isinf(x) or (x <= 0 and x == math.floor(x)):
+        return math.inf
+    return math.lgamma(x)
+
+
+def test_inverse_error_function_within_an_ulp():
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.uniform(-3.7, 3.7, 3000), np.exp(rng.uniform(-60, 0, 1000))])
+    x = np.array([math.erf(v) for v in y]).astype("float32")
+    x = x[np.abs(x) < 1]
+    got = jit(ops.erfinv)(Tensor(x)).asnumpy().astype("float64")
+    exact = ops.erfinv(Tensor(x.astype("float64"))).asnumpy()
+    assert _ulp_errors(got, exact).max() <= 1
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int8", "uint8", "int16"])
+@pytest.mark.parametrize("name", ["floor_div", "trunc_div", "floor_mod", "fmod"])
+def test_division_of_integers_by_reciprocals_is_exact(name, dtype):
+    info, rng = np.iinfo(dtype), np.random.default_rng(0)
+    edges = {info.min, info.max, info.min + 1, info.max - 1, 0, 1, 2, 3, 7, -info.min % 256, 100}
+    edges |= {-1, -2, -7} if info.min < 0 else set()
+    limits = np.array(sorted(edges)).clip(info.min, info.max)
+    drawn = rng.integers(info.min, info.max, (2, 2000), endpoint=True)
+    a = np.concatenate([drawn[0], np.repeat(limits, limits.size)]).astype(dtype)
+    b = np.concatenate([drawn[1] // 2 ** rng.integers(0, 31, 2000), np.tile(limits, limits.size)])
+    x, y = Tensor(a), Tensor(b.astype(dtype))
+    function = getattr(ops, name)
+    want = function(x, y).asnumpy()  # by NumPy's integers
+    np.testing.assert_array_equal(jit(lambda x, y: function(x, y))(x, y).asnumpy(), want)

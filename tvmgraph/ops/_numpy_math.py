@@ -135,7 +135,6 @@ class NumpyMath:
     erf = staticmethod(erf)
     erfc = staticmethod(erfc)
     where = staticmethod(select)
-    coarse = False
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype

@@ -19,6 +19,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import Reason, primitive, sample
 from tvmgraph.errors import DTypeError
+from tvmgraph.ops._error_function import complementary_error
 from tvmgraph.ops._numpy_math import NumpyMath
 from tvmgraph.ops._shared import extreme_values, unary_samples
 
@@ -33,7 +34,7 @@ _TIR_NAMES = {
     "logical_not": "Not",
 }  # fmt: skip
 #: Functions that TIR lacks or computes by a cancelling formula: those of the C and CUDA library ...
-_LIBRARY = {"erfc": "erfc", "fmod": "fmod", "sinh": "sinh", "cosh": "cosh"}
+_LIBRARY = {"fmod": "fmod", "sinh": "sinh", "cosh": "cosh"}
 #: ... except for float32, where these have forms of their own in every code generator.
 _VECTORIZED = ("sinh", "cosh", "fmod")
 #: asinh and acosh of larger numbers are logarithms; asinh and atanh of smaller ones the numbers.
@@ -51,7 +52,7 @@ class TirMath:
         self.tir = tir
         self.dtype = dtype
         # TVM's conversion to bfloat16 repeats its operand, which may then bind no variable
-        self.coarse = result == "bfloat16"
+        self._coarse = result == "bfloat16"
 
     def const(self, value: float) -> Any:
         """Returns a constant of the dtype that the formula computes in."""
@@ -64,7 +65,7 @@ class TirMath:
 
     def let(self, value: Any, body: Callable[[Any], Any]) -> Any:
         """Computes ``body(value)`` with the value bound once, however often it is used."""
-        if self.coarse:
+        if self._coarse:
             return body(value)
         var = self.tir.Var("t", value.ty)
         return self.tir.Let(var, value, body(var))
@@ -84,6 +85,12 @@ class TirMath:
         """Calls a function of the C (or CUDA) mathematics library."""
         suffix = "f" if self.dtype == "float32" else ""
         return self.tir.call_pure_extern(self.dtype, name + suffix, *xs)
+
+    def erfc(self, x: Any) -> Any:
+        """erfc; NaN stays NaN."""
+        if self.dtype == "float64":
+            return complementary_error(self, x)
+        return self.library("erfc", x)
 
     def arcsinh(self, x: Any) -> Any:
         """asinh(x) = log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|, and the sign of x."""

@@ -110,9 +110,21 @@ def _row(eager: Any, lower: Any, vjp: Any, onnx: Any, samples: Any = None) -> An
     )
 
 
+def _hypot_wide(m: Any, a: Any, b: Any) -> Any:
+    """In float64 no square of a float32 overflows; an infinity outweighs a NaN."""
+    infinite = m.isinf(a) | m.isinf(b)
+    return m.where(infinite, math.inf, m.sqrt(a * a + b * b))
+
+
+def _lower_hypot(R: Any, a: Any, b: Any) -> Any:
+    if R.type(a).dtype is dtypes.float64:
+        return pointwise("hypot", lambda m, a, b: m.library("hypot", a, b))(R, a, b)
+    return pointwise("hypot", _hypot_wide, wide="float64")(R, a, b)
+
+
 @_row(
     np.hypot,
-    pointwise("hypot", lambda m, a, b: m.library("hypot", a, b)),
+    _lower_hypot,
     lambda g, y, a, b: (sum_to(g * a / y, a), sum_to(g * b / y, b)),
     lambda O, a, b: O.Sqrt(O.Add(O.Mul(a, a), O.Mul(b, b))),
     [sample(np.array([3e30, 3, _INF], np.float64), np.array([4e30, 4, 0], np.float64), grad=False)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,35 +12,57 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops._numpy_math import polynomial
-from tvmgraph.ops._pointwise import float_samples, formula_row, numpy_formula, unary
+from tvmgraph.ops._pointwise import (
+    float_samples,
+    formula_row,
+    numpy_formula,
+    pointwise,
+    unary,
+)
 
 __all__ = ["digamma", "erf", "erfc", "erfinv", "lgamma", "logit", "trigamma"]
 
 _TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 
-#: Giles, "Approximating the erfinv function": 7 digits, then improved by Newton steps.
+#: erfinv(x) / x with w = -ln(1 - x^2) (after Giles, "Approximating the erfinv function"), highest
+#: power first: in w - 2.5 for w < 5, and in sqrt(w) - _ERFINV_MIDDLE up to w = 17, where x is the
+#: float32 next to 1. Relative error 2e-8; Newton steps give what float64 needs.
 _ERFINV_NEAR = (
-    2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
-    -0.00125372503, -0.00417768164, 0.246640727, 1.50140941,
+    4.67193250903866e-10, -8.73901070283012e-09, 1.59843061339001e-08, 4.65417410502317e-07,
+    -3.42341427422205e-06, -4.95969179421594e-06, 0.000218257723963833, -0.00125274850284166,
+    -0.00417732004054012, 0.246640289427455, 1.50140935111079,
 )  # fmt: skip
 _ERFINV_FAR = (
-    -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
-    -0.0076224613, 0.00943887047, 1.00167406, 2.83297682,
+    -3.46924967075509e-05, 0.000106599596161153, -4.97206243794179e-05, -0.00035110477658045,
+    0.00113695307907156, -0.00213031063328944, 0.00315987362047185, -0.00454320174739195,
+    0.00624374650440765, 1.00444308984823, 3.01313011427905,
 )  # fmt: skip
+_ERFINV_MIDDLE = 3.179586801558725
 _NEWTON_STEPS = 2
 
-#: Lanczos' series with g = 7: 15 digits.
-_LANCZOS = (
-    676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059,
-    12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
+#: Lanczos' series with g = 7, 15 digits, as one quotient of polynomials, highest power first.
+_LANCZOS_P = (
+    0.9999999999998099, 60.45833333334203, 1599.0425347220457, 24165.510665029535,
+    228235.2154997145, 1379496.2658786706, 5210869.017760831, 11246929.484659927,
+    10619610.099075994,
 )  # fmt: skip
-_LANCZOS_0, _LANCZOS_G = 0.99999999999980993, 7.0
+_LANCZOS_Q = (1.0, 36.0, 546.0, 4536.0, 22449.0, 67284.0, 118124.0, 109584.0, 40320.0)
+_LANCZOS_G = 7.0
+#: sin(pi r) / r in r^2 for |r| <= 1/2, highest power first.
+_SINE_SERIES = tuple(
+    (-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(12)[::-1]
+)
+#: Polynomials of larger numbers would overflow; their quotients are constant by then.
+_LARGE = 1e15
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 #: Coefficients in 1/x^2 of the asymptotic series of digamma and trigamma, highest power first.
 _DIGAMMA_SERIES = (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
 _TRIGAMMA_SERIES = (7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6)
 _SHIFT = 8  # the series are used from here on: 15 digits
+#: x (x + 1) ... (x + 7), highest power first, and its derivative: their quotient sums 1 / (x + k).
+_RISING = (1.0, 28.0, 322.0, 1960.0, 6769.0, 13132.0, 13068.0, 5040.0, 0.0)
+_RISING_SLOPE = (8.0, 196.0, 1932.0, 9800.0, 27076.0, 39396.0, 26136.0, 5040.0)
 
 
 @unary(
@@ -88,46 +111,71 @@ def erfc(input: Tensor) -> Tensor:
     ...
 
 
-def _erfinv_start(m: Any, x: Any) -> Any:
-    def branches(w: Any) -> Any:
-        near = m.let(m.where(w < 5, w, 5.0) - 2.5, lambda v: polynomial(v, _ERFINV_NEAR))
-        far = m.let(m.sqrt(m.where(w < 5, 5.0, w)) - 3.0, lambda v: polynomial(v, _ERFINV_FAR))
-        return x * m.where(w < 5, near, far)
+def _erfinv_log(m: Any, x: Any) -> Any:
+    """-ln(1 - x^2), and a finite number beyond 1."""
+    a = m.where(x < 0, -x, x)
+    return m.let(m.where(a < 1, a, 0.5), lambda a: -m.log((1 - a) * (1 + a)))
 
-    return m.let(-m.log((1 - x) * (1 + x)), branches)
+
+def _erfinv_start(m: Any, x: Any, w: Any) -> Any:
+    near = polynomial(m.where(w < 5, w, 5.0) - 2.5, _ERFINV_NEAR)
+    far = polynomial(m.sqrt(m.where(w < 5, 5.0, w)) - _ERFINV_MIDDLE, _ERFINV_FAR)
+    return x * m.where(w < 5, near, far)
 
 
 def _erfinv_steps(m: Any, a: Any, y: Any, steps: int) -> Any:
     """Newton on erf, or on erfc where erf is close to 1 and would cancel."""
-    if not steps:
-        return y
     error = m.where(a < 0.5, m.erf(y) - a, (1 - a) - m.erfc(y))
     better = y - error / (m.exp(-y * y) * _TWO_OVER_SQRT_PI)
-    return m.let(better, lambda y: _erfinv_steps(m, a, y, steps - 1))
+    return m.let(better, lambda y: _erfinv_steps(m, a, y, steps - 1)) if steps > 1 else better
+
+
+def _erfinv_edges(m: Any, x: Any, value: Any) -> Any:
+    edge = m.where(x == 1, math.inf, m.where(x == -1, -math.inf, m.const(math.nan)))
+    return m.where((x < 1) & (x > -1), value, edge)
 
 
 def _erfinv(m: Any, x: Any) -> Any:
     def inside(a: Any) -> Any:
-        steps = 0 if m.coarse else _NEWTON_STEPS  # 7 digits are plenty for bfloat16
-        y = m.let(_erfinv_start(m, a), lambda y: _erfinv_steps(m, a, y, steps))
+        start = m.let(_erfinv_log(m, a), lambda w: _erfinv_start(m, a, w))
+        y = m.let(start, lambda y: _erfinv_steps(m, a, y, _NEWTON_STEPS))
         return m.let(y, lambda y: m.where(x < 0, -y, y))
 
     magnitude = m.where(x < 0, -x, x)
     value = m.let(m.where(magnitude < 1, magnitude, 0.5), inside)
-    edge = m.where(x == 1, math.inf, m.where(x == -1, -math.inf, m.const(math.nan)))
-    return m.where(magnitude < 1, value, edge)
+    return _erfinv_edges(m, x, value)
 
 
-@formula_row(
-    "erfinv",
-    _erfinv,
+def _converted(R: Any, x: Any, lower: Callable[[Any], Any]) -> Any:
+    """Calls ``lower`` with float64, converted apart: TVM takes long over it inside of formulas."""
+    dtype = R.type(x).dtype.name
+    return R.op.astype(R.emit(lower(R.emit(R.op.astype(x, "float64")))), dtype)
+
+
+def _lower_erfinv(R: Any, x: Any) -> Any:
+    """Of less than float64 without Newton steps, the logarithm apart so that it is bound once."""
+    if R.type(x).dtype is dtypes.float64:
+        return pointwise("erfinv", _erfinv)(R, x)
+
+    def rounded(m: Any, x: Any, w: Any) -> Any:
+        return _erfinv_edges(m, x, _erfinv_start(m, x, w))
+
+    def lower(x: Any) -> Any:
+        return pointwise("erfinv", rounded)(R, x, pointwise("erfinv_log", _erfinv_log)(R, x))
+
+    return _converted(R, x, lower)
+
+
+@unary(
+    numpy_formula(_erfinv, np.dtype("float64")),
+    _lower_erfinv,
     lambda g, y, x: (g * (F.exp(y * y) / _TWO_OVER_SQRT_PI),),
     Reason("ONNX has no inverse error function"),
     samples=[
         *float_samples(-0.95, 0.95),
         sample(np.array([1, -1, 0.999999, -0.999, 1e-8, 2], np.float32), grad=False),
     ],
-    wide="float64",
+    name="erfinv",
 )
 def erfinv(input: Tensor) -> Tensor:
     r"""Inverse of the error function, elementwise: :math:`erf(y) = x`.
@@ -144,36 +192,48 @@ def erfinv(input: Tensor) -> Tensor:
     ...
 
 
+def _lanczos(m: Any, z: Any) -> tuple[Any, Any, Any]:
+    """The parts of ln Gamma(z + 1) = main + ln(p / q) for z >= -0.5."""
+    bounded = m.where(z < _LARGE, z, _LARGE)
+    p, q = polynomial(bounded, _LANCZOS_P), polynomial(bounded, _LANCZOS_Q)
+    t = z + (_LANCZOS_G + 0.5)
+    return (z + 0.5) * m.log(t) - t + _HALF_LOG_2PI, p, q
+
+
 def log_gamma_right(m: Any, x: Any) -> Any:
     """ln Gamma(x) for x >= 0.5."""
-    z = x - 1
-    series = _LANCZOS_0
-    for i, c in enumerate(_LANCZOS):
-        series = c / (z + (i + 1)) + series
-    tail = m.let(z + (_LANCZOS_G + 0.5), lambda t: (z + 0.5) * m.log(t) - t)
-    return tail + _HALF_LOG_2PI + m.log(series)
+    main, p, q = _lanczos(m, x - 1)
+    return main + m.log(p / q)
 
 
 def _lgamma(m: Any, x: Any) -> Any:
+    """For x < 0.5 by reflection: ln(pi / |sin(pi x)|) less that of 1 - x; one logarithm for all."""
     left = x < 0.5
-
-    def reflected(y: Any) -> Any:
-        sine = m.sin((x - m.floor(x)) * math.pi)  # of the fraction: exact for large x
-        log_sine = m.let(sine, lambda s: m.log(m.where(s < 0, -s, s)))
-        return m.where(left, math.log(math.pi) - log_sine - y, y)
-
-    right = m.let(m.where(left, 1 - x, x), lambda z: log_gamma_right(m, z))
+    r = x - m.rint(x)  # the distance from the nearest integer, which is exact
+    sine = r * polynomial(r * r, _SINE_SERIES)
+    main, p, q = _lanczos(m, m.where(left, -x, x - 1))
+    ratio = m.where(left, math.pi * q, p) / m.where(left, p * m.where(sine < 0, -sine, sine), q)
+    value = main * m.where(left, -1.0, 1.0) + m.log(ratio)
     infinite = m.isinf(x) | (left & (m.floor(x) == x))
-    return m.where(infinite, math.inf, m.let(right, reflected))
+    return m.where(infinite, math.inf, value)
 
 
-@formula_row(
-    "lgamma",
-    _lgamma,
+def _lower_lgamma(R: Any, x: Any) -> Any:
+    lower = pointwise("lgamma", _lgamma)
+    return (
+        lower(R, x)
+        if R.type(x).dtype is dtypes.float64
+        else _converted(R, x, lambda x: lower(R, x))
+    )
+
+
+@unary(
+    numpy_formula(_lgamma, np.dtype("float64")),
+    _lower_lgamma,
     lambda g, y, x: (g * F.digamma(x),),
     Reason("ONNX has no gamma function"),
     samples=[*float_samples(0.2, 5.0), sample((9,), low=-3.9, high=-3.1)],
-    wide="float64",
+    name="lgamma",
 )
 def lgamma(input: Tensor) -> Tensor:
     r"""Logarithm of the gamma function's absolute value, elementwise: :math:`y = \ln|\Gamma(x)|`.
@@ -192,9 +252,10 @@ def lgamma(input: Tensor) -> Tensor:
 
 def _digamma_right(m: Any, x: Any) -> Any:
     """psi(x) for x >= 0.5: by recurrence to x + _SHIFT, then by the asymptotic series."""
-    shift = 1 / x
-    for k in range(1, _SHIFT):
-        shift = shift + 1 / (x + k)
+    shift = m.let(
+        m.where(x < _LARGE, x, _LARGE),
+        lambda x: polynomial(x, _RISING_SLOPE) / polynomial(x, _RISING),
+    )
     y = x + _SHIFT
     series = m.let(1 / (y * y), lambda z: z * polynomial(z, _DIGAMMA_SERIES))
     return m.log(y) - 0.5 / y - series - shift
@@ -202,8 +263,8 @@ def _digamma_right(m: Any, x: Any) -> Any:
 
 def _digamma(m: Any, x: Any) -> Any:
     left = x < 0.5
-    angle = (x - m.floor(x)) * math.pi
-    safe = m.where(left & (angle > 0), angle, 1.0)
+    angle = (x - m.rint(x)) * math.pi
+    safe = m.where(left & (angle * angle > 0), angle, 1.0)
     cotangent = m.let(safe, lambda a: m.cos(a) / m.sin(a))
     right = m.let(m.where(left, 1 - x, x), lambda z: _digamma_right(m, z))
     value = m.let(right, lambda y: m.where(left, y - math.pi * cotangent, y))
@@ -245,7 +306,7 @@ def _trigamma_right(m: Any, x: Any) -> Any:
 
 def _trigamma(m: Any, x: Any) -> Any:
     left = x < 0.5
-    ratio = math.pi / m.sin((x - m.floor(x)) * math.pi)
+    ratio = math.pi / m.sin((x - m.rint(x)) * math.pi)
     right = m.let(m.where(left, 1 - x, x), lambda z: _trigamma_right(m, z))
     square = m.let(ratio, lambda r: r * r)
     return m.let(right, lambda y: m.where(left, square - y, y))

@@ -4,7 +4,8 @@ TVM lowers ``exp``, ``erf`` ... to calls of the C library, one element at a time
 replace such a call, whether scalar or of vector type, by straight-line arithmetic: argument
 reduction, a polynomial, and selects for the special values. Every function is within 4 units in the
 last place of the exact result over its whole domain, and follows IEEE 754 for NaN, infinities,
-signed zeros and denormal results. float16 is computed in float32; float64 stays with the C library.
+signed zeros and denormal results. float16 is computed in float32. In float64 those of
+:mod:`~tvmgraph.schedule.intrinsics.double` are, the others stay with the C library.
 
 Polynomials are minimax fits of our own, coefficients in ascending order.
 """
@@ -12,11 +13,11 @@ Polynomials are minimax fits of our own, coefficients in ascending order.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import tvm
 
-from tvmgraph.schedule.intrinsics import exponential, trigonometric
+from tvmgraph.schedule.intrinsics import double, exponential, trigonometric
 from tvmgraph.schedule.intrinsics.division import fmod
 from tvmgraph.schedule.intrinsics.lanes import Lanes
 from tvmgraph.schedule.intrinsics.power import pow
@@ -41,6 +42,9 @@ _RULES: dict[str, Callable[..., Expr]] = {
     "pow": pow,
 }  # fmt: skip
 
+_DOUBLE_RULES: dict[str, Callable[[Expr], Expr]] = {
+    name: getattr(double, name) for name in ("cos", "exp", "log", "log1p", "sigmoid", "sin")
+}
 
 #: Functions of single lanes that TVM does not know as such: it would leave vectors for them.
 _BY_LANE = (*_RULES, "isnan", "nearbyint", "rsqrt")
@@ -62,17 +66,11 @@ def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call
         if scalar == "float16":
             wide = [lanes.cast(arg, "float32") for arg in call.args]
             return lanes.cast(function(*wide), "float16")
-        return _library(lanes, name, call.args)
+        if name in _DOUBLE_RULES:
+            return _DOUBLE_RULES[name](*call.args)
+        return lanes.each(name, *call.args, dtype="float64")
 
     return lower
-
-
-def _library(lanes: Lanes, name: str, args: Sequence[Expr]) -> Expr:
-    """A call of the C library in float64, one for each lane."""
-    if name == "sigmoid":
-        one = lanes.f64(1.0)
-        return one / (one + _library(lanes, "exp", [lanes.f64(0.0) - args[0]]))
-    return lanes.each(name, *args, dtype="float64")
 
 
 @functools.cache
