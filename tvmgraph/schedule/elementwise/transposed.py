@@ -25,8 +25,8 @@ from tvmgraph.schedule.types import Expr, Load
 Group = Sequence[Axis]
 
 _MIN_PARALLEL_ELEMENTS = 32 * 1024
-#: Squares side by side in the output: a pair of cache lines of each of its rows is written at a time.
-#: More of them would read more rows of the input at once than processors follow.
+#: Squares side by side in the output: a pair of cache lines of each of its rows is written at a
+#: time. More of them would read more rows of the input at once than processors follow.
 _MAX_STRIP = 2
 #: By how many squares what is asked for early is ahead of what is read.
 _AHEAD = 4
