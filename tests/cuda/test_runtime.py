@@ -169,3 +169,16 @@ def test_o3_tries_other_tiles_and_keeps_what_it_found(on_gpu, monkeypatch, tmp_p
     assert np.allclose(found, x.asnumpy() @ w.asnumpy().T + 1, atol=1e-4)
     (record,) = tuning.records()
     assert record.trials >= 3 and set(record.decisions) <= {"product tile"}
+
+
+@pytest.mark.parametrize("mode", ["auto", "sink"])
+def test_weights_that_numpy_writes_to_are_read_again(on_gpu, mode):
+    weight = ms.Parameter(Tensor(np.ones(3, np.float32)), name="w")
+    x = Tensor(np.ones(3, np.float32)).to("GPU")
+    add = ms.jit(lambda x: x + weight, jit_config=ms.JitConfig(exec_mode=mode))
+    array = weight.asnumpy()  # shares memory with the weight as long as that is not on the GPU
+    for _ in range(4):
+        add(x)
+    for value in (5, 7):
+        array[:] = value
+        assert add(x).tolist() == [value + 1] * 3

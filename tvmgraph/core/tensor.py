@@ -11,7 +11,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, note_write, state
-from tvmgraph.core.storage import aligned_copy, lend
+from tvmgraph.core.storage import aligned_copy, is_lent, lend
 from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods
 from tvmgraph.core.tensor_operators import binary, unary
@@ -393,6 +393,11 @@ def has_array(tensor: Tensor) -> bool:
     except AttributeError:
         return False
     return True
+
+
+def may_change(tensor: Tensor) -> bool:
+    """Whether NumPy code holds the elements and may write to them at any time."""
+    return has_array(tensor) and is_lent(tensor.array)
 
 
 def _forget_array(tensor: Tensor) -> None:

@@ -17,7 +17,7 @@ from tvmgraph.capture import tree
 from tvmgraph.core import state as versioned
 from tvmgraph.core import storage
 from tvmgraph.core.state import state
-from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.tensor import Tensor, may_change
 from tvmgraph.flag_registry import active
 from tvmgraph.jit.frozen import FrozenExecutable
 
@@ -156,8 +156,9 @@ class _Source:
             given = "".join(f"{self.name(handle)}({a}), " for a in tensors)
         stale = "at != versioned.writes"
         counting: list[str] = []
-        if isinstance(executable, FrozenExecutable):
+        if isinstance(executable, FrozenExecutable) or not self.on_host:
             stale += " or lent != storage.lendings"
+        if isinstance(executable, FrozenExecutable):
             counting = [f"{self.name(executable)}.calls += 1"]
         leaves = f"[{', '.join(tensors)}]"
         self.space["refresh"] = self._refresh
@@ -191,7 +192,9 @@ class _Source:
         elif compiled.overwritten:
             args = executable.for_writing(args, compiled.overwritten, consume=True)
         handles = tuple([executable.handle(t) for t in args[len(leaves) :]])
-        ready = self.space["ready"] = (at, lent, executable, handles)
+        ready = (at, lent, executable, handles)
+        if executable.on_host or not any(map(may_change, args[len(leaves) :])):
+            self.space["ready"] = ready
         return ready
 
     def _results(self, leaves: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph.core import storage
-from tvmgraph.core.tensor import Tensor, has_array
+from tvmgraph.core.tensor import Tensor, may_change
 from tvmgraph.core.types import TensorType
 
 if TYPE_CHECKING:
@@ -140,4 +140,4 @@ class FrozenExecutable:
 
 def _may_change(tensor: Tensor) -> bool:
     """Whether the elements may change without a new token."""
-    return tensor.__class__ is Tensor or (has_array(tensor) and storage.is_lent(tensor.array))
+    return tensor.__class__ is Tensor or may_change(tensor)

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from tvmgraph.core.storage import is_lent
-from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.tensor import Tensor, may_change
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import DeviceError, user_source
 from tvmgraph.runtime import native
@@ -144,7 +143,7 @@ def to_device(tensor: Tensor, index: int, implicit: bool = True) -> DeviceStorag
     copies.to_device_bytes += tensor.nbytes
     copies.implicit += implicit
     storage = DeviceStorage(handle, tensor.type, index, copied=implicit)
-    if implicit and not is_lent(tensor.array):  # others may write to an array that they hold
+    if implicit and not may_change(tensor):  # others may write to an array that they hold
         tensor._device = storage
     return storage
 
@@ -159,11 +158,9 @@ def copy_on(tensor: Tensor, index: int) -> Tensor:
 def handle_on(tensor: Tensor, index: int) -> Any:
     """Returns TVM's view of a tensor's elements on a device, copying them there if need be."""
     found = tensor._device
-    return (
-        found.handle
-        if found is not None and found.index == index
-        else (to_device(tensor, index).handle)
-    )
+    if found is None or found.index != index or (found.copied and may_change(tensor)):
+        return to_device(tensor, index).handle
+    return found.handle
 
 
 def wrap(handle: Any, type: TensorType) -> Tensor:
