@@ -96,9 +96,17 @@ def test_products_of_bytes_in_a_graph():
 
 
 @pytest.mark.parametrize("m, k", [(1, 32), (1, 100), (4, 70), (3, 20), (9, 300), (70, 257)])
-def test_few_rows_along_the_depth(m, k):
-    specs = _specs(m, k, 37, True, "bfloat16")
-    build = _build(True, "float32")
-    check(build, lambda x, w: x @ w.T, *specs, tolerance=1e-6)
-    grouped = "bfloat16" in _MODEL.dot_types and k >= 32
-    assert ("tvmgraph_dot_bfloat16" in kernels(module(build, *specs))) == grouped
+@pytest.mark.parametrize("dtype, out, least", [("bfloat16", "float32", 32), ("int8", "int32", 64)])
+def test_few_rows_along_the_depth(m, k, dtype, out, least):
+    specs = _specs(m, k, 37, True, dtype)
+    build = _build(True, out)
+    inputs = None
+    if dtype == "int8":
+        rng = np.random.default_rng(0)
+        inputs = [rng.integers(-128, 128, shape).astype("int8") for shape, _ in specs]
+    check(
+        build, lambda x, w: x.astype("float64") @ w.T.astype("float64"), *specs,
+        tolerance=1e-6 if dtype == "bfloat16" else 0, inputs=inputs,
+    )  # fmt: skip
+    grouped = dtype in _MODEL.dot_types and k >= least
+    assert (f"tvmgraph_dot_{dtype}" in kernels(module(build, *specs))) == grouped

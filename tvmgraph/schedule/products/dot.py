@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tvm import tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
@@ -38,7 +39,7 @@ def emit_dot_products(
     sums = max(4, min(16, model.registers // 2))
     height = min(_MAX_ROWS, shape.rows)
     width = max(1, min(_MAX_COLUMNS, sums // height, shape.columns))
-    groups = pairs_of(contraction, columns, shape, model)
+    groups = groups_of(contraction, columns, shape, model)
     kernel = _Dot(contraction, columns, shape, lanes, height, groups)
     axes = (*contraction.batch, *columns.outer)
     extents = [axis.extent for axis in axes]
@@ -63,13 +64,14 @@ def emit_dot_products(
             emit.when(block < blocks, lambda: body(width), lambda: body(rest))
 
 
-def pairs_of(
+def groups_of(
     contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
 ) -> Grouped | None:
-    """The operands in groups, if the processor multiplies groups of bfloat16."""
-    if narrow_type(contraction) != "bfloat16" or "bfloat16" not in model.dot_types:
+    """The operands in groups, if the processor has an instruction that multiplies those."""
+    dtype = narrow_type(contraction)
+    if dtype is None or dtype not in model.dot_types:
         return None
-    groups = Grouped(contraction, columns, shape, "bfloat16")
+    groups = Grouped(contraction, columns, shape, dtype)
     sides = (contraction.left, contraction.right)
     along = len(contraction.reduce) == 1 and all(map(groups.runs_along_depth, sides))
     return groups if along and shape.depth >= LANES * groups.group else None
@@ -117,28 +119,49 @@ class _Dot:
     def _grouped(
         self, sums: list[Buffer], outer: Bound, row: Expr, column: Expr, columns: int
     ) -> int:
-        """Adds products of two neighbours at a time where that is one instruction.
+        """Adds products of a few neighbours at a time where that is one instruction.
+
+        The one for bytes wants one factor without a sign: 128 is added to the columns, and 128
+        times the sum of the row's bytes taken off in the end.
 
         Returns:
             How many steps of the depth have been taken.
         """
-        if self.groups is None:
+        groups = self.groups
+        if groups is None:
             return 0
-        left, right = self.contraction.left, self.contraction.right
-        width = LANES * self.groups.group
+        width, whole = LANES * groups.group, [emit.ramp(0, LANES)]
+        rows = range(len(sums) // columns)
+        is_signed = groups.dtype == "int8"
+        excess = [emit.stack(LANES, "int32") for _ in rows] if is_signed else []
+        for buffer in excess:
+            emit.store(buffer, emit.broadcast(emit.zero("int32"), LANES), whole)
         with emit.serial(self.shape.depth // width) as block:
+            for buffer, r in zip(excess, rows):
+                ones = emit.broadcast(tirx.const(0x01010101, "int32"), LANES)
+                left = self._group(groups, outer, self.contraction.left, row + r, block * width)
+                emit.store(buffer, self._dot(groups, buffer, ones, left), whole)
             for position, total in enumerate(sums):
                 r, c = divmod(position, columns)
-                lines = ((left, row + r), (right, column + c))
-                places = [
-                    self.groups.place(operand, outer, line, block * width)
-                    for operand, line in lines
-                ]
-                factors = [call(f"int32x{LANES}", "groups", place) for place in places]
-                whole = emit.ramp(0, LANES)
-                value = call(f"float32x{LANES}", "dot_bfloat16", total[whole], *factors)
-                emit.store(total, value, [whole])
+                left = self._group(groups, outer, self.contraction.left, row + r, block * width)
+                right = self._group(
+                    groups, outer, self.contraction.right, column + c, block * width
+                )
+                value = self._dot(groups, total, groups.unsigned(right, LANES), left)
+                emit.store(total, value, whole)
+        for position, total in enumerate(sums if is_signed else ()):
+            extra = excess[position // columns][whole[0]]
+            scale = emit.broadcast(tirx.const(128, "int32"), LANES)
+            emit.store(total, total[whole[0]] - extra * scale, whole)
         return self.shape.depth // width * width
+
+    def _group(self, groups: Grouped, outer: Bound, operand: Operand, line: Expr, k: Expr) -> Expr:
+        """A vector of groups of an operand."""
+        return call(f"int32x{LANES}", "groups", groups.place(operand, outer, line, k))
+
+    def _dot(self, groups: Grouped, total: Buffer, unsigned: Expr, signed: Expr) -> Expr:
+        kind, name = f"{self.contraction.dtype}x{LANES}", f"dot_{groups.dtype}"
+        return call(kind, name, total[emit.ramp(0, LANES)], unsigned, signed)
 
     def _accumulate(
         self, total: Buffer, outer: Bound, row: Expr, column: Expr, k: Expr, width: int

@@ -27,7 +27,7 @@ from tvmgraph.schedule.analysis.contraction import Contraction, Operand
 from tvmgraph.schedule.analysis.program import Axis, substitute
 from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.point import Bound, bind_group
-from tvmgraph.schedule.products.dot import emit_dot_products, pairs_of
+from tvmgraph.schedule.products.dot import emit_dot_products, groups_of
 from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.gemm_group import emit_grouped_gemm
 from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, transpose
@@ -49,9 +49,11 @@ def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None
     columns = columns or split_columns(contraction)
     shape = gemm_shape(contraction, columns)
     strides = contraction.strides(contraction.right)
-    pairs = pairs_of(contraction, columns, shape, model) is not None
-    dots = wants_dot_products(shape, model, pairs) and is_transposed(contraction, columns)
-    in_place = pairs and dots and not model.tile_types
+    groups = groups_of(contraction, columns, shape, model)
+    dots = is_transposed(contraction, columns) and wants_dot_products(
+        shape, model, groups and groups.dtype
+    )
+    in_place = groups and dots and not model.tile_types
     if not in_place and emit_grouped_gemm(contraction, columns, shape, model):
         return
     panel = stored_panel(contraction, columns)

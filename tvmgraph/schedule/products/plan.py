@@ -19,9 +19,9 @@ _MAX_STEP_FMAS = 24
 #: Rows up to which transposed weights are used in place, by dot products: always, and where the
 #: depth is long enough to pay for summing the lanes at the end.
 _MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _DOT_DEPTH = 4, 64, 256
-#: The same where an instruction multiplies two neighbours along the depth: packing takes as long as
-#: ever, and the products half as long.
-_MAX_PAIRED_DOT_ROWS = 128
+#: The same where an instruction multiplies groups of a narrow type along the depth: packing takes
+#: as long as ever, the products a fraction.
+_MAX_GROUPED_DOT_ROWS = {"bfloat16": 128, "int8": 32}
 #: Rows that the busiest worker may have more than with the best division, for larger blocks.
 _MAX_EXCESS = 0.05
 #: Time of panels that all workers pack together, relative to panels that each packs for itself.
@@ -160,15 +160,17 @@ def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | Non
     )  # fmt: skip
 
 
-def wants_dot_products(shape: GemmShape, model: CpuModel, pairs: bool) -> bool:
+def wants_dot_products(shape: GemmShape, model: CpuModel, grouped: str | None) -> bool:
     """Whether there are so few rows that packing a transposed operand costs more than using it.
 
     Args:
         shape: The extents.
         model: The processor.
-        pairs: Whether an instruction multiplies two neighbours along the depth.
+        grouped: The type of which an instruction multiplies groups along the depth, if any.
     """
-    most = _MAX_PAIRED_DOT_ROWS if pairs else _MAX_DEEP_DOT_ROWS
+    if grouped and shape.columns < model.lanes:  # too few for panels of groups
+        return True
+    most = _MAX_GROUPED_DOT_ROWS[grouped] if grouped else _MAX_DEEP_DOT_ROWS
     deep = shape.depth >= _DOT_DEPTH and shape.rows <= most
     deep = deep and shape.rows * shape.depth * shape.itemsize <= model.l2_bytes // 2
     return shape.rows <= _MAX_DOT_ROWS or deep
