@@ -199,3 +199,38 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
         call()
     assert text in str(e.value)
     assert "test_recurrent.py" in str(e.value)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("size", [7, 40])
+def test_derivative_of_all_steps_at_once(kind: Any, size: int) -> None:
+    steps, batch = 5, 3
+    net = kind(4, size, num_layers=2, bidirectional=True)
+    net.set_train()
+    rng = np.random.default_rng(0)
+    x = Tensor(rng.standard_normal((steps, batch, 4)).astype(np.float32))
+    weights = Tensor(rng.standard_normal((steps, batch, 2 * size)).astype(np.float32))
+    lengths = Tensor(np.full(batch, steps, np.int32))  # makes it go step by step
+
+    def loss(x: Tensor, *lengths: Tensor) -> Tensor:
+        y, last = net(x, None, *lengths)
+        last = last if isinstance(last, tuple) else (last,)
+        return (y * weights).sum() + sum((s * s).sum() for s in last)
+
+    gradient = ms.value_and_grad(loss, 0, net.trainable_params())
+    compiled = ms.jit(gradient)
+    _, (dx, dw) = gradient(x, lengths)
+    for found in (gradient(x), compiled(x)):
+        for a, b in zip((found[1][0], *found[1][1]), (dx, *dw)):
+            np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=2e-4, atol=2e-5)
+
+
+def test_steps_add_no_operators() -> None:
+    net = nn.LSTM(4, 8)
+
+    def operators(steps: int) -> int:
+        compiled = ms.jit(ms.value_and_grad(lambda x: net(x)[0].sum(), 0, net.trainable_params()))
+        compiled(Tensor(np.ones((steps, 2, 4), np.float32)))
+        return compiled.history[-1].operators
+
+    assert operators(3) == operators(30)

@@ -125,7 +125,7 @@ class _Recurrent(Cell):
             b_ih = self.compute(getattr(self, f"bias_ih_{suffix}"))
             b_hh = self.compute(getattr(self, f"bias_hh_{suffix}"))
         projected = F.dense(x, w_ih, b_ih)  # all steps in one product
-        if valid is None and not self.training and _has_sweep(projected):
+        if valid is None and _has_sweep(projected):
             bias = F.zeros(w_hh.shape[:1], x.dtype) if b_hh is None else b_hh
             y, *last = F.recurrent_sweep(
                 projected, _panels(w_hh), bias, *state, mode=self.mode, reverse=backwards

@@ -79,6 +79,7 @@ from tvmgraph.ops.random import *  # noqa: F403
 from tvmgraph.ops.random_dropout import *  # noqa: F403
 from tvmgraph.ops.random_gamma import *  # noqa: F403
 from tvmgraph.ops.random_sampling import *  # noqa: F403
+from tvmgraph.ops.recurrent_gradient import *  # noqa: F403
 from tvmgraph.ops.recurrent_sweep import *  # noqa: F403
 from tvmgraph.ops.reduction import *  # noqa: F403
 from tvmgraph.ops.reduction_basic import *  # noqa: F403

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.ops.recurrent_gradient import panel_width
 
 __all__ = ["recurrent_sweep"]
 
@@ -82,42 +84,65 @@ def _eager(*inputs: np.ndarray, mode: str, reverse: bool) -> tuple[np.ndarray, .
     return (y, *state)
 
 
-def _step(mode: str, x: Tensor, h: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    units = state[0].shape[-1]
-    if mode == "lstm":
-        i, f, g, o = F.split(x + h, units, axis=-1)
-        c = F.sigmoid(f) * state[1] + F.sigmoid(i) * F.tanh(g)
-        return F.sigmoid(o) * F.tanh(c), c
-    if mode == "gru":
-        x_r, x_z, x_n = F.split(x, units, axis=-1)
-        h_r, h_z, h_n = F.split(h, units, axis=-1)
-        r, z = F.sigmoid(x_r + h_r), F.sigmoid(x_z + h_z)
-        n = F.tanh(x_n + r * h_n)
-        return (n + z * (state[0] - n),)
-    return (F.tanh(x + h) if mode == "rnn_tanh" else F.relu(x + h),)
-
-
-def _unrolled(*inputs: Tensor, mode: str, reverse: bool) -> tuple[Tensor, ...]:
-    """The same as a list of basic operators, for derivatives."""
-    x, panels, bias = inputs[:3]
-    state = inputs[3:]
-    units, gates = state[0].shape[1], panels.shape[2]
-    plain = F.reshape(F.transpose(panels, (1, 2, 0, 3)), (units, gates, -1))
-    weight = F.reshape(plain[:, :, :units], (units, gates * units))
-    outputs: list[Any] = [None] * x.shape[0]
-    parts = F.unstack(x, 0)
-    for t in reversed(range(len(outputs))) if reverse else range(len(outputs)):
-        state = _step(mode, parts[t], F.matmul(state[0], weight) + bias, state)
-        outputs[t] = state[0]
-    return (F.stack(outputs, 0), *state)
-
-
 def _vjp(g: Any, y: Any, *inputs: Tensor, mode: str, reverse: bool) -> tuple[Any, ...]:
-    from tvmgraph.autodiff import vjp
+    x, panels, bias, *state = inputs
+    steps, batch, wide = x.shape
+    units = state[0].shape[1]
+    weight = _plain(panels, units)
+    g = [F.zeros_like(t) if c is None else c for c, t in zip(g, y)]
+    first = F.expand_dims(state[0], 0)
+    before = F.concat([y[0][1:], first] if reverse else [first, y[0][:-1]], 0)
+    hidden = F.matmul(F.reshape(before, (steps * batch, units)), weight) + bias
+    hidden = F.reshape(hidden, x.shape)
+    more: tuple[Any, ...] = ()
+    gates = x + hidden
+    if mode == "lstm":
+        more = (g[2], state[1])
+    elif mode == "gru":
+        both = 2 * units  # r and z are gates of sums, n takes its two parts apart
+        gates = F.concat([gates[..., :both], x[..., both:], hidden[..., both:]], -1)
+        more = (before,)
+    made, *carried = F.recurrent_gradient(
+        gates, _turned_panels(weight), g[0], g[1], *more, mode=mode, reverse=reverse
+    )
+    by_hidden = made[..., :wide]
+    by_x = by_hidden
+    if mode == "gru":  # the third part is the state's, the fourth that of the inputs
+        by_x = F.concat([made[..., : 2 * units], made[..., wide:]], -1)
+    by_first = F.matmul(by_hidden[-1 if reverse else 0], F.transpose(weight, (1, 0)))
+    if mode == "gru":
+        by_first = by_first + carried.pop()
+    flat = F.reshape(by_hidden, (steps * batch, wide))
+    by_weight = F.matmul(F.transpose(F.reshape(before, (steps * batch, units)), (1, 0)), flat)
+    by_panels = _panels(by_weight, panels.shape)
+    return (by_x, by_panels, F.reduce_sum(flat, axis=(0,), keep_dims=False), by_first, *carried)
 
-    _, pull_back = vjp(lambda *xs: _unrolled(*xs, mode=mode, reverse=reverse), *inputs)
-    cotangents = [F.zeros_like(t) if c is None else c for c, t in zip(g, y)]
-    return pull_back(*cotangents)
+
+def _plain(panels: Tensor, units: int) -> Tensor:
+    """The weights (units, gates * units) in panels."""
+    gates = panels.shape[2]
+    plain = F.reshape(F.transpose(panels, (1, 2, 0, 3)), (units, gates, -1))
+    return F.reshape(plain[:, :, :units], (units, gates * units))
+
+
+def _panels(weight: Tensor, shape: Sequence[int]) -> Tensor:
+    """Weights (units, gates * units) in panels of a shape."""
+    blocks, units, gates, width = shape
+    parts = F.reshape(weight, (units, gates, units))
+    if blocks * width > units:
+        parts = F.pad(parts, (0, blocks * width - units))
+    return F.transpose(F.reshape(parts, (units, gates, blocks, width)), (2, 0, 1, 3))
+
+
+def _turned_panels(weight: Tensor) -> Tensor:
+    """Weights (units, gates * units) in the panels that :func:`recurrent_gradient` takes."""
+    units, wide = weight.shape
+    width = panel_width(units)
+    blocks = -(-units // width)
+    turned = F.transpose(weight, (1, 0))
+    if blocks * width > units:
+        turned = F.pad(turned, (0, blocks * width - units))
+    return F.transpose(F.reshape(turned, (wide, blocks, width)), (1, 0, 2))
 
 
 def _lower(R: Any, *inputs: Any, mode: str, reverse: bool) -> Any:

@@ -41,6 +41,7 @@ from tvmgraph.schedule.elementwise.pool_grad import emit_max_pool_grad
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.products.gemm import emit_gemm
 from tvmgraph.schedule.products.recurrent import emit_recurrent
+from tvmgraph.schedule.products.recurrent_gradient import emit_recurrent_gradient
 from tvmgraph.schedule.rows.kernel import emit_rows, emit_split, wants_split
 from tvmgraph.schedule.rows.plan import plan_rows
 from tvmgraph.schedule.rows.scan import emit_scan
@@ -56,6 +57,7 @@ _WRITERS = {
     "attention_gradient": emit_attention_gradient,
     "max_pool_grad": emit_max_pool_grad,
     "recurrent": emit_recurrent,
+    "recurrent_gradient": emit_recurrent_gradient,
     "scan": emit_scan,
     "sort": emit_sort,
     "top": emit_top,

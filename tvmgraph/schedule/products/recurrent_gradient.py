@@ -1,0 +1,255 @@
+"""The derivative of recurrent layers: all steps of a sequence, from the last, in one kernel.
+
+Blocking: a work item of a step is one panel of units and a tile of the batch. It multiplies the
+cotangents of the gates of the step after, which are a result and are read from there, with the
+panel in registers, and goes on to the cotangents of the gates of its units. Steps are separated by
+the end of a parallel region. The second state of an LSTM is computed again before, unit by unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.analysis.program import static_shape
+from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
+from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS
+from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Buffer, Expr, Func
+
+#: Vector multiplications in flight that hide the time one takes.
+_IN_FLIGHT = 8
+#: Values of a vector of units that are kept in registers.
+_KEPT = 7
+
+_At = tuple[Expr, Expr, Expr]
+_Keep = Callable[[Expr], Expr]
+
+
+def emit_recurrent_gradient(func: Func, settings: str, model: CpuModel) -> None:
+    """Writes the kernel.
+
+    Args:
+        func: Takes the operands of ``ops.recurrent_gradient`` and its results.
+        settings: The mode, and 1 if the steps ran backwards, else 0.
+        model: The processor.
+    """
+    mode, reverse = str(settings).split()
+    gates, panels, outputs, last, *others = func.params
+    more = {"lstm": 2, "gru": 1}.get(mode, 0)
+    operands, results = tuple(others[:more]), tuple(others[more:])
+    _Gradient(
+        mode, reverse == "1", gates, panels, outputs, last, operands, results, model
+    ).write()  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Gradient:
+    mode: str
+    reverse: bool
+    gates: Buffer
+    panels: Buffer
+    outputs: Buffer
+    last: Buffer
+    operands: tuple[Buffer, ...]
+    results: tuple[Buffer, ...]
+    model: CpuModel
+
+    @property
+    def _shape(self) -> tuple[int, int, int]:
+        """Steps, batch, units."""
+        steps, batch, units = static_shape(self.outputs) or (0, 0, 0)
+        return steps, batch, units
+
+    @property
+    def _panel_shape(self) -> tuple[int, int, int]:
+        """Panels, depth of the products, units of a panel."""
+        blocks, depth, width = static_shape(self.panels) or (0, 0, 0)
+        return blocks, depth, width
+
+    @property
+    def _dtype(self) -> str:
+        return str(self.outputs.dtype)
+
+    @property
+    def _lanes(self) -> int:
+        return min(self._panel_shape[2], self.model.lanes_of(dtype_bytes(self._dtype)))
+
+    @property
+    def _vectors(self) -> int:
+        return self._panel_shape[2] // self._lanes
+
+    def write(self) -> None:
+        """Writes the loop over the steps."""
+        steps, batch, units = self._shape
+        cells = self._cells() if self.mode == "lstm" else None
+        if len(self.results) > 1:  # what a step passes on without weights
+            with emit.serial(batch) as row, emit.serial(units) as unit:
+                given = self.operands[0][row, unit] if cells is not None else emit.zero(self._dtype)
+                emit.store(self.results[1], given, [row, unit])
+        with emit.serial(steps) as number:
+            self._step(steps - 1 - number, cells)
+
+    def _time(self, step: Expr) -> Expr:
+        """Where a step lies: steps count in the order in which they ran."""
+        return self._shape[0] - 1 - step if self.reverse else step
+
+    def _cells(self) -> Buffer:
+        """The second state before every step and after the last."""
+        steps, batch, units = self._shape
+        cells = emit.workspace([(steps + 1) * batch * units], self._dtype)
+        pieces = -(-units // self._lanes)
+        size = batch * units
+
+        def piece(row: Expr, first: Expr, lanes: int) -> None:
+            at = row * units + first
+            with emit.lanes_loop(lanes) as lane:
+                emit.store(cells, self.operands[1][row, first + lane], [at + lane])
+            with emit.serial(steps) as step, emit.lanes_loop(lanes) as lane:
+                i, f, g = (self._gate(step, row, first + lane, k) for k in range(3))
+                before = cells[step * size + at + lane]
+                new = tirx.sigmoid(f) * before + tirx.sigmoid(i) * tirx.tanh(g)
+                emit.store(cells, new, [(step + 1) * size + at + lane])
+
+        parallel = 100 * steps * size >= MIN_PARALLEL_FLOPS and self.model.threads > 1
+        with emit.parallel(batch * pieces, parallel) as item:
+            row, number = emit.unfuse(item, [batch, pieces])
+            first = number * self._lanes
+            split = (number, pieces, self._lanes, units)
+            emit.pieces(split, lambda lanes: piece(row, first, lanes))
+        return cells
+
+    def _gate(self, step: Expr, row: Expr, unit: Expr, gate: int) -> Expr:
+        return self.gates[self._time(step), row, unit + gate * self._shape[2]]
+
+    def _step(self, step: Expr, cells: Buffer | None) -> None:
+        steps, batch, units = self._shape
+        blocks, depth, width = self._panel_shape
+        vectors = self._vectors
+        height = max(1, min(batch, 12, (self.model.registers - 2 - vectors) // vectors))
+        tiles = -(-batch // height)
+        parallel = 2 * batch * units * depth >= MIN_PARALLEL_FLOPS and self.model.threads > 1
+        with emit.parallel(blocks * tiles, parallel) as item:
+            block, number = emit.unfuse(item, [blocks, tiles])
+            slopes = emit.stack(height * width, self._dtype)
+            row, first = number * height, block * width
+            rows = tirx.min(emit.i64(height), batch - row)
+            columns = tirx.min(emit.i64(width), units - first)
+            emit.when(
+                step == steps - 1,
+                lambda: self._from_last(slopes, row, rows, first, columns),
+                lambda: emit.pieces(
+                    (number, tiles, height, batch),
+                    lambda count: self._from_step_after(step, slopes, block, row, count),
+                ),
+            )
+            with emit.serial(rows) as r:
+                full, rest = tirx.floordiv(columns, emit.i64(self._lanes)), units % self._lanes
+                with emit.serial(full) as c:
+                    begin = c * self._lanes
+                    at = (step, row + r, first + begin)
+                    self._finish(at, self._lanes, slopes, r * width + begin, cells)
+                if rest:
+                    begin = units // self._lanes % vectors * self._lanes
+                    at = (step, row + r, first + begin)
+                    emit.only_if(
+                        block == blocks - 1,
+                        lambda: self._finish(at, rest, slopes, r * width + begin, cells),
+                    )
+
+    def _from_last(self, slopes: Buffer, row: Expr, rows: Expr, first: Expr, columns: Expr) -> None:
+        """The last state's cotangent, for the step that nothing comes after."""
+        width = self._panel_shape[2]
+        with emit.serial(rows) as r, emit.serial(columns) as c:
+            emit.store(slopes, self.last[row + r, first + c], [r * width + c])
+
+    def _from_step_after(
+        self, step: Expr, slopes: Buffer, block: Expr, row: Expr, rows: int
+    ) -> None:
+        """What the step after gives to the state: its gates' cotangents times the weights."""
+        after, depth, vectors = self._time(step + 1), self._panel_shape[1], self._vectors
+        tile = Tile(rows, vectors, self._lanes, self._dtype)
+        total = multiply_tile(
+            tile,
+            [depth],
+            max(1, 3 * _IN_FLIGHT // (rows * vectors)),
+            lambda r, k: self.results[0][after, row + r, k[0]],
+            lambda k, v: self.panels[block, k[0], emit.ramp(v * self._lanes, self._lanes)],
+        )
+        for r in range(rows):
+            for v in range(vectors):
+                emit.store(slopes, total[tile.at(r, v)], [tile.at(r, v)])
+
+    def _finish(
+        self, at: _At, lanes: int, slopes: Buffer, base: Expr, cells: Buffer | None
+    ) -> None:
+        """The cotangents of the gates of a vector of units.
+
+        Args:
+            at: Step, row and first unit.
+            lanes: Units.
+            slopes: What a tile of states gets from the step after.
+            base: The first of these units in it.
+            cells: Second states.
+        """
+        step, row, begin = at
+        places = [emit.stack(lanes, self._dtype) for _ in range(_KEPT)]
+        with emit.lanes_loop(lanes) as lane:
+            unit, free = begin + lane, iter(places)
+
+            def kept(value: Expr) -> Expr:
+                place = next(free)
+                emit.store(place, value, [lane])
+                return place[lane]
+
+            slope = self.outputs[self._time(step), row, unit] + slopes[base + lane]
+            if self.mode == "gru":
+                slope = slope + self.results[1][row, unit]
+            slope, where = kept(slope), (step, row, unit)
+            if cells is not None:
+                found = self._lstm(kept, where, slope, cells)
+            elif self.mode == "gru":
+                found = self._gru(kept, where, slope)
+            else:
+                found = [self._plain(kept, where, slope)]
+            for gate, value in enumerate(found):
+                place = [self._time(step), row, unit + gate * self._shape[2]]
+                emit.store(self.results[0], value, place)
+
+    def _lstm(self, kept: _Keep, at: _At, slope: Expr, cells: Buffer) -> list[Expr]:
+        step, row, unit = at
+        _, batch, units = self._shape
+        i, f, o = (kept(tirx.sigmoid(self._gate(*at, gate))) for gate in (0, 1, 3))
+        g = kept(tirx.tanh(self._gate(*at, 2)))
+        own = row * units + unit
+        before = cells[step * (batch * units) + own]
+        out = kept(tirx.tanh(cells[(step + 1) * (batch * units) + own]))
+        inner = kept(self.results[1][row, unit] + slope * o * (1 - out * out))
+        emit.store(self.results[1], inner * f, [row, unit])
+        return [
+            inner * g * i * (1 - i), inner * before * f * (1 - f), inner * i * (1 - g * g),
+            slope * out * o * (1 - o),
+        ]  # fmt: skip
+
+    def _gru(self, kept: _Keep, at: _At, slope: Expr) -> list[Expr]:
+        step, row, unit = at
+        r, z = (kept(tirx.sigmoid(self._gate(*at, gate))) for gate in (0, 1))
+        hidden = self._gate(*at, 3)
+        n = kept(tirx.tanh(self._gate(*at, 2) + r * hidden))
+        before = self.operands[0][self._time(step), row, unit]
+        new = kept(slope * (1 - z) * (1 - n * n))
+        emit.store(self.results[1], slope * z, [row, unit])
+        update = slope * (before - n) * z * (1 - z)
+        return [new * hidden * r * (1 - r), update, new * r, new]
+
+    def _plain(self, kept: _Keep, at: _At, slope: Expr) -> Expr:
+        total = self._gate(*at, 0)
+        if self.mode == "rnn_tanh":
+            y = kept(tirx.tanh(total))
+            return slope * (1 - y * y)
+        nothing = emit.zero(self._dtype)
+        return tirx.Select(total > nothing, slope, nothing)
