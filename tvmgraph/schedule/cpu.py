@@ -127,7 +127,7 @@ def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
         return schedule_fallback(func, model) if rows is None else rows.with_attr(SCHEDULED, True)
     if _is_empty(parsed):
         return schedule_fallback(func, model)
-    program = straighten(inline(parsed))
+    program = inline(parsed)
     if not all(has_identity_store(stage) for stage in program.stages if stage.is_reduction):
         return schedule_fallback(func, model)
     write = emit_program
@@ -137,6 +137,8 @@ def schedule_func(func: Func, model: CpuModel, level: int) -> Func:
             program, write = ordered, emit_contraction
         elif _has_product(ordered):
             program, write = ordered, emit_product_apart
+    if write is emit_program:  # products know panels by their divisions
+        program = straighten(program)
     kernel = emit.kernel(func, lambda: write(program, model))
     return kernel.with_attr(SCHEDULED, True)
 
