@@ -102,6 +102,14 @@ def _normalized(x: Tensor) -> Tensor:
     return ops.layer_norm(x, x.shape[-1:], ops.ones(x.shape[-1:]), ops.zeros(x.shape[-1:]))
 
 
+def _lstm_slopes(*inputs: Tensor) -> Tensor:
+    def total(*inputs: Tensor) -> Tensor:
+        y, h, c = ops.recurrent_sweep(*inputs, mode="lstm", reverse=True)
+        return (y * y).sum() + h.sum() + (c * c).sum()
+
+    return ops.cat([g.reshape(-1) for g in ms.grad(total, (0, 1, 2, 3, 4))(*inputs)])
+
+
 PROGRAMS = {
     "chain": Program(lambda x, y: ops.relu(x * y + x) * 2.0, [(7, 131), (7, 131)]),
     "chain_of_halves": Program(lambda x, y: x * y + x, [(9, 64), (9, 64)], "float16"),
@@ -135,6 +143,9 @@ PROGRAMS = {
     "running_sum": Program(lambda x: ops.cumsum(x, -1), [(5, 3001)]),
     "running_sum_of_columns": Program(lambda x: ops.cumsum(x, 0), [(50, 33)]),
     "running_sum_in_parts": Program(lambda x: ops.cumsum(x, -1), [(2, 33000)]),
+    "derivative_of_an_lstm": Program(
+        _lstm_slopes, [(3, 2, 76), (2, 19, 4, 16), (76,), (2, 19), (2, 19)]
+    ),
     "first_few": Program(lambda x: ops.topk(x, 5), [(4, 1003)]),
 }
 

@@ -24,6 +24,7 @@ from tvmgraph.schedule.cuda.elementwise import emit_elementwise
 from tvmgraph.schedule.cuda.long_rows import emit_long_rows, wants_parts
 from tvmgraph.schedule.cuda.pool_grad import emit_max_pool_grad
 from tvmgraph.schedule.cuda.recurrent import emit_recurrent
+from tvmgraph.schedule.cuda.recurrent_gradient import emit_recurrent_gradient
 from tvmgraph.schedule.cuda.rows import emit_rows, emit_rows_across
 from tvmgraph.schedule.cuda.scan import emit_scan
 from tvmgraph.schedule.cuda.top import emit_top
@@ -38,6 +39,7 @@ from tvmgraph.schedule.types import IN_PLACE, WRITTEN, Buffer, Expr, Func, Load
 _WRITERS: dict[str, Callable[[Func, Any, GpuModel], None]] = {
     "max_pool_grad": emit_max_pool_grad,
     "recurrent": emit_recurrent,
+    "recurrent_gradient": emit_recurrent_gradient,
     "scan": emit_scan,
     "top": emit_top,
 }
