@@ -412,3 +412,17 @@ def test_threads_with_sizes_and_numbers_of_their_own() -> None:
         t.join()
     assert not wrong
     assert f.compile_count <= 5
+
+
+def test_sizes_that_weights_fix_are_constants() -> None:
+    dense, conv = nn.Dense(7, 5), nn.Conv2d(3, 4, 3)
+    for net, shapes in (
+        (dense, [(2, 7), (9, 7), (4, 7)]),
+        (conv, [(2, 3, 8, 9), (5, 3, 11, 6), (3, 3, 4, 4)]),
+    ):
+        f = jit(lambda x, net=net: net(x), dynamic=1)
+        with assert_max_compiles(1, f):
+            for shape in shapes:
+                x = normal(*shape)
+                same(f(x), net(x))
+        assert "axis 1 of tensor argument 0 stays constant" in f.explain()

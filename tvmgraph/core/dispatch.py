@@ -16,7 +16,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import numerics, promotion
 from tvmgraph.core.op import OPS, F, Op
 from tvmgraph.core.state import scope_text, state
-from tvmgraph.core.symbols import Symbol, contains_symbol, scope
+from tvmgraph.core.symbols import Symbol, contains_symbol, inferring, scope
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import (
@@ -100,7 +100,8 @@ def _apply_symbolic(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any
     Its rule is asked anew: what it decides about the sizes becomes a condition of the capture.
     """
     attrs = {k: _sizes_only(_freeze(v)) for k, v in attrs.items()}
-    plan = _plan_of(op, args, attrs)
+    with inferring():
+        plan = _plan_of(op, args, attrs)
     if plan.casts is not None:
         args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
     assert state.interpreter is not None

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,16 +48,33 @@ class SymbolScope:
         values: Value of every root in the call at hand.
         conditions: Comparisons that were decided, with their outcomes.
         decided: Roots of those.
+        inferring: Whether the rule of an operator compares, and not the user's code: a size that
+            must be a certain number for the operator to be possible is that number.
     """
 
     values: Mapping[str, Any]
     conditions: dict[str, bool] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
+    inferring: bool = False
 
 
 def scope() -> SymbolScope | None:
     """Returns the symbols of the capture that is going on in this thread."""
     return getattr(state.interpreter, "symbols", None)
+
+
+@contextmanager
+def inferring() -> Iterator[None]:
+    """While the rule of an operator compares sizes."""
+    here = scope()
+    if here is None:
+        yield
+        return
+    here.inferring = True
+    try:
+        yield
+    finally:
+        here.inferring = False
 
 
 class Symbol:
@@ -332,9 +350,17 @@ def decide(symbol: str, a: Any, b: Any) -> bool:
             return known
     outcome = bool(_OPERATORS[symbol](current(a), current(b)))
     if here is not None:
+        if here.inferring and outcome == (symbol == "==") and symbol in ("==", "!="):
+            _require_number(a, b)
         here.conditions[f"({text_of(a)} {symbol} {text_of(b)})"] = outcome
         here.decided |= roots_of(a, b)
     return outcome
+
+
+def _require_number(a: Any, b: Any) -> None:
+    """Two sizes must be equal: if one is a number, the other is a constant."""
+    if not (isinstance(a, Symbol) and isinstance(b, Symbol)):
+        raise Specialise(roots_of(a, b))
 
 
 def contains_symbol(value: Any) -> bool:
