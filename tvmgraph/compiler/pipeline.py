@@ -27,6 +27,7 @@ from tvmgraph.compiler.fusion import fuse_kernels
 from tvmgraph.compiler.in_place import bind_updates, mark_updates
 from tvmgraph.compiler.memory import PlanMemory
 from tvmgraph.compiler.order import order_updates
+from tvmgraph.compiler.scatters import write_scatters
 from tvmgraph.compiler.search import schedule_by_search
 from tvmgraph.compiler.sorting import write_sorts
 from tvmgraph.compiler.sources import show_code
@@ -78,7 +79,7 @@ def operator_passes() -> list[Any]:
     """Returns the passes from Relax operators to one loop nest each."""
     return [
         _T.CanonicalizeBindings(),
-        write_sorts,
+        write_sorts, write_scatters,
         relax.backend.DispatchSortScan(),  # sorts and scans have no legalization
         _T.LegalizeOps(), _T.AnnotateTIROpPattern(), _T.FoldConstant(),
     ]  # fmt: skip

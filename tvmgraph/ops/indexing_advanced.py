@@ -311,7 +311,8 @@ def _lower_index_update(R: Any, *xs: Any, axes: tuple[int, ...], mode: str) -> A
         return R.te.compute([*R.shape(batch), R.shape((len(axes),))[0]], element, name="columns")
 
     at = R.emit_te(columns, *indices)
-    value = R.emit(R.op.broadcast_to(value, R.shape(region.shape)))
+    if types[1].shape != region.shape:
+        value = R.emit(R.op.broadcast_to(value, R.shape(region.shape)))
     if to_front != sorted(to_front):
         x = R.emit(R.op.permute_dims(x, to_front))
     if batch_first != sorted(batch_first):

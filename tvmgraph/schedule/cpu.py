@@ -45,6 +45,7 @@ from tvmgraph.schedule.products.recurrent_gradient import emit_recurrent_gradien
 from tvmgraph.schedule.rows.kernel import emit_rows, emit_split, wants_split
 from tvmgraph.schedule.rows.plan import plan_rows
 from tvmgraph.schedule.rows.scan import emit_scan
+from tvmgraph.schedule.rows.scatter import emit_scatter
 from tvmgraph.schedule.rows.sort import emit_sort
 from tvmgraph.schedule.rows.top import emit_top
 from tvmgraph.schedule.symbolic import schedule_rows
@@ -59,6 +60,7 @@ _WRITERS = {
     "recurrent": emit_recurrent,
     "recurrent_gradient": emit_recurrent_gradient,
     "scan": emit_scan,
+    "scatter": emit_scatter,
     "sort": emit_sort,
     "top": emit_top,
 }

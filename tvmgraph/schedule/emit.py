@@ -6,6 +6,7 @@ the order they run, with the context managers of TVM's IR builder.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -96,6 +97,11 @@ def workspace(shape: Sequence[Index], dtype: str) -> Buffer:
 def is_workspace(buffer: Buffer) -> bool:
     """Whether a buffer of the kernel being written is a temporary."""
     return any(buffer.same_as(other) for other in _being_written.workspaces)
+
+
+def flat(buffer: Buffer) -> Buffer:
+    """The same memory with a single axis."""
+    return T.decl_buffer((i64(math.prod(map(int, buffer.shape))),), buffer.dtype, data=buffer.data)
 
 
 def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:
