@@ -14,6 +14,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import sample
+from tvmgraph.core.symbols import scope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
@@ -37,6 +38,8 @@ def out_sizes(spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilati
         zip(spatial, kernel, stride, padding, dilation, strict=True)
     ):
         if isinstance(size, Dim):
+            if scope() is not None:
+                size.specialise()
             raise ShapeError(f"spatial axis {i} has the symbolic size {size}, but must be static")
         reach = d * (k - 1) + 1
         if size + lo + hi < reach:
@@ -74,9 +77,9 @@ def ceil_padding(
 def spatial_of(x: Tensor, count: int, op: str) -> Ints:
     """Returns the last ``count`` axes' sizes as ints, for functions that compute a padding."""
     sizes = x.type.shape[-count:]
-    if x.ndim < count or any(isinstance(d, Dim) for d in sizes):
+    if x.ndim < count:
         raise fail(
-            ShapeError, f"input must have {count} static spatial axes", op, f"input={x.type}"
+            ShapeError, f"input must have {count} spatial axes", op, f"input={x.type}"
         )
     return tuple(int(d) for d in sizes)  # pyright: ignore[reportArgumentType]
 
