@@ -96,3 +96,22 @@ def test_a_parameter_is_updated_and_its_operand_kept():
     step(Tensor(at), Tensor(values), other)
     twice = _reference(once, at, values, "add")
     np.testing.assert_allclose(weight.asnumpy(), twice, rtol=1e-5)
+
+
+@pytest.mark.parametrize("row", [(), (40,)])
+def test_as_many_updates_as_a_call_brings(row):
+    x = np.random.default_rng(0).standard_normal((90, *row)).astype(np.float32)
+    signature = (
+        Tensor(shape=x.shape, dtype=ms.float32), Tensor(shape=["n", 2], dtype=ms.int64),
+        Tensor(shape=["n", 2, *row], dtype=ms.float32),
+    )  # fmt: skip
+    run = jit(
+        lambda x, at, v: F.index_update(x, v, at, axes=(0,), mode="add"),
+        input_signature=signature,
+    )
+    for count in (1, 3, 500):
+        at = np.random.default_rng(count).integers(-90, 90, (count, 2))
+        values = np.ones((count, 2, *row), np.float32)
+        got = run(*map(Tensor, (x, at, values))).asnumpy()
+        np.testing.assert_allclose(got, _reference(x, at, values, "add"), rtol=1e-5, atol=1e-5)
+    assert "scatter" in run.kernels()

@@ -10,10 +10,13 @@ from tvm import relax, tirx
 
 from tvmgraph.schedule.cpu import written
 
+#: Extents: numbers where they are known, else expressions.
+_Shape = list[Any]
+
 
 @tvm.transform.module_pass(opt_level=0, name="WriteScatters")
 def write_scatters(mod: tvm.IRModule, _: tvm.transform.PassContext) -> tvm.IRModule:
-    """Replaces scatters of rows of a known shape, unless the target is a GPU.
+    """Replaces scatters into tensors of a known shape, unless the target is a GPU.
 
     Args:
         mod: A Relax module.
@@ -35,19 +38,26 @@ class _Writer(relax.PyExprMutator):
         call: Any = super().visit_call_(op)
         if call.op != tvm.ir.Op.get("relax.scatter_nd"):
             return call
-        shapes = [_static_shape(arg) for arg in call.args]
-        if any(shape is None or 0 in shape for shape in shapes):
+        sizes, batch, row = _shapes(*call.args)
+        known = all(map(_is_known, [*sizes, *row]))
+        if not known or any(extent == 0 for extent in [*sizes, *batch, *row] if _is_known(extent)):
             return call
-        return self._written(call, shapes)
+        return self._written(call, sizes, batch, row)
 
-    def _written(self, call: Any, shapes: Any) -> Any:
+    def _written(self, call: Any, sizes: _Shape, batch: _Shape, row: _Shape) -> Any:
         base, places, updates = call.args
-        fill = self._constant(base)
+        fill, axes = self._constant(base), len(sizes) - len(row)
         places = self.builder_.emit(relax.op.astype(places, "int64"))
-        operands = [places, updates] if fill is not None else [base, places, updates]
-        settings = {"mode": str(call.attrs.reduction), "axes": shapes[1][-1], "fill": fill}
-        params = [(_static_shape(x), str(x.ty.dtype)) for x in [*operands, call]]
-        name = self.builder_.add_func(written("scatter", json.dumps(settings), params), "scatter")
+        settings = {"mode": str(call.attrs.reduction), "axes": axes, "fill": fill}
+        dtype = str(base.ty.dtype)
+        # a kernel has variables of its own for extents that are not known
+        batch = [n if _is_known(n) else tirx.Var(f"n{i}", "int64") for i, n in enumerate(batch)]
+        inputs = [([*batch, axes], "int64"), ([*batch, *row], dtype)]
+        operands = [places, updates]
+        if fill is None:
+            inputs, operands = [(sizes, dtype), *inputs], [base, *operands]
+        kernel = written("scatter", json.dumps(settings), [*inputs, (sizes, dtype)])
+        name = self.builder_.add_func(kernel, "scatter")
         return self.builder_.normalize(relax.call_tir(name, operands, call.ty))
 
     def _constant(self, base: Any) -> int | float | None:
@@ -67,8 +77,13 @@ class _Writer(relax.PyExprMutator):
         return None if array.shape else array.numpy().item()
 
 
-def _static_shape(x: Any) -> list[int] | None:
-    shape = x.ty.shape
-    if not all(isinstance(extent, tirx.IntImm) for extent in shape):
-        return None
-    return [int(extent) for extent in shape]
+def _shapes(*args: Any) -> tuple[_Shape, _Shape, _Shape]:
+    """Shapes of the tensor, of the batch of updates, and of one of them."""
+    base, places, updates = (
+        [int(n) if isinstance(n, tirx.IntImm) else n for n in arg.ty.shape] for arg in args
+    )
+    return base, places[:-1], updates[len(places) - 1 :]
+
+
+def _is_known(extent: Any) -> bool:
+    return isinstance(extent, int)

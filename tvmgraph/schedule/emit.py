@@ -6,7 +6,8 @@ the order they run, with the context managers of TVM's IR builder.
 
 from __future__ import annotations
 
-import math
+import functools
+import operator
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -101,7 +102,8 @@ def is_workspace(buffer: Buffer) -> bool:
 
 def flat(buffer: Buffer) -> Buffer:
     """The same memory with a single axis."""
-    return T.decl_buffer((i64(math.prod(map(int, buffer.shape))),), buffer.dtype, data=buffer.data)
+    extent: Expr = functools.reduce(operator.mul, buffer.shape, i64(1))
+    return T.decl_buffer((extent,), buffer.dtype, data=buffer.data)
 
 
 def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:

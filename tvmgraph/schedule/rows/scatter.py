@@ -8,7 +8,9 @@ no other touches. Rows too short to be divided are left to one worker.
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -45,7 +47,7 @@ def emit_scatter(func: Func, settings: str, model: CpuModel) -> None:
 
     Args:
         func: Takes the tensor (\*sizes, \*row) unless ``fill`` is given, the int64 coordinates of
-            rows (\*batch, axes), all within bounds, and the updates (\*batch, \*row); gives the
+            rows (\*batch, axes), all within bounds and as many as are known when it runs, and the updates (\*batch, \*row); gives the
             new tensor.
         settings: JSON: ``mode``, a key of :data:`_COMBINE`; ``axes``, how many coordinates a row
             has; and ``fill``, the number that the tensor consists of, or null.
@@ -53,10 +55,12 @@ def emit_scatter(func: Func, settings: str, model: CpuModel) -> None:
     """
     said = json.loads(str(settings))
     sizes = (static_shape(func.params[-1]) or ())[: int(said["axes"])]
+    count: Expr = functools.reduce(operator.mul, list(func.params[-3].shape)[:-1], emit.i64(1))
     *bases, places, updates, target = map(emit.flat, func.params)
     lanes = model.lanes_of(max(2, dtype_bytes(str(target.dtype))))
     size = product(static_shape(target) or ())
-    scatter = _Scatter(places, updates, target, sizes, size // product(sizes), lanes)
+    width = size // product(sizes)
+    scatter = _Scatter(places, updates, target, sizes, width, count, lanes)
     source = bases[0] if bases else tirx.const(said["fill"], str(target.dtype))
     streamed = are_streamable([target], model)
     with streaming([target] if streamed else [], lanes):
@@ -73,6 +77,7 @@ class _Scatter:
     target: Buffer
     sizes: Sequence[int]
     width: int
+    count: Expr
     lanes: int
 
     @property
@@ -100,16 +105,16 @@ class _Scatter:
 
     def apply(self, combine: Callable[[Expr, Expr], Expr], threads: int, *, distant: bool) -> None:
         """Applies the updates one after the other, every worker to columns of its own."""
-        (size,) = static_shape(self.updates) or (0,)
-        parts = min(threads, self.width // self._line) if size >= _MIN_PARALLEL else 1
+        few = isinstance(self.count, tirx.IntImm) and int(self.count) * self.width < _MIN_PARALLEL
+        parts = 1 if few else min(threads, self.width // self._line)
         quarter = max(1, self._line // 4)
         width = -(-self.width // (max(1, parts) * quarter)) * quarter if parts > 1 else self.width
         parts = -(-self.width // width)
-        with emit.parallel(parts, parts > 1) as part, emit.serial(size // self.width) as update:
+        with emit.parallel(parts, parts > 1) as part, emit.serial(self.count) as update:
             row = self._row(update) * self.width
             start = emit.i64(0) if parts == 1 else part * width
             if distant:
-                self._ask_ahead(update, size // self.width, start, width)
+                self._ask_ahead(update, start, width)
 
             def vector(at: Expr, lanes: int, _slot: int) -> None:
                 place = emit.ramp(row + at, lanes)
@@ -126,7 +131,7 @@ class _Scatter:
             row = row * extent + self.places[update * axes + axis]
         return row
 
-    def _ask_ahead(self, update: Expr, count: int, start: Expr, width: int) -> None:
-        later = self._row(tirx.min(update + _AHEAD, emit.i64(count - 1))) * self.width + start
+    def _ask_ahead(self, update: Expr, start: Expr, width: int) -> None:
+        later = self._row(tirx.min(update + _AHEAD, self.count - 1)) * self.width + start
         for line in range(min(_LINES, -(-width // self._line))):
             emit.prefetch(self.target, [later + line * self._line])
