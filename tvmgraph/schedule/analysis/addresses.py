@@ -22,8 +22,9 @@ _DIVISIONS = (tirx.FloorDiv, tirx.FloorMod)
 def straighten(program: Program) -> Program:
     """The program with the addresses written out of whatever is read by way of divisions.
 
-    Only parameters are read by their address, as the last index of several: TVM may give
-    intermediates other shapes.
+    Only what the function is given is read by its address, as the last index of several: TVM may
+    give intermediates other shapes, and what the function itself writes must be seen to be read
+    after it was written.
     """
     stages = tuple(_straightened(stage, program) for stage in program.stages)
     return replace(program, stages=stages)
@@ -55,7 +56,9 @@ def _by_address(load: Load, analyzer: sym.Analyzer) -> Expr:
 
 
 def _is_winding(load: Load, program: Program) -> bool:
-    return program.is_parameter(load.source) and any(map(_divisions, load.indices))
+    if not any(map(_divisions, load.indices)) or not program.is_parameter(load.source):
+        return False
+    return not any(load.source.same_as(b) for stage in program.stages for b in stage.buffers)
 
 
 def _divisions(expr: Expr) -> int:
