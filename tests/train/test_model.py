@@ -45,15 +45,15 @@ def test_lenet_on_the_digits_reaches_98_percent(graph_mode: None) -> None:
     net = nn.SequentialCell(
         nn.Conv2d(1, 16, 3, has_bias=True), nn.ReLU(), nn.MaxPool2d(2, 2),
         nn.Conv2d(16, 32, 3, has_bias=True), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(),
-        nn.Dense(128, 64), nn.ReLU(), nn.Dense(64, 10),
+        nn.Dense(128, 128), nn.ReLU(), nn.Dropout(p=0.4), nn.Dense(128, 10),
     )  # fmt: skip
     training = NumpySlicesDataset({"x": x[360:], "y": y[360:]}).batch(32, drop_remainder=True)
     test = NumpySlicesDataset({"x": x[:360], "y": y[:360]}, shuffle=False).batch(360)
     steps = training.get_dataset_size()
-    rate = nn.cosine_decay_lr(1e-4, 0.08, 15 * steps, 1, 15 * steps)
+    rate = nn.cosine_decay_lr(1e-4, 0.08, 25 * steps, 1, 25 * steps)
     optimizer = nn.Momentum(net.trainable_params(), rate, 0.9, weight_decay=1e-4)
     model = train.Model(net, nn.CrossEntropyLoss(), optimizer, metrics={"accuracy"})
-    model.train(15, training)
+    model.train(25, training)
     assert model.eval(test)["accuracy"] >= 0.98
     assert net.training is False
     assert model.train_network._graph_mode.compile_count == 1
