@@ -66,8 +66,8 @@ if nvcc.find():
 # ## Running
 #
 # `set_context(device_target="GPU")` is all that changes. Without a GPU it is an error that says
-# what is missing; nothing runs on the CPU in its place. With `exec_mode="sink"` calls are recorded as
-# a CUDA graph: from the second one on, all kernels are one launch.
+# what is missing; nothing runs on the CPU in its place. With `exec_mode="sink"` calls are recorded
+# as a CUDA graph: from the second one on, all kernels are one launch.
 
 # %%
 try:

@@ -1,6 +1,8 @@
 """Accuracy and special values of the vectorizable functions."""
 
 import math
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -236,3 +238,16 @@ def test_division_of_integers_by_reciprocals_is_exact(name, dtype):
     function = getattr(ops, name)
     want = function(x, y).asnumpy()  # by NumPy's integers
     np.testing.assert_array_equal(jit(lambda x, y: function(x, y))(x, y).asnumpy(), want)
+
+
+def test_no_level_needs_the_rules_of_another() -> None:
+    """TVM has no remainder for LLVM: also the level that schedules nothing installs ours."""
+    program = """
+from tvmgraph import JitConfig, Tensor, jit, ops
+f = jit(lambda a: ops.fmod(a, 3.0), jit_config=JitConfig(jit_level="O0"))
+print(f(Tensor([7.0, -7.0])).asnumpy().tolist())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n")[0] == "[1.0, -1.0]"

@@ -78,9 +78,7 @@ def spatial_of(x: Tensor, count: int, op: str) -> Ints:
     """Returns the last ``count`` axes' sizes as ints, for functions that compute a padding."""
     sizes = x.type.shape[-count:]
     if x.ndim < count:
-        raise fail(
-            ShapeError, f"input must have {count} spatial axes", op, f"input={x.type}"
-        )
+        raise fail(ShapeError, f"input must have {count} spatial axes", op, f"input={x.type}")
     return tuple(int(d) for d in sizes)  # pyright: ignore[reportArgumentType]
 
 

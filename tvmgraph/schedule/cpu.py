@@ -80,9 +80,9 @@ def schedule_cpu(mod: Module, model: CpuModel, level: int) -> Module:
     Returns:
         The module with new functions; types, names and attributes stay.
     """
+    intrinsics.install()  # TVM has no remainder of floats for LLVM at all
     if level <= 0:
         return mod
-    intrinsics.install()
     functions = {
         var: schedule_func(func, model, level) if isinstance(func, Func) else func
         for var, func in mod.functions.items()

@@ -47,8 +47,8 @@ def emit_scatter(func: Func, settings: str, model: CpuModel) -> None:
 
     Args:
         func: Takes the tensor (\*sizes, \*row) unless ``fill`` is given, the int64 coordinates of
-            rows (\*batch, axes), all within bounds and as many as are known when it runs, and the updates (\*batch, \*row); gives the
-            new tensor.
+            rows (\*batch, axes), all within bounds, and the updates (\*batch, \*row), as many as a
+            call brings; gives the new tensor.
         settings: JSON: ``mode``, a key of :data:`_COMBINE`; ``axes``, how many coordinates a row
             has; and ``fill``, the number that the tensor consists of, or null.
         model: The processor.
