@@ -8,6 +8,7 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
+from tvmgraph.compiler.rewriting import rewrite_on_processor
 from tvmgraph.schedule.cpu import written
 
 #: Extents: numbers where they are known, else expressions.
@@ -21,14 +22,7 @@ def write_scatters(mod: tvm.IRModule, _: tvm.transform.PassContext) -> tvm.IRMod
     Args:
         mod: A Relax module.
     """
-    target = tvm.target.Target.current(allow_none=True)
-    if target is not None and target.kind.name != "llvm":
-        return mod
-    writer = _Writer(mod)
-    for name, function in mod.functions.items():
-        if isinstance(function, relax.Function):
-            writer.builder_.update_func(name, writer.visit_expr(function))
-    return writer.builder_.get()
+    return rewrite_on_processor(mod, _Writer)
 
 
 @relax.expr_functor.mutator

@@ -7,6 +7,7 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
+from tvmgraph.compiler.rewriting import rewrite_on_processor
 from tvmgraph.schedule.analysis.program import product
 from tvmgraph.schedule.cpu import written
 
@@ -21,14 +22,7 @@ def write_sorts(mod: tvm.IRModule, _: tvm.transform.PassContext) -> tvm.IRModule
     Args:
         mod: A Relax module.
     """
-    target = tvm.target.Target.current(allow_none=True)
-    if target is not None and target.kind.name != "llvm":
-        return mod
-    writer = _Writer(mod)
-    for name, function in mod.functions.items():
-        if isinstance(function, relax.Function):
-            writer.builder_.update_func(name, writer.visit_expr(function))
-    return writer.builder_.get()
+    return rewrite_on_processor(mod, _Writer)
 
 
 @relax.expr_functor.mutator

@@ -84,13 +84,14 @@ class _Library:
     stack: Callable[[Sequence[Any]], Any]
 
 
-def _numpy_sigmoid(x: np.ndarray) -> np.ndarray:
+def numpy_sigmoid(x: np.ndarray) -> np.ndarray:
+    """The logistic function, without overflow."""
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
 
 
 _NUMPY = _Library(
-    _numpy_sigmoid, np.tanh, lambda x: (x > 0).astype(x.dtype),
+    numpy_sigmoid, np.tanh, lambda x: (x > 0).astype(x.dtype),
     lambda parts: np.concatenate(parts, -1), np.stack,
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops.recurrent_gradient import panel_width
+from tvmgraph.ops.recurrent_gradient import numpy_sigmoid, panel_width
 
 __all__ = ["recurrent_sweep"]
 
@@ -44,11 +44,6 @@ def _infer(*inputs: TensorType, mode: str, reverse: bool) -> tuple[TensorType, .
     return (y, *inputs[3:])
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
-
-
 def _weight(panels: np.ndarray, units: int) -> np.ndarray:
     """The weights (units, gates * units) that a product with the state takes."""
     plain = panels.transpose(1, 2, 0, 3).reshape(units, panels.shape[2], -1)[:, :, :units]
@@ -61,12 +56,12 @@ def _numpy_step(
     """One step, given what the inputs and the state contribute to the gates."""
     if mode == "lstm":
         i, f, g, o = np.split(x + h, 4, -1)
-        c = _sigmoid(f) * state[1] + _sigmoid(i) * np.tanh(g)
-        return _sigmoid(o) * np.tanh(c), c
+        c = numpy_sigmoid(f) * state[1] + numpy_sigmoid(i) * np.tanh(g)
+        return numpy_sigmoid(o) * np.tanh(c), c
     if mode == "gru":
         x_r, x_z, x_n = np.split(x, 3, -1)
         h_r, h_z, h_n = np.split(h, 3, -1)
-        r, z = _sigmoid(x_r + h_r), _sigmoid(x_z + h_z)
+        r, z = numpy_sigmoid(x_r + h_r), numpy_sigmoid(x_z + h_z)
         n = np.tanh(x_n + r * h_n)
         return (n + z * (state[0] - n),)
     total = x + h
