@@ -290,13 +290,30 @@ def test_other_machines_and_versions(small: Any, tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="compiled for mips64 linux"):
         load(_rewrite(path, out, target=m.target | {"arch": "mips64"}))
     absent = next(f for f, linux in host.FEATURES.items() if linux not in host.linux_flags())
-    with pytest.raises(LoadError, match=f"this processor lacks {absent}"):
+    with pytest.raises(LoadError, match=f"this processor or its system lacks {absent}"):
         load(_rewrite(path, out, target=m.target | {"features": [absent]}))
     with pytest.raises(LoadError, match=r"made with apache-tvm 0\.1\.0, installed is"):
         load(_rewrite(path, out, versions=m.versions | {"apache-tvm": "0.1.0"}))
     with pytest.raises(LoadError, match="weight nothing does not fit"):
         other = replace(m.parameters[0], name="nothing")
         load(_rewrite(path, out, parameters=(other, *m.parameters[1:])))
+
+
+def test_tiles_are_asked_for_and_may_be_refused(
+    small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _, _ = small
+    out = tmp_path / "m.tvm"
+    target = archive.Archive(path).manifest.target
+    _rewrite(path, out, target=target | {"features": ["amx-tile"]})
+    monkeypatch.setattr(host, "linux_flags", lambda: frozenset({"amx_tile"}))
+    monkeypatch.setattr(host, "permit_tiles", lambda: False)
+    with pytest.raises(LoadError, match="its system lacks amx-tile"):
+        load(out)
+    asked = []
+    monkeypatch.setattr(host, "permit_tiles", lambda: asked.append("tiles") or True)
+    load(out)
+    assert asked
 
 
 def test_newer_format(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import tvmgraph
 from tvmgraph.errors import ArgumentError, NotFoundError
 from tvmgraph.runtime import host
 
-_OWN = ("__init__.py", "errors.py", "runtime")
+_OWN = ("__init__.py", "errors.py", "tiles.py", "runtime")
 #: Installed packages that the runtime imports, with what of them it does not use.
 _PACKAGES = {
     "tvm_ffi": ("include", "3rdparty", "share", "stub", "testing", "src", "cython", "__pycache__"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.errors import LoadError
+from tvmgraph.tiles import permit_tiles
 
 _CPUINFO = Path("/proc/cpuinfo")
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
@@ -58,12 +59,17 @@ def linux_flags() -> frozenset[str]:
 
 
 def missing_features(wanted: Iterable[str]) -> list[str]:
-    """Returns the features a module uses and this processor lacks.
+    """Returns the features a module uses and this processor lacks, or its system refuses.
 
-    A system that does not list its features is taken to have them all.
+    A system that does not list its features is taken to have them all. Tile registers have to be
+    asked for, which is done here: without permission their first use ends the process.
     """
     have = linux_flags()
-    return [f for f in wanted if have and f in FEATURES and FEATURES[f] not in have]
+    return [f for f in wanted if have and f in FEATURES and not _is_usable(f, have)]
+
+
+def _is_usable(feature: str, have: frozenset[str]) -> bool:
+    return FEATURES[feature] in have and (not feature.startswith("amx-") or permit_tiles())
 
 
 def package_versions() -> dict[str, str]:

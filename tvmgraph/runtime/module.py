@@ -303,7 +303,8 @@ def _check_machine(archive: Archive) -> None:
     missing = host.missing_features(m.target["features"])
     if missing:
         raise archive.fail(
-            f"this processor lacks {', '.join(missing)}", "export it with a smaller target"
+            f"this processor or its system lacks {', '.join(missing)}",
+            "export it with a smaller target",
         )
     for package, version in host.package_versions().items():
         made = m.versions.get(package)

@@ -94,9 +94,15 @@ def target_names(kind: str = "") -> tuple[str, ...]:
 
 @functools.cache
 def host_features() -> frozenset[str]:
-    """LLVM's names of the instruction-set features this processor reports."""
+    """LLVM's names of the features this processor reports and its system permits."""
     query = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")
-    return frozenset(str(name) for name, on in dict(query()).items() if bool(on))
+    return _permitted(frozenset(str(name) for name, on in dict(query()).items() if bool(on)))
+
+
+def _permitted(features: frozenset[str]) -> frozenset[str]:
+    """Leaves AMX out where the system refuses its registers."""
+    tiles = frozenset(name for name in features if name.startswith("amx-"))
+    return features - tiles if tiles and not permit_tiles() else features
 
 
 @functools.cache
@@ -241,15 +247,12 @@ def _host_model(threads: int) -> CpuModel:
             for dtype, feature in (("bfloat16", "avx512bf16"), ("int8", "avx512vnni"))
             if wide and feature in features
         ),
-        tile_types=_tile_types(features),
+        tile_types=frozenset(
+            dtype
+            for dtype, feature in (("bfloat16", "amx-bf16"), ("int8", "amx-int8"))
+            if feature in features
+        ),
     )
-
-
-def _tile_types(features: frozenset[str]) -> frozenset[str]:
-    """Types that may be multiplied as tiles; none where the system refuses their registers."""
-    pairs = (("bfloat16", "amx-bf16"), ("int8", "amx-int8"))
-    found = frozenset(dtype for dtype, feature in pairs if feature in features)
-    return found if found and permit_tiles() else frozenset()
 
 
 def _row(name: str) -> Mapping[str, Any]:
