@@ -147,6 +147,13 @@ def test_asynchronous_copies_arrive_when_they_are_waited_for(launch: Launch, wai
         ("*(float4*)(x + 1) = make_float4(0, 0, 0, 0);", 1, "misaligned"),
         ("if (i < 32) __syncthreads(); else __syncthreads();", 64, "different __syncthreads"),
         ("if (i) __shfl_xor_sync(~0u, 1, 1); else __syncthreads();", 32, "wait for each other"),
+        (
+            "volatile char a[1 << 20]; a[i] = 0; x[i] = a[i];",
+            64,
+            "variables need more than 128 KiB",
+        ),
+        ('asm("st.shared.f32 [%0], %1;" :: "r"(1 << 20), "f"(x[i]));', 1, "outside of its shared"),
+        ("x[i] = __cvta_generic_to_shared(x);", 1, "other memory for shared memory"),
     ],
 )
 def test_errors_name_the_thread(launch: Launch, body: str, threads: int, message: str) -> None:

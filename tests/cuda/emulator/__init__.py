@@ -37,6 +37,7 @@ _COMPILE = ["-std=c++20", "-fPIC", "-shared", "-march=native", "-fno-strict-alia
 _CHECKS = [
     "-fsanitize=alignment,bounds,integer-divide-by-zero",
     "-fsanitize-undefined-trap-on-error",
+    "-fstack-clash-protection",
 ]
 
 

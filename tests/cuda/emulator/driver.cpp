@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace emulator {
@@ -111,7 +112,7 @@ Code allocate(void** result, size_t size) {
   size_t pages = up(up(size, kAlignment), kPage);
   void* base = mmap(nullptr, pages + kPage, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) return fail(kOutOfMemory, "the host has no memory left");
+  if (base == MAP_FAILED) return fail(kOutOfMemory, "the host gives no " + std::to_string(pages) + " bytes: " + strerror(errno));
   char* end = static_cast<char*>(base) + pages;
   mprotect(end, kPage, PROT_NONE);
   char* pointer = end - up(size, kAlignment);

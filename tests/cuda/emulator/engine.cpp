@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include <cerrno>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <stdexcept>
@@ -10,7 +12,7 @@
 namespace emulator {
 namespace {
 
-constexpr size_t kStack = 512 << 10, kPage = 4096;
+constexpr size_t kPage = 4096, kStack = 128 << 10, kThreads = 1024;
 constexpr size_t kStaticShared = 64 << 10, kDynamicShared = 256 << 10;
 constexpr size_t kStaticLimit = 48 << 10, kSharedLimit = 227 << 10;
 
@@ -52,24 +54,30 @@ emulator_switch:
 #error "the emulated device runs on x86-64 and aarch64"
 #endif
 
-void* map(size_t size, int flags) {
-  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
-  if (address == MAP_FAILED) throw std::runtime_error("emulated device: no memory");
-  return address;
+// Few and small mappings, anywhere: a process that compiles a lot has many of them and little room
+// at low addresses. The first and the last page may not be touched.
+char* map(size_t size, const char* purpose) {
+  void* address = mmap(nullptr, size + 2 * kPage, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char* first = static_cast<char*>(address) + kPage;
+  if (address == MAP_FAILED || mprotect(first, size, PROT_READ | PROT_WRITE) != 0)
+    throw std::runtime_error(
+        "emulated device: the host gives no " + std::to_string(size >> 10) + " KiB for " + purpose +
+        ": " + strerror(errno) + " (free memory, or raise ulimit -v or vm.max_map_count)");
+  return first;
 }
 
-// Shared memory below 4 GiB, as addresses of it have 32 bits in PTX, with a page behind it that
-// nobody may touch.
-char* shared_arena(size_t size) {
-#if defined(__x86_64__)
-  char* base = static_cast<char*>(map(size + kPage, MAP_32BIT));
-#else
-  char* base = static_cast<char*>(map(size + kPage, 0));
-#endif
-  mprotect(base + size, kPage, PROT_NONE);
-  return base;
-}
+// Shared memory. PTX has addresses of 32 bits for it, which count from `low`; an untouchable page
+// lies in front of each part and behind it.
+struct SharedMemory {
+  static constexpr size_t kStaticAt = kPage, kDynamicAt = kStaticAt + kStaticShared + kPage;
+  static constexpr size_t kEnd = kDynamicAt + kDynamicShared;
+  char* low = map(kEnd - kPage, "shared memory") - kPage;
+  SharedMemory() { mprotect(low + kDynamicAt - kPage, kPage, PROT_NONE); }
+  bool holds(const void* address) const {
+    return static_cast<size_t>(static_cast<const char*>(address) - low) <= kEnd;
+  }
+};
 
 enum class Wait { kNothing, kBlock, kNamed, kWarp };
 
@@ -116,8 +124,6 @@ void finish(const std::vector<Copy>& copies) {
 
 class Engine {
  public:
-  Engine() : static_base(shared_arena(kStaticShared)), dynamic_base(shared_arena(kDynamicShared)) {}
-
   std::string run(const Launch& wanted, bool backwards) {
     launch = &wanted;
     reversed = backwards;
@@ -228,7 +234,7 @@ class Engine {
 
   std::vector<Thread> threads;
   std::vector<Warp> warps;
-  char *static_base, *dynamic_base;
+  SharedMemory shared;
   size_t static_used = 0;
   std::map<int, size_t> static_places;
   const Launch* launch = nullptr;
@@ -251,12 +257,10 @@ class Engine {
       warps[i / 32].alive |= 1u << (i % 32);
     }
     // NaN where nobody has written.
-    memset(static_base, 0xFF, number ? static_used : kStaticLimit);
-    memset(dynamic_base + kDynamicShared - launch->shared_bytes, 0xFF, launch->shared_bytes);
-    started = done = 0;
+    memset(shared.low + SharedMemory::kStaticAt, 0xFF, number ? static_used : kStaticLimit);
+    memset(shared.low + SharedMemory::kEnd - launch->shared_bytes, 0xFF, launch->shared_bytes);
+    started = done = fibers = 0;
     ready.clear();
-    idle.clear();
-    for (unsigned i = 0; i < stacks.size(); ++i) idle.push_back(i);
     while (done < count) {
       if (!ready.empty()) {
         running = ready.front();
@@ -276,14 +280,7 @@ class Engine {
   }
 
   void start_fiber() {
-    if (idle.empty()) {
-      char* low = static_cast<char*>(map(kStack, 0));
-      mprotect(low, kPage, PROT_NONE);
-      stacks.push_back(low + kStack);
-      idle.push_back(stacks.size() - 1);
-    }
-    void** top = reinterpret_cast<void**>(stacks[idle.back()]);
-    idle.pop_back();
+    void** top = reinterpret_cast<void**>(stacks + ++fibers * kStack);
     running = reversed ? threads.size() - 1 - started : started;
 #if defined(__x86_64__)
     *--top = nullptr;  // keeps the stack aligned behind the return address
@@ -316,12 +313,12 @@ class Engine {
 
   static void on_signal(int number, siginfo_t* info, void*);
 
-  unsigned running = 0, started = 0, done = 0;
+  unsigned running = 0, started = 0, done = 0, fibers = 0;
   bool reversed = false;
   void* scheduler = nullptr;
   std::deque<unsigned> ready;
-  std::vector<unsigned> idle;
-  std::vector<char*> stacks;
+  // The first thread has the lowest stack, so that it is the one to reach the page below.
+  char* stacks = map(kThreads * kStack, "the stacks of 1024 threads");
   std::vector<char> signal_stack = std::vector<char>(64 << 10);
   sigjmp_buf escape;
   std::string error;
@@ -354,7 +351,9 @@ void Engine::on_signal(int number, siginfo_t* info, void*) {
   if (number == SIGILL)
     e.fail(where + ": an index is outside of an array, or a vector access is misaligned");
   if (number == SIGFPE) e.fail(where + ": integer division by zero");
-  e.fail(where + " touches " + describe_address(info->si_addr));
+  char* address = static_cast<char*>(info->si_addr);
+  if (address >= e.stacks - kPage && address < e.stacks) e.fail(where + ": its variables need more than 128 KiB");
+  e.fail(where + " touches " + describe_address(address));
 }
 
 }  // namespace
@@ -362,14 +361,18 @@ void Engine::on_signal(int number, siginfo_t* info, void*) {
 std::string run(const Launch& launch, bool reversed) {
   size_t threads = size_t(launch.block.x) * launch.block.y * launch.block.z;
   auto text = [&](const std::string& what) { return std::string(launch.name) + ": " + what; };
-  if (threads == 0 || threads > 1024 || launch.block.z > 64)
+  if (threads == 0 || threads > kThreads || launch.block.z > 64)
     return text("a block of " + std::to_string(threads) + " threads cannot be launched");
   if (!launch.grid.x || !launch.grid.y || !launch.grid.z || launch.grid.y > 65535 || launch.grid.z > 65535)
     return text("a grid of " + std::to_string(launch.grid.x) + " x " + std::to_string(launch.grid.y) +
                 " x " + std::to_string(launch.grid.z) + " blocks cannot be launched");
   if (launch.shared_bytes > kSharedLimit)
     return text(std::to_string(launch.shared_bytes) + " bytes of shared memory are more than a block has");
-  return engine().run(launch, reversed);
+  try {
+    return engine().run(launch, reversed);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
 }
 
 }  // namespace emulator
@@ -421,14 +424,27 @@ void* emulator_static_shared(int declaration, size_t size, size_t alignment) {
     e.static_used = found->second + size;
     if (e.static_used > kStaticLimit) e.fail("more than 48 KiB of static shared memory");
   }
-  return e.static_base + found->second;
+  return e.shared.low + SharedMemory::kStaticAt + found->second;
 }
 
 // The dynamic part ends at the guard page, as far as its alignment allows.
 void* emulator_dynamic_shared(size_t alignment) {
   Engine& e = engine();
   size_t start = kDynamicShared - e.launch->shared_bytes;
-  return e.dynamic_base + start / alignment * alignment;
+  return e.shared.low + SharedMemory::kDynamicAt + start / alignment * alignment;
+}
+
+uint32_t emulator_shared_offset(const void* address) {
+  Engine& e = engine();
+  if (!e.shared.holds(address)) e.fail(place(e.self().current) + " takes other memory for shared memory");
+  return static_cast<const char*>(address) - e.shared.low;
+}
+
+char* emulator_shared_address(uint32_t offset) {
+  Engine& e = engine();
+  if (offset > SharedMemory::kEnd)
+    e.fail(place(e.self().current) + " touches an address outside of its shared memory");
+  return e.shared.low + offset;
 }
 
 void emulator_copy_later(void* to, const void* from, size_t size, size_t filled) {

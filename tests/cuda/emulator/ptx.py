@@ -125,12 +125,15 @@ class _Body:
             return text
         raise UnknownInstruction(f"operand {text!r}")
 
-    def _address(self, text: str) -> str:
+    def _address(self, text: str, shared: bool = False) -> str:
         match = re.fullmatch(r"\[\s*([%\w]+)\s*(?:\+\s*(\w+))?\s*\]", text.strip())
         if not match:
             raise UnknownInstruction(f"address {text!r}")
         offset = f" + {match[2]}" if match[2] else ""
-        return f"(static_cast<uint64_t>({self._operand(match[1])}){offset})"
+        address = f"(static_cast<uint64_t>({self._operand(match[1])}){offset})"
+        if shared:
+            return f"reinterpret_cast<uint64_t>(emulator_shared_address{address})"
+        return address
 
     def _list(self, text: str) -> list[str]:
         return [self._operand(item) for item in text.strip().strip("{}").split(",")]
@@ -168,7 +171,7 @@ class _Body:
         stores = " ".join(f"{name} = ptx_d[{i}];" for i, name in enumerate(result))
         return (
             f"{{ uint32_t ptx_d[{len(result)}]; emulator::load_matrices(ptx_d, "
-            f"{self._address(arguments[1])}, {transposed}); {stores} }}"
+            f"{self._address(arguments[1], shared=True)}, {transposed}); {stores} }}"
         )
 
     def group_mma(self, match: re.Match[str], arguments: list[str]) -> str:
@@ -186,14 +189,14 @@ class _Body:
     def stmatrix(self, match: re.Match[str], arguments: list[str]) -> str:
         transposed = "true" if match[2] else "false"
         values = _array("uint32_t", "ptx_a", self._list(arguments[1]))
-        address = self._address(arguments[0])
+        address = self._address(arguments[0], shared=True)
         return f"{{ {values} emulator::store_matrices({address}, ptx_a, {transposed}); }}"
 
     def cp_async(self, _match: re.Match[str], arguments: list[str]) -> str:
         size = self._operand(arguments[2])
         filled = self._operand(arguments[3]) if len(arguments) > 3 else size
         return (
-            f"emulator_copy_later(reinterpret_cast<void*>({self._address(arguments[0])}), "
+            f"emulator_copy_later(reinterpret_cast<void*>({self._address(arguments[0], True)}), "
             f"reinterpret_cast<const void*>({self._address(arguments[1])}), {size}, {filled});"
         )
 
@@ -230,8 +233,13 @@ class _Body:
         value = f"static_cast<{_WORDS[to]}>(ptx_bits<{_WORDS[origin]}>({sources[0]}))"
         return f"ptx_store({target}, {value});"
 
-    def address_space(self, _match: re.Match[str], arguments: list[str]) -> str:
-        return f"{self._operand(arguments[0])} = {self._operand(arguments[1])};"
+    def address_space(self, match: re.Match[str], arguments: list[str]) -> str:
+        target, source = map(self._operand, arguments)
+        if match[0].startswith("cvta.to.shared"):
+            source = f"emulator_shared_offset(reinterpret_cast<const void*>({source}))"
+        elif match[0].startswith("cvta.shared"):
+            source = f"reinterpret_cast<uint64_t>(emulator_shared_address({source}))"
+        return f"{target} = {source};"
 
     def compare(self, match: re.Match[str], arguments: list[str]) -> str:
         target, left, right = map(self._operand, arguments)
@@ -260,16 +268,15 @@ class _Body:
         targets, word = self._list(arguments[0]), _WORDS[match[2]]
         whole = f"emulator::Aligned<{word}, {len(targets)}>"
         stores = " ".join(f"ptx_store({t}, ptx_v.at[{i}]);" for i, t in enumerate(targets))
-        address = self._address(arguments[1])
+        address = self._address(arguments[1], shared=".shared" in match[0])
         return f"{{ auto ptx_v = *reinterpret_cast<const {whole}*>({address}); {stores} }}"
 
     def store(self, match: re.Match[str], arguments: list[str]) -> str:
         sources, word = self._list(arguments[1]), _WORDS[match[2]]
         values = ", ".join(f"ptx_bits<{word}>({source})" for source in sources)
         whole = f"emulator::Aligned<{word}, {len(sources)}>"
-        return (
-            f"*reinterpret_cast<{whole}*>({self._address(arguments[0])}) = {whole}{{{{{values}}}}};"
-        )
+        address = self._address(arguments[0], shared=".shared" in match[0])
+        return f"*reinterpret_cast<{whole}*>({address}) = {whole}{{{{{values}}}}};"
 
     def branch(self, _match: re.Match[str], arguments: list[str]) -> str:
         return f"goto {self._label(arguments[0])};"
@@ -287,10 +294,7 @@ _TABLE = [
         r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(?:16|32)\.\w32\.(b?f16|[su]8)\.\w+",
         _Body.group_mma,
     ),
-    (
-        r"mma\.sync\.aligned\.m16n8k(\d+)\.row\.col(?:\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.\w+",
-        _Body.mma,
-    ),
+    (_MMA, _Body.mma),
     (r"ldmatrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared(?:::cta)?\.b16", _Body.ldmatrix),
     (r"stmatrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared(?:::cta)?\.b16", _Body.stmatrix),
     (r"cp\.async\.c[ag]\.shared(?:::cta|::cluster)?\.global(?:\.L2::\w+)?", _Body.cp_async),
@@ -305,14 +309,8 @@ _TABLE = [
     (r"(add|sub|and|or|xor|shl|shr)\.(?:rn\.)?(\w+)", _Body.binary),
     (r"(ex2|lg2|rcp|tanh|sqrt|rsqrt)\.approx(?:\.ftz)?\.f32", _Body.function),
     (r"(fma|mul|max|min)(?:\.rn)?(?:\.ftz)?(?:\.NaN)?\.f32", _Body.function),
-    (
-        r"ld(?:\.\w+)??\.(?:shared|global|volatile)((?:(?:::|\.)(?!v\d|[bsuf]\d)[\w:]+)*)(?:\.v\d)?\.(\w+)",
-        _Body.load,
-    ),
-    (
-        r"st(?:\.\w+)??\.(?:shared|global|volatile)((?:(?:::|\.)(?!v\d|[bsuf]\d)[\w:]+)*)(?:\.v\d)?\.(\w+)",
-        _Body.store,
-    ),
+    (rf"ld{_SPACE}(?:\.v\d)?\.(\w+)", _Body.load),
+    (rf"st{_SPACE}(?:\.v\d)?\.(\w+)", _Body.store),
     (r"dp4a\.([us])32\.([us])32", _Body.dot),
     (r"bra(?:\.uni)?", _Body.branch),
 ]

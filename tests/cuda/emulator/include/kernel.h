@@ -67,6 +67,8 @@ const emulator::Exchange* emulator_exchange(unsigned mask, const void* value, si
 unsigned emulator_active();
 void* emulator_static_shared(int declaration, size_t size, size_t alignment);
 void* emulator_dynamic_shared(size_t alignment);
+uint32_t emulator_shared_offset(const void* address);
+char* emulator_shared_address(uint32_t offset);
 void emulator_copy_later(void* to, const void* from, size_t size, size_t filled);
 void emulator_close_copies();
 void emulator_wait_copies(int left);
@@ -185,7 +187,7 @@ template <class T>
 inline T __ldcg(const T* address) { return *address; }
 template <class T>
 inline void __stcs(T* address, T value) { *address = value; }
-inline size_t __cvta_generic_to_shared(const void* address) { return reinterpret_cast<size_t>(address); }
+inline size_t __cvta_generic_to_shared(const void* address) { return emulator_shared_offset(address); }
 
 // Fibers switch only where they wait, so plain code is atomic.
 template <class T, class V, class F>

@@ -117,7 +117,7 @@ struct SharedMatrix {
   bool by_line;                  // whether the steps of the depth of one line are neighbours
   SharedMatrix(uint64_t description, bool turned) : by_line(!turned) {
     if (description >> 62 != 1) emulator_error("wgmma: only the layout swizzled by 128 bytes is emulated");
-    uint64_t base = reinterpret_cast<uint64_t>(emulator_dynamic_shared(1));
+    uint64_t base = emulator_shared_offset(emulator_dynamic_shared(1));
     start = base + (((description & 0x3FFF) * 16 - base) & 0x3FFFF);
     across = (description >> 16 & 0x3FFF) * 16;
     down = (description >> 32 & 0x3FFF) * 16;
@@ -127,7 +127,8 @@ struct SharedMatrix {
     uint64_t address = start + (by_line ? line / 8 * down + line % 8 * 128 + step * size
                                         : line / 64 * across + step / 8 * down + step % 8 * 128 + line % 64 * 2);
     address ^= (address >> 7 & 7) << 4;
-    return size == 1 ? *reinterpret_cast<const uint8_t*>(address) : *reinterpret_cast<const uint16_t*>(address);
+    const char* at = emulator_shared_address(address);
+    return size == 1 ? *reinterpret_cast<const uint8_t*>(at) : *reinterpret_cast<const uint16_t*>(at);
   }
 };
 
