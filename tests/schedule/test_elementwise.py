@@ -129,6 +129,23 @@ def test_reshape_split_concat_pad_slice_flip():
     check(lambda _, x: op.flip(x, 1), lambda x: x[:, ::-1], ((10, 21), "float32"))
 
 
+@pytest.mark.parametrize("shape", [(33, 65), (40, 17)])
+def test_turned_and_repeated_tensors(shape):
+    def turned(bb, x):
+        return op.permute_dims(bb.emit(op.flip(x, 1)))
+
+    check(turned, lambda x: x[:, ::-1].T, (shape, "float32"))
+    check(
+        lambda bb, x: op.flip(bb.emit(turned(bb, x)), 1), lambda x: x[::-1, ::-1].T, (shape, "int8")
+    )
+    check(lambda _, x: op.tile(x, (2, 3)), lambda x: np.tile(x, (2, 3)), (shape, "float32"))
+    check(
+        lambda bb, x: op.tile(bb.emit(op.flip(x, 0)), (1, 9)),
+        lambda x: np.tile(x[::-1], (1, 9)),
+        (shape, "float64"),
+    )
+
+
 def test_gathering():
     indices = np.array([3, 0, 9, 9, 1], "int64")
     x = np.random.default_rng(0).standard_normal((10, 33)).astype("float32")

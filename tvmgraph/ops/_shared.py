@@ -62,3 +62,9 @@ __all__ = [
     "DATA_DEPENDENT", "NOT_DIFFERENTIABLE", "DTypeError", "F", "ShapeError", "binary_samples",
     "extreme_values", "sample", "sum_to", "unary_samples",
 ]  # fmt: skip
+
+
+def on_diagonal(R: Any, row: Any, col: Any, offset: int) -> Any:
+    """Emits whether an element lies on a diagonal, in the narrow integers that vectors are for."""
+    row, col = (R.tir.Cast("int32", index) for index in (row, col))
+    return col == row + offset

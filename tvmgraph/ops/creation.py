@@ -14,6 +14,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import DTypeError, ExportError, ShapeError
 from tvmgraph.ops._arguments import as_int, bad, describe, int_tuple, named
+from tvmgraph.ops._shared import on_diagonal
 
 __all__ = [
     "empty", "empty_like", "eps", "eye", "fill", "fills", "full", "full_like", "new_empty",
@@ -361,10 +362,22 @@ def _infer_eye(*, n: int, m: int, dtype: dtypes.DType) -> TensorType:
     return tensor_type((n, m), dtype)
 
 
+def _lower_eye(R: Any, *, n: int, m: int, dtype: dtypes.DType) -> Any:
+    one, zero = (R.tir.const(value, dtype.name) for value in (1, 0))
+
+    def eye() -> Any:
+        def element(row: Any, col: Any) -> Any:
+            return R.tir.Select(on_diagonal(R, row, col, 0), one, zero)
+
+        return R.te.compute(R.shape((n, m)), element, name="eye")
+
+    return R.emit_te(eye)
+
+
 @primitive(
     infer=_infer_eye,
     eager=lambda *, n, m, dtype: np.eye(n, m, dtype=dtype.numpy),
-    lower=lambda R, *, n, m, dtype: R.op.eye(n, m, 0, dtype.name),
+    lower=_lower_eye,
     vjp=CONSTANT,
     onnx=lambda O, *, n, m, dtype: O.const(np.eye(n, m, dtype=dtype.numpy)),
     samples=[

@@ -12,6 +12,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from tvmgraph.ops._arguments import as_int, bad, describe, named, wrap_axis
+from tvmgraph.ops._shared import on_diagonal
 
 __all__ = [
     "block_diag", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "matrix_diag",
@@ -187,14 +188,16 @@ def _lower_place(R: Any, x: Any, *, offset: int, dim1: int, dim2: int, rows: int
     if 0 in t.shape:
         return R.op.full(R.shape(out.shape), R.const(0, t.dtype.name), t.dtype.name)
 
+    zero = R.tir.const(0, t.dtype.name)
+
     def place(a: Any) -> Any:
         def element(*index: Any) -> Any:
             lead = [v for i, v in enumerate(index) if i not in (dim1, dim2)]
             row, col = index[dim1], index[dim2]
-            # off the diagonal nothing is read, but the address must exist all the same
-            k = R.te.min(row if offset >= 0 else col, a.shape[-1] - 1)
-            zero = R.tir.const(0, t.dtype.name)
-            return R.tir.if_then_else(col - row == offset, a(*lead, k), zero)
+            # the address must exist off the diagonal too, and be one for all of an inner row
+            k = row + min(offset, 0) if dim1 < dim2 else col - max(offset, 0)
+            k = R.te.max(R.te.min(k, a.shape[-1] - 1), 0)
+            return R.tir.Select(on_diagonal(R, row, col, offset), a(*lead, k), zero)
 
         return R.te.compute(R.shape(out.shape), element, name="place_diagonal")
 

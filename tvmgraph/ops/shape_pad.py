@@ -141,8 +141,8 @@ def _infer_index(input: TensorType, *, pads: Pads, mode: str) -> TensorType:
 def _source(R: Any, i: Any, size: Any, mode: str) -> Any:
     """The index an element comes from, ``i`` counting from the first original element."""
     if mode == "replicate":
-        return R.te.max(R.te.min(i, size - 1), 0)
-    if mode == "circular":
+        below, above = R.tir.const(0, "int64"), size - 1
+    elif mode == "circular":
         below, above = i + size, i - size
     else:
         shift = 1 if mode == "symmetric" else 0

@@ -16,6 +16,7 @@ from tvm import tirx
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import accesses, group_extent, groups
 from tvmgraph.schedule.analysis.guards import breakpoints, resolve
+from tvmgraph.schedule.analysis.loops import along_addresses
 from tvmgraph.schedule.analysis.program import (
     Axis,
     Stage,
@@ -63,6 +64,7 @@ class _Loop:
 
 def emit_injective(stage: Stage, model: CpuModel) -> None:
     """Writes the loops of an elementwise stage."""
+    stage = along_addresses(stage)
     found = accesses(stage, stage.axes)
     merged = groups(stage, stage.axes, found)
     loops = [
