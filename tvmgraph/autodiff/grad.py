@@ -201,24 +201,39 @@ def value_and_grad(
         >>> float(value), float(dx)
         (9.0, 6.0)
     """
+    return _value_and_grad(
+        "value_and_grad", fn, grad_position, weights, has_aux, return_ids, sens_param
+    )
+
+
+def _value_and_grad(
+    name: str,
+    fn: Callable[..., Any],
+    grad_position: int | Sequence[int] | None,
+    weights: Any,
+    has_aux: bool,
+    return_ids: bool,
+    sens_param: bool,
+) -> Callable[..., Any]:
+    """``value_and_grad``, whose errors name the function ``name`` that the user called."""
     if grad_position is None and weights is None:
         raise ArgumentError(
-            "grad_position and weights cannot both be None", op="value_and_grad", at=user_source()
+            "grad_position and weights cannot both be None", op=name, at=user_source()
         )
     if not isinstance(has_aux, bool):
         raise DTypeError(f"has_aux must be a bool, not {type(has_aux).__name__}",
-                         op="value_and_grad", at=user_source())  # fmt: skip
+                         op=name, at=user_source())  # fmt: skip
     params = _weights(weights)
 
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
-        positions = _check_positions(grad_position, args, "value_and_grad")
+        positions = _check_positions(grad_position, args, name)
         r = _Run(fn, args, kwargs, positions, params)
         if has_aux and (not isinstance(r.value, (tuple, list)) or len(r.value) < 2):
             raise ArgumentError(
                 "with has_aux the function must return the value and something beside it",
-                op="value_and_grad", at=user_source(),
+                op=name, at=user_source(),
                 fix="return (loss, other), or leave has_aux out",
             )  # fmt: skip
         first = r.value[0] if has_aux else r.value
@@ -275,7 +290,7 @@ def grad(
         >>> float(ms.grad(lambda x: x * x)(Tensor(3.0)))
         6.0
     """
-    both = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
+    both = _value_and_grad("grad", fn, grad_position, weights, has_aux, return_ids, sens_param)
 
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> Any:
