@@ -56,6 +56,19 @@ def test_vectors_stay_vectors():
     assert text.count("llvm.fmuladd.v") > 4
 
 
+def _weak_symbols(target) -> list[str]:
+    lines = generate(_product(), target).inspect_source("ll").splitlines()
+    return [line.split("@")[1].split("(")[0] for line in lines if line.startswith("define weak")]
+
+
+def test_processors_that_convert_half_precision_get_no_functions_for_it():
+    """They took longer to compile than a small kernel."""
+    converting = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v3", "mattr": ["+f16c"]})
+    assert not _weak_symbols(converting)
+    plain = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
+    assert sorted(_weak_symbols(plain)) == ["__extendhfsf2", "__truncsfhf2"]
+
+
 def test_kernels_check_arguments_only_for_strangers():
     trusting = generate(_product(), make_target("host", 1)).inspect_source("ll")
     checked = generate(_product(), make_target("host", 1), checked=True).inspect_source("ll")

@@ -20,7 +20,8 @@ import tvm
 import tvm_ffi
 from tvm import ir, s_tir, sym, tirx
 
-from tvmgraph.compiler.loops import keep_library_calls, keep_stack, store_bindings
+from tvmgraph.compiler.half_helpers import without_half_helpers
+from tvmgraph.compiler.loops import keep_library_calls, keep_stack, write_formulas
 from tvmgraph.compiler.memory import apply_offsets
 from tvmgraph.compiler.pages import ask_for_pages
 
@@ -36,7 +37,7 @@ def generate(part: tvm.IRModule, target: Any, checked: bool = False) -> Any:
         checked: Whether kernels check their arguments themselves, because strangers may call them.
     """
     with target, tvm.transform.PassContext(opt_level=3):
-        part = _X.BindTarget(target.with_host(target))(part)
+        part = _X.BindTarget(target.with_host(target))(without_half_helpers(part, target))
         part = _passes(checked or _has_assertions(part))(part)
         return _codegen()(part, target)
 
@@ -59,7 +60,7 @@ def _passes(checked: bool) -> Any:
     ]  # fmt: skip
     calls = [
         _X.SplitHostDevice(), _X.MakePackedAPI(), apply_offsets, _X.BF16StorageLegalize(),
-        _X.LowerTVMBuiltin(), _X.LowerIntrin(), store_bindings,
+        _X.LowerTVMBuiltin(), write_formulas, _X.LowerIntrin(),
     ]  # fmt: skip
     return tvm.transform.Sequential([*loops, *calls, *([] if checked else [_X.SkipAssert()])])
 

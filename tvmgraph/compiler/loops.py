@@ -21,6 +21,7 @@ from tvm import ir, tirx
 
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import is_choice, product, static_shape, substitute
+from tvmgraph.schedule.intrinsics import formula
 
 #: Functions that have no vector form in float64.
 _LIBRARY = frozenset((
@@ -52,9 +53,9 @@ def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pr
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 
 
-@tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.StoreBindings")
-def store_bindings(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Stores the values of bindings; to be run after elementary functions became formulas."""
+@tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WriteFormulas")
+def write_formulas(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+    """Writes elementary functions as formulas, and stores the values of their bindings."""
 
     def store(node: Any) -> Any:
         if not _holds_guarded_binding(node.value):
@@ -65,7 +66,8 @@ def store_bindings(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFu
         yes, no = (store(tirx.BufferStore(node.buffer, v, node.indices)) for v in values)
         return tirx.IfThenElse(condition, yes, no)
 
-    return func.with_body(tvm_ffi.structural_map(func.body, (tirx.BufferStore, store)))
+    callbacks = [(ir.Call, formula), (tirx.BufferStore, store)]
+    return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepStack")
@@ -117,23 +119,36 @@ def _spread(store: Any) -> Any:
 
     Both values of a selection are computed anyhow; the expression must have no other branches.
     """
-    bound: list[tuple[Any, Any, list[Any]]] = []  # variable, value, variables in the value
+    bound: dict[int, tuple[Any, Any]] = {}  # variable and value by the variable's identity
 
     def lift(let: Any) -> Any:
-        # what the value needs was lifted before; what reads the variable has to come after it
-        readers = (i for i, (_, _, free) in enumerate(bound) if _is_among(let.var, free))
-        free = list(tirx.analysis.undefined_vars(let.value))
-        bound.insert(next(readers, len(bound)), (let.var, let.value, free))
+        bound[hash(let.var)] = let.var, let.value
         return let.body
 
     result = tvm_ffi.structural_map(store.value, (tirx.Let, lift))
     if not bound:
         return store
-    slots = {var: _Slot(var) for var, _, _ in bound}
+    slots = {var: _Slot(var) for var, _ in bound.values()}
     loads = {var: slot.load for var, slot in slots.items()}
-    stores = [slots[v].store(substitute(value, loads)) for v, value, _ in bound]
+    stores = [slots[v].store(substitute(value, loads)) for v, value in _ordered(bound)]
     last = tirx.BufferStore(store.buffer, substitute(result, loads), store.indices)
     return tirx.SeqStmt([*(slot.made for slot in slots.values()), *stores, last])
+
+
+def _ordered(bound: dict[int, tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Variables with their values, each behind those that its value reads."""
+    free = {key: tirx.analysis.undefined_vars(value) for key, (_, value) in bound.items()}
+    reads = {key: [hash(var) for var in found] for key, found in free.items()}
+    ordered: dict[int, tuple[Any, Any]] = {}
+    waiting = [*reversed(bound)]  # no recursion: formulas may be deeper than Python's stack
+    while waiting:
+        key = waiting[-1]
+        missing = [read for read in reads[key] if read in bound and read not in ordered]
+        if missing:
+            waiting.extend(missing)
+        else:
+            ordered[waiting.pop()] = bound[key]
+    return list(ordered.values())
 
 
 class _Slot:
@@ -150,7 +165,3 @@ class _Slot:
     def store(self, value: Any) -> Any:
         """The statement that stores a value."""
         return tirx.BufferStore(self._buffer, value, self._place)
-
-
-def _is_among(var: Any, others: list[Any]) -> bool:
-    return any(var.same_as(other) for other in others)

@@ -156,15 +156,9 @@ def substitute(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
     """Replaces variables."""
     if not mapping:
         return expr
-    pairs = list(mapping.items())
-
-    def visit(var: Var) -> Expr:
-        for old, new in pairs:
-            if var.same_as(old):
-                return new
-        return var
-
-    return tvm_ffi.structural_map(expr, (Var, visit))
+    # by identity: comparing TVM's variables makes an expression, and hashing one gives its address
+    found = {hash(old): new for old, new in mapping.items()}
+    return tvm_ffi.structural_map(expr, (Var, lambda var: found.get(hash(var), var)))
 
 
 def is_choice(expr: Expr) -> bool:

@@ -73,12 +73,19 @@ def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call
     return lower
 
 
+def formula(call: tvm.ir.Call) -> Expr:
+    """The formula of a call of an elementary function; any other call as it is."""
+    lower = _FORMULAS.get(str(getattr(call.op, "name", "")))
+    return call if lower is None else lower(call)
+
+
+_FORMULAS = {_operator(name): _lowering(name, function) for name, function in _RULES.items()}
+
+
 @functools.cache
 def install() -> None:
     """Makes every later LLVM build of this process use the rules; repeated calls do nothing."""
     for name in _BY_LANE:
         tvm.ir.register_op_attr(_operator(name), "TVectorizable", True, _LEVEL)
-    for name, function in _RULES.items():
-        tvm.tirx.op.register_intrin_lowering(
-            _operator(name), target="llvm", f=_lowering(name, function), level=_LEVEL
-        )
+    for name, lower in _FORMULAS.items():
+        tvm.tirx.op.register_intrin_lowering(name, target="llvm", f=lower, level=_LEVEL)
