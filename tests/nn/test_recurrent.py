@@ -112,6 +112,44 @@ def test_lengths_and_initial_state(mode: str, bidirectional: bool) -> None:
     compare(actual, reference(net, mode, x, first, lengths))
 
 
+@pytest.mark.parametrize("mode", ["relu", "lstm", "gru"])
+def test_derivatives_end_with_the_sequences(mode: str) -> None:
+    """A compiled batch gives what its sequences give one by one; what pads them does not matter."""
+    net = randomize(BUILD[mode](bidirectional=True))
+    x, weight = rand(5, 3, 3), rand(5, 3, 8)
+    lengths, hx = [5, 0, 3], [rand(2, 3, 4, seed=i) for i in range(2 if mode == "lstm" else 1)]
+
+    def loss(x: Tensor, weight: Tensor, lengths: Any, *first: Tensor) -> Tensor:
+        y, states = net(x, first if mode == "lstm" else first[0], lengths)
+        states = states if isinstance(states, tuple) else (states,)
+        return (y * weight).sum() + sum((s * s).sum() for s in states)
+
+    parameters = net.trainable_params()
+    gradient = ms.value_and_grad(loss, (0, 3), parameters)
+    padded = x.copy()
+    for n, length in enumerate(lengths):
+        padded[length:, n] = 1e9
+    given = map(Tensor, (padded, weight, np.array(lengths, np.int32), *hx))
+    value, ((by_x, by_first), by_weights) = ms.jit(gradient)(*given)
+    total, sums = 0.0, [np.zeros(p.shape) for p in parameters]
+    for n, length in enumerate(lengths):
+        first = [Tensor(s[:, n : n + 1]) for s in hx]
+        if length == 0:  # the first states are the last ones
+            total += sum(float((s * s).sum()) for s in first)
+            close(by_first[:, n : n + 1], 2 * first[0].asnumpy())
+            continue
+        one = [Tensor(a[:length, n : n + 1]) for a in (x, weight)]
+        alone, ((a, b), more) = gradient(*one, None, *first)
+        total += float(alone)
+        close(by_x[:length, n : n + 1], a.asnumpy(), rtol=1e-4, atol=1e-5)
+        close(by_first[:, n : n + 1], b.asnumpy(), rtol=1e-4, atol=1e-5)
+        sums = [s + m.asnumpy() for s, m in zip(sums, more, strict=True)]
+    assert math.isclose(float(value), total, rel_tol=1e-5)
+    for actual, expected in zip(by_weights, sums, strict=True):
+        close(actual, expected, rtol=1e-4, atol=1e-4)
+    assert all(not by_x.asnumpy()[length:, n].any() for n, length in enumerate(lengths))
+
+
 @pytest.mark.parametrize("mode", BUILD)
 def test_batch_first(mode: str) -> None:
     net = randomize(BUILD[mode](batch_first=True))

@@ -18,6 +18,13 @@ from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.dropout import Dropout
 from tvmgraph.ops.recurrent_sweep import PANEL
 
+#: An input that shuts or opens a gate for good: the sigmoid is exactly 0 or 1, also in float16.
+_SHUT = 1e4
+_HOLD = {
+    "rnn_tanh": (-_SHUT,), "rnn_relu": (-_SHUT,),
+    "lstm": (-_SHUT, _SHUT, 0.0, 0.0), "gru": (0.0, _SHUT, 0.0),
+}  # fmt: skip
+
 
 class _Recurrent(Cell):
     """A stack of recurrent layers, one or two directions each."""
@@ -94,14 +101,16 @@ class _Recurrent(Cell):
         if self.batch_first:
             x = F.transpose(x, (1, 0, 2))
         states = self._initial_state(x, hx)
-        valid = self._valid_steps(x, seq_length)
+        self._check_lengths(x, seq_length)
         final: list[State] = []
         ways = 2 if self.bidirectional else 1
         for layer in range(self.num_layers):
             outputs = []
             for way in range(ways):
                 index = layer * ways + way
-                y, last = self._sweep(x, index, tuple(s[index] for s in states), valid, way == 1)
+                y, last = self._sweep(
+                    x, index, tuple(s[index] for s in states), seq_length, way == 1
+                )
                 outputs.append(y)
                 final.append(last)
             x = outputs[0] if ways == 1 else F.concat(outputs, -1)
@@ -113,10 +122,9 @@ class _Recurrent(Cell):
         return x, tuple(last) if len(last) > 1 else last[0]
 
     def _sweep(
-        self, x: Tensor, index: int, state: State, valid: list[Tensor] | None, backwards: bool
+        self, x: Tensor, index: int, state: State, lengths: Tensor | None, backwards: bool
     ) -> tuple[Tensor, State]:
         """Runs one direction of one layer over all steps of ``x`` (time first)."""
-        step = STEPS[self.mode][0]
         suffix = self._suffixes[index]
         w_ih = self.compute(getattr(self, f"weight_ih_{suffix}"))
         w_hh = self.compute(getattr(self, f"weight_hh_{suffix}"))
@@ -124,23 +132,36 @@ class _Recurrent(Cell):
         if self.has_bias:
             b_ih = self.compute(getattr(self, f"bias_ih_{suffix}"))
             b_hh = self.compute(getattr(self, f"bias_hh_{suffix}"))
+        turned = lengths is not None and backwards
+        if turned:  # then the last valid step is the first one, and what is not valid comes last
+            x = F.reverse_sequence(x, lengths, 0, 1)
         projected = F.dense(x, w_ih, b_ih)  # all steps in one product
-        if valid is None and _has_sweep(projected):
-            bias = F.zeros(w_hh.shape[:1], x.dtype) if b_hh is None else b_hh
+        valid = None if lengths is None else _valid_steps(x.shape[0], lengths)
+        if valid is not None:
+            projected = F.where(valid, projected, _holding_gates(self.mode, projected))
+        y, last = self._all_steps(projected, w_hh, b_hh, state, backwards and not turned)
+        if lengths is None or valid is None:
+            return y, last
+        last = (_last_valid(y, state[0], lengths), *last[1:])
+        y = F.where(valid, y, F.zeros_like(y))
+        return (F.reverse_sequence(y, lengths, 0, 1) if turned else y), last
+
+    def _all_steps(
+        self, projected: Tensor, w_hh: Tensor, b_hh: Tensor | None, state: State, backwards: bool
+    ) -> tuple[Tensor, State]:
+        """Runs the steps, given what the inputs contribute to the gates."""
+        if _has_sweep(projected):
+            bias = F.zeros(w_hh.shape[:1], projected.dtype) if b_hh is None else b_hh
             y, *last = F.recurrent_sweep(
                 projected, _panels(w_hh), bias, *state, mode=self.mode, reverse=backwards
             )
             return y, tuple(last)
-        projected = F.unstack(projected, 0)
-        steps = range(x.shape[0])
-        outputs: list[Any] = [None] * x.shape[0]
-        for t in reversed(steps) if backwards else steps:
-            new = step(projected[t], F.dense(state[0], w_hh, b_hh), state)
-            if valid is None:
-                state, outputs[t] = new, new[0]
-            else:  # a finished sequence keeps its state and gives zeros
-                state = tuple(F.where(valid[t], n, s) for n, s in zip(new, state))
-                outputs[t] = F.where(valid[t], new[0], F.zeros_like(new[0]))
+        step = STEPS[self.mode][0]
+        inputs = F.unstack(projected, 0)
+        outputs: list[Any] = [None] * len(inputs)
+        for t in reversed(range(len(inputs))) if backwards else range(len(inputs)):
+            state = step(inputs[t], F.dense(state[0], w_hh, b_hh), state)
+            outputs[t] = state[0]
         return F.stack(outputs, 0), state
 
     def _check_input(self, x: Tensor) -> None:
@@ -177,18 +198,38 @@ class _Recurrent(Cell):
                        f"hx={s.type}, x={x.type}")  # fmt: skip
         return tuple(given)
 
-    def _valid_steps(self, x: Tensor, seq_length: Tensor | None) -> list[Tensor] | None:
-        """Returns for every step which sequences are not finished, of shape (batch, 1)."""
-        if seq_length is None:
-            return None
-        if seq_length.shape != (x.shape[1],) or not seq_length.dtype.is_integer:
+    def _check_lengths(self, x: Tensor, lengths: Tensor | None) -> None:
+        if lengths is None:
+            return
+        if lengths.shape != (x.shape[1],) or not lengths.dtype.is_integer:
             reject(ShapeError, type(self).__name__,
                    f"seq_length must hold {x.shape[1]} integers",
-                   f"seq_length={seq_length.type}, x={x.type}")  # fmt: skip
-        lengths = F.reshape(seq_length, (x.shape[1], 1))
-        # one comparison and one cut, so that all steps run the same kernels
-        steps = F.reshape(F.arange(x.shape[0]), (x.shape[0], 1, 1))
-        return list(F.unstack(lengths > steps, 0))
+                   f"seq_length={lengths.type}, x={x.type}")  # fmt: skip
+
+
+def _valid_steps(steps: int, lengths: Tensor) -> Tensor:
+    """Returns for every step which sequences are not finished, of shape (steps, batch, 1)."""
+    return F.expand_dims(lengths, 1) > F.reshape(F.arange(steps), (steps, 1, 1))
+
+
+def _holding_gates(mode: str, projected: Tensor) -> Tensor:
+    """Returns inputs of the gates for steps after the end of a sequence.
+
+    An LSTM keeps its second state, which is known after the last step only: with closed input gates
+    and open forget gates :math:`c' = 1 c + 0 g` is exact, and so is its derivative. The other
+    kinds stay bounded, so that no infinity meets the zero cotangents of outputs nobody uses.
+    """
+    values = _HOLD[mode]
+    width = projected.shape[-1] // len(values)
+    return F.concat([F.full((width,), value, dtype=projected.dtype) for value in values], 0)
+
+
+def _last_valid(y: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
+    """Returns the output (batch, units) of each sequence's last valid step, ``first`` if none."""
+    end = F.reshape(F.cast(lengths, dtypes.int64), (1, -1, 1))
+    position = F.broadcast_to(F.maximum(end - 1, F.zeros_like(end)), (1, *first.shape))
+    found = F.gather_elements(y, 0, position)[0]
+    return F.where(end[0] > 0, found, first)
 
 
 def _has_sweep(projected: Tensor) -> bool:
