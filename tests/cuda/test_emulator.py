@@ -28,13 +28,14 @@ def launch() -> Launch:
     runtime = ctypes.CDLL("libcudart.so.13")
 
     def run(
-        source: str, *arrays: np.ndarray, threads: int = 32, blocks: int = 1, shared: int = 0
-    ) -> list[np.ndarray]:
+        source: str, *arrays: np.ndarray, threads: int = 32, blocks: int = 1, shared: int = 0,
+        on_host: bool = False,
+    ) -> list[np.ndarray]:  # fmt: skip
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         code = emulator.compile_cuda(source)
         assert driver.cuModuleLoadData(ctypes.byref(module), code) == 0, device.message
         assert driver.cuModuleGetFunction(ctypes.byref(function), module, b"kernel") == 0
-        places = [_to_device(runtime, array) for array in arrays]
+        places = [_address(a) if on_host else _to_device(runtime, a) for a in arrays]
         pointers = (ctypes.c_void_p * len(places))(*(ctypes.addressof(p) for p in places))
         sizes = [ctypes.c_uint(n) for n in (blocks, 1, 1, threads, 1, 1, shared)]
         status = driver.cuLaunchKernel(function, *sizes, None, pointers, None)
@@ -42,7 +43,7 @@ def launch() -> Launch:
         if not status:
             for result, place in zip(results, places):
                 runtime.cudaMemcpy(_address(result), place, ctypes.c_size_t(result.nbytes), 2)
-        for place in places:
+        for place in () if on_host else places:
             runtime.cudaFree(place)
         if status:
             raise LaunchFailed(device.message)
@@ -159,6 +160,11 @@ def test_asynchronous_copies_arrive_when_they_are_waited_for(launch: Launch, wai
 def test_errors_name_the_thread(launch: Launch, body: str, threads: int, message: str) -> None:
     with pytest.raises(LaunchFailed, match=message):
         launch(_kernel(body.replace("; else", ";\n else")), _floats(threads), threads=threads)
+
+
+def test_memory_of_the_host_is_out_of_reach(launch: Launch) -> None:
+    with pytest.raises(LaunchFailed, match="argument 0 is an address of the host"):
+        launch(_kernel("x[i] = 0;"), _floats(32), on_host=True)
 
 
 def test_threads_that_have_ended_are_not_waited_for(launch: Launch) -> None:

@@ -12,15 +12,16 @@ from tvmgraph.errors import ArgumentError, user_source
 
 @dataclass(frozen=True)
 class Peaks:
-    """Measured peaks of a machine.
+    """Peaks of a machine: measured, or of a GPU's arithmetic units at its highest clock.
 
     Attributes:
         float32: Multiply-adds on full vectors by all threads, in GFLOP/s (one counts two).
         float64: The same in double precision.
         bandwidth: ``a = b + s * c`` over arrays beyond all caches, in GB/s; every array counts
             once.
-        threads: Workers that were measured.
-        processor: LLVM's name of the processor.
+        threads: Workers that were measured; 0 of a GPU.
+        processor: LLVM's name of the processor, or the GPU's product name.
+        half: float16 and bfloat16 on a GPU's tensor cores; 0 where there are none.
     """
 
     float32: float
@@ -28,12 +29,20 @@ class Peaks:
     bandwidth: float
     threads: int
     processor: str
+    half: float = 0.0
 
     def flops(self, dtype: str) -> float:
         """Peak arithmetic of a dtype in GFLOP/s; narrow floats and integers count as float32."""
+        if dtype in ("float16", "bfloat16") and self.half:
+            return self.half
         return self.float64 if dtype in ("float64", "complex128") else self.float32
 
     def __str__(self) -> str:
+        if not self.threads:
+            return (
+                f"{self.processor}: {self.float32:.0f} GFLOP/s float32, {self.half:.0f} float16 "
+                f"(its units at the highest clock), {self.bandwidth:.0f} GB/s from memory (a copy)"
+            )
         return (
             f"{self.processor}, {self.threads} threads: {self.float32:.0f} GFLOP/s float32, "
             f"{self.bandwidth:.1f} GB/s from memory (measured)"
@@ -46,7 +55,7 @@ class KernelTime:
 
     Attributes:
         name: The kernel's name, or the operator's in eager code.
-        seconds: Wall time of all its calls here.
+        seconds: Wall time of all its calls here; on a GPU the time between events around them.
         bytes: Bytes of the tensors it was given, read or written once, over all calls.
         flops: Arithmetic operations over all calls, None if they are not known.
         calls: How often it was called.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph.config import context
 from tvmgraph.core.op import Reason
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.debug import recorder
@@ -14,7 +15,6 @@ from tvmgraph.debug.profile import KernelTime, Memory, Peaks, Profile
 from tvmgraph.debug.recorder import Event, Recorder
 from tvmgraph.graph import Graph, Node
 from tvmgraph.jit.frozen import FrozenExecutable
-from tvmgraph.runtime.ownership import for_writing
 from tvmgraph.view import Kernel
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def measure(
         whole: The call whose time counts; the compiled graph alone by default.
         facts: Find out what the kernels compute and compare with the machine's peaks, too.
     """
-    whole = whole or _quick_call(compiled, args)
+    whole = _finished(compiled, whole or _quick_call(compiled, args))
     seconds, memory = float("inf"), Memory()
     runs: list[list[Event]] = []
     for _ in range(max(1, repeat)):
@@ -56,12 +56,8 @@ def measure(
     name, path = compiled.graph.name, str(compiled.path)
     if not facts:
         return Profile(name, tuple(rows), seconds, path, memory, None, tuple(best))
-    from tvmgraph.compiler.machine import peaks
-
     known = described(rows, *sites_of(compiled))
-    top = peaks()
-    if any(_exceeds(k, top) for k in known):
-        top = peaks(again=True)  # they were measured while the machine did other work
+    top = _peaks_for(compiled, known)
     return Profile(name, tuple(known), seconds, path, memory, top, tuple(best))
 
 
@@ -73,9 +69,49 @@ def _quick_call(compiled: CompiledGraph, args: Sequence[Tensor]) -> Callable[[],
     """A call as in a loop of calls, where parameters that nobody looks at are written in place."""
     if compiled.steps is not None or not compiled.overwritten:
         return lambda: compiled.run(args)
-    own = for_writing(args, compiled.overwritten, False)
+    executable: Any = compiled.executable  # no frozen one, which writes to nothing
+    own = executable.for_writing(args, compiled.overwritten, False)
     types = [v.type for v in compiled.graph.outputs]
-    return lambda: compiled.executable.run(own, types)
+    return lambda: executable.run(own, types)
+
+
+def _finished(compiled: CompiledGraph, call: Callable[[], Any]) -> Callable[[], Any]:
+    """A call that returns when its results are there: those of a GPU are only on their way."""
+    if _on_host(compiled):
+        return call
+    from tvmgraph.runtime.stream import synchronize
+
+    def waiting() -> None:
+        call()
+        synchronize()
+
+    return waiting
+
+
+def _on_host(compiled: CompiledGraph) -> bool:
+    steps = compiled.steps
+    made = [compiled.executable] if steps is None else steps.executables
+    return all(e is None or e.on_host for e in made)
+
+
+def _wait_for(outputs: Sequence[Tensor]) -> None:
+    if outputs and outputs[-1].on_gpu:
+        from tvmgraph.runtime.stream import synchronize
+
+        synchronize(outputs[-1]._device.index)
+
+
+def _peaks_for(compiled: CompiledGraph, known: Sequence[KernelTime]) -> Peaks:
+    """What the machine that the kernels ran on can do."""
+    if not _on_host(compiled):
+        from tvmgraph.compiler.device_peaks import device_peaks
+
+        return device_peaks(context.device_id)
+    from tvmgraph.compiler.machine import peaks
+
+    top = peaks()
+    # they may have been measured while the machine did other work
+    return peaks(again=True) if any(_exceeds(k, top) for k in known) else top
 
 
 def _exceeds(k: KernelTime, top: Peaks) -> bool:
@@ -110,7 +146,7 @@ def run_recorded(
     Returns:
         Its results, and the memory of the call.
     """
-    given = sum(a.array.nbytes for a in args)
+    given = sum(a.nbytes for a in args)
     if compiled.steps is not None:
         return _run_steps(compiled, args, heard), Memory(given)
     from tvmgraph.runtime import instrument
@@ -118,7 +154,8 @@ def run_recorded(
     executable: Any = compiled.executable
     if isinstance(executable, FrozenExecutable):
         executable, args = executable.resolve(args)
-    args = for_writing(args, compiled.overwritten, False)  # others may see what it writes to
+    if compiled.overwritten:  # others may see what it writes to
+        args = executable.for_writing(args, compiled.overwritten, False)
     if compiled.stats.native:  # machine code has no place to measure at; bytecode runs the same
         executable = bytecode(compiled)
     found = instrument.run(executable, args, [v.type for v in compiled.graph.outputs])
@@ -138,8 +175,9 @@ def _run_steps(compiled: CompiledGraph, args: Sequence[Tensor], heard: Recorder)
 
     def watch(node: Node, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         nonlocal last
+        _wait_for(outputs)
         now = time.perf_counter()
-        size = sum(t.array.nbytes for t in (*inputs, *outputs))
+        size = sum(t.nbytes for t in (*inputs, *outputs))
         dtype = outputs[-1].type.dtype.name if outputs else "float32"
         heard.add(node.op.name, recorder.KERNEL, last, now - last, bytes=size, dtype=dtype,
                   graph=compiled.graph.name, number=id(compiled))  # fmt: skip

@@ -79,7 +79,15 @@ def _held(compiled: CompiledGraph, args: Sequence[Tensor]) -> list[Tensor]:
     """
     if compiled.steps is None and isinstance(compiled.executable, FrozenExecutable):
         return list(args)
-    return [tensor_from_numpy(a.array.copy()) for a in args]
+    return [_copy(a) for a in args]
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    if tensor.on_gpu:
+        from tvmgraph.runtime.device_tensor import copy_on
+
+        return copy_on(tensor, tensor._device.index)
+    return tensor_from_numpy(tensor.array.copy())
 
 
 def watch_numerics(

@@ -42,6 +42,7 @@ class Device:
         multiprocessors: Streaming multiprocessors.
         l2_bytes: Second-level cache.
         shared_per_block: Bytes of shared memory that one block may ask for.
+        clock: Highest clock of its multiprocessors in Hz.
     """
 
     index: int
@@ -51,6 +52,7 @@ class Device:
     multiprocessors: int
     l2_bytes: int
     shared_per_block: int
+    clock: float = 0.0
 
     def __str__(self) -> str:
         major, minor = self.capability
@@ -156,6 +158,7 @@ def _describe(library: ctypes.CDLL, index: int) -> Device:
     return Device(
         index, name.value.decode(), (attribute(_MAJOR), attribute(_MINOR)), memory.value,
         attribute(_MULTIPROCESSORS), attribute(_L2), attribute(_SHARED_PER_BLOCK),
+        attribute(_CLOCK) * 1e3,
     )  # fmt: skip
 
 

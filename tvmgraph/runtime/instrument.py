@@ -15,7 +15,7 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
-from tvmgraph.runtime.executable import Executable, from_ffi, to_ffi
+from tvmgraph.runtime.executable import Executable
 
 _STORAGE, _TENSOR = "vm.builtin.alloc_storage", "vm.builtin.alloc_tensor"
 _NOTHING = "vm.builtin.null_value"  # does nothing to speak of: what it takes is the instrument
@@ -27,7 +27,7 @@ class KernelCall:
 
     Attributes:
         name: The kernel.
-        start: When it began, on the clock of ``time.perf_counter``.
+        start: When it began (on a GPU: was launched), on the clock of ``time.perf_counter``.
         seconds: Wall time, less what the instrument takes.
         bytes: Bytes of the tensors it was given, read or written once.
         dtype: dtype of its last tensor, the (last) result.
@@ -64,8 +64,9 @@ class Run:
 class _Instrument:
     """Notes every call of the virtual machine."""
 
-    def __init__(self, kernels: Sequence[str]) -> None:
+    def __init__(self, kernels: Sequence[str], clock: Any = None) -> None:
         self.kernels = set(kernels)
+        self.clock = clock
         self.rows: list[tuple[str, float, float, int, str]] = []
         self.begun = self.planned = self.unplanned = 0
         self.floor = float("inf")
@@ -73,6 +74,8 @@ class _Instrument:
     def __call__(self, _: Any, called: str, before: bool, result: Any, *given: Any) -> None:
         now = time.perf_counter()
         if called in self.kernels:
+            if self.clock is not None:
+                self.clock.begin() if before else self.clock.end()
             if not before:
                 size = sum(_bytes_of(g) for g in given)
                 dtype = next((str(g.dtype) for g in given[::-1] if hasattr(g, "dtype")), "float32")
@@ -91,7 +94,7 @@ class _Instrument:
 def run(
     executable: Executable, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
 ) -> Run:
-    """Runs a function whose host code is bytecode.
+    """Runs a function whose host code is bytecode; on a GPU its kernels are timed there.
 
     Args:
         executable: What to run.
@@ -99,22 +102,33 @@ def run(
         types: The output types.
         name: Which function.
     """
-    instrument = _Instrument(executable.kernels)
+    executable.function(name)  # loads the code
+    given = [executable.handle(a) for a in args]
+    clock = None if executable.on_host else _device_clock(executable)
+    instrument = _Instrument(executable.kernels, clock)
     function = executable.instrumented(instrument, name)
-    given = [a._ffi or to_ffi(a) for a in args]
     start = time.perf_counter()
     result = function(*given)
     seconds = time.perf_counter() - start
     outputs = [result] if len(types) == 1 else list(result)
     floor = instrument.floor if math.isfinite(instrument.floor) else 0.0
+    times = [end - begun - floor for _, begun, end, _, _ in instrument.rows]
+    if clock is not None:
+        times = clock.seconds()
     calls = [
-        KernelCall(kernel, begun, max(end - begun - floor, 1e-9), size, dtype)
-        for kernel, begun, end, size, dtype in instrument.rows
+        KernelCall(kernel, begun, max(taken, 1e-9), size, dtype)
+        for (kernel, begun, _, size, dtype), taken in zip(instrument.rows, times)
     ]
     return Run(
-        [from_ffi(o, t) for o, t in zip(outputs, types)], start, seconds, tuple(calls),
+        [executable.wrapped(o, t) for o, t in zip(outputs, types)], start, seconds, tuple(calls),
         instrument.planned, instrument.unplanned,
     )  # fmt: skip
+
+
+def _device_clock(executable: Any) -> Any:
+    from tvmgraph.runtime.device_timing import KernelClock
+
+    return KernelClock(executable.device_id, len(executable.kernels))
 
 
 def _bytes_of(value: Any) -> int:

@@ -52,7 +52,25 @@ std::string difference(const Snapshot& expected) {
   return "";
 }
 
+// Whether an argument of a kernel is an address of the host's memory, which a GPU cannot reach.
+// Nothing else that has eight bytes is likely to be the address of a page that is there.
+bool is_of_host(const std::vector<char>& argument) {
+  size_t address;
+  if (argument.size() != sizeof address) return false;
+  memcpy(&address, argument.data(), sizeof address);
+  auto next = state().allocations.upper_bound(reinterpret_cast<char*>(address));
+  if (next != state().allocations.begin()) {
+    const Allocation& item = std::prev(next)->second;
+    if (address < reinterpret_cast<size_t>(item.base) + item.mapped) return false;
+  }
+  unsigned char resident;
+  return mincore(reinterpret_cast<void*>(address / kPage * kPage), 1, &resident) == 0;
+}
+
 std::string execute(const Step& step) {
+  for (size_t i = 0; i < step.arguments.size(); ++i)
+    if (is_of_host(step.arguments[i]))
+      return step.name + ": argument " + std::to_string(i) + " is an address of the host";
   std::vector<void*> arguments;
   for (auto& argument : step.arguments) arguments.push_back(const_cast<char*>(argument.data()));
   Launch wanted{step.kernel, step.name.c_str(), step.grid, step.block, step.shared_bytes,
