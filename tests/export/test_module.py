@@ -120,6 +120,32 @@ def test_runs_without_the_front_end(small: Any, tmp_path: Path) -> None:
     assert relative_error(outputs, expected) <= MAX_ERROR
 
 
+_BFLOAT16_ALONE = """
+import sys
+import ml_dtypes
+import numpy as np
+import tvmgraph.runtime
+x = np.arange(6).astype(ml_dtypes.bfloat16)
+y = tvmgraph.runtime.load(sys.argv[1])(x)
+assert "tvm" not in sys.modules
+assert y.dtype == x.dtype
+np.testing.assert_array_equal(y, x + x)
+"""
+
+
+def test_bfloat16_without_the_front_end(tmp_path: Path) -> None:
+    x = Tensor(np.zeros(6, np.float32)).astype(ms.bfloat16)
+    path = ms.export(_Twice(), x, file_name=tmp_path / "net", file_format="TVM")
+    command = [sys.executable, "-c", _BFLOAT16_ALONE, str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+
+
+class _Twice(nn.Cell):
+    def construct(self, x: Tensor) -> Tensor:
+        return x + x
+
+
 def test_bundle_is_small_and_complete(small: Any, tmp_path: Path) -> None:
     path, x, expected = small
     files = write_bundle(tmp_path / "runtime")

@@ -121,6 +121,23 @@ def ffi() -> Any:
     return tvm_ffi
 
 
+def view(tensor: Any, dtype: str) -> Any:
+    """Returns a tensor's elements as another type of the same size, without a copy.
+
+    TVM's runtime library must be loaded.
+    """
+    import tvm_ffi
+
+    return _create_view()(tensor, tvm_ffi.Shape(tensor.shape), tvm_ffi.dtype(dtype), 0)
+
+
+@functools.cache
+def _create_view() -> Any:
+    import tvm_ffi
+
+    return tvm_ffi.get_global_func("runtime.TVMTensorCreateView")
+
+
 @functools.cache
 def load_cuda() -> Any:
     """Loads the part of TVM's runtime library that drives CUDA devices; returns ``tvm_ffi``.

@@ -259,7 +259,7 @@ class Module:
         if not ready or not raw.size:
             raw = _aligned(raw)
         view = self._ffi.from_dlpack(raw)
-        return view._create_view(raw.shape, "bfloat16") if raw.dtype != array.dtype else view
+        return host.view(view, "bfloat16") if raw.dtype != array.dtype else view
 
 
 def load(path: str | os.PathLike[str], threads: int | None = None, device_id: int = 0) -> Module:
@@ -362,8 +362,7 @@ def _aligned(array: np.ndarray) -> np.ndarray:
 
 def _to_numpy(output: Any, dtype: str) -> np.ndarray:
     if dtype == "bfloat16":
-        raw = np.from_dlpack(output._create_view(output.shape, "uint16"))
-        return raw.view(ml_dtypes.bfloat16)
+        return np.from_dlpack(host.view(output, "uint16")).view(ml_dtypes.bfloat16)
     return np.from_dlpack(output)
 
 

@@ -84,9 +84,4 @@ def start(module: Any, device: Any) -> Any:
 def view(tensor: Any, dtype: str) -> Any:
     """Returns a tensor's elements as another type of the same size, without a copy."""
     use_runtime()
-    return _create_view()(tensor, tvm_ffi.Shape(tensor.shape), tvm_ffi.dtype(dtype), 0)
-
-
-@functools.cache
-def _create_view() -> Any:
-    return tvm_ffi.get_global_func("runtime.TVMTensorCreateView")
+    return host.view(tensor, dtype)
