@@ -12,6 +12,7 @@ from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.ops._pointwise import pointwise
+from tvmgraph.ops._repeated import lower_repeated
 
 __all__ = ["gcd", "lcm", "population_count"]
 
@@ -22,9 +23,7 @@ _INTEGER = Reason("the result is an integer, which has no derivative")
     infer=rules.elementwise(dtypes.INTEGERS),
     promote="common",
     eager=np.gcd,
-    lower=Reason(
-        "Euclid's algorithm loops as long as the values demand, which no kernel expression does"
-    ),
+    lower=lambda R, a, b: lower_repeated(R, "divisor", a, b),
     vjp=_INTEGER,
     onnx=Reason("ONNX has no greatest common divisor and no loop over elements"),
     samples=[

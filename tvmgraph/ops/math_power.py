@@ -11,6 +11,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops._pointwise import NUMBERS, TirMath, numpy_formula, onnx_wide, pointwise
+from tvmgraph.ops._repeated import lower_repeated
 from tvmgraph.ops._shared import binary_samples, sum_to
 
 __all__ = ["float_power", "pow", "power", "power_scalar", "tensor_pow"]
@@ -42,17 +43,9 @@ _float_power_kernel = pointwise("power", _power)
 
 
 def _lower_power(R: Any, a: Any, b: Any) -> Any:
-    d = R.type(a).dtype
-    if d.is_float:
+    if R.type(a).dtype.is_float:
         return _float_power_kernel(R, a, b)
-    # exact below 2^53; beyond, an integer power overflows in most dtypes anyway
-    y = R.emit(pointwise("power", _truncated_power, out="float64", wide="float64")(R, a, b))
-    return R.op.astype(R.emit(R.op.astype(y, "int64")), d.name)
-
-
-def _truncated_power(m: TirMath, a: Any, b: Any) -> Any:
-    value = m.trunc(m.pow(a, b))
-    return m.where((a == 0) & (b < 0), 0, value)
+    return lower_repeated(R, "power", a, b)
 
 
 def _vjp_power(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Any, ...]:
@@ -107,8 +100,8 @@ def power(input: Tensor, exponent: Tensor) -> Tensor:
         exponent: Tensor or number; the shapes broadcast and the dtypes are promoted.
 
     Returns:
-        Tensor of the broadcast shape and promoted dtype. Compiled integer powers are exact
-        below :math:`2^{53}`.
+        Tensor of the broadcast shape and promoted dtype. Integers wrap around as sums do; a
+        negative power of one is the reciprocal rounded towards zero.
 
     Raises:
         ShapeError: if the shapes do not broadcast.

@@ -354,7 +354,8 @@ def _lower_search(R: Any, sequence: Any, values: Any, *, right: bool) -> Any:
         return lower_full(R, values, v.with_dtype(dtypes.int64))
     if s.dtype in LOW_PRECISION:
         sequence, values = (R.emit(R.op.astype(x, "float32")) for x in (sequence, values))
-    return R.emit_te(lambda a, b: R.topi.searchsorted(a, b, right, "int64"), sequence, values)
+    side, kind = "right" if right else "left", v.with_dtype(dtypes.int64)
+    return R.write("search", side, [sequence, values], [kind], symbolic=True)
 
 
 def _onnx_search(O: Any, sequence: Any, values: Any, *, right: bool) -> Any:

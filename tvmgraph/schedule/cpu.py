@@ -38,6 +38,7 @@ from tvmgraph.schedule.convolution.winograd import emit_winograd, transformed_we
 from tvmgraph.schedule.elementwise.in_place import emit_in_place
 from tvmgraph.schedule.elementwise.injective import emit_injective
 from tvmgraph.schedule.elementwise.pool_grad import emit_max_pool_grad
+from tvmgraph.schedule.elementwise.repeated import emit_repeated
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.products.gemm import emit_gemm
 from tvmgraph.schedule.products.recurrent import emit_recurrent
@@ -46,6 +47,7 @@ from tvmgraph.schedule.rows.kernel import emit_rows, emit_split, wants_split
 from tvmgraph.schedule.rows.plan import plan_rows
 from tvmgraph.schedule.rows.scan import emit_scan
 from tvmgraph.schedule.rows.scatter import emit_scatter
+from tvmgraph.schedule.rows.search import emit_search
 from tvmgraph.schedule.rows.sort import emit_sort
 from tvmgraph.schedule.rows.top import emit_top
 from tvmgraph.schedule.symbolic import schedule_rows
@@ -59,8 +61,10 @@ _WRITERS = {
     "max_pool_grad": emit_max_pool_grad,
     "recurrent": emit_recurrent,
     "recurrent_gradient": emit_recurrent_gradient,
+    "repeated": emit_repeated,
     "scan": emit_scan,
     "scatter": emit_scatter,
+    "search": emit_search,
     "sort": emit_sort,
     "top": emit_top,
 }

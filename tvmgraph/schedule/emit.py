@@ -102,8 +102,12 @@ def is_workspace(buffer: Buffer) -> bool:
 
 def flat(buffer: Buffer) -> Buffer:
     """The same memory with a single axis."""
-    extent: Expr = functools.reduce(operator.mul, buffer.shape, i64(1))
-    return T.decl_buffer((extent,), buffer.dtype, data=buffer.data)
+    return T.decl_buffer((size_of(buffer),), buffer.dtype, data=buffer.data)
+
+
+def size_of(buffer: Buffer) -> Expr:
+    """Number of elements, which the shape may tell only when the kernel is called."""
+    return functools.reduce(operator.mul, buffer.shape, i64(1))
 
 
 def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:

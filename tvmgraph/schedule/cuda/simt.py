@@ -27,6 +27,7 @@ from tvmgraph.schedule.cuda.recurrent import emit_recurrent
 from tvmgraph.schedule.cuda.recurrent_gradient import emit_recurrent_gradient
 from tvmgraph.schedule.cuda.rows import emit_rows, emit_rows_across
 from tvmgraph.schedule.cuda.scan import emit_scan
+from tvmgraph.schedule.cuda.single import emit_repeated, emit_search
 from tvmgraph.schedule.cuda.top import emit_top
 from tvmgraph.schedule.cuda.transposed import emit_transposed, find_turned
 from tvmgraph.schedule.elementwise.in_place import write_in_place
@@ -40,7 +41,9 @@ _WRITERS: dict[str, Callable[[Func, Any, GpuModel], None]] = {
     "max_pool_grad": emit_max_pool_grad,
     "recurrent": emit_recurrent,
     "recurrent_gradient": emit_recurrent_gradient,
+    "repeated": emit_repeated,
     "scan": emit_scan,
+    "search": emit_search,
     "top": emit_top,
 }
 
