@@ -7,6 +7,7 @@ neither a network nor TVM; ``benchmarks/gpu.sh`` runs it there.
 
 from __future__ import annotations
 
+import importlib.metadata
 import io
 import json
 import shutil
@@ -27,11 +28,11 @@ from tvmgraph.config import JitConfig
 from tvmgraph.errors import TvmgraphError
 from tvmgraph.export.bundle import write_bundle
 from tvmgraph.export.module import save_module
-from tvmgraph.runtime import host
+from tvmgraph.runtime import cuda, host
 from tvmgraph.testing.samples import Case, all_cases
 
 _HERE = Path(__file__).parent
-_RUN_SIDE = ("gpu_run.py", "gpu_peers.py", "gpu_inputs.py")
+_RUN_SIDE = ("gpu_run.py", "gpu_item.py", "gpu_peers.py", "gpu_inputs.py")
 _LIMIT = 60 << 20
 
 
@@ -91,11 +92,14 @@ def add_runtime(folder: Path, python: str) -> None:
     """
     write_bundle(folder)
     shutil.copytree(Path(host.__file__).parents[1] / "configs", folder / "tvmgraph" / "configs")
+    for place in cuda.runtime_folders():  # where no CUDA is installed, the driver alone will do
+        if (place / cuda.RUNTIME).exists():
+            shutil.copy(place / cuda.RUNTIME, folder / "tvmgraph" / "runtime" / "lib")
+            break
     if python == f"{sys.version_info.major}.{sys.version_info.minor}":
         return
-    versions = host.package_versions()
     for package in ("apache-tvm-ffi", "ml-dtypes", "safetensors"):
-        wanted = f"{package}=={versions[package]}" if package in versions else package
+        wanted = f"{package}=={importlib.metadata.version(package)}"
         with tempfile.TemporaryDirectory() as wheels:
             command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", wheels]
             only = ["--python-version", python, "--only-binary=:all:", wanted]
@@ -135,7 +139,8 @@ def main(
             except TvmgraphError as e:
                 failed[row] = str(e)
                 print(f"{row}: {e}", flush=True)
-        (root / "items.json").write_text(json.dumps({"items": entries, "failed": failed}))
+        found = {"items": entries, "failed": failed, "python": python}
+        (root / "items.json").write_text(json.dumps(found))
         add_runtime(root / "runtime", python)
         for file in _RUN_SIDE:
             shutil.copy(_HERE / file, root / file)

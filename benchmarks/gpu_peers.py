@@ -27,10 +27,13 @@ _TORCH: dict[str, Callable[[Any, list[Any]], Any]] = {
 _MEMORY = ("elementwise", "reduce_all", "reduce_columns", "softmax", "transpose")
 
 
-def makers(name: str, arrays: list[np.ndarray], labels: list[str]) -> dict[str, Callable[[], Call]]:
-    """Returns what makes the peers of a row, the quickest to make first.
+def makers(
+    group: str, name: str, arrays: list[np.ndarray], labels: list[str]
+) -> dict[str, Callable[[], Call]]:
+    """Returns what makes some peers of a row, the quickest to make first.
 
     Args:
+        group: ``torch`` (as it is, its CUDA graph, a copy), ``compile`` or ``jax``.
         name: The row.
         arrays: Its inputs.
         labels: Their names.
@@ -39,25 +42,33 @@ def makers(name: str, arrays: list[np.ndarray], labels: list[str]) -> dict[str, 
         By the name of the peer, a function that returns a call and what turns its result into an
         array.
     """
-    made: dict[str, Callable[[], Call]] = {}
-    if name in _TORCH and importlib.util.find_spec("torch") is not None:
-        import torch
+    if group == "jax":
+        return _jax(name, arrays)
+    if name not in _TORCH or importlib.util.find_spec("torch") is None:
+        return {}
+    import torch
 
-        x = _Inputs([_tensor(torch, a) for a in arrays], labels)
+    x = _Inputs([_tensor(torch, a) for a in arrays], labels)
 
-        def run() -> Any:
-            return _TORCH[name](torch, x)
+    def run() -> Any:
+        return _TORCH[name](torch, x)
 
-        made["torch"] = lambda: (_quiet(torch, run), _to_numpy)
-        made["torch-cuda-graph"] = lambda: (_graphed(torch, run), _to_numpy)
-        if name in _MEMORY:
-            target = torch.empty_like(x[0])
-            made["copy"] = lambda: (lambda: target.copy_(x[0]), _to_numpy)
-        made |= _jax(name, arrays)
-        compiled = torch.compile(run, mode="max-autotune")
-        made["torch-compile"] = lambda: (_quiet(torch, compiled), _to_numpy)
-        return made
-    return _jax(name, arrays)
+    if group == "compile":
+        modes = {"torch-compile-graphs": "reduce-overhead", "torch-compile": "max-autotune"}
+        return {peer: lambda m=mode: _compiled(torch, run, m) for peer, mode in modes.items()}
+    made: dict[str, Callable[[], Call]] = {
+        "torch": lambda: (_quiet(torch, run), _to_numpy),
+        "torch-cuda-graph": lambda: (_graphed(torch, run), _to_numpy),
+    }
+    if name in _MEMORY:
+        target = torch.empty_like(x[0])
+        made["copy"] = lambda: (lambda: target.copy_(x[0]), _to_numpy)
+    return made
+
+
+def _compiled(torch: Any, run: Callable[[], Any], mode: str) -> Call:
+    torch.compiler.reset()
+    return _quiet(torch, torch.compile(run, mode=mode)), _to_numpy
 
 
 class _Inputs(list[Any]):

@@ -1,251 +1,272 @@
 """Runs the bundle on a machine with a GPU: ``python3 gpu_run.py OUT [--seconds N]``.
 
-Needs NumPy and the bundle only. With PyTorch (and JAX) installed the timed rows are compared with
-them, interleaved. Every item runs in a process of its own, since a GPU's fault ends the process.
+Needs NumPy and the bundle only. With PyTorch and JAX installed the timed rows are compared with
+them, interleaved. What matters most comes first, and every phase has a time of its own; results are
+written after every item. Items run in processes of their own: a GPU's fault, or a peer that
+compiles for too long, costs one item of one phase, and the next process goes on behind it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
+import queue
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).parent
-sys.path[:0] = [str(_HERE / "runtime"), str(_HERE)]
-_ITEM_SECONDS = 150
-_ROUNDS = 5
+_COMPILED = ("mlp", "bert_layer", "resnet50")  # rows whose bar is torch.compile, quickest first
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One part of the check.
+
+    Attributes:
+        name: What :mod:`gpu_item` is told to do.
+        rows: Which items: ``all``, ``timed``, or the names of some.
+        seconds: Time for the phase.
+        item: Time for one of its items.
+    """
+
+    name: str
+    rows: tuple[str, ...] | str
+    seconds: float
+    item: float
+
+
+#: What a phase does not need is left to those behind it; the last one takes all that is left.
+PHASES = (
+    Phase("own", "all", 160, 60),
+    Phase("torch", "timed", 90, 45),
+    Phase("compile", _COMPILED[:2], 80, 60),
+    Phase("profile", "timed", 40, 25),
+    Phase("jax", "timed", 50, 25),
+    Phase("compile", _COMPILED[2:], 400, 400),
+)
 
 
 def main() -> int:
-    """Runs all items, or, as a child, one."""
+    """Runs all phases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path, help="folder for results.json and results.md")
-    parser.add_argument("--seconds", type=float, default=400, help="time for everything")
-    parser.add_argument("--item", default="", help="run only this item, in this process")
+    parser.add_argument("--seconds", type=float, default=420, help="time for everything")
     parser.add_argument("--emulator", default="", help="folder of an emulated driver")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     items = json.loads((_HERE / "items.json").read_text())
-    if options.item:
-        entry = next(e for e in items["items"] if e["name"] == options.item)
-        print(json.dumps(run_item(entry, options.emulator)))
-        return 0
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if items["python"] != here:
+        print(f"the bundle is for Python {items['python']}, this is {here}: build it with "
+              f"python -m benchmarks.gpu_bundle BUNDLE --python {here}")  # fmt: skip
+        return 2
     report = run_all(items, options)
-    text = json.dumps(report, indent=1)
-    (options.out / "results.json").write_text(text)
-    table = render(report)
-    (options.out / "results.md").write_text(table)
-    print(table)
+    print(render(report))
     return 1 if report["problems"] else 0
 
 
 def run_all(items: dict[str, Any], options: Any) -> dict[str, Any]:
-    """Runs every item that fits into the time, timed ones first; returns the report."""
+    """Runs the phases within the time; returns the report, which is written after every item."""
     deadline = time.monotonic() + options.seconds
-    results: list[dict[str, Any]] = []
-    for entry in sorted(items["items"], key=lambda e: not e["timed"]):
-        left = deadline - time.monotonic()
-        if left < 5:
-            results.append({"name": entry["name"], "error": "no time was left"})
-            continue
-        results.append(_in_child(entry["name"], options, min(left, _ITEM_SECONDS)))
-        print(_line(results[-1]), flush=True)
-    problems = sum(bool(r.get("error") or r.get("wrong")) for r in results)
-    return {
+    report: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "device": next((r["device"] for r in results if "device" in r), "none"),
-        "results": results, "not compiled": items["failed"], "problems": problems,
+        "device": "none", "results": {}, "phases": {}, "not compiled": items["failed"],
+        "problems": 0,
     }  # fmt: skip
+    for phase in PHASES:
+        start = time.monotonic()
+        names = _names(phase, items["items"])
+        until = min(deadline, start + phase.seconds)
+        for result in _in_children(phase, names, options.emulator, until):
+            _merge(report, phase.name, result)
+            print(f"[{phase.name}] {_line(result)}", flush=True)
+            _write(report, options.out)
+        taken = report["phases"].get(phase.name, 0.0) + time.monotonic() - start
+        report["phases"][phase.name] = round(taken, 1)
+        if report["device"] == "none":
+            break  # no GPU: nothing else can be found out
+    _write(report, options.out)
+    return report
 
 
-def _in_child(name: str, options: Any, seconds: float) -> dict[str, Any]:
-    command = [sys.executable, __file__, str(options.out), "--item", name]
-    if options.emulator:
-        command += ["--emulator", options.emulator]
+def _names(phase: Phase, entries: list[dict[str, Any]]) -> list[str]:
+    timed = [e["name"] for e in entries if e["timed"]]
+    if phase.rows == "all":
+        return [*timed, *(e["name"] for e in entries if not e["timed"])]
+    return timed if phase.rows == "timed" else [n for n in timed if n in phase.rows]
+
+
+def _merge(report: dict[str, Any], phase: str, result: dict[str, Any]) -> None:
+    """Adds what a phase found to what is known of an item."""
+    known = report["results"].setdefault(
+        result["name"], {"name": result["name"], "wrong": [], "checked": 0, "notes": {}}
+    )
+    known["wrong"] += result.get("wrong", [])
+    known["checked"] += result.get("checked", 0)
+    seconds, ratios = result.get("seconds", {}), result.get("ratios", {})
+    known["seconds"] = {**seconds, **known.get("seconds", {})}  # ours as it was alone
+    known["ratios"] = {**known.get("ratios", {}), **ratios}
+    known |= {k: result[k] for k in ("flops", "bytes", "profile") if k in result}
+    known["notes"] |= result.get("peers", {})
+    for kind in ("error", "late"):
+        if result.get(kind):
+            known["notes"][phase] = result[kind]
+    ended = result.get("late", "") if "exit status" in result.get("late", "") else ""
+    if phase == "own" and (result.get("error") or ended):
+        known["error"] = result.get("error") or ended
+        known["traceback"] = result.get("traceback", "")
+    report["device"] = result.get("device", report["device"])
+    report["problems"] = sum(bool(r.get("error") or r["wrong"]) for r in report["results"].values())
+
+
+# ---- processes ----------------------------------------------------------------------------------
+
+
+def _in_children(
+    phase: Phase, names: list[str], emulator: str, until: float
+) -> Iterator[dict[str, Any]]:
+    """Yields a report of every item; a process that ends early is followed by another one."""
+    waiting = list(names)
+    while waiting:
+        if until - time.monotonic() < 3:
+            yield from ({"name": n, "error": "no time was left"} for n in waiting)
+            return
+        with tempfile.TemporaryFile("w+") as errors:
+            for result in _one_child(phase, waiting, emulator, until, errors):
+                waiting.remove(result["name"])
+                yield result
+
+
+def _one_child(
+    phase: Phase, names: list[str], emulator: str, until: float, errors: Any
+) -> Iterator[dict[str, Any]]:
+    command = [sys.executable, str(_HERE / "gpu_item.py"), phase.name, *names]
+    process = subprocess.Popen(
+        [*command, *(["--emulator", emulator] if emulator else [])], stdout=subprocess.PIPE,
+        stderr=errors, text=True, env={**os.environ, "TVM_NUM_THREADS": "1"},
+        start_new_session=True,
+    )  # fmt: skip
+    lines: queue.Queue[str | None] = queue.Queue()
+    threading.Thread(target=_read, args=(process.stdout, lines), daemon=True).start()
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds, check=False,
-            env={**os.environ, "TVM_NUM_THREADS": "1"},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as e:
-        known = _last((e.stdout or b"").decode(errors="replace"))
-        late = f"it took more than {seconds:.0f} s"
-        return {**known, "late": late} if known else {"name": name, "error": late}
-    known = _last(done.stdout)
-    if known and (done.returncode == 0 or "seconds" in known):
-        return known if done.returncode == 0 else {**known, "late": f"exit {done.returncode}"}
+        for name in list(names):
+            limit = min(until, time.monotonic() + phase.item)
+            result = _await(name, lines, limit)
+            if result is None or not result.pop("done", False):
+                yield _cut_short(name, result, process, errors, time.monotonic() >= limit)
+                return
+            yield result
+    finally:
+        _end(process)
+
+
+def _read(stream: Any, lines: queue.Queue[str | None]) -> None:
+    for line in stream:
+        lines.put(line)
+    lines.put(None)
+
+
+def _await(name: str, lines: queue.Queue[str | None], limit: float) -> dict[str, Any] | None:
+    """The last report of an item that came before the limit."""
+    known: dict[str, Any] | None = None
+    while True:
+        try:
+            line = lines.get(timeout=max(0.0, limit - time.monotonic()))
+        except queue.Empty:
+            return known
+        if line is None:
+            return known
+        if line.startswith('{"name"'):
+            found = json.loads(line)
+            known = found if found["name"] == name else known
+            if known is not None and known["done"]:
+                return known
+
+
+def _cut_short(
+    name: str, known: dict[str, Any] | None, process: Any, errors: Any, late: bool
+) -> dict[str, Any]:
+    """The report of an item whose process was too slow, or ended."""
+    if late:
+        why = "its time was over"
     else:
-        tail = (done.stderr or done.stdout).strip()[-1500:]
-        return {"name": name, "error": f"exit status {done.returncode}: {tail}"}
+        status = process.wait()
+        errors.seek(0)
+        why = f"exit status {status}: {errors.read().strip()[-1500:]}"
+    return {**known, "late": why} if known else {"name": name, "error": why}
 
 
-def _last(text: str) -> dict[str, Any] | None:
-    """The last report that a child printed."""
-    for line in reversed(text.splitlines()):
-        if line.startswith('{"name"') and line.endswith("}"):
-            return json.loads(line)
-    return None
+def _end(process: Any) -> None:
+    """Ends a process with those that it started: compilers of PyTorch's."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+# ---- the report ---------------------------------------------------------------------------------
+
+
+def _write(report: dict[str, Any], out: Path) -> None:
+    for name, text in (("json", json.dumps(report, indent=1)), ("md", render(report))):
+        part = out / f".results.{name}.part"
+        part.write_text(text)
+        part.replace(out / f"results.{name}")
 
 
 def _line(result: dict[str, Any]) -> str:
-    if result.get("error"):
-        return f"{result['name']}: {result['error'].splitlines()[0]}"
+    why = result.get("error") or result.get("late")
     times = ", ".join(f"{k} {v * 1e3:.3f} ms" for k, v in result.get("seconds", {}).items())
-    wrong = f", wrong: {', '.join(result['wrong'])}" if result["wrong"] else ""
-    return f"{result['name']}: {result['checked']} outputs checked{wrong} {times}"
-
-
-# ---- one item -----------------------------------------------------------------------------------
-
-
-def run_item(entry: dict[str, Any], emulator: str) -> dict[str, Any]:
-    """Runs one item; returns what was found out."""
-    if emulator:
-        import ctypes
-
-        for name in ("libcuda.so.1", "libcudart.so.13"):
-            ctypes.CDLL(f"{emulator}/{name}", mode=ctypes.RTLD_GLOBAL)
-    result: dict[str, Any] = {"name": entry["name"], "wrong": [], "checked": 0}
-    try:
-        from tvmgraph.runtime import cuda
-
-        result["device"] = str(cuda.device(0))
-        _run(entry, result)
-    except Exception as e:
-        result["error"] = f"{type(e).__name__}: {e}"
-        result["traceback"] = traceback.format_exc()
-    return result
-
-
-def _run(entry: dict[str, Any], result: dict[str, Any]) -> None:
-    import numpy as np
-    from gpu_inputs import Recipe, from_storable, some
-
-    from tvmgraph.runtime import load
-    from tvmgraph.runtime.device_copy import upload
-
-    stored = np.load(_HERE / "items" / f"{entry['name']}.npz")
-    arrays = []
-    for i, data in enumerate(entry["inputs"]):
-        recipe = Recipe.from_json(data)
-        kept = from_storable(stored[f"in{i}"], recipe.dtype) if f"in{i}" in stored else None
-        arrays.append(recipe.make(kept))
-    module = load(_HERE / "items" / f"{entry['name']}.tvm")
-    found = module(*arrays)
-    outputs = found if isinstance(found, tuple) else (found,)
-    for i, dtype in enumerate(entry["expected"]):
-        expected = from_storable(stored[f"out{i}"], dtype)
-        result["checked"] += 1
-        seen = some(outputs[i])
-        if not close(seen, expected, entry["rtol"][i]):
-            result["wrong"].append(f"{entry['outputs'][i]} ({difference(seen, expected)})")
-    if entry["timed"]:
-        result["flops"], result["bytes"] = entry["flops"], entry["bytes"]
-        own = module.bound(*[upload(a, 0) for a in arrays])
-        _time(entry, arrays, outputs, own, result)
-
-
-def _time(entry: Any, arrays: Any, outputs: Any, own: Any, result: dict[str, Any]) -> None:
-    """Times a row, and prints what is known after each peer: some take minutes to compile."""
-    import gpu_peers
-
-    calls = {"tvmgraph": own}
-    result["seconds"] = measure(calls)
-    print(json.dumps(result), flush=True)
-    for name, make in gpu_peers.makers(entry["name"], arrays, entry["labels"]).items():
-        try:
-            call, to_numpy = make()
-            if name != "copy":
-                result["checked"] += 1
-                if not close(outputs[0], to_numpy(call()), entry["rtol"][0]):
-                    result["wrong"].append(f"{name} computes something else")
-        except Exception as e:  # a peer that does not run says nothing about us
-            result.setdefault("peers", {})[name] = f"{type(e).__name__}: {str(e)[:200]}"
-            continue
-        calls[name] = call
-        result["seconds"] = measure(calls)
-        print(json.dumps(result), flush=True)
-
-
-def close(found: Any, expected: Any, rtol: float) -> bool:
-    """Whether two arrays agree: within ``rtol`` of the largest element, NaN equal."""
-    import numpy as np
-
-    if found.shape != expected.shape:
-        return False
-    a, b = (np.asarray(x, np.float64) for x in (found, expected))
-    finite = np.isfinite(b)
-    scale = np.abs(b[finite]).max() if finite.any() else 0.0
-    return bool(np.allclose(a, b, rtol=rtol, atol=rtol * scale + 1e-30, equal_nan=True))
-
-
-def difference(found: Any, expected: Any) -> str:
-    """Says how far two arrays are apart."""
-    import numpy as np
-
-    if found.shape != expected.shape:
-        return f"shape {found.shape}, not {expected.shape}"
-    a, b = (np.asarray(x, np.float64) for x in (found, expected))
-    with np.errstate(invalid="ignore"):
-        worst = np.nanmax(np.abs(a - b)) if a.size else 0.0
-    return f"largest error {worst:.3g}, NaN {np.isnan(a).sum()} and {np.isnan(b).sum()}"
-
-
-def measure(calls: dict[str, Any]) -> dict[str, float]:
-    """Returns seconds per call, the median of interleaved rounds."""
-    from tvmgraph.runtime import cuda
-
-    def seconds(call: Any, count: int) -> float:
-        cuda.call("cudaDeviceSynchronize")
-        start = time.perf_counter()
-        for _ in range(count):
-            call()
-        cuda.call("cudaDeviceSynchronize")
-        return (time.perf_counter() - start) / count
-
-    counts = {}
-    for name, call in calls.items():
-        call()
-        counts[name] = max(3, min(2000, int(0.1 / max(seconds(call, 3), 1e-7))))
-    rounds = {name: [] for name in calls}
-    for _ in range(_ROUNDS):
-        for name, call in calls.items():
-            rounds[name].append(seconds(call, counts[name]))
-    return {name: sorted(values)[_ROUNDS // 2] for name, values in rounds.items()}
+    wrong = f", wrong: {', '.join(result['wrong'])}" if result.get("wrong") else ""
+    kernels = f", {len(result['profile'])} kernels" if "profile" in result else ""
+    checked = f"{result.get('checked', 0)} outputs checked{wrong}{kernels} {times}"
+    return f"{result['name']}: {why.splitlines()[0]}; {checked}" if why else (
+        f"{result['name']}: {checked}"
+    )  # fmt: skip
 
 
 def render(report: dict[str, Any]) -> str:
     """Returns the report as Markdown."""
-    results = report["results"]
-    names = [n for r in results for n in r.get("seconds", {})]
-    columns = list(dict.fromkeys(names))
-    checked = sum(r.get("checked", 0) for r in results)
+    results = list(report["results"].values())
+    timed = [r for r in results if "tvmgraph" in r.get("seconds", {})]
+    peers = list(dict.fromkeys(n for r in timed for n in r["ratios"] if n != "tvmgraph"))
+    checked = sum(r["checked"] for r in results)
     lines = [
         f"Device: {report['device']}, {report['date']}.", "",
         f"{checked} outputs checked; problems in {report['problems']} of {len(results)} items; "
-        f"{len(report['not compiled'])} operators not compiled.", "",
-        "| row | " + " | ".join(f"{c} (ms)" for c in columns) + " | TFLOP/s or GB/s |",
-        "|---|" + "---|" * (len(columns) + 1),
+        f"{len(report['not compiled'])} operators not compiled. Seconds per phase: "
+        + ", ".join(f"{k} {v:.0f}" for k, v in report["phases"].items()), "",
+        "Ours in ms; of the peers how many times ours they take, interleaved.", "",
+        "| row | tvmgraph (ms) | TFLOP/s or GB/s | " + " | ".join(peers) + " |",
+        "|---|---|---|" + "---|" * len(peers),
     ]  # fmt: skip
-    for r in results:
-        if "seconds" in r:
-            times = [f"{r['seconds'][c] * 1e3:.3f}" if c in r["seconds"] else "" for c in columns]
-            own = r["seconds"]["tvmgraph"]
-            rate = (
-                f"{r['flops'] / own / 1e12:.1f}" if r["flops"] else f"{r['bytes'] / own / 1e9:.0f}"
-            )
-            lines.append(f"| {r['name']} | {' | '.join(times)} | {rate} |")
-    lines += ["", *(f"- {_line(r)}" for r in results if r.get("error") or r.get("wrong"))]
+    for r in timed:
+        own = r["seconds"]["tvmgraph"]
+        rate = f"{r['flops'] / own / 1e12:.1f}" if r["flops"] else f"{r['bytes'] / own / 1e9:.0f}"
+        ratios = [f"{r['ratios'][p]:.2f}" if p in r["ratios"] else "" for p in peers]
+        lines.append(f"| {r['name']} | {own * 1e3:.3f} | {rate} | {' | '.join(ratios)} |")
+    lines += ["", *(f"- {r['name']}: {w}" for r in results for w in r["wrong"])]
+    lines += [
+        f"- {r['name']}, {phase}: {note.splitlines()[0]}"
+        for r in results for phase, note in r["notes"].items()
+    ]  # fmt: skip
     lines += [
         f"- {n}: not compiled: {e.splitlines()[0]}" for n, e in report["not compiled"].items()
     ]
+    for r in results:
+        if "profile" in r:
+            lines += ["", f"Kernels of {r['name']}, µs of a call:", ""]
+            lines += [f"- {us:.1f} ({count} x) {key}" for key, count, us in r["profile"]]
     return "\n".join(lines) + "\n"
 
 

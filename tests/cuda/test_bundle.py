@@ -53,9 +53,9 @@ def test_it_finds_everything_right_and_says_when_there_is_no_gpu(bundle, tmp_pat
     report = json.loads((out / "results.json").read_text())
     assert done.returncode == 0, (out / "results.md").read_text()
     assert "Emulated NVIDIA H100" in report["device"]
-    found = [(r["name"], r["checked"], r["wrong"]) for r in report["results"]]
+    found = [(r["name"], r["checked"], r["wrong"]) for r in report["results"].values()]
     assert found == [("small", 1, []), ("few", 2, [])]
-    assert report["results"][0]["seconds"]["tvmgraph"] > 0
+    assert report["results"]["small"]["seconds"]["tvmgraph"] > 0
     if not Path("/dev/nvidia0").exists():
         done = _run(tmp_path, bundle, out)
         assert done.returncode == 1
@@ -75,6 +75,43 @@ def test_a_wrong_result_is_a_problem(bundle, tmp_path):
     done = _run(tmp_path, bundle, tmp_path / "out", "--emulator", emulator.libraries())
     assert done.returncode == 1
     assert "largest error 1," in done.stdout
+
+
+def test_what_ends_early_costs_one_item(bundle, tmp_path):
+    folder = tmp_path / "crashing"
+    with tarfile.open(bundle) as archive:
+        archive.extractall(folder, filter="data")
+    program = folder / "gpu-check" / "gpu_item.py"
+    text = program.read_text().replace("    _say(result, done=True)", (
+        "    if entry['name'] == 'small' and phase == 'own': import os; os._exit(7)\n"
+        "    if entry['name'] == 'small' and phase == 'torch': time.sleep(60)\n"
+        "    _say(result, done=True)"
+    ))  # fmt: skip
+    program.write_text(text)
+    runner = folder / "gpu-check" / "gpu_run.py"
+    runner.write_text(runner.read_text().replace('"timed", 90, 45', '"timed", 6, 6'))
+    with tarfile.open(bundle, "w") as archive:
+        archive.add(folder / "gpu-check", arcname="gpu-check")
+    out = tmp_path / "out"
+    done = _run(tmp_path, bundle, out, "--emulator", emulator.libraries())
+    small, few = json.loads((out / "results.json").read_text())["results"].values()
+    assert done.returncode == 1, done.stdout
+    assert small["seconds"]["tvmgraph"] > 0 and few["checked"] == 2
+    assert small["notes"]["own"].startswith("exit status 7")
+    assert small["notes"]["torch"] == "its time was over"
+
+
+def test_a_bundle_for_another_python_says_so(bundle, tmp_path):
+    folder = tmp_path / "other"
+    with tarfile.open(bundle) as archive:
+        archive.extractall(folder, filter="data")
+    items = folder / "gpu-check" / "items.json"
+    items.write_text(json.dumps({**json.loads(items.read_text()), "python": "3.99"}))
+    with tarfile.open(bundle, "w") as archive:
+        archive.add(folder / "gpu-check", arcname="gpu-check")
+    done = _run(tmp_path, bundle, tmp_path / "out")
+    assert done.returncode == 2
+    assert "the bundle is for Python 3.99" in done.stdout
 
 
 def test_every_row_makes_its_inputs():

@@ -24,7 +24,8 @@ _REQUIRED_DRIVER = "580"
 _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16  # CU_DEVICE_ATTRIBUTE_*
 _SHARED_PER_BLOCK, _CLOCK, _L2 = 97, 13, 38
 _NO_DEVICE, _DRIVER_TOO_OLD, _NO_MEMORY = 100, (35, 36, 803), 2
-_RUNTIME = "libcudart.so.13"
+#: CUDA's runtime library.
+RUNTIME = "libcudart.so.13"
 _DRIVER = "libcuda.so.1"
 
 _ON_CPU = "choose the CPU with set_context(device_target='CPU')"
@@ -255,12 +256,16 @@ def row_of(device: Device) -> str:
 
 
 def runtime_folders() -> list[Path]:
-    """Where CUDA's runtime may be if the loader does not know: PyPI packages, CUDA's folder."""
+    """Where CUDA's runtime may be if the loader does not know.
+
+    PyPI packages, CUDA's folder, and beside TVM's runtime in a bundle.
+    """
     folders: list[Path] = []
     spec = importlib.util.find_spec("nvidia")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         folders += sorted(Path(place).glob("*/lib"))
-    return [*folders, Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "lib64"]
+    installed = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "lib64"
+    return [*folders, installed, Path(__file__).parent / "lib"]
 
 
 @functools.cache
@@ -271,13 +276,13 @@ def runtime() -> ctypes.CDLL:
         DeviceError: if it is not installed, or the driver cannot be used.
     """
     _driver()
-    for name in (_RUNTIME, *(str(f / _RUNTIME) for f in runtime_folders())):
+    for name in (RUNTIME, *(str(f / RUNTIME) for f in runtime_folders())):
         try:
             return ctypes.CDLL(name, ctypes.RTLD_GLOBAL)
         except OSError:
             continue
     raise fail(
-        f"CUDA's runtime library was not found ({_RUNTIME})",
+        f"CUDA's runtime library was not found ({RUNTIME})",
         "pip install 'tvmgraph[cuda]', or install CUDA 13",
     )
 
