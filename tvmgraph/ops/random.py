@@ -6,6 +6,7 @@ counter, so that eager NumPy and compiled loops produce the same bits in any ord
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -26,11 +27,49 @@ __all__ = [
 ]  # fmt: skip
 
 _M0, _M1 = 0xD2511F53, 0xCD9E8D57  # multipliers and key increments of Philox4x32
+_MULTIPLIERS = np.array([[_M0], [_M1]], np.uint64)
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
 _LOW = 0xFFFFFFFF
 _NO_DERIVATIVE = Reason("random bits are integers, which have no derivative")
 _NO_ONNX = Reason("ONNX has no counter-based random generator; call eval() before exporting")
+
+
+@functools.lru_cache(maxsize=16)
+def _keys(seed: int) -> np.ndarray:
+    """The two words that every round adds, of shape (rounds, 2, 1)."""
+    words = ((seed, _W0), (seed >> 32, _W1))
+    rounds = [[[word + r * step & _LOW] for word, step in words] for r in range(_ROUNDS)]
+    return np.array(rounds, np.uint32)
+
+
+def _eager_bits(state: np.ndarray, *, offset: int, count: int) -> np.ndarray:
+    seed, first = (int(v) for v in state)
+    blocks = -(-count // 4)
+    words = np.empty((4, blocks), np.uint32)
+    for start in range(0, blocks, _CHUNK):
+        stop = min(start + _CHUNK, blocks)
+        number = np.arange(start, stop, dtype=np.uint64) + np.uint64(first + offset)
+        words[::2, start:stop], words[1::2, start:stop] = _numpy_blocks(number, _keys(seed))
+    return words.reshape(-1)[:count]
+
+
+_CHUNK = 4096  # blocks whose intermediate words stay in the first-level cache
+
+
+def _numpy_blocks(number: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The even and the odd words of blocks, in pairs: few calls, since those of NumPy are slow."""
+    even, odd = np.zeros((2, 2, number.size), np.uint32)
+    even[0], odd[0] = number, number >> np.uint64(32)
+    products = np.empty((2, number.size), np.uint64)
+    # the words of a product as they lie in memory, those of the other product first
+    low, high = np.moveaxis(products.view("<u4").reshape(2, -1, 2)[::-1], -1, 0)
+    for key in keys:
+        np.multiply(even, _MULTIPLIERS, out=products)
+        np.bitwise_xor(high, odd, out=even)
+        even ^= key
+        odd = low.copy()
+    return even, odd
 
 
 def _philox(
@@ -39,7 +78,7 @@ def _philox(
     mul: Callable[[Any, int], tuple[Any, Any]],
     word: Callable[[int], Any],
 ) -> list[Any]:
-    """Runs the rounds on NumPy arrays or TIR expressions alike.
+    """Runs the rounds on TIR expressions.
 
     Args:
         counter: Low and high word of the block number.
@@ -56,31 +95,6 @@ def _philox(
         c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
         k0, k1 = k0 + word(_W0), k1 + word(_W1)
     return [c0, c1, c2, c3]
-
-
-def _eager_bits(state: np.ndarray, *, offset: int, count: int) -> np.ndarray:
-    seed, first = (int(v) for v in state)
-    blocks = -(-count // 4)
-    # one-element arrays wrap around silently where scalars would warn
-    key = (np.array([seed & _LOW], np.uint32), np.array([seed >> 32], np.uint32))
-    words = np.empty((4, blocks), np.uint32)
-    for start in range(0, blocks, _CHUNK):
-        stop = min(start + _CHUNK, blocks)
-        number = np.arange(start, stop, dtype=np.uint64) + np.uint64(first + offset)
-        counter = _numpy_halves(number)[::-1]
-        words[:, start:stop] = _philox(counter, key, _numpy_mul, lambda v: np.array([v], np.uint32))  # pyright: ignore[reportArgumentType]
-    return words.reshape(-1)[:count]
-
-
-_CHUNK = 4096  # blocks whose intermediate words stay in the first-level cache
-
-
-def _numpy_halves(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return (v >> np.uint64(32)).astype(np.uint32), v.astype(np.uint32)
-
-
-def _numpy_mul(a: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    return _numpy_halves(a.astype(np.uint64) * np.uint64(m))
 
 
 def _lower_bits(R: Any, state: Any, *, offset: int, count: int) -> Any:

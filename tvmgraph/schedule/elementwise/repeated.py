@@ -83,8 +83,9 @@ def _step_divisor(v: Lanes, *state: Expr) -> State:
     zero = v.of(0, _scalar(b))
     odd = op.shift_right(b, _twos(v, b))
     done = b == zero
-    least = tirx.Select(done, a, tirx.min(a, odd))
-    return [twos, least, tirx.Select(done, zero, tirx.max(a, odd) - tirx.min(a, odd))]
+    least: Expr = tirx.min(a, odd)
+    most: Expr = tirx.max(a, odd)
+    return [twos, tirx.Select(done, a, least), tirx.Select(done, zero, most - least)]
 
 
 def _divisor(v: Lanes, *state: Expr) -> Expr:
