@@ -38,7 +38,7 @@ def generate(part: tvm.IRModule, target: Any, checked: bool = False) -> Any:
     """
     with target, tvm.transform.PassContext(opt_level=3):
         part = _X.BindTarget(target.with_host(target))(without_half_helpers(part, target))
-        part = _passes(checked or _has_assertions(part))(part)
+        part = _passes(checked or bool(_all(part, tirx.AssertStmt)), _has_blocks(part))(part)
         return _codegen()(part, target)
 
 
@@ -48,12 +48,19 @@ def _codegen() -> Any:
 
 
 @functools.cache
-def _passes(checked: bool) -> Any:
+def _passes(checked: bool, blocks: bool) -> Any:
+    """The passes.
+
+    Args:
+        checked: Whether assertions stay.
+        blocks: Whether there are blocks, whose buffers have to find their places and sizes.
+    """
+    place = [_S.PlanAndUpdateBufferAllocationLocation()] if blocks else []
+    compact = [_S.CompactBufferAllocation()] if blocks else []
     loops = [
-        ask_for_pages, keep_library_calls, _S.CanonicalizeLoop(), _S.LowerInitBlock(),
-        _S.PlanAndUpdateBufferAllocationLocation(), _S.ConvertBlocksToOpaque(),
-        _S.CompactBufferAllocation(), _S.LowerMatchBuffer(),
-        _S.LowerOpaqueBlock(), _X.FlattenBuffer(), _X.BF16ComputeLegalize(),
+        ask_for_pages, keep_library_calls, _S.CanonicalizeLoop(), _S.LowerInitBlock(), *place,
+        _S.ConvertBlocksToOpaque(), *compact, _S.LowerMatchBuffer(), _S.LowerOpaqueBlock(),
+        _X.FlattenBuffer(), _X.BF16ComputeLegalize(),
         _X.NarrowDataType(32), _S.LoopPartition(), _X.VectorizeLoop(), _X.StorageRewrite(),
         keep_stack, _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _S.RewriteUnsafeSelect(),
         _tidy,
@@ -90,14 +97,15 @@ def _is_untidy(index: Any) -> bool:
     return not isinstance(index, (tirx.Ramp, tirx.Var)) and "x" in str(index.ty.dtype)
 
 
-def _has_assertions(part: tvm.IRModule) -> bool:
-    """Whether a kernel asserts something of its own accord, which must be kept."""
-    found = False
+def _has_blocks(part: tvm.IRModule) -> bool:
+    """Whether a kernel is more than loops: has blocks but the root, or buffers of the root."""
+    blocks = _all(part, s_tir.SBlock)
+    return len(blocks) > len(part.functions) or any(block.alloc_buffers for block in blocks)
 
-    def visit(_node: Any) -> None:
-        nonlocal found
-        found = True
 
+def _all(part: tvm.IRModule, kind: type) -> list[Any]:
+    """The statements of a kind in all kernels."""
+    found: list[Any] = []
     for func in part.functions.values():
-        tvm_ffi.structural_walk(func.body, (tirx.AssertStmt, visit))
+        tvm_ffi.structural_walk(func.body, (kind, found.append))
     return found

@@ -25,9 +25,9 @@ from tvm.relax import vm_build
 from tvmgraph.compiler.calls import split_calls
 from tvmgraph.compiler.codegen import generate
 
-#: Statements per part. One takes LLVM about half a millisecond, a part by itself twenty, so that
-#: dividing less costs more than it saves.
-_MIN_PART = 50
+#: Statements per part. One takes LLVM half a millisecond and more, a part by itself ten, so that
+#: dividing less costs more than it saves, even for a worker that has nothing else to do.
+_ENOUGH, _ENOUGH_FOR_THE_IDLE = 50, 10
 #: Parts per worker, so that an underestimated one does not hold up the others.
 _PARTS_PER_WORKER = 2
 
@@ -86,8 +86,8 @@ def translate(program: Program, target: Any, workers: int, checked: bool = False
         return library
 
     # In memory, machine code can call only kernels of its own part.
-    wanted = 1 if program.native else workers * _PARTS_PER_WORKER
-    libraries = in_parallel(build, deal(program.kernels, wanted), workers)
+    parts = deal(program.kernels, 1) if program.native else _divide(program.kernels, workers)
+    libraries = in_parallel(build, parts, workers)
     return join(program, target, libraries)
 
 
@@ -98,7 +98,7 @@ def write_objects(program: Program, target: Any, workers: int, folder: Path) -> 
         The executable, of use only to look inside once its objects are linked.
     """
     kernels, callers = split_calls(program.kernels)
-    parts = [(part, target) for part in deal(kernels, workers * _PARTS_PER_WORKER)]
+    parts = [(part, target) for part in _divide(kernels, workers)]
     if callers is not None:
         parts.append((callers, tvm.target.Target({**target.export(), "opt-level": 0})))
 
@@ -151,12 +151,24 @@ def in_parallel(work: Callable[[Any], Any], items: Sequence[Any], workers: int) 
         return list(pool.map(work, items))
 
 
-def deal(kernels: tvm.IRModule, wanted: int) -> list[tvm.IRModule]:
-    """Deals functions out into at most ``wanted`` modules of about equal amounts of code."""
+def _divide(kernels: tvm.IRModule, workers: int) -> list[tvm.IRModule]:
+    """Divides functions such that the workers have about equal amounts to do."""
+    parts = deal(kernels, workers * _PARTS_PER_WORKER)
+    return parts if len(parts) >= workers else deal(kernels, workers, _ENOUGH_FOR_THE_IDLE)
+
+
+def deal(kernels: tvm.IRModule, wanted: int, least: int = _ENOUGH) -> list[tvm.IRModule]:
+    """Deals functions out into modules of about equal amounts of code.
+
+    Args:
+        kernels: The functions.
+        wanted: How many modules there are at most.
+        least: Statements per module on average at least, if there are several.
+    """
     sized = [(_size(f), var, f) for var, f in kernels.functions.items()]
     sized.sort(key=lambda item: (-item[0], item[1].name_hint))
     total = sum(size for size, _, _ in sized)
-    count = max(1, min(wanted, len(sized), total // _MIN_PART))
+    count = max(1, min(wanted, len(sized), total // least))
     parts: list[dict[Any, Any]] = [{} for _ in range(count)]
     loads = [0] * count
     for size, var, func in sized:
