@@ -1,15 +1,20 @@
 """Tensors, operators and compiled functions on a GPU, emulated."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import tvm
+from tvm import te
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn, ops
 from tvmgraph.compiler import search, tuning
 from tvmgraph.compiler.device_eager import warm_up
+from tvmgraph.compiler.device_search import _DeviceSearch
 from tvmgraph.errors import DeviceError
+from tvmgraph.schedule import gpu_model, make_target
 
 
 @pytest.fixture
@@ -182,3 +187,30 @@ def test_weights_that_numpy_writes_to_are_read_again(on_gpu, mode):
     for value in (5, 7):
         array[:] = value
         assert add(x).tolist() == [value + 1] * 3
+
+
+def test_weights_that_were_only_read_are_copied_once(on_gpu):
+    net = nn.Dense(6, 4, has_bias=False)
+    compiled, x = ms.jit(net), Tensor(np.ones((3, 6), np.float32)).to("GPU")
+    held = net.weight.asnumpy()
+    before = [compiled(x) for _ in range(3)][-1].asnumpy()
+    ms.runtime.reset_copy_counts()
+    compiled(x)
+    assert ms.runtime.copy_counts().to_device == 1  # whoever holds it may write to it
+    held *= 2
+    del held
+    again = [compiled(x) for _ in range(3)][-1]
+    assert ms.runtime.copy_counts().to_device == 2
+    np.testing.assert_allclose(again.asnumpy(), 2 * before, rtol=1e-5)
+
+
+def test_what_a_search_found_counts_for_one_rounding_of_factors():
+    place = te.placeholder((8,), name="x")
+    func = te.create_prim_func([place, te.compute((8,), lambda i: place[i] + 1, name="y")])
+    full = gpu_model("sm_90")
+    target = make_target("sm_90", 1)
+    keys = [
+        _DeviceSearch(tvm.ir.GlobalVar("f"), func, model, 0, target).key
+        for model in (full, replace(full, tf32=True), full)
+    ]
+    assert keys[0] == keys[2] != keys[1]

@@ -51,6 +51,11 @@ class _DeviceSearch(KernelSearch):
     calls = 20
 
     @property
+    def machine(self) -> str:
+        """The target; products of rounded factors are other kernels."""
+        return f"{self.target} tf32" if self.model.tf32 else str(self.target)
+
+    @property
     def workers(self) -> int:
         """Multiprocessors."""
         return self.model.sms

@@ -99,9 +99,14 @@ class KernelSearch:
         self.target = target
         loops = func.without_attr("global_symbol") if "global_symbol" in func.attrs else func
         number = tvm_ffi.structural_hash(loops)
-        self.key = tuning.key_of(int(number), str(target), self.workers)
+        self.key = tuning.key_of(int(number), self.machine, self.workers)
         self.record = tuning.find(self.key)
         self.trials = 0
+
+    @property
+    def machine(self) -> str:
+        """What records are valid for: the target, with what else decides about kernels."""
+        return str(self.target)
 
     @property
     def workers(self) -> int:

@@ -53,6 +53,11 @@ def lend(array: np.ndarray) -> None:
         lendings += 1
 
 
+def take_back(array: np.ndarray) -> None:
+    """Notes that no code outside of this package holds ``array`` any more."""
+    _lent.pop(id(array), None)
+
+
 def is_lent(array: np.ndarray) -> bool:
     """Whether :func:`lend` was called for this very array."""
     found = _lent.get(id(array))

@@ -11,7 +11,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, note_write, state
-from tvmgraph.core.storage import aligned_copy, is_lent, lend
+from tvmgraph.core.storage import aligned_copy, lend
 from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods
 from tvmgraph.core.tensor_operators import binary, unary
@@ -151,7 +151,7 @@ class Tensor(TensorMethods, DeviceMethods):
         if other._exclusive is not None:
             other._exclusive = None
         try:
-            self.array = _stored_array(other)
+            self.array = stored_array(other)
         except AttributeError:
             if self._ffi is None and self._device is None:
                 raise
@@ -383,21 +383,17 @@ class Tensor(TensorMethods, DeviceMethods):
 
 
 _slot: Any = Tensor.__dict__["array"]
-_stored_array = _slot.__get__  # does not view what compiled code returned
+#: A tensor's array; it does not view what compiled code returned.
+stored_array = _slot.__get__
 
 
 def has_array(tensor: Tensor) -> bool:
     """Whether somebody looked at the elements since compiled code returned them."""
     try:
-        _stored_array(tensor)
+        stored_array(tensor)
     except AttributeError:
         return False
     return True
-
-
-def may_change(tensor: Tensor) -> bool:
-    """Whether NumPy code holds the elements and may write to them at any time."""
-    return has_array(tensor) and is_lent(tensor.array)
 
 
 def _forget_array(tensor: Tensor) -> None:

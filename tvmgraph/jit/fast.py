@@ -16,8 +16,9 @@ from tvmgraph import dtypes
 from tvmgraph.capture import tree
 from tvmgraph.core import state as versioned
 from tvmgraph.core import storage
+from tvmgraph.core.lending import may_change
 from tvmgraph.core.state import state
-from tvmgraph.core.tensor import Tensor, may_change
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.flag_registry import active
 from tvmgraph.jit.frozen import FrozenExecutable
 

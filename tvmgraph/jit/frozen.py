@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph.core import storage
-from tvmgraph.core.tensor import Tensor, may_change
+from tvmgraph.core.lending import may_change
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from tvmgraph.core.tensor import Tensor, may_change
+from tvmgraph.core.lending import may_change
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import DeviceError, user_source
 from tvmgraph.runtime import native
