@@ -23,7 +23,13 @@ from tvm import tirx
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.reducer import horizontal
 from tvmgraph.schedule.attention.plan import Operand, Plan, Problem, plan_attention, rounded_up
-from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, sum_each, transpose
+from tvmgraph.schedule.products.microkernel import (
+    Tile,
+    multiply_tile,
+    store_tile,
+    sum_each,
+    transpose,
+)
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func, Index
 
@@ -195,10 +201,9 @@ class _Writer:
         """Transposes a square of ``lanes`` keys and as many elements of depth in registers."""
         plan, lanes, dtype = self.plan, self.plan.lanes, self.problem.dtype
         square = emit.stack(lanes * lanes, dtype)
-        for row in range(lanes):
-            with emit.vectorized(lanes) as lane:
-                key = panel * plan.panel + vector * lanes + row
-                emit.store(square, element(key, depth + lane), [row * lanes + lane])
+        first = panel * plan.panel + vector * lanes
+        with emit.serial(lanes) as row, emit.vectorized(lanes) as lane:
+            emit.store(square, element(first + row, depth + lane), [row * lanes + lane])
         turned = transpose(square, lanes, dtype)
         for step in range(lanes):
             to = (panel * self._depth + depth + step) * plan.panel + vector * lanes
@@ -219,8 +224,9 @@ class _Writer:
             emit.store(packed, self._wide(element), [place])
         return packed
 
-    def _value_vector(self, at: _Head, row: Expr, first: Index) -> Expr:
-        lanes, value = self.plan.lanes, self.problem.value
+    def _values(self, at: _Head, row: Expr, first: Index, lanes: int) -> Expr:
+        """Elements of a row of the values."""
+        value = self.problem.value
         if at.values is not None:
             return at.values[emit.ramp(row * self._padded_size + first, lanes)]
         place = value.at(at.batch, at.shared, row, emit.ramp(emit.index(first), lanes))
@@ -269,10 +275,19 @@ class _Writer:
         query, dtype = self.problem.query, self.problem.dtype
         rows = emit.workspace([self.plan.queries * self._depth], dtype)
         scale = tirx.const(self.problem.scale, dtype)
-        with emit.serial(self.plan.queries) as row, emit.serial(self._depth) as depth:
-            place = query.at(at.batch, at.head, self._existing(first + row), depth)
-            element = query.buffer[place]
-            emit.store(rows, self._wide(element) * scale, [row * self._depth + depth])
+        with emit.serial(self.plan.queries) as row:
+
+            def copy(depth: Expr, lanes: int) -> None:
+                with emit.lanes_loop(lanes) as lane:
+                    place = query.at(at.batch, at.head, self._existing(first + row), depth + lane)
+                    value = self._wide(query.buffer[place]) * scale
+                    emit.store(rows, value, [row * self._depth + depth + lane])
+
+            if query.layout[-1] == "D":
+                self._vectors_of(self._depth, copy)
+            else:
+                with emit.serial(self._depth) as depth:
+                    copy(depth, 1)
         return rows
 
     def _existing(self, row: Expr) -> Expr:
@@ -316,27 +331,24 @@ class _Writer:
             base = (first_panel + panel) * (self._depth * plan.panel)
 
             def tile(row: Expr, rows: int) -> None:
-                shape = Tile(rows, plan.vectors, plan.lanes, self.problem.dtype)
+                shape = Tile(rows, plan.vectors, plan.lanes, self.problem.dtype, adjacent=True)
                 total = multiply_tile(
                     shape,
                     [self._depth],
-                    1,
+                    shape.unroll,
                     lambda r, k: block.query[(row + r) * self._depth + k[0]],
-                    lambda k, v: at.keys[  # type: ignore[index]
-                        emit.ramp(base + k[0] * plan.panel + v * plan.lanes, plan.lanes)
+                    lambda k, v, lanes: at.keys[  # type: ignore[index]
+                        emit.ramp(base + k[0] * plan.panel + v * plan.lanes, lanes)
                     ],
                 )
-                self._keep(shape, total, block.scores, row, self._block_keys, panel * plan.panel)
+                store_tile(
+                    shape, total, block.scores,
+                    lambda r, v, lanes: emit.ramp(
+                        (row + r) * self._block_keys + panel * plan.panel + v * plan.lanes, lanes
+                    ),
+                )  # fmt: skip
 
             self._row_tiles(tile)
-
-    def _keep(
-        self, tile: Tile, total: Buffer, to: Buffer, row: Expr, stride: int, column: Index
-    ) -> None:
-        for r in range(tile.rows):
-            for v in range(tile.vectors):
-                place = (row + r) * stride + column + v * tile.lanes
-                emit.store(to, total[tile.at(r, v)], [emit.ramp(place, tile.lanes)])
 
     def _dot_scores(self, at: _Head, block: _Block, start: Expr, count: Expr) -> None:
         """Scores of ``lanes`` keys at a time; those beyond the last key repeat it."""
@@ -437,14 +449,15 @@ class _Writer:
         def tile(row: Expr, rows: int) -> None:
             for first in range(0, vectors, plan.vectors):
                 shape = Tile(
-                    rows, min(plan.vectors, vectors - first), plan.lanes, self.problem.dtype
-                )
+                    rows, min(plan.vectors, vectors - first), plan.lanes, self.problem.dtype,
+                    adjacent=True,
+                )  # fmt: skip
 
-                def place(r: int, v: int, first: int = first) -> Expr:
-                    return emit.ramp((row + r) * size + (first + v) * plan.lanes, plan.lanes)
+                def place(r: int, v: int, lanes: int, first: int = first) -> Expr:
+                    return emit.ramp((row + r) * size + (first + v) * plan.lanes, lanes)
 
-                def value(k: Sequence[Expr], v: int, first: int = first) -> Expr:
-                    return self._value_vector(at, start + k[0], (first + v) * plan.lanes)
+                def value(k: Sequence[Expr], v: int, lanes: int, first: int = first) -> Expr:
+                    return self._values(at, start + k[0], (first + v) * plan.lanes, lanes)
 
                 total = multiply_tile(
                     shape,
@@ -452,9 +465,9 @@ class _Writer:
                     1,
                     lambda r, k: block.scores[(row + r) * self._block_keys + k[0]],
                     value,
-                    lambda r, v, place=place: block.mixed[place(r, v)],
+                    lambda r, *strip, place=place: block.mixed[place(r, *strip)],
                 )
-                self._keep(shape, total, block.mixed, row, size, first * plan.lanes)
+                store_tile(shape, total, block.mixed, place)
 
         self._row_tiles(tile)
 

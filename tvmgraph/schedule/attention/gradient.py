@@ -7,8 +7,10 @@ block after block, from the largest score and the sum of exponentials that were 
 Blocking: a work item is one head of keys and values, with all heads of the query that share it. It
 copies the queries and the cotangent into rows of whole vectors. For every block of keys it goes
 through the blocks of queries that see it: the weights and the dS of a pair of blocks stay in the
-cache, where five products use them. Where there are fewer heads than workers, these take the
-blocks of keys of a head in turns, each with a dQ of its own, and the sum of those is taken last.
+cache, where five products use them. What is done to queries and keys, and then likewise to
+cotangents and values, is the same code run twice. Where there are fewer heads than workers, these
+take the blocks of keys of a head in turns, each with a dQ of its own, and the sum of those is taken
+last.
 """
 
 from __future__ import annotations
@@ -25,10 +27,16 @@ from tvmgraph.schedule.attention.plan import (
     GradPlan,
     Operand,
     Problem,
+    even_tile,
     plan_gradient,
     rounded_up,
 )
-from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, transpose
+from tvmgraph.schedule.products.microkernel import (
+    Tile,
+    multiply_tile,
+    store_tile,
+    transpose,
+)
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func, Index
 
@@ -71,11 +79,32 @@ class _Rows:
 
 
 @dataclass(frozen=True)
-class _Queries:
-    """What is kept per query of a work item; queries that do not exist have weights 0."""
+class _Twin:
+    """Two matrices for which the same is done: of queries and keys, of cotangents and values."""
 
-    query: _Rows
-    cotangent: _Rows
+    rows: tuple[_Rows, _Rows]
+
+    def __getitem__(self, which: Index) -> _Rows:
+        """One of the matrices; which one may be known only at run time if they are of one size."""
+        if isinstance(which, int):
+            return self.rows[which]
+        first, second = self.rows
+        return _Rows(first.buffer, first.width, first.base + which * (second.base - first.base))
+
+
+@dataclass(frozen=True)
+class _Queries:
+    """What is kept per query of a work item; queries that do not exist have weights 0.
+
+    Attributes:
+        given: Queries and cotangents of the result.
+        gradient: Cotangents of the queries.
+        top: Largest scores.
+        factor: One over the sums of exponentials.
+        mean: Sums of G O.
+    """
+
+    given: _Twin
     gradient: _Rows
     top: Buffer
     factor: Buffer
@@ -84,14 +113,19 @@ class _Queries:
 
 @dataclass(frozen=True)
 class _Keys:
-    """A block of keys: ``first`` and following, as rows and transposed, and their cotangents."""
+    """A block of keys and values.
+
+    Attributes:
+        first: The first key.
+        given: Keys and values.
+        turned: The same transposed.
+        gradient: Cotangents of values and keys, in this order.
+    """
 
     first: Expr
-    key: _Rows
-    key_turned: _Rows
-    value_turned: _Rows
-    key_gradient: _Rows
-    value_gradient: _Rows
+    given: _Twin
+    turned: _Twin
+    gradient: _Twin
 
 
 @dataclass(frozen=True)
@@ -129,8 +163,28 @@ class _Writer:
     def _padded(self, operand: Operand) -> int:
         return -(-operand.fixed("D") // self.plan.lanes) * self.plan.lanes
 
-    def _new_rows(self, count: Index, width: Index) -> _Rows:
+    @property
+    def _widths(self) -> tuple[int, int]:
+        """Padded elements of a query or key, and of a value."""
+        return self._padded(self.problem.query), self._padded(self.problem.value)
+
+    def _twice(self, body: Callable[[Index], None]) -> None:
+        """Does the same for both matrices of a twin."""
+        if self._widths[0] == self._widths[1]:
+            with emit.serial(2) as which:
+                body(which)
+            return
+        body(0)
+        body(1)
+
+    def _new_rows(self, count: Index, width: int) -> _Rows:
         return _Rows(emit.workspace([count * width], self.problem.dtype), width, emit.i64(0))
+
+    def _new_twin(self, counts: tuple[Index, Index], widths: tuple[int, int]) -> _Twin:
+        sizes = [count * width for count, width in zip(counts, widths)]
+        buffer = emit.workspace([sizes[0] + sizes[1]], self.problem.dtype)
+        starts = (emit.i64(0), emit.index(sizes[0]))
+        return _Twin((_Rows(buffer, widths[0], starts[0]), _Rows(buffer, widths[1], starts[1])))
 
     def write(self) -> None:
         """Writes the loop over heads, and the sum of the workers' shares."""
@@ -199,10 +253,9 @@ class _Writer:
         with emit.serial(count * (rows.width // lanes)) as v:
             emit.store(rows.buffer, zero, [emit.ramp(rows.base + v * lanes, lanes)])
 
-    def _turn(self, rows: _Rows, count: int) -> _Rows:
+    def _turn(self, rows: _Rows, count: int, turned: _Rows) -> None:
         """The transpose, in squares of ``lanes`` rows and columns."""
         lanes, dtype = self.plan.lanes, self.problem.dtype
-        turned = self._new_rows(rows.width, count)
         with emit.serial(count // lanes) as i, emit.serial(rows.width // lanes) as j:
             square = emit.stack(lanes * lanes, dtype)
             for step in range(lanes):
@@ -212,7 +265,6 @@ class _Writer:
             for step in range(lanes):
                 place = emit.ramp(turned.at(j * lanes + step, i * lanes), lanes)
                 emit.store(turned.buffer, columns[emit.ramp(step * lanes, lanes)], [place])
-        return turned
 
     def _wide(self, operand: Operand, batch: Expr, head: Expr, row: Expr, column: Expr) -> Expr:
         element = operand.buffer[operand.at(batch, head, row, column)]
@@ -224,15 +276,14 @@ class _Writer:
         """Copies queries and cotangents, and sums G O per query."""
         problem, dtype, share = self.problem, self.problem.dtype, self._share
         length, rows = self._queries, self._share * self._padded_queries
-        query = self._new_rows(rows, self._padded(problem.query))
-        cotangent = self._new_rows(rows, self._padded(problem.out))
+        given = self._new_twin((rows, rows), self._widths)
         figures = [emit.workspace([rows], dtype) for _ in range(3)]
         self._clear(gradient, rows)
         statistics = problem.statistics
         assert statistics is not None
         with emit.serial(share) as member:
             own, first = head * share + member, member * self._padded_queries
-            for operand, to in ((problem.query, query), (self.cotangent, cotangent)):
+            for operand, to in zip((problem.query, self.cotangent), given.rows):
                 self._copy(
                     to.from_row(first), self._padded_queries, length,
                     lambda row, column, operand=operand, own=own: self._wide(
@@ -253,7 +304,7 @@ class _Writer:
                     ),
                     problem.out.fixed("D"), figures[2], first + row,
                 )  # fmt: skip
-        return _Queries(query, cotangent, gradient, *figures)
+        return _Queries(given, gradient, *figures)
 
     def _sum_product(
         self, term: Callable[[Expr], Expr], size: int, to: Buffer, place: Expr
@@ -308,14 +359,15 @@ class _Writer:
         """Goes through the blocks of keys of a worker."""
         plan, problem = self.plan, self.problem
         length, blocks = emit.index(self._keys), rounded_up(self._keys, plan.keys)
-        key = self._new_rows(plan.keys, self._padded(problem.key))
-        value = self._new_rows(plan.keys, self._padded(problem.value))
-        gradients = [self._new_rows(plan.keys, rows.width) for rows in (key, value)]
+        both, (key, value) = (plan.keys, plan.keys), self._widths
+        given = self._new_twin(both, (key, value))
+        turned = self._new_twin((key, value), both)
+        gradients = self._new_twin(both, (value, key))
         turns = tirx.floordiv(blocks + (plan.groups - 1) - group, emit.i64(plan.groups))
         with emit.serial(turns) as turn:
             first = (group + turn * plan.groups) * plan.keys
             count = tirx.min(length - first, emit.i64(plan.keys))
-            for operand, to in ((problem.key, key), (problem.value, value)):
+            for operand, to in zip((problem.key, problem.value), given.rows):
                 self._copy(
                     to, plan.keys, plan.keys if self._fills_blocks else count,
                     lambda row, column, operand=operand: self._wide(
@@ -323,12 +375,11 @@ class _Writer:
                     ),
                     operand.fixed("D"),
                 )  # fmt: skip
-            turned = [self._turn(rows, plan.keys) for rows in (key, value)]
-            for gradient in gradients:
-                self._clear(gradient, plan.keys)
-            block = _Keys(first, key, turned[0], turned[1], gradients[0], gradients[1])
+            self._twice(lambda which: self._turn(given[which], plan.keys, turned[which]))
+            self._twice(lambda which: self._clear(gradients[which], plan.keys))
+            block = _Keys(first, given, turned, gradients)
             self._all_queries(batch, head, queries, block)
-            for result, gradient in zip(self.results[1:], gradients):
+            for result, gradient in zip(self.results[:0:-1], gradients.rows):
                 self._store(result, batch, head, first, count, [gradient])
 
     def _all_queries(self, batch: Expr, head: Expr, queries: _Queries, keys: _Keys) -> None:
@@ -339,31 +390,40 @@ class _Writer:
         if self.problem.diagonal is not None:  # query i sees the keys up to i + diagonal
             reach = tirx.max(keys.first - self.problem.diagonal, emit.i64(0))
             unseen = tirx.min(tirx.floordiv(reach, emit.i64(plan.queries)), blocks)
-        weights, slopes = (self._new_rows(plan.queries, plan.keys) for _ in range(2))
+        scores = self._new_twin((plan.queries, plan.queries), (plan.keys, plan.keys))
         with emit.serial(self._share) as member, emit.serial(blocks - unseen) as number:
             row = (number + unseen) * plan.queries
             start = member * self._padded_queries + row
-            self._pair(batch, head * self._share + member, row, start, queries, keys,
-                       weights, slopes)  # fmt: skip
+            self._pair(batch, head * self._share + member, row, start, queries, keys, scores)
 
     def _pair(
         self, batch: Expr, head: Expr, row: Expr, start: Expr, queries: _Queries, keys: _Keys,
-        weights: _Rows, slopes: _Rows,
+        scores: _Twin,
     ) -> None:  # fmt: skip
         """Adds what a block of queries (``row`` and following) and one of keys contribute."""
-        plan = self.plan
-        query, cotangent, gradient = (
-            rows.from_row(start) for rows in (queries.query, queries.cotangent, queries.gradient)
-        )
-        depth, size = self.problem.query.fixed("D"), self.problem.value.fixed("D")
-        self._multiply(weights, plan.queries, depth, _along(query), keys.key_turned, add=False)
-        self._multiply(slopes, plan.queries, size, _along(cotangent), keys.value_turned, add=False)
+        plan, (weights, slopes) = self.plan, scores.rows
+        depths = [operand.fixed("D") for operand in (self.problem.query, self.problem.value)]
+        depth = max(depths)  # where one is shorter, zeros follow
+
+        def score(which: Index) -> None:
+            given, steps = queries.given[which].from_row(start), depth
+            if isinstance(which, int):
+                steps = depths[which]
+            self._multiply(scores[which], plan.queries, steps, _along(given), keys.turned[which],
+                           add=False)  # fmt: skip
+
+        def gradient(which: Index) -> None:
+            given = queries.given[1 - which].from_row(start)
+            self._multiply(keys.gradient[which], plan.keys, plan.queries, _across(scores[which]),
+                           given)  # fmt: skip
+
+        self._twice(score)
         with emit.serial(plan.queries) as line:
             self._weigh(batch, head, row + line, start + line, queries, keys,
                         weights.from_row(line), slopes.from_row(line))  # fmt: skip
-        self._multiply(keys.value_gradient, plan.keys, plan.queries, _across(weights), cotangent)
-        self._multiply(keys.key_gradient, plan.keys, plan.queries, _across(slopes), query)
-        self._multiply(gradient, plan.queries, plan.keys, _along(slopes), keys.key)
+        self._twice(gradient)
+        self._multiply(queries.gradient.from_row(start), plan.queries, plan.keys, _along(slopes),
+                       keys.given[0])  # fmt: skip
 
     def _weigh(
         self, batch: Expr, head: Expr, row: Expr, place: Expr, queries: _Queries, keys: _Keys,
@@ -416,25 +476,23 @@ class _Writer:
         plan, total = self.plan, to.width // self.plan.lanes
         panels = -(-total // plan.vectors)
         width = -(-total // panels)
-        height = max(1, min(rows, (plan.registers - 2 - width) // width))
+        height = even_tile(rows, width, plan)
 
         def tile(row: Expr, height: int, column: Expr, vectors: int) -> None:
-            shape = Tile(height, vectors, plan.lanes, self.problem.dtype)
+            shape = Tile(height, vectors, plan.lanes, self.problem.dtype, adjacent=True)
 
-            def place(r: int, v: int) -> Expr:
-                return emit.ramp(to.at(row + r, column + v * plan.lanes), plan.lanes)
+            def place(r: int, v: int, lanes: int) -> Expr:
+                return emit.ramp(to.at(row + r, column + v * plan.lanes), lanes)
 
             sums = multiply_tile(
-                shape, [depth], 1,
+                shape, [depth], shape.unroll,
                 lambda r, k: left(row + r, k[0]),
-                lambda k, v: right.buffer[
-                    emit.ramp(right.at(k[0], column + v * plan.lanes), plan.lanes)
+                lambda k, v, lanes: right.buffer[
+                    emit.ramp(right.at(k[0], column + v * plan.lanes), lanes)
                 ],
-                (lambda r, v: to.buffer[place(r, v)]) if add else None,
+                (lambda r, *strip: to.buffer[place(r, *strip)]) if add else None,
             )  # fmt: skip
-            for r in range(height):
-                for v in range(vectors):
-                    emit.store(to.buffer, sums[shape.at(r, v)], [place(r, v)])
+            store_tile(shape, sums, to.buffer, place)
 
         tiles = -(-rows // height)
         with emit.serial(panels) as panel, emit.serial(tiles) as number:

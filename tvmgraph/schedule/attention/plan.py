@@ -20,6 +20,8 @@ _AXES = "BNSD"
 _QUERIES = 48
 #: Queries of a register tile, at most.
 _MAX_TILE = 14
+#: How much longer register tiles that leave no remainder may take.
+_MAX_SLOWDOWN = 1.02
 
 
 @dataclass(frozen=True)
@@ -206,20 +208,39 @@ class GradPlan:
     Attributes:
         lanes: Elements of a vector.
         vectors: Most vectors of columns of a register tile.
-        registers: Vector registers.
         queries: Queries of a block.
         keys: Keys of a block, whole vectors.
         groups: Work items per head of keys.
         parallel: Whether the workers share them.
+        model: The processor.
     """
 
     lanes: int
     vectors: int
-    registers: int
     queries: int
     keys: int
     groups: int
     parallel: bool
+    model: CpuModel
+
+
+def even_tile(rows: int, vectors: int, plan: GradPlan) -> int:
+    """Rows of a register tile of so many vectors.
+
+    Of one that leaves no remainder, for which the product would be written once more, unless that
+    is slower.
+    """
+    most = max(1, min(rows, (plan.model.registers - 2 - vectors) // vectors))
+
+    def cycles(tile: int) -> float:
+        full, rest = divmod(rows, tile)
+        steps = full * step_cycles(tile, vectors, plan.model)
+        return steps + (step_cycles(rest, vectors, plan.model) if rest else 0)
+
+    fastest = min(range(1, most + 1), key=cycles)
+    even = [tile for tile in range(1, most + 1) if rows % tile == 0]
+    best = min(even, key=cycles)
+    return best if cycles(best) <= _MAX_SLOWDOWN * cycles(fastest) else fastest
 
 
 def plan_gradient(problem: Problem, model: CpuModel) -> GradPlan:
@@ -240,7 +261,7 @@ def plan_gradient(problem: Problem, model: CpuModel) -> GradPlan:
         longer = length > keys
     split = parallel and longer and imbalance(heads, model.threads) > MAX_IMBALANCE
     groups = model.threads if split else 1
-    return GradPlan(lanes, vectors, model.registers, queries, keys, groups, parallel)
+    return GradPlan(lanes, vectors, queries, keys, groups, parallel, model)
 
 
 def _block(length: Index, least: int, most: int, step: int) -> int:

@@ -164,7 +164,7 @@ class _BlockedConv:
         def pixel(number: int, taps: Sequence[Expr]) -> Expr:
             return substitute(contraction.left.expr, position(number) | self._taps(taps))
 
-        def weight(taps: Sequence[Expr], vector: int) -> Expr:
+        def weight(taps: Sequence[Expr], vector: int, lanes: int) -> Expr:
             bound = self._taps(taps) | self._channel(first + vector)
             indices = [substitute(index, bound) for index in right.indices]
             indices[-1] = emit.ramp(indices[-1], lanes)

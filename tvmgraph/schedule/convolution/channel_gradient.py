@@ -24,7 +24,12 @@ from tvmgraph.schedule.convolution.window import Dimension
 from tvmgraph.schedule.elementwise.injective import emit_injective
 from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.products.epilogue import Epilogue
-from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, transpose
+from tvmgraph.schedule.products.microkernel import (
+    Tile,
+    multiply_tile,
+    store_tile,
+    transpose,
+)
 from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, step_cycles
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var
@@ -267,20 +272,17 @@ class _ChannelGradient:
             values |= {a.var: v for a, v in zip(self.taps, emit.unfuse(number, extents))}
             return substitute(contraction.right.expr, values)
 
-        def vector(at: Sequence[Expr], number: int) -> Expr:
-            lanes = emit.ramp(0, plan.lanes)
-            return grad[(*outer, blocks[0] + number, *moved(at), lanes)]
+        def vector(at: Sequence[Expr], number: int, lanes: int) -> Expr:
+            return grad[(*outer, blocks[0] + number, *moved(at), emit.ramp(0, lanes))]
 
-        def place(row: int, number: int) -> Expr:
-            return emit.ramp(sums[1] + (row * blocks[1] + number) * plan.lanes, plan.lanes)
+        def place(row: int, number: int, lanes: int) -> Expr:
+            return emit.ramp(sums[1] + (row * blocks[1] + number) * plan.lanes, lanes)
 
         depth = [rows[1], *(axis.extent for axis in self.positions[1:])]
         total = multiply_tile(
-            tile, depth, 1, pixel, vector, lambda row, number: sums[0][place(row, number)]
+            tile, depth, 1, pixel, vector, lambda row, *strip: sums[0][place(row, *strip)]
         )
-        for row in range(tile.rows):
-            for number in range(tile.vectors):
-                emit.store(sums[0], total[tile.at(row, number)], [place(row, number)])
+        store_tile(tile, total, sums[0], place)
 
     def _store(
         self, sums: Buffer, bound: Bound, blocks: tuple[Expr, int], first: Expr, columns: int

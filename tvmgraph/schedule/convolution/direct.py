@@ -198,7 +198,7 @@ class _Conv:
             bound = outer | self._taps(taps) | bind_group(self.contraction.rows, channel + number)
             return substitute(self.contraction.left.expr, bound)
 
-        def pixels(taps: Sequence[Expr], vector: int) -> Expr:
+        def pixels(taps: Sequence[Expr], vector: int, lanes: int) -> Expr:
             indices = self.copy.indices(place(vector) | self._taps(taps))
             indices[-1] = emit.ramp(indices[-1], lanes)
             return self.copy.buffer[tuple(indices)]

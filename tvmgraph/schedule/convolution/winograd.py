@@ -177,7 +177,7 @@ class _Winograd:
                 [self.in_vectors, self.in_lanes],
                 1,
                 lambda row, at: patches[0][(number, at[0], patches[1] + row, at[1])],
-                lambda at, v: self._weight(number, vector + v, at),
+                lambda at, v, _: self._weight(number, vector + v, at),
             )
             for at in range(0, tile.size, lanes):
                 emit.store(sums, total[emit.ramp(at, lanes)], [number, emit.ramp(at, lanes)])
@@ -256,10 +256,10 @@ class _Winograd:
             bound = self._position(image, inside[0], inside[1]) | taps(at)
             return substitute(contraction.left.expr, bound)
 
-        def weight(at: Sequence[Expr], _vector: int) -> Expr:
+        def weight(at: Sequence[Expr], _vector: int, lanes: int) -> Expr:
             bound = self._channel(vector) | taps(at)
             indices = [substitute(index, bound) for index in right.indices]
-            indices[-1] = emit.ramp(indices[-1], self.out_lanes)
+            indices[-1] = emit.ramp(indices[-1], lanes)
             return right.source[tuple(indices)]
 
         shape = Tile(size * size, 1, self.out_lanes, self.dtype)

@@ -30,7 +30,12 @@ from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.products.dot import emit_dot_products, groups_of
 from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.gemm_group import emit_grouped_gemm
-from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, transpose
+from tvmgraph.schedule.products.microkernel import (
+    Tile,
+    multiply_tile,
+    store_tile,
+    transpose,
+)
 from tvmgraph.schedule.products.plan import (
     GemmPlan,
     GemmShape,
@@ -42,6 +47,9 @@ from tvmgraph.schedule.products.plan import (
 from tvmgraph.schedule.products.streamed import emit_streamed, wants_streams
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Var
+
+#: So many elements of the column operand at a step, from a vector of the panel on.
+_Columns = Callable[[Expr, int, int], Expr]
 
 
 def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None = None) -> None:
@@ -235,7 +243,7 @@ class _Gemm:
         self,
         panel: _Panel,
         span: _Span,
-        right: Callable[[Expr, int], Expr],
+        right: _Columns,
         sums: Buffer | None = None,
         finish: bool = True,
         rows: tuple[Expr | int, int] | None = None,
@@ -262,19 +270,20 @@ class _Gemm:
         first: Expr,
         rows: int,
         span: _Span,
-        right: Callable[[Expr, int], Expr],
+        right: _Columns,
         sums: Buffer | None,
         finish: bool,
     ) -> None:
         plan = self.plan
         # In place, a panel narrower than a vector must not be read beyond its end.
         lanes = panel.columns if self._is_narrow(panel) else plan.lanes
-        tile = Tile(rows, panel.vectors, lanes, self.contraction.dtype)
+        adjacent = not self._shift(panel)
+        tile = Tile(rows, panel.vectors, lanes, self.contraction.dtype, adjacent)
 
-        def kept(row: int, vector: int) -> Expr:
-            return emit.ramp((first + row) * plan.panel + vector * lanes, lanes)
+        def kept(row: int, vector: int, count: int) -> Expr:
+            return emit.ramp((first + row) * plan.panel + vector * lanes, count)
 
-        initial = None if sums is None else lambda row, vector: sums[kept(row, vector)]
+        initial = None if sums is None else lambda row, *strip: sums[kept(row, *strip)]
         total = multiply_tile(
             tile,
             [span.depth],
@@ -282,7 +291,7 @@ class _Gemm:
             lambda row, at: self._element(
                 self.contraction.left, panel.outer, first + row, span.start + at[0]
             ),
-            lambda at, vector: right(at[0], vector),
+            lambda at, vector, count: right(at[0], vector, count),
             initial,
         )
         if finish:
@@ -292,9 +301,7 @@ class _Gemm:
             )
             return
         assert sums is not None
-        for row in range(rows):
-            for vector in range(panel.vectors):
-                emit.store(sums, total[tile.at(row, vector)], [kept(row, vector)])
+        store_tile(tile, total, sums, kept)
 
     # The column operand
 
@@ -306,37 +313,37 @@ class _Gemm:
             return 0
         return -panel.columns % self.plan.lanes
 
-    def _in_place(self, panel: _Panel) -> Callable[[Expr, int], Expr]:
+    def _in_place(self, panel: _Panel) -> _Columns:
         """Vectors of the operand itself. The last one may overlap the one before it."""
         lanes = panel.columns if self._is_narrow(panel) else self.plan.lanes
         right = self.contraction.right
 
-        def vector(k: Expr, position: int) -> Expr:
+        def columns(k: Expr, position: int, count: int) -> Expr:
             first = panel.first + min(position * lanes, panel.columns - lanes)
             bound = panel.outer | bind_group(self.contraction.reduce, k)
             bound |= bind_group(self.columns.inner, first)
             *lead, last = (substitute(index, bound) for index in right.load.indices)
-            return right.at(*lead, emit.ramp(last, lanes))
+            return right.at(*lead, emit.ramp(last, count))
 
-        return vector
+        return columns
 
-    def _stored(self, panel: _Panel) -> Callable[[Expr, int], Expr]:
+    def _stored(self, panel: _Panel) -> _Columns:
         """Vectors of an operand that is stored as panels."""
         right, lanes = self.contraction.right, self.plan.lanes
         number = tirx.floordiv(panel.first, emit.i64(self.plan.panel))
 
-        def vector(k: Expr, position: int) -> Expr:
-            return right.at(number, k, emit.ramp(emit.i64(position * lanes), lanes))
+        def columns(k: Expr, position: int, count: int) -> Expr:
+            return right.at(number, k, emit.ramp(emit.i64(position * lanes), count))
 
-        return vector
+        return columns
 
-    def _packed(self, packed: Buffer, base: Expr) -> Callable[[Expr, int], Expr]:
+    def _packed(self, packed: Buffer, base: Expr) -> _Columns:
         plan = self.plan
 
-        def vector(k: Expr, position: int) -> Expr:
-            return packed[emit.ramp(base + k * plan.panel + position * plan.lanes, plan.lanes)]
+        def columns(k: Expr, position: int, count: int) -> Expr:
+            return packed[emit.ramp(base + k * plan.panel + position * plan.lanes, count)]
 
-        return vector
+        return columns
 
     def _element(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
         """A factor at a row (of the left operand) or column (of the right one) and a step."""

@@ -9,27 +9,58 @@ from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.types import Buffer, Expr, Index
 
+#: Multiply-adds per iteration that hide what the loop itself costs.
+_LOOP_FMAS = 16
 #: Within stretches of so many bytes of a vector elements move at the least cost.
 _BLOCK_BYTES = 16
 
 
 @dataclass(frozen=True)
 class Tile:
-    """Accumulators of ``rows`` x ``vectors`` vectors: one flat buffer that becomes registers."""
+    """Accumulators of ``rows`` x ``vectors`` vectors: one flat buffer that becomes registers.
+
+    Attributes:
+        rows: Rows.
+        vectors: Vectors of a row.
+        lanes: Elements of a vector.
+        dtype: Their type.
+        adjacent: Whether the vectors of a row of the column operand lie side by side.
+    """
 
     rows: int
     vectors: int
     lanes: int
     dtype: str
+    adjacent: bool = False
 
     @property
     def size(self) -> int:
         """Number of accumulators."""
         return self.rows * self.vectors * self.lanes
 
-    def at(self, row: int, vector: int) -> Expr:
-        """Index of an accumulator vector."""
-        return emit.ramp((row * self.vectors + vector) * self.lanes, self.lanes)
+    @property
+    def strips(self) -> list[tuple[int, int]]:
+        """First vector, and number of elements, of what is handled by one expression.
+
+        LLVM takes a vector of any power of two of lanes apart into registers, late: until then
+        four vectors side by side are as much code as one.
+        """
+        found, first = [], 0
+        while first < self.vectors:
+            rest = self.vectors - first
+            count = 1 << (rest.bit_length() - 1) if self.adjacent and _is_power(self.lanes) else 1
+            found.append((first, count * self.lanes))
+            first += count
+        return found
+
+    @property
+    def unroll(self) -> int:
+        """Steps per iteration that keep a small tile busy."""
+        return max(1, _LOOP_FMAS // (self.rows * self.vectors))
+
+    def at(self, row: int, vector: int, lanes: int | None = None) -> Expr:
+        """Index of an accumulator vector, or of a strip of ``lanes`` elements."""
+        return emit.ramp((row * self.vectors + vector) * self.lanes, lanes or self.lanes)
 
 
 def multiply_tile(
@@ -37,8 +68,8 @@ def multiply_tile(
     depth: Sequence[Index],
     unroll: int,
     left: Callable[[int, Sequence[Expr]], Expr],
-    right: Callable[[Sequence[Expr], int], Expr],
-    initial: Callable[[int, int], Expr] | None = None,
+    right: Callable[[Sequence[Expr], int, int], Expr],
+    initial: Callable[[int, int, int], Expr] | None = None,
 ) -> Buffer:
     """Accumulates outer products over the depth.
 
@@ -48,24 +79,32 @@ def multiply_tile(
         unroll: Steps written out per iteration of the innermost loop; 1 if its extent is known
             only at run time.
         left: Element of a row at a step; broadcast to all lanes.
-        right: Vector of columns at a step.
-        initial: Starting values; zero if absent.
+        right: Columns at a step: so many elements from a vector on, as in ``Tile.strips``.
+        initial: Starting values of a row, likewise; zero if absent.
 
     Returns:
         The accumulators, laid out as in ``tile``.
     """
     total = emit.stack(tile.size, tile.dtype)
     for row in range(tile.rows):
-        for vector in range(tile.vectors):
-            zero = emit.broadcast(emit.zero(tile.dtype), tile.lanes)
-            emit.store(total, initial(row, vector) if initial else zero, [tile.at(row, vector)])
+        for vector, lanes in tile.strips:
+            zero = emit.broadcast(emit.zero(tile.dtype), lanes)
+            start = initial(row, vector, lanes) if initial else zero
+            emit.store(total, start, [tile.at(row, vector, lanes)])
 
     def step(at: Sequence[Expr]) -> None:
+        columns = [right(at, *strip) for strip in tile.strips]
+        if tile.rows > 1:
+            columns = [
+                _kept(value, lanes, tile.dtype) for value, (_, lanes) in zip(columns, tile.strips)
+            ]
         for row in range(tile.rows):
-            factor = emit.broadcast(left(row, at), tile.lanes)
-            for vector in range(tile.vectors):
-                place = tile.at(row, vector)
-                emit.store(total, total[place] + factor * right(at, vector), [place])
+            factor = left(row, at)
+            if len(columns) > 1:
+                factor = _kept(factor, 1, tile.dtype)
+            for (vector, lanes), column in zip(tile.strips, columns):
+                place = tile.at(row, vector, lanes)
+                emit.store(total, total[place] + emit.broadcast(factor, lanes) * column, [place])
 
     def loops(outer: list[Expr], extents: Sequence[Index]) -> None:
         if len(extents) > 1:
@@ -86,6 +125,26 @@ def multiply_tile(
 
     loops([], depth)
     return total
+
+
+def store_tile(
+    tile: Tile, total: Buffer, to: Buffer, place: Callable[[int, int, int], Expr]
+) -> None:
+    """Stores accumulators: a row's elements from a vector on at ``place(row, vector, lanes)``."""
+    for row in range(tile.rows):
+        for vector, lanes in tile.strips:
+            emit.store(to, total[tile.at(row, vector, lanes)], [place(row, vector, lanes)])
+
+
+def _kept(value: Expr, lanes: int, dtype: str) -> Expr:
+    """A value that is used several times; written out each time its address would be, too."""
+    place = emit.stack(lanes, dtype)
+    emit.store(place, value, [emit.ramp(0, lanes)])
+    return place[emit.ramp(0, lanes)]
+
+
+def _is_power(number: int) -> bool:
+    return number & (number - 1) == 0
 
 
 def transpose(square: Buffer, lanes: int, dtype: str) -> Buffer:

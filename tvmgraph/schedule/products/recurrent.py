@@ -15,7 +15,7 @@ from tvm import tirx
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import static_shape
-from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
+from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, store_tile
 from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func
@@ -100,40 +100,44 @@ class _Sweep:
         flops = 2 * batch * units * units * gates
         parallel = flops >= MIN_PARALLEL_FLOPS and self.model.threads > 1
 
-        def tile(block: Expr, row: Expr, rows: int, count: int) -> None:
-            shape = Tile(rows, vectors, lanes, self._dtype)
+        panels = emit.flat(self.panels)
+
+        def multiply(block: Expr, row: Expr, rows: int, sums: Buffer) -> None:
+            shape = Tile(rows, vectors, lanes, self._dtype, adjacent=True)
             total = multiply_tile(
                 shape,
                 [units],
                 max(1, 24 // (rows * vectors)),
                 lambda r, k: state[old + (row + r) * units + k[0]],
-                lambda k, v: self._weights(block, k[0], v, lanes),
+                lambda k, v, count: panels[
+                    emit.ramp((block * units + k[0]) * (gates * width) + v * lanes, count)
+                ],
             )
-            for r in range(rows):
-                for first in range(0, count, lanes):
-                    part = min(lanes, count - first)
-                    place = (step, row + r, block * width + first)
-                    base = r * vectors * lanes + first
-                    self._finish(total, base, width, place, part, state, old, new, cell)
+            store_tile(shape, total, sums, shape.at)
+
+        def finish(block: Expr, row: Expr, sums: Buffer, base: Expr, count: int) -> None:
+            for first in range(0, count, lanes):
+                part = min(lanes, count - first)
+                place = (step, row, block * width + first)
+                self._finish(sums, base + first, width, place, part, state, old, new, cell)
 
         with emit.parallel(blocks * tiles, parallel) as item:
             block, number = emit.unfuse(item, [blocks, tiles])
+            first, sums = number * height, emit.stack(height * vectors * lanes, self._dtype)
             emit.pieces(
                 (number, tiles, height, batch),
-                lambda rows: emit.pieces(
-                    (block, blocks, width, units),
-                    lambda count: tile(block, number * height, rows, count),
-                ),
+                lambda rows: multiply(block, first, rows, sums),
             )
-
-    def _weights(self, block: Expr, k: Expr, vector: int, lanes: int) -> Expr:
-        gate, first = divmod(vector * lanes, self._panel_shape[3])
-        return self.panels[block, k, gate, emit.ramp(first, lanes)]
+            with emit.serial(tirx.min(emit.i64(height), batch - first)) as r:
+                emit.pieces(
+                    (block, blocks, width, units),
+                    lambda count: finish(block, first + r, sums, r * (gates * width), count),
+                )
 
     def _finish(
         self,
         total: Buffer,
-        base: int,
+        base: Expr,
         width: int,
         place: tuple[Expr, Expr, Expr],
         lanes: int,
@@ -151,7 +155,7 @@ class _Sweep:
             at = row * units + unit
             x = [self.projected[step, row, unit + gate * units] for gate in range(gates)]
             h = [
-                total[emit.i64(base + gate * width) + lane] + self.bias[unit + gate * units]
+                total[base + gate * width + lane] + self.bias[unit + gate * units]
                 for gate in range(gates)
             ]
             if cell is not None:

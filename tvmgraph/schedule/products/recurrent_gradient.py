@@ -16,7 +16,7 @@ from tvm import tirx
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import static_shape
-from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
+from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, store_tile
 from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func
@@ -172,17 +172,15 @@ class _Gradient:
     ) -> None:
         """What the step after gives to the state: its gates' cotangents times the weights."""
         after, depth, vectors = self._time(step + 1), self._panel_shape[1], self._vectors
-        tile = Tile(rows, vectors, self._lanes, self._dtype)
+        tile = Tile(rows, vectors, self._lanes, self._dtype, adjacent=True)
         total = multiply_tile(
             tile,
             [depth],
             max(1, 3 * _IN_FLIGHT // (rows * vectors)),
             lambda r, k: self.results[0][after, row + r, k[0]],
-            lambda k, v: self.panels[block, k[0], emit.ramp(v * self._lanes, self._lanes)],
+            lambda k, v, lanes: self.panels[block, k[0], emit.ramp(v * self._lanes, lanes)],
         )
-        for r in range(rows):
-            for v in range(vectors):
-                emit.store(slopes, total[tile.at(r, v)], [tile.at(r, v)])
+        store_tile(tile, total, slopes, tile.at)
 
     def _finish(
         self, at: _At, lanes: int, slopes: Buffer, base: Expr, cells: Buffer | None
