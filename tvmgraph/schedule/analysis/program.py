@@ -21,6 +21,8 @@ from tvmgraph.schedule.types import Buffer, Expr, Func, Load, Var, dtype_of
 _SPATIAL, _REDUCE = 0, 2
 #: The names that builds of TVM give to ``if_then_else``.
 _CHOICES = frozenset({"prim.if_then_else", "tirx.if_then_else"})
+#: Functions that are an instruction or two.
+_INSTRUCTIONS = frozenset({"tirx.fabs", "tirx.isnan", "tirx.sqrt"})
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,11 @@ class Stage:
 
     @property
     def has_calls(self) -> bool:
-        """Whether the body is more than arithmetic."""
-        calls: list[Expr] = []
+        """Whether the body is more than arithmetic and tests of single instructions."""
+        calls: list[ir.Call] = []
         for expr in self.exprs:
             tvm_ffi.structural_walk(expr, (ir.Call, calls.append))
-        return bool(calls)
+        return any(str(getattr(call.op, "name", "")) not in _INSTRUCTIONS for call in calls)
 
     @functools.cached_property
     def loads(self) -> list[Load]:

@@ -93,16 +93,31 @@ def write_vector(
         indices: Where in the buffers.
         streamed: Whether the caches are left out.
     """
-    kept = [emit.stack(lanes, str(buffer.dtype)) for buffer in buffers] if streamed else []
+    if streamed:
+        compute_vector(buffers, lanes, values, indices)()
+        return
     with emit.lanes_loop(lanes) as lane:
-        found = values(lane)
-        for position, (buffer, value) in enumerate(zip(buffers, found)):
-            if streamed:
-                emit.store(kept[position], value, [lane])
-            else:
-                emit.store(buffer, value, indices(lane))
-    for buffer, vector in zip(buffers, kept):
-        stream(buffer, vector[emit.ramp(0, lanes)], indices(emit.i64(0)), lanes)
+        for buffer, value in zip(buffers, values(lane)):
+            emit.store(buffer, value, indices(lane))
+
+
+def compute_vector(
+    buffers: Sequence[Buffer],
+    lanes: int,
+    values: Callable[[Expr], Sequence[Expr]],
+    indices: Callable[[Expr], Sequence[Expr]],
+) -> Callable[[], None]:
+    """Computes one vector per buffer, as :func:`write_vector`; what it returns streams them."""
+    kept = [emit.stack(lanes, str(buffer.dtype)) for buffer in buffers]
+    with emit.lanes_loop(lanes) as lane:
+        for register, value in zip(kept, values(lane)):
+            emit.store(register, value, [lane])
+
+    def finish() -> None:
+        for buffer, vector in zip(buffers, kept):
+            stream(buffer, vector[emit.ramp(0, lanes)], indices(emit.i64(0)), lanes)
+
+    return finish
 
 
 def _name(buffer: Buffer, lanes: int) -> str:

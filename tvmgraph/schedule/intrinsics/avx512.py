@@ -1,13 +1,13 @@
 """Forms of the vectorizable functions for full vectors of AVX-512: 16 lanes of float32.
 
 Two instructions make them short. ``vscalefps`` multiplies by a power of two, with overflow and
-denormal results as they should be. ``vpermps`` looks up 16 values at once, so that a function can
-be a polynomial of low degree with coefficients of its own on each of 16 intervals.
+denormal results as they should be. ``vpermps`` looks up 16 values at once and ``vpermi2ps`` chooses
+among 32, so that a function can be a polynomial of low degree on each of as many intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tvm import tirx
@@ -24,10 +24,14 @@ _LOG2E = 1.4426950408889634
 _LN2_HI, _LN2_LO = 0.693359375, -2.12194440054690583e-4
 #: Beyond these exp is 0 and infinity in float32, half of it included.
 _EXP_MIN, _EXP_MAX = -104.0, 90.0
-#: exp(r) on |r| <= ln(2)/2
-_EXP_POLY = (1.0, 1.0, 4.99999935e-1, 1.66665207e-1, 4.1668387e-2, 8.36871e-3, 1.381461e-3)
+#: (exp(r) - 1) / r on |r| <= ln(2)/64
+_EXP_POLY = (1.0000146, 0.5)
+#: 2^(k/32) for every k.
+_EXP_TABLE = tuple(2 ** (k / 32) for k in range(2 * LANES))
 #: Adding it leaves the nearest integer in the lowest bits of a float32.
 _ROUND = 12582912.0
+#: Adding it leaves the nearest multiple of 1/32, counted in such parts.
+_ROUND_PARTS = _ROUND / len(_EXP_TABLE)
 #: erf is 1 in float32 from here on; the last number whose nearest quarter is the 15th.
 _ERF_MAX = 3.8749998
 #: erf(k/4 + r) on |r| <= 1/8: the coefficient of r^d in row d, for every k.
@@ -154,39 +158,38 @@ def _greatest(bound: float, x: Expr, v: Lanes) -> Expr:
 
 
 def scale(x: Expr, n: Expr) -> Expr:
-    """x 2^n for an integral float32 n, rounded once."""
+    """x 2^n for the integral part of a float32 n, rounded once."""
     name = "llvm.x86.avx512.mask.scalef.ps.512"
     every, current_rounding = tirx.IntImm("int16", -1), tirx.IntImm("int32", 4)
     return _intrinsic(name, x, n, Lanes(x).f32(0), every, current_rounding)
 
 
-def _reduce_exp(x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
-    """Calls ``body(n, r)`` with x = n ln 2 + r, n integral but of type float32, |r| <= ln(2)/2.
+def exp(x: Expr, offset: int = 0) -> Expr:
+    """2^offset exp(x) = 2^(n + offset) exp(r) with x = n ln 2 + r, n the nearest multiple of 1/32.
 
-    Within the range where exp is a float32; what is beyond is taken to its border.
+    2^n is a power of two, by the integral part of n, times an entry of a table of 32, and
+    exp(r) = 1 + r P(r). Where exp is no float32, x is taken to the border of where it is.
     """
     v = Lanes(x)
 
-    def with_n(x: Expr, n: Expr) -> Expr:
+    def body(x: Expr, shifted: Expr, n: Expr) -> Expr:
         r = (x - n * v.f32(_LN2_HI)) - n * v.f32(_LN2_LO)
-        return let(r, lambda r: body(n, r))
+        part = _choose(v.bits(shifted, "int32"), _EXP_TABLE)
 
-    def clamped(x: Expr) -> Expr:
-        rounded = x * v.f32(_LOG2E) + v.f32(_ROUND) - v.f32(_ROUND)
-        return let(rounded, lambda n: with_n(x, n))
+        def value(part: Expr, r: Expr) -> Expr:
+            result = part * r * v.poly(r, _EXP_POLY) + part
+            return scale(result, n + v.f32(offset) if offset else n)
 
-    bounded = let(_least(_EXP_MAX, x, v), lambda x: _greatest(_EXP_MIN, x, v))
-    return let(bounded, clamped)
+        return let(part, lambda part: let(r, lambda r: value(part, r)))
 
+    def rounded(x: Expr, shifted: Expr) -> Expr:
+        return let(shifted - v.f32(_ROUND_PARTS), lambda n: body(x, shifted, n))
 
-def exp(x: Expr, offset: int = 0) -> Expr:
-    """2^offset exp(x) = 2^(n + offset) exp(r)."""
-    v = Lanes(x)
+    def bounded(x: Expr) -> Expr:
+        return let(x * v.f32(_LOG2E) + v.f32(_ROUND_PARTS), lambda shifted: rounded(x, shifted))
 
-    def scaled(n: Expr, r: Expr) -> Expr:
-        return scale(v.poly(r, _EXP_POLY), n + v.f32(offset) if offset else n)
-
-    return let(x, lambda x: _reduce_exp(x, scaled))
+    below = let(x, lambda x: _least(_EXP_MAX, x, v))
+    return let(below, lambda x: let(_greatest(_EXP_MIN, x, v), bounded))
 
 
 def erf(x: Expr) -> Expr:
@@ -208,13 +211,22 @@ def _by_interval(v: Lanes, r: Expr, interval: Expr, rows: Sequence[Sequence[floa
     """A polynomial whose coefficients depend on the interval."""
 
     def coefficient(row: Sequence[float]) -> Expr:
-        table = emit.shuffle([tirx.FloatImm("float32", c) for c in row], range(LANES))
-        return _intrinsic("llvm.x86.avx512.permvar.sf.512", table, interval)
+        return _intrinsic("llvm.x86.avx512.permvar.sf.512", _table(row), interval)
 
     result = coefficient(rows[-1])
     for row in rows[-2::-1]:
         result = result * r + coefficient(row)
     return result
+
+
+def _choose(place: Expr, table: Sequence[float]) -> Expr:
+    """The entries of a table of 32 at the places that the lowest five bits name."""
+    low, high = _table(table[:LANES]), _table(table[LANES:])
+    return _intrinsic("llvm.x86.avx512.vpermi2var.ps.512", low, place, high)
+
+
+def _table(values: Sequence[float]) -> Expr:
+    return emit.shuffle([tirx.FloatImm("float32", value) for value in values], range(LANES))
 
 
 def _intrinsic(name: str, *args: Any) -> Expr:

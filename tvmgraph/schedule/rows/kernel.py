@@ -13,7 +13,6 @@ along its first reduced axis instead, and the partial results are combined.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from tvmgraph.schedule import emit
@@ -22,7 +21,8 @@ from tvmgraph.schedule.analysis.program import product, static_shape
 from tvmgraph.schedule.analysis.reducer import Reducer, match_reducer
 from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.elementwise.stream import is_streamed, streaming
-from tvmgraph.schedule.rows.plan import RowPlan
+from tvmgraph.schedule.rows.overlap import can_overlap, emit_overlapped
+from tvmgraph.schedule.rows.plan import IsOutput, RowPlan
 from tvmgraph.schedule.rows.softmax import multiply_by_reciprocals
 from tvmgraph.schedule.rows.tile import RowTile, reduction_loops
 from tvmgraph.schedule.target import CpuModel
@@ -35,8 +35,6 @@ _TILE_VECTORS = 8
 #: Bytes of results, and rows per worker, from which on a matrix is swept row by row.
 _MIN_SWEEP, _MIN_SWEEP_DEPTH = 2048, 64
 
-IsOutput = Callable[[Buffer], bool]
-
 
 def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
     """Writes the loops of a row plan."""
@@ -47,9 +45,13 @@ def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
     if plan.along_rows or not plan.extents:
         results = _streamed_results(plan, lanes, model, is_output)
         shared = parallel and plan.rows > 1
+        large = _is_large(plan, model)
+        if len(results) == 1 and shared and large and can_overlap(plan, model):
+            with streaming(results, lanes):
+                emit_overlapped(plan, model, lanes, is_output)
+            return
         with streaming(results, lanes), emit.parallel(plan.rows, shared) as row:
             rows = emit.unfuse(row, plan.extents)
-            large = _is_large(plan, model)
             RowTile(plan.stages, rows, lanes, 1, large, bool(results)).run(is_output)
         return
     *outer, last = plan.extents

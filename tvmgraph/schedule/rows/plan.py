@@ -7,7 +7,7 @@ row keeps every intermediate in registers or in the nearest cache.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tvmgraph.schedule.analysis.access import access
@@ -15,6 +15,8 @@ from tvmgraph.schedule.analysis.inline import has_identity_store
 from tvmgraph.schedule.analysis.program import Axis, Stage, loads_of, product
 from tvmgraph.schedule.types import Buffer, Load
 
+#: Whether a buffer is a result of the kernel.
+IsOutput = Callable[[Buffer], bool]
 #: A reduction over at most this many elements is a window ...
 _MAX_WINDOW = 128
 #: ... if neighbouring rows are this close to each other.

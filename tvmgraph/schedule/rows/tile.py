@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.analysis.access import access, accesses, dtype_bytes, group_extent, groups
-from tvmgraph.schedule.analysis.program import Axis, loads_of, map_loads, substitute
+from tvmgraph.schedule.analysis.access import accesses, dtype_bytes, group_extent, groups
+from tvmgraph.schedule.analysis.program import Axis, map_loads
 from tvmgraph.schedule.analysis.reducer import Reducer, match_reducer
-from tvmgraph.schedule.elementwise.stream import write_vector
+from tvmgraph.schedule.elementwise.stream import compute_vector
 from tvmgraph.schedule.point import Bound, Point, bind_group, nest, vectors
 from tvmgraph.schedule.rows.arg import emit_arg_row, match_arg_reducer
-from tvmgraph.schedule.rows.plan import RowStage, row_dims
+from tvmgraph.schedule.rows.fetch import Fetch, plan_fetches, write_fetches
+from tvmgraph.schedule.rows.plan import IsOutput, RowStage, row_dims
 from tvmgraph.schedule.rows.sums import RowSum, reduce_blocks
 from tvmgraph.schedule.types import Buffer, Expr, Load, dtype_of
 
@@ -24,12 +25,12 @@ from tvmgraph.schedule.types import Buffer, Expr, Load, dtype_of
 _REGISTER_VECTORS, _STEPS = 16, 4
 #: Intermediates up to this many bytes live on the stack.
 _MAX_STACK = 64 * 1024
-#: Bytes between what is read and what is asked for in a single pass: a page.
-_AHEAD = 4096
+#: Computes a vector, given its first position in the row and its lanes; returns what stores it.
+_Vector = Callable[[Expr, int], Callable[[], None]]
 
 
 @dataclass(frozen=True)
-class _Local:
+class Local:
     """An intermediate and the scratch buffer that holds it for the rows of a tile."""
 
     original: Buffer
@@ -37,21 +38,13 @@ class _Local:
     row: RowStage
 
     def element(self, indices: Sequence[Expr], slot: Expr, width: int) -> Load:
+        """The element at ``indices`` in row ``slot`` of a tile of ``width`` rows."""
         address: Expr = emit.i64(0)
         if not self.row.stage.is_reduction:
             for axis, index in zip(row_dims(self.row.stage), indices):
                 if axis is not None and axis in self.row.inner:
                     address = address * axis.extent + index
         return self.scratch[address * width + slot]
-
-
-@dataclass(frozen=True)
-class _Fetch:
-    """What a stage asks for early: the place of a load in the next row, or further in its own."""
-
-    stage: str
-    load: Load
-    next_row: bool
 
 
 @dataclass
@@ -65,6 +58,8 @@ class RowTile:
         width: Number of rows; they differ in the last outer axis.
         large: Whether the operands come from memory rather than from a cache.
         streamed: Whether results may be stored around the caches.
+        beside: Written into the last pass that reduces, before every vector of it.
+        locals: What is no output.
     """
 
     stages: Sequence[RowStage]
@@ -73,17 +68,26 @@ class RowTile:
     width: int
     large: bool = False
     streamed: bool = False
-    _fetches: list[_Fetch] = field(default_factory=list)
-    _locals: list[_Local] = field(default_factory=list)
+    beside: _Vector | None = None
+    locals: list[Local] = field(default_factory=list)
+    _fetches: list[Fetch] = field(default_factory=list)
 
-    def run(self, is_output: Callable[[Buffer], bool]) -> None:
+    def run(self, is_output: IsOutput) -> None:
         """Writes all stages; what is no output stays in scratch buffers of the tile."""
+        self.declare(is_output)
+        self.write()
+
+    def declare(self, is_output: IsOutput) -> None:
+        """Makes the scratch buffers for what is no output."""
         for row in self.stages:
             for buffer in row.stage.buffers:
                 if not is_output(buffer):
-                    self._locals.append(self._declare(buffer, row))
+                    self.locals.append(self._declare(buffer, row))
+
+    def write(self) -> None:
+        """Writes all stages, after :meth:`declare`."""
         if self.large and self.width == 1:
-            self._plan_fetches()
+            self._fetches = self._plan_fetches()
         waiting: RowStage | None = None
         left = list(self.stages)
         while left:
@@ -92,7 +96,10 @@ class RowTile:
                 siblings = [row]
                 while left and self._are_siblings(siblings, left[0]):
                     siblings.append(left.pop(0))
-                self._reduction(siblings, waiting)
+                before = [self.vector_of(waiting)] if waiting else []
+                if self.beside and not any(row.stage.is_reduction for row in left):
+                    before.insert(0, self.beside)
+                self._reduction(siblings, before)
                 waiting = None
             elif left and self._is_reduced_at_once(row, left[0]):
                 waiting = row
@@ -109,22 +116,9 @@ class RowTile:
         return single and extents.count(extents[0]) == len(extents) and not reads
 
     def _is_reduced_at_once(self, row: RowStage, following: RowStage) -> bool:
-        """Whether a reduction takes a row of intermediates one by one, in order."""
-        reducer = match_reducer(following.stage)
-        if reducer is None or self.width > 1 or not isinstance(reducer.term, Load):
-            return False
-        kept = any(local.original.same_as(row.stage.buffer) for local in self._locals)
-        if not kept or not reducer.term.source.same_as(row.stage.buffer):
-            return False
-        places = dict(zip((id(axis) for axis in row_dims(row.stage)), reducer.term.indices))
-        return (
-            len(row.inner) == len(following.inner)
-            and all(
-                mine.extent == theirs.extent and theirs.var.same_as(places[id(mine)])
-                for mine, theirs in zip(row.inner, following.inner)
-            )
-            and len(reduction_loops(row)) == len(reduction_loops(following)) == 1
-        )
+        """Whether a reduction can run with the stage that computes what it takes."""
+        kept = any(local.original.same_as(row.stage.buffer) for local in self.locals)
+        return kept and self.width == 1 and is_reduced_in_order(row, following)
 
     def partial(
         self,
@@ -132,7 +126,6 @@ class RowTile:
         reducer: Reducer,
         start: Expr,
         length: int,
-        before: RowStage | None = None,
     ) -> Buffer:
         """Reduces over part of the first reduction loop.
 
@@ -141,21 +134,20 @@ class RowTile:
             reducer: Its form.
             start: Where the part starts in the first of :func:`reduction_loops`.
             length: How many iterations it has.
-            before: A stage that is run for the same elements just before.
 
         Returns:
             ``width`` accumulators.
         """
         if self.width == 1:
-            return self._along([(_terms(row, reducer), reducer)], start, length, before)[0]
+            return self._along([(_terms(row, reducer), reducer)], start, length, ())[0]
         return self._across(_terms(row, reducer), reducer, start, length)
 
-    def _declare(self, buffer: Buffer, row: RowStage) -> _Local:
+    def _declare(self, buffer: Buffer, row: RowStage) -> Local:
         size = self.width * (1 if row.stage.is_reduction else group_extent(row.inner))
         dtype = str(buffer.dtype)
         small = size * dtype_bytes(dtype) <= _MAX_STACK
         scratch = emit.stack(size, dtype) if small else emit.workspace([size], dtype)
-        return _Local(buffer, scratch, row)
+        return Local(buffer, scratch, row)
 
     def _bound(self, row: RowStage, slot: Expr) -> Bound:
         bound = {axis.var: value for axis, value in zip(row.outer, self.rows)}
@@ -167,7 +159,7 @@ class RowTile:
         """Redirects reads of intermediates to their scratch buffers."""
 
         def visit(load: Load) -> Expr:
-            for local in self._locals:
+            for local in self.locals:
                 if load.source.same_as(local.original):
                     return local.element(list(load.indices), slot, self.width)
             return load
@@ -178,7 +170,7 @@ class RowTile:
         dtype = str(buffer.dtype)
         if dtype_of(value) != dtype:
             value = tirx.Cast(dtype, value)
-        for local in self._locals:
+        for local in self.locals:
             if buffer.same_as(local.original):
                 element = local.element(indices, slot, self.width)
                 buffer, indices = element.source, list(element.indices)
@@ -194,7 +186,7 @@ class RowTile:
 
         def body(inner: Bound) -> None:
             def vector(start: Expr, lanes: int, _slot: int) -> None:
-                self._vector(row, inner, last, start, lanes)
+                self._vector(row, inner, last, start, lanes)()
 
             length = self.width if self.width > 1 else group_extent(last)
             vectors(emit.i64(0), length, self.lanes, vector)
@@ -203,12 +195,13 @@ class RowTile:
 
     def _vector(
         self, row: RowStage, inner: Bound, last: Sequence[Axis], start: Expr, lanes: int
-    ) -> None:
+    ) -> Callable[[], None]:
+        """Computes a vector of a stage and stores it; what is streamed waits for a call."""
         point = Point(row.stage, lanes)
         if row.inner:
             self._fetch(row, inner, last, start)
         buffer = row.stage.buffer
-        kept = any(buffer.same_as(local.original) for local in self._locals)
+        kept = any(buffer.same_as(local.original) for local in self.locals)
         if self.streamed and not kept and self.width == 1 and lanes == self.lanes:
 
             def bound_at(lane: Expr) -> Bound:
@@ -219,14 +212,14 @@ class RowTile:
                 dtype = str(buffer.dtype)
                 return [value if dtype_of(value) == dtype else tirx.Cast(dtype, value)]
 
-            write_vector(
-                [buffer], lanes, value_at, lambda lane: point.indices(bound_at(lane)), streamed=True
+            return compute_vector(
+                [buffer], lanes, value_at, lambda lane: point.indices(bound_at(lane))
             )
-            return
         with emit.lanes_loop(lanes) as lane:
             slot, bound = self._position(row, inner, last, start + lane)
             value = point.values(bound, lane, self._redirect(slot))[0]
             self._store(buffer, value, point.indices(bound), slot)
+        return lambda: None
 
     def _position(
         self, row: RowStage, inner: Bound, last: Sequence[Axis], at: Expr
@@ -237,7 +230,11 @@ class RowTile:
         slot = emit.i64(0)
         return slot, self._bound(row, slot) | inner | (bind_group(last, at) if last else {})
 
-    def _reduction(self, rows: Sequence[RowStage], before: RowStage | None) -> None:
+    def vector_of(self, row: RowStage) -> _Vector:
+        """Writes vectors of a stage with a single loop along the row."""
+        return lambda at, lanes: self._vector(row, {}, row.inner, at, lanes)
+
+    def _reduction(self, rows: Sequence[RowStage], before: Sequence[_Vector]) -> None:
         """Reductions in one pass; ``before`` computes what the first takes, vector by vector."""
         reducers = [reducer for row in rows if (reducer := match_reducer(row.stage))]
         length = group_extent(reduction_loops(rows[0])[0])
@@ -272,7 +269,7 @@ class RowTile:
         rows: Sequence[tuple[RowStage, Reducer]],
         start: Expr,
         length: int,
-        before: RowStage | None,
+        before: Sequence[_Vector],
     ) -> list[Buffer]:
         """One row: vectors of accumulators along the innermost reduction loop."""
         loops = reduction_loops(rows[0][0])
@@ -281,8 +278,7 @@ class RowTile:
 
         def body(inner: Bound) -> None:
             def vector(at: Expr, lanes: int, part: int) -> None:
-                if before is not None:
-                    self._vector(before, {}, before.inner, at, lanes)
+                left = [write(at, lanes) for write in before]
                 for row, _ in rows:
                     self._fetch(row, inner, reduction_loops(row)[-1], at)
                 points = [Point(row.stage, lanes) for row, _ in rows]
@@ -291,55 +287,22 @@ class RowTile:
                         last = reduction_loops(row)[-1]
                         slot, bound = self._position(row, inner, last, at + lane)
                         total.add(point.values(bound, lane, self._redirect(slot))[0], part, lane)
+                for finish in left:
+                    finish()
 
             reduce_blocks(sums, start if len(loops) == 1 else emit.i64(0), extent, vector)
 
         _nest_from(loops[:-1], start, length, body)
         return [total.result() for total in sums]
 
-    def _plan_fetches(self) -> None:
-        """Decides which pass asks for which part of the next row.
-
-        The first pass over a row waits for memory. Later ones over the same elements find them in
-        the cache; meanwhile those of the next row can come. Best is a pass that computes much, else
-        the last one, since memory reads and writes at the same time as fast as it does either. A
-        single pass asks for what lies a page ahead, where the processor itself does not look.
-        """
-        passes: dict[Buffer, list[tuple[RowStage, Load]]] = {}
-        for row in self.stages:
-            rows = {x.source: x for x in loads_of(*row.stage.exprs) if self._is_row_of(x, row)}
-            for buffer, load in rows.items():
-                passes.setdefault(buffer, []).append((row, load))
-        for first, *later in passes.values():
-            computing = (p for p in later if p[0].stage.has_calls)
-            row, load = next(computing, later[-1] if later else first)
-            if later or self._is_contiguous(load, row):
-                self._fetches.append(_Fetch(row.stage.name, load, bool(later)))
-
-    def _is_row_of(self, load: Load, row: RowStage) -> bool:
-        """Whether a stage reads a row of an operand, not of an intermediate."""
-        if any(load.source.same_as(local.original) for local in self._locals) or not row.outer:
-            return False
-        if any(load.source.same_as(buffer) for buffer in row.stage.buffers):
-            return False
-        used = access(load.source, list(load.indices), [*row.outer, *row.inner]).used
-        return used[len(row.outer) - 1] and any(used[len(row.outer) :])
-
-    @staticmethod
-    def _is_contiguous(load: Load, row: RowStage) -> bool:
-        strides = access(load.source, list(load.indices), row.inner).strides
-        return strides is not None and strides[-1] == 1
+    def _plan_fetches(self) -> list[Fetch]:
+        kept = [local.original for local in self.locals]
+        rows = (row.stage.buffer for row in self.stages if row.inner and not row.stage.is_reduction)
+        writes = any(not any(buffer.same_as(own) for own in kept) for buffer in rows)
+        return plan_fetches(self.stages, kept, writes or self.beside is not None)
 
     def _fetch(self, row: RowStage, inner: Bound, last: Sequence[Axis], at: Expr) -> None:
-        """Asks for what :meth:`_plan_fetches` said, at one position of a row."""
-        for fetch in self._fetches:
-            if fetch.stage == row.stage.name:
-                ahead = 0 if fetch.next_row else _AHEAD // dtype_bytes(str(fetch.load.source.dtype))
-                bound = self._bound(row, emit.i64(0)) | inner | bind_group(last, at + ahead)
-                if fetch.next_row:
-                    bound[row.outer[-1].var] = self.rows[-1] + 1
-                places = [substitute(index, bound) for index in fetch.load.indices]
-                emit.prefetch(fetch.load.source, places)
+        write_fetches(self._fetches, row, self._bound(row, emit.i64(0)) | inner, last, at)
 
     def _across(self, row: RowStage, reducer: Reducer, start: Expr, length: int) -> Buffer:
         """Several rows: one accumulator lane per row."""
@@ -439,6 +402,24 @@ class RowTile:
 def reduction_loops(row: RowStage) -> list[list[Axis]]:
     """The reduction loops of a stage, merged where memory allows."""
     return groups(row.stage, row.inner, accesses(row.stage, row.inner)) or [[]]
+
+
+def is_reduced_in_order(row: RowStage, following: RowStage) -> bool:
+    """Whether a reduction takes a row of results of the stage before it one by one, in order."""
+    reducer = match_reducer(following.stage)
+    if reducer is None or not isinstance(term := reducer.term, Load):
+        return False
+    if not term.source.same_as(row.stage.buffer):
+        return False
+    places = dict(zip((id(axis) for axis in row_dims(row.stage)), term.indices))
+    return (
+        len(row.inner) == len(following.inner)
+        and all(
+            mine.extent == theirs.extent and theirs.var.same_as(places[id(mine)])
+            for mine, theirs in zip(row.inner, following.inner)
+        )
+        and len(reduction_loops(row)) == len(reduction_loops(following)) == 1
+    )
 
 
 def _terms(row: RowStage, reducer: Reducer) -> RowStage:
