@@ -58,10 +58,8 @@ def write_formulas(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFu
     """Writes elementary functions as formulas, and stores the values of their bindings."""
 
     def store(node: Any) -> Any:
-        if not _holds_guarded_binding(node.value):
+        if not is_choice(node.value) or not _guarded_bindings(node.value):
             return _spread(node)
-        if not is_choice(node.value):
-            return node
         condition, *values = node.value.args
         yes, no = (store(tirx.BufferStore(node.buffer, v, node.indices)) for v in values)
         return tirx.IfThenElse(condition, yes, no)
@@ -87,19 +85,17 @@ def keep_stack(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
     return func.with_body(tvm_ffi.structural_map(func.body, (tirx.AllocBuffer, alloc)))
 
 
-def _holds_guarded_binding(value: Any) -> bool:
-    """Whether a value is bound that must not be computed unless a condition holds."""
-    found = False
+def _guarded_bindings(value: Any) -> set[int]:
+    """The identities of variables whose values must not be computed unless a condition holds."""
+    found: list[Any] = []
 
     def visit(call: Any) -> None:
-        nonlocal found
         if is_choice(call):
-            inner: list[Any] = []
-            tvm_ffi.structural_walk(call, (tirx.Let, inner.append))
-            found = found or bool(inner)
+            for branch in call.args[1:]:
+                tvm_ffi.structural_walk(branch, (tirx.Let, found.append))
 
     tvm_ffi.structural_walk(value, (ir.Call, visit))
-    return found
+    return {hash(let.var) for let in found}
 
 
 def _library_calls(root: Any) -> int:
@@ -117,11 +113,14 @@ def _library_calls(root: Any) -> int:
 def _spread(store: Any) -> Any:
     """Stores the values of an expression's bindings one after the other, then the expression.
 
-    Both values of a selection are computed anyhow; the expression must have no other branches.
+    Both values of a selection are computed anyhow. Bindings of other branches stay where they are.
     """
+    guarded = _guarded_bindings(store.value)
     bound: dict[int, tuple[Any, Any]] = {}  # variable and value by the variable's identity
 
     def lift(let: Any) -> Any:
+        if hash(let.var) in guarded:
+            return let
         bound[hash(let.var)] = let.var, let.value
         return let.body
 
