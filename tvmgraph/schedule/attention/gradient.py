@@ -23,6 +23,7 @@ from tvm import tirx
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.reducer import horizontal
+from tvmgraph.schedule.attention.matrices import Rows, Twin, across, along
 from tvmgraph.schedule.attention.plan import (
     GradPlan,
     Operand,
@@ -62,37 +63,6 @@ def emit_attention_gradient(func: Func, settings: str, model: CpuModel) -> None:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Rows of whole vectors: element (r, c) is ``buffer[base + r * width + c]``."""
-
-    buffer: Buffer
-    width: int
-    base: Expr
-
-    def at(self, row: Expr, column: Index) -> Expr:
-        """Index of an element."""
-        return self.base + row * self.width + column
-
-    def from_row(self, row: Expr) -> _Rows:
-        """The rows from ``row`` on."""
-        return _Rows(self.buffer, self.width, self.base + row * self.width)
-
-
-@dataclass(frozen=True)
-class _Twin:
-    """Two matrices for which the same is done: of queries and keys, of cotangents and values."""
-
-    rows: tuple[_Rows, _Rows]
-
-    def __getitem__(self, which: Index) -> _Rows:
-        """One of the matrices; which one may be known only at run time if they are of one size."""
-        if isinstance(which, int):
-            return self.rows[which]
-        first, second = self.rows
-        return _Rows(first.buffer, first.width, first.base + which * (second.base - first.base))
-
-
-@dataclass(frozen=True)
 class _Queries:
     """What is kept per query of a work item; queries that do not exist have weights 0.
 
@@ -104,8 +74,8 @@ class _Queries:
         mean: Sums of G O.
     """
 
-    given: _Twin
-    gradient: _Rows
+    given: Twin
+    gradient: Rows
     top: Buffer
     factor: Buffer
     mean: Buffer
@@ -123,9 +93,9 @@ class _Keys:
     """
 
     first: Expr
-    given: _Twin
-    turned: _Twin
-    gradient: _Twin
+    given: Twin
+    turned: Twin
+    gradient: Twin
 
 
 @dataclass(frozen=True)
@@ -177,14 +147,14 @@ class _Writer:
         body(0)
         body(1)
 
-    def _new_rows(self, count: Index, width: int) -> _Rows:
-        return _Rows(emit.workspace([count * width], self.problem.dtype), width, emit.i64(0))
+    def _new_rows(self, count: Index, width: int) -> Rows:
+        return Rows(emit.workspace([count * width], self.problem.dtype), width, emit.i64(0))
 
-    def _new_twin(self, counts: tuple[Index, Index], widths: tuple[int, int]) -> _Twin:
+    def _new_twin(self, counts: tuple[Index, Index], widths: tuple[int, int]) -> Twin:
         sizes = [count * width for count, width in zip(counts, widths)]
         buffer = emit.workspace([sizes[0] + sizes[1]], self.problem.dtype)
         starts = (emit.i64(0), emit.index(sizes[0]))
-        return _Twin((_Rows(buffer, widths[0], starts[0]), _Rows(buffer, widths[1], starts[1])))
+        return Twin((Rows(buffer, widths[0], starts[0]), Rows(buffer, widths[1], starts[1])))
 
     def write(self) -> None:
         """Writes the loop over heads, and the sum of the workers' shares."""
@@ -218,7 +188,7 @@ class _Writer:
     # Rows of vectors
 
     def _copy(
-        self, to: _Rows, rows: Index, exists: Index, element: Callable[[Expr, Expr], Expr],
+        self, to: Rows, rows: Index, exists: Index, element: Callable[[Expr, Expr], Expr],
         size: int,
     ) -> None:  # fmt: skip
         """Fills rows with elements; what lies beyond the last row or column is 0."""
@@ -247,13 +217,13 @@ class _Writer:
             else:
                 emit.when(row < exists, present, absent)
 
-    def _clear(self, rows: _Rows, count: Index) -> None:
+    def _clear(self, rows: Rows, count: Index) -> None:
         lanes = self.plan.lanes
         zero = emit.broadcast(emit.zero(self.problem.dtype), lanes)
         with emit.serial(count * (rows.width // lanes)) as v:
             emit.store(rows.buffer, zero, [emit.ramp(rows.base + v * lanes, lanes)])
 
-    def _turn(self, rows: _Rows, count: int, turned: _Rows) -> None:
+    def _turn(self, rows: Rows, count: int, turned: Rows) -> None:
         """The transpose, in squares of ``lanes`` rows and columns."""
         lanes, dtype = self.plan.lanes, self.problem.dtype
         with emit.serial(count // lanes) as i, emit.serial(rows.width // lanes) as j:
@@ -272,7 +242,7 @@ class _Writer:
 
     # Queries
 
-    def _packed_queries(self, batch: Expr, head: Expr, gradient: _Rows) -> _Queries:
+    def _packed_queries(self, batch: Expr, head: Expr, gradient: Rows) -> _Queries:
         """Copies queries and cotangents, and sums G O per query."""
         problem, dtype, share = self.problem, self.problem.dtype, self._share
         length, rows = self._queries, self._share * self._padded_queries
@@ -323,7 +293,7 @@ class _Writer:
                 emit.store(rest, rest[0] + term(column + whole), [0])
         emit.store(to, rest[0], [place])
 
-    def _store_queries(self, batch: Expr, head: Expr, parts: list[_Rows]) -> None:
+    def _store_queries(self, batch: Expr, head: Expr, parts: list[Rows]) -> None:
         with emit.serial(self._share) as member:
             first = member * self._padded_queries
             rows = [part.from_row(first) for part in parts]
@@ -332,7 +302,7 @@ class _Writer:
 
     def _store(
         self, result: Operand, batch: Expr, head: Expr, first: Expr, count: Index,
-        parts: list[_Rows],
+        parts: list[Rows],
     ) -> None:  # fmt: skip
         """Stores the sum of ``parts`` in the rows from ``first`` on of a result."""
         size, lanes = result.fixed("D"), self.plan.lanes
@@ -398,7 +368,7 @@ class _Writer:
 
     def _pair(
         self, batch: Expr, head: Expr, row: Expr, start: Expr, queries: _Queries, keys: _Keys,
-        scores: _Twin,
+        scores: Twin,
     ) -> None:  # fmt: skip
         """Adds what a block of queries (``row`` and following) and one of keys contribute."""
         plan, (weights, slopes) = self.plan, scores.rows
@@ -409,12 +379,12 @@ class _Writer:
             given, steps = queries.given[which].from_row(start), depth
             if isinstance(which, int):
                 steps = depths[which]
-            self._multiply(scores[which], plan.queries, steps, _along(given), keys.turned[which],
+            self._multiply(scores[which], plan.queries, steps, along(given), keys.turned[which],
                            add=False)  # fmt: skip
 
         def gradient(which: Index) -> None:
             given = queries.given[1 - which].from_row(start)
-            self._multiply(keys.gradient[which], plan.keys, plan.queries, _across(scores[which]),
+            self._multiply(keys.gradient[which], plan.keys, plan.queries, across(scores[which]),
                            given)  # fmt: skip
 
         self._twice(score)
@@ -422,12 +392,12 @@ class _Writer:
             self._weigh(batch, head, row + line, start + line, queries, keys,
                         weights.from_row(line), slopes.from_row(line))  # fmt: skip
         self._twice(gradient)
-        self._multiply(queries.gradient.from_row(start), plan.queries, plan.keys, _along(slopes),
+        self._multiply(queries.gradient.from_row(start), plan.queries, plan.keys, along(slopes),
                        keys.given[0])  # fmt: skip
 
     def _weigh(
         self, batch: Expr, head: Expr, row: Expr, place: Expr, queries: _Queries, keys: _Keys,
-        weights: _Rows, slopes: _Rows,
+        weights: Rows, slopes: Rows,
     ) -> None:  # fmt: skip
         """Turns the products of a query into its weights and their slopes."""
         problem, plan, dtype = self.problem, self.plan, self.problem.dtype
@@ -469,7 +439,7 @@ class _Writer:
     # Products
 
     def _multiply(
-        self, to: _Rows, rows: int, depth: int, left: Callable[[Expr, Expr], Expr], right: _Rows,
+        self, to: Rows, rows: int, depth: int, left: Callable[[Expr, Expr], Expr], right: Rows,
         add: bool = True,
     ) -> None:  # fmt: skip
         """``to`` (+)= left right, with rows of ``right`` as long as those of ``to``."""
@@ -504,13 +474,3 @@ class _Writer:
                     lambda count: tile(number * height, count, column, vectors),
                 ),
             )
-
-
-def _along(rows: _Rows) -> Callable[[Expr, Expr], Expr]:
-    """Elements of a matrix as it lies there."""
-    return lambda row, k: rows.buffer[rows.at(row, k)]
-
-
-def _across(rows: _Rows) -> Callable[[Expr, Expr], Expr]:
-    """Elements of the transpose of a matrix."""
-    return lambda row, k: rows.buffer[rows.at(k, row)]

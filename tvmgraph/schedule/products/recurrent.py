@@ -105,14 +105,12 @@ class _Sweep:
         def multiply(block: Expr, row: Expr, rows: int, sums: Buffer) -> None:
             shape = Tile(rows, vectors, lanes, self._dtype, adjacent=True)
             total = multiply_tile(
-                shape,
-                [units],
-                max(1, 24 // (rows * vectors)),
+                shape, [units], max(1, 24 // (rows * vectors)),
                 lambda r, k: state[old + (row + r) * units + k[0]],
                 lambda k, v, count: panels[
                     emit.ramp((block * units + k[0]) * (gates * width) + v * lanes, count)
                 ],
-            )
+            )  # fmt: skip
             store_tile(shape, total, sums, shape.at)
 
         def finish(block: Expr, row: Expr, sums: Buffer, base: Expr, count: int) -> None:
