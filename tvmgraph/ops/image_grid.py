@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -14,6 +17,12 @@ from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops._window import Ints, fail, ints, spatial_of
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample"]
+
+#: Indices of an axis, and whether they lie within it.
+Place = tuple[Tensor, Tensor]
+#: Coordinates of every axis, and their weights.
+Tap = tuple[Sequence[Tensor], Sequence[Tensor]]
+_MAX_INT32 = 2**31 - 1
 
 
 def _pixels(x: Tensor, size: int, align_corners: bool) -> Tensor:
@@ -44,36 +53,44 @@ def _inside(x: Tensor, size: int, padding_mode: str, align_corners: bool) -> Ten
     return _reflect(x, size, align_corners) if padding_mode == "reflection" else x
 
 
-def _take(flat: Tensor, at: list[Tensor], sizes: Ints) -> Tensor:
-    """Reads ``flat[N, C, prod(sizes)]`` at integer coordinates ``[N, P]``; outside it is zero."""
-    index: Any = 0
-    valid = None
+def _places(at: Sequence[Tensor], sizes: Ints) -> list[Place]:
+    """Whole coordinates of every axis as indices, and whether they exist."""
+    kind = dtypes.int32 if prod(sizes) <= _MAX_INT32 else dtypes.int64
+    places = []
     for a, n in zip(at, sizes):
-        ok = F.logical_and(a >= 0, a <= n - 1)
-        valid = ok if valid is None else F.logical_and(valid, ok)
-        index = index * n + F.cast(F.where(ok, a, 0.0), dtypes.int64)
-    channels = flat.type.shape[1]
-    lead = (flat.type.shape[0], channels, index.type.shape[1])
+        exists = F.logical_and(a >= 0, a <= n - 1)
+        places.append((F.cast(F.where(exists, a, 0.0), kind), exists))
+    return places
+
+
+def _take(flat: Tensor, places: Sequence[Place], sizes: Ints) -> Tensor:
+    """Reads ``flat[N, C, prod(sizes)]`` at places ``[N, P]``; outside it is zero."""
+    index, exists = places[0]
+    for (inner, too), n in zip(places[1:], sizes[1:]):
+        index, exists = index * n + inner, F.logical_and(exists, too)
+    lead = (*flat.type.shape[:2], index.type.shape[1])
     where = F.broadcast_to(F.expand_dims(index, 1), lead)
-    assert valid is not None
-    return F.where(F.expand_dims(valid, 1), F.gather_elements(flat, 2, where), 0.0)
+    return F.where(F.expand_dims(exists, 1), F.gather_elements(flat, 2, where), 0.0)
+
+
+def _weighted(flat: Tensor, taps: Sequence[Tap], sizes: Ints) -> Tensor:
+    """Sum of the values at all combinations of taps, one per axis, times the taps' weights."""
+    places = [_places(at, sizes) for at, _ in taps]
+    values = []
+    for chosen in np.ndindex(*(len(taps),) * len(sizes)):
+        weights = [taps[tap][1][axis] for axis, tap in enumerate(chosen)]
+        value = _take(flat, [places[tap][axis] for axis, tap in enumerate(chosen)], sizes)
+        values.append(value * F.expand_dims(functools.reduce(operator.mul, weights), 1))
+    return functools.reduce(operator.add, values)
 
 
 def _linear(flat: Tensor, at: list[Tensor], sizes: Ints) -> Tensor:
     """Weighted mean of the corners of the cell around every coordinate."""
     lows = [F.floor(a) for a in at]
-    y = None
-    for corner in np.ndindex(*(2,) * len(sizes)):
-        weight = None
-        for c, a, low in zip(corner, at, lows):
-            part = a - low if c else low + 1 - a
-            weight = part if weight is None else weight * part
-        value = _take(flat, [low + c if c else low for c, low in zip(corner, lows)], sizes)
-        assert weight is not None
-        value = value * F.expand_dims(weight, 1)
-        y = value if y is None else y + value
-    assert y is not None
-    return y
+    highs = [low + 1 for low in lows]
+    below = [high - a for high, a in zip(highs, at)]
+    above = [a - low for low, a in zip(lows, at)]
+    return _weighted(flat, [(lows, below), (highs, above)], sizes)
 
 
 def _cubic_weights(t: Tensor) -> list[Tensor]:
@@ -91,20 +108,12 @@ def _cubic_weights(t: Tensor) -> list[Tensor]:
 
 def _cubic(flat: Tensor, at: list[Tensor], sizes: Ints, padding_mode: str, align: bool) -> Tensor:
     lows = [F.floor(a) for a in at]
-    weights = [_cubic_weights(a - low) for a, low in zip(at, lows)]
-    y = None
-    for tap in np.ndindex(*(4,) * len(sizes)):
-        spots = [
-            _inside(low + (t - 1), n, padding_mode, align) for low, t, n in zip(lows, tap, sizes)
-        ]
-        weight = None
-        for t, w in zip(tap, weights):
-            weight = w[t] if weight is None else weight * w[t]
-        assert weight is not None
-        value = _take(flat, spots, sizes) * F.expand_dims(weight, 1)
-        y = value if y is None else y + value
-    assert y is not None
-    return y
+    weights = zip(*[_cubic_weights(a - low) for a, low in zip(at, lows)])
+    spots = [
+        [_inside(low + (t - 1), n, padding_mode, align) for low, n in zip(lows, sizes)]
+        for t in range(4)
+    ]
+    return _weighted(flat, list(zip(spots, weights)), sizes)
 
 
 def _check_grid(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
@@ -165,7 +174,7 @@ def grid_sample(
     else:
         at = [_inside(a, s, padding_mode, align) for a, s in zip(at, sizes)]
         if mode == "nearest":
-            y = _take(flat, [F.round(a) for a in at], sizes)
+            y = _take(flat, _places([F.round(a) for a in at], sizes), sizes)
         else:
             y = _linear(flat, at, sizes)
     return F.reshape(y, (n, channels, *out))
@@ -271,7 +280,7 @@ def crop_and_resize(
     flat = F.gather(F.reshape(x, (*x.shape[:2], prod(sizes))), box_indices, 0)
     inside = [_clip(a, n) for a, n in zip(at, sizes)]
     if method == "nearest":  # halves go up
-        y = _take(flat, [F.floor(a + 0.5) for a in inside], sizes)
+        y = _take(flat, _places([F.floor(a + 0.5) for a in inside], sizes), sizes)
     else:
         y = _linear(flat, inside, sizes)
     if method != "bilinear_v2":
