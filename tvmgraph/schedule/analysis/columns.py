@@ -49,7 +49,17 @@ def gemm_shape(contraction: Contraction, columns: Columns) -> GemmShape:
         depth=product(axis.extent for axis in contraction.reduce),
         outer=product(axis.extent for axis in outer),
         itemsize=dtype_bytes(contraction.dtype),
+        row_bytes=_row_bytes(contraction),
     )
+
+
+def _row_bytes(contraction: Contraction) -> int:
+    """Bytes from one row of the row operand to the next, 0 if they vary."""
+    left = contraction.left
+    strides = contraction.strides(left)
+    if strides is None or len(contraction.rows) != 1:
+        return 0
+    return abs(strides[contraction.rows[0].var]) * dtype_bytes(str(left.load.source.dtype))
 
 
 def is_transposed(contraction: Contraction, columns: Columns) -> bool:

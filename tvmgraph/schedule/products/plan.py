@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from dataclasses import dataclass
 
 from tvmgraph.schedule.choice import choose, ranked
@@ -24,8 +25,12 @@ _MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _DOT_DEPTH = 4, 64, 256
 _MAX_GROUPED_DOT_ROWS = {"bfloat16": 128, "int8": 32}
 #: Rows that the busiest worker may have more than with the best division, for larger blocks.
 _MAX_EXCESS = 0.05
-#: Time of panels that all workers pack together, relative to panels that each packs for itself.
-_SHARED_COST = 1.1
+#: Time of panels that all workers pack together, relative to panels that each packs for itself, and
+#: cycles of the second parallel region that this takes.
+_SHARED_COST, _REGION_CYCLES = 1.1, 10_000
+#: Bytes after which addresses fall into the same set of L1 again, those of a line, and the share
+#: by which a k-step takes longer for every row too many.
+_SETS_BYTES, _LINE_BYTES, _CROWDED_COST = 4096, 64, 0.08
 #: Idle share of the workers that makes a second parallel region worth while.
 MAX_IMBALANCE = 0.15
 
@@ -49,6 +54,7 @@ class GemmShape:
         depth: K.
         outer: Number of independent products (batch, and columns that are not contiguous).
         itemsize: Bytes of an element of the accumulators.
+        row_bytes: Bytes from one row of the row operand to the next, 0 if they vary.
     """
 
     rows: int
@@ -56,6 +62,7 @@ class GemmShape:
     depth: int
     outer: int
     itemsize: int
+    row_bytes: int = 0
 
     @property
     def flops(self) -> int:
@@ -117,8 +124,8 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
     if direct and one_block:
         packing, depth = Packing.NONE, shape.depth
     elif parallel and not one_block:
-        uneven = imbalance(items, model.threads) > MAX_IMBALANCE
-        if choose("gemm shared panels", uneven, (True, False)):
+        shared = _shared_cost(shape, model) < _local_cost(shape, vectors * lanes, lanes, model)
+        if choose("gemm shared panels", shared, (True, False)):
             packing, depth = Packing.SHARED, shape.depth
     if packing is Packing.SHARED:
         row_block = _row_block(shape.rows, tile_rows, items, model.threads)
@@ -142,16 +149,14 @@ def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | Non
         return None
     limit = max(1, (model.registers - 2 - vectors) // vectors)
     costs = {
-        r: (shape.rows // r) * step_cycles(r, vectors, model)
-        + (step_cycles(shape.rows % r, vectors, model) if shape.rows % r else 0)
-        for r in range(1, min(shape.rows, limit, 14) + 1)
+        r: _rows_cycles(shape, r, vectors, model) for r in range(1, min(shape.rows, limit, 14) + 1)
     }
     best = ranked(costs)
     rows = choose("panel rows", best[0], best)
     items = shape.outer * -(-shape.columns // panel)
     parallel = _parallel(shape, model)
     row_block = shape.rows
-    if parallel and imbalance(items, model.threads) > MAX_IMBALANCE:
+    if parallel and _idle(shape, panel, lanes, model.threads) > MAX_IMBALANCE:
         row_block = _row_block(shape.rows, rows, items, model.threads)
     row_block = choose("panel row block", row_block, _row_blocks(shape.rows, rows, row_block))
     return GemmPlan(
@@ -183,20 +188,56 @@ def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, 
     for vectors in range(min(8 if shape.rows == 1 else 4, available), 0, -1):
         limit = (model.registers - 2 - vectors) // vectors
         for rows in range(1, min(shape.rows, limit, 14) + 1):
-            full, rest = divmod(shape.rows, rows)
-            cycles = full * step_cycles(rows, vectors, model)
-            cycles += step_cycles(rest, vectors, model) if rest else 0
             panels, rest_vectors = divmod(available, vectors)
-            cost = cycles * (panels + (rest_vectors / vectors * 1.1 if rest_vectors else 0))
-            cost *= 1 + 0.02 * bool(rest) + 0.05 / (rows * vectors)
-            items = shape.outer * (panels + bool(rest_vectors))
-            if items >= model.threads:
-                cost /= 1 - imbalance(items, model.threads)
-            else:  # the rows are divided instead, after all workers have packed the panels
-                cost *= _SHARED_COST
+            cost = _rows_cycles(shape, rows, vectors, model)
+            cost *= panels + (rest_vectors / vectors * 1.1 if rest_vectors else 0)
+            cost *= 1 + 0.02 * bool(shape.rows % rows) + 0.05 / (rows * vectors)
+            if shape.flops >= MIN_PARALLEL_FLOPS:
+                local = _local_cost(shape, vectors * lanes, lanes, model)
+                cost *= min(local, _shared_cost(shape, model))
             costs[rows, vectors] = cost
     best = ranked(costs)
     return choose("gemm tile", best[0], best)
+
+
+def _rows_cycles(shape: GemmShape, rows: int, vectors: int, model: CpuModel) -> float:
+    """Cycles of one k-step of all rows of a panel, in tiles of ``rows``."""
+    full, rest = divmod(shape.rows, rows)
+    cycles = full * step_cycles(rows, vectors, model)
+    cycles += step_cycles(rest, vectors, model) if rest else 0
+    return cycles * (1 + _CROWDED_COST * _crowded(rows, shape.row_bytes, model))
+
+
+def _crowded(rows: int, row_bytes: int, model: CpuModel) -> int:
+    """Rows of a tile that L1 has no room for, because their elements fall into the same set."""
+    sets = Counter(row * row_bytes % _SETS_BYTES // _LINE_BYTES for row in range(rows))
+    return max(0, max(sets.values()) - model.l1_bytes // _SETS_BYTES) if row_bytes else 0
+
+
+def _local_cost(shape: GemmShape, panel: int, lanes: int, model: CpuModel) -> float:
+    """Time when workers divide the panels, relative to equal shares."""
+    return 1 / (1 - _idle(shape, panel, lanes, model.threads))
+
+
+def _shared_cost(shape: GemmShape, model: CpuModel) -> float:
+    """The same when they pack all panels together, and then divide the rows."""
+    cycles = shape.flops / (model.flops_per_cycle * 4 / shape.itemsize)
+    return _SHARED_COST + _REGION_CYCLES * model.threads / cycles
+
+
+def _idle(shape: GemmShape, panel: int, lanes: int, threads: int) -> float:
+    """Idle share of the workers when they divide the panels, of which the last may be narrower."""
+    wide, every = panel // lanes, -(-shape.columns // lanes)
+    panels = -(-every // wide)
+    items = shape.outer * panels
+    step = -(-items // threads)
+
+    def vectors(count: int) -> int:
+        whole, rest = divmod(min(count, items), panels)
+        return whole * every + min(rest * wide, every)
+
+    busiest = max(vectors((t + 1) * step) - vectors(t * step) for t in range(threads))
+    return 1 - shape.outer * every / (busiest * threads)
 
 
 def _unroll(fmas: int) -> int:
