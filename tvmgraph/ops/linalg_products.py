@@ -275,6 +275,8 @@ def _contract(
     free_b = [i for i in range(b.ndim) if i not in axes_b]
     k = math.prod(sizes_a)
     left = _ordered(a, [*free_a, *axes_a])
+    if not free_a and not free_b:
+        return F.matmul(_flattened(left), _flattened(_ordered(b, list(axes_b))))
     rows, cols = [a.shape[i] for i in free_a], [b.shape[i] for i in free_b]
     left = F.reshape(left, (math.prod(rows), k))
     if list(axes_b) == list(range(b.ndim - len(axes_b), b.ndim)):
@@ -284,6 +286,10 @@ def _contract(
         right = F.reshape(_ordered(b, [*axes_b, *free_b]), (k, math.prod(cols)))
         y = F.matmul(left, right)
     return F.reshape(y, (*rows, *cols))
+
+
+def _flattened(x: Tensor) -> Tensor:
+    return x if x.ndim == 1 else F.reshape(x, (-1,))
 
 
 def _ordered(x: Tensor, order: list[int]) -> Tensor:
