@@ -70,7 +70,9 @@ def tile_of(patches: int) -> int | None:
     return next((m for m in _POINTS if matrices(m).patch ** 2 == patches), None)
 
 
-def best_tile(tiles: Callable[[int], int], inputs: int, outputs: int, plain: int) -> int | None:
+def best_tile(
+    tiles: Callable[[int], int], inputs: int, outputs: int, plain: int, prepared: bool = True
+) -> int | None:
     """Chooses the tile size of a convolution, or None where plain sums are faster.
 
     Counts multiplications and additions: those of the products, which run at about 80 % of the
@@ -82,17 +84,33 @@ def best_tile(tiles: Callable[[int], int], inputs: int, outputs: int, plain: int
         inputs: Input channels.
         outputs: Output channels.
         plain: Positions of the result.
+        prepared: Whether the weights were transformed beforehand. Else a call also computes them,
+            writes them, and puts the image and the result into another order.
     """
+
+    def preparation(products: int) -> float:
+        if prepared:
+            return 0
+        taps = WINDOW**2
+        weights = 4 * products * taps + _BYTE * 4 * (2 * products + 3 * taps)
+        return weights * inputs * outputs + _BYTE * 8 * plain * (inputs + outputs)
 
     def cost(tile: int) -> float:
         products = matrices(tile).patch ** 2
         sums = 2 * _SLOWER * tiles(tile) * products * inputs * outputs
         transforms = _TRANSFORM * tiles(tile) * products * (inputs + outputs)
-        return sums + transforms + _BYTE * 4 * products * inputs * outputs
+        weights = _BYTE * 4 * products * inputs * outputs
+        return sums + transforms + weights + preparation(products)
 
     window = WINDOW**2 * inputs * outputs
     best = min(_POINTS, key=cost)
     return best if cost(best) < _GAIN * (2 * window * plain + _BYTE * 4 * window) else None
+
+
+def window_transform(tile: int) -> np.ndarray:
+    """The matrix ((m + 2)^2, 9) that makes :math:`G g G^T` of a window that is one column of 9."""
+    g = matrices(tile).weight
+    return np.kron(g, g)
 
 
 def transform_weight(weight: np.ndarray, tile: int, block: int) -> np.ndarray:
@@ -106,9 +124,8 @@ def transform_weight(weight: np.ndarray, tile: int, block: int) -> np.ndarray:
     Returns:
         Array of shape ((m + 2)^2, O / block, I, block).
     """
-    g = matrices(tile).weight
     outputs, inputs = weight.shape[:2]
-    both = np.kron(g, g).astype(weight.dtype)  # G g G^T of a window that is one column of 9
+    both = window_transform(tile).astype(weight.dtype)
     columns = weight.reshape(outputs // block, block, inputs, WINDOW**2).transpose(3, 0, 2, 1)
     turned = both @ columns.reshape(WINDOW**2, -1)
     return turned.reshape(-1, outputs // block, inputs, block)

@@ -67,6 +67,37 @@ def test_results_do_not_share_memory_with_later_calls() -> None:
         np.testing.assert_array_equal(t.asnumpy(), k)
 
 
+class Reshaped(nn.Cell):
+    """Reads a parameter in other shapes before and after it is replaced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.p = Parameter(Tensor(np.arange(48, dtype=np.float32).reshape(6, 8)), name="p")
+        self.q = Parameter(ops.ones((6, 8)), name="q")
+
+    def construct(self, x: Tensor) -> tuple[Tensor, ...]:
+        old = ops.reshape(self.p, (8, 6))
+        ops.assign(self.p, self.p * 2 + 1)
+        turned = ops.reshape(ops.reshape(self.q, (8, 6)), (48,))[::-1]
+        ops.assign(self.q, self.q + ops.reshape(turned, (6, 8)))
+        y = ops.matmul(x, old)
+        return y, ops.matmul(x[:, :4], ops.reshape(self.p, (4, 12)))
+
+
+def test_tensors_in_another_shape_are_not_copied_and_keep_their_elements() -> None:
+    eager, net = Reshaped(), Reshaped()
+    compiled, x = jit(net), Tensor(np.random.default_rng(0).standard_normal((3, 8)).astype("f"))
+    for _ in range(2):
+        for got, want in zip(compiled(x), eager(x)):
+            np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-4)
+    for got, want in zip(net.get_parameters(), eager.get_parameters()):
+        np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
+    y = ops.ones((4, 6, 6))
+    chain = jit(lambda x: ops.matmul(ops.reshape(ops.matmul(x, x), (6, 24)), ops.ones((24, 2))))
+    names = [kernel.name for kernel in chain.profile(y).kernels]
+    assert len(names) == 2 and not any(name.startswith("reshape") for name in names), names
+
+
 def test_updates_do_not_wait_for_all_gradients() -> None:
     """Of ten layers, the gradients of one or two live at the same time."""
     net = nn.SequentialCell(*[nn.Dense(96, 96) for _ in range(10)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, jit, nn, ops
-from tvmgraph.compiler.freeze import freeze
+from tvmgraph.compiler.freeze import arrange, freeze
 from tvmgraph.config import context
 from tvmgraph.core.op import OPS
 from tvmgraph.ops import _conv_phases
@@ -356,3 +356,32 @@ def test_pooling_with_stride_two(size, kernel, dtype):
     got = jit(lambda x: ops.max_pool2d(x, kernel, 2))(Tensor(x)).asnumpy()
     view = np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), (2, 3))[:, :, ::2, ::2]
     np.testing.assert_array_equal(got, view.max((4, 5)))
+
+
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(
+    st.integers(1, 2), st.sampled_from([8, 24, 32]), st.sampled_from([16, 24]),
+    st.tuples(st.integers(19, 40), st.integers(17, 40)), st.integers(0, 2),
+    st.sampled_from(["float32", "float64"]),
+)  # fmt: skip
+def test_winograd_with_a_weight_of_the_call(n, inputs, outputs, size, pad, dtype):
+    x, w = fill(n, inputs, *size, dtype=dtype), fill(outputs, inputs, 3, 3, seed=1, dtype=dtype)
+    f = jit(lambda x, w: ops.relu(ops.conv2d(x, w, None, 1, "pad", pad)) * 2)
+    got = f(Tensor(x), Tensor(w)).asnumpy()
+    want = 2 * np.maximum(convolve(x, w, padding=((pad, pad), (pad, pad))), 0)
+    close(got, want, {"float32": 4e-6, "float64": 1e-13}[dtype])
+
+
+def test_weights_of_a_call_are_transformed_where_the_image_is_large():
+    def names(channels, size, **options):
+        x, w = Tensor(fill(1, channels, size, size)), Tensor(fill(channels, channels, 3, 3))
+        graph = jit(lambda x, w: ops.conv2d(x, w, None, **options)).graph(x, w)
+        return [node.op.name for node in arrange(graph).nodes]
+
+    assert "conv_winograd" in names(64, 56, stride=1)
+    assert names(256, 14, stride=1) == ["convolution"]  # as much work as the products
+    assert names(64, 56, stride=2) == ["convolution"]
+    weights = [Tensor(fill(64, 64, 3, 3))]
+    step = ms.grad(lambda x, w: ops.conv2d(x, w).sum(), 1)
+    graph = jit(step).graph(Tensor(fill(1, 64, 56, 56)), *weights)
+    assert arrange(graph) is graph  # derivatives read plain images

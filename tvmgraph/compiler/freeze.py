@@ -137,6 +137,31 @@ def freeze(graph: Graph, on_gpu: bool = False) -> Frozen | None:
     return _Splitter(passes.simplify(graph), on_gpu).split()
 
 
+def arrange(graph: Graph) -> Graph:
+    """Returns a graph that is compiled unfrozen with what pays to be rearranged in every call.
+
+    Those are weights of convolutions, see :mod:`.layout`. Graphs that hold derivatives of
+    convolutions, which read images as they are, stay as they are.
+
+    Args:
+        graph: A graph for the CPU.
+    """
+    names = {node.op.name for node in graph.nodes}
+    if graph.writes or "convolution" not in names or "conv_weight_grad" in names:
+        return graph
+    if any(node.regions for node in graph.nodes):
+        return graph
+    consts = dict(graph.consts)
+
+    def derive(compute: Callable[..., Any], inputs: tuple[Value, ...], kind: TensorType) -> Value:
+        value = Value(f"arranged{len(consts)}", kind)
+        consts[value] = np.ascontiguousarray(compute(*(consts[v] for v in inputs)))
+        return value
+
+    nodes = BlockedLayout(set(), consts, derive).rewrite(graph.nodes, graph.outputs)
+    return Graph(graph.name, graph.params, consts, tuple(nodes), graph.outputs)
+
+
 class _Splitter:
     def __init__(self, graph: Graph, on_gpu: bool) -> None:
         self.graph = graph
@@ -147,6 +172,7 @@ class _Splitter:
         self.steps: list[Step] = []
         self.nodes: list[Node] = []
         self.renamed: dict[Value, Value] = {}
+        self.consts = dict(graph.consts)
         self.uses: dict[Value, int] = {}
         for value in [*graph.outputs, *(v for node in graph.nodes for v in node.inputs)]:
             self.uses[value] = self.uses.get(value, 0) + 1
@@ -160,7 +186,7 @@ class _Splitter:
                 self.stable.update(node.outputs)
             else:
                 self._keep(node)
-        layout = self.layout(self.stable, dict(self.graph.consts), self._derive)
+        layout = self.layout(self.stable, self.consts, self._derive)
         self.nodes = layout.rewrite(self.nodes, self.graph.outputs)
         return self._halves() if self.steps else None
 
@@ -261,7 +287,7 @@ class _Splitter:
         sources = tuple(i for i, p in enumerate(graph.params) if p.value in needed)
         params = [graph.params[i] for i in kept]
         params += [Param(v, Role.PARAMETER, f"prepared{i}") for i, v in enumerate(prepared)]
-        consts = {v: a for v, a in graph.consts.items() if v in read}
+        consts = {v: a for v, a in self.consts.items() if v in read}
         main = Graph(graph.name, tuple(params), consts, tuple(self.nodes), graph.outputs)
         return Frozen(
             graph, main, kept, sources, tuple(graph.params[i].value for i in sources),

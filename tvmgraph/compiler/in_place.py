@@ -18,6 +18,7 @@ from tvmgraph.schedule.elementwise.in_place import Pair, merged, overwritable
 from tvmgraph.schedule.types import IN_PLACE
 
 _CALL = tvm.ir.Op.get("relax.call_tir")
+_VIEW = tvm.ir.Op.get("relax.reshape")
 
 
 def mark_updates(mod: tvm.IRModule) -> tvm.IRModule:
@@ -122,6 +123,11 @@ def _is_kernel_call(value: Any) -> bool:
     return isinstance(value, relax.Call) and value.op == _CALL and len(value.args) == 2
 
 
+def is_view(value: Any) -> bool:
+    """Whether an expression is a tensor's memory in another shape."""
+    return isinstance(value, relax.Call) and value.op == _VIEW
+
+
 def _is_tuple(call: Any) -> bool:
     return isinstance(call.ty_args[0], relax.TupleType)
 
@@ -142,19 +148,33 @@ def _rebound(
 
 
 class Reader:
-    """Who computes and who reads what in a function of one block."""
+    """Who computes and who reads what in a function of one block.
+
+    What reads a tensor in another shape reads the tensor.
+    """
 
     def __init__(self, function: Any) -> None:
         self.bindings: Sequence[Any] = list(function.body.blocks[0].bindings)
         self.defined = {b.var: i for i, b in enumerate(self.bindings)}
         self.readers: dict[Any, list[int]] = {}
+        self._viewed: dict[Any, Any] = {}  # what a name for a tensor in another shape is a name for
         for i, binding in enumerate(self.bindings):
+            if is_view(binding.value):
+                self._viewed[binding.var] = binding.value.args[0]
             for var in relax.analysis.free_vars(binding.value):
-                self.readers.setdefault(var, []).append(i)
+                for name in self._names(var):
+                    self.readers.setdefault(name, []).append(i)
         result: Any = function.body.body
         position = self.defined.get(result)
         value = result if position is None else self.bindings[position].value
         self.outputs = list(value.fields) if isinstance(value, relax.Tuple) else [result]
+
+    def _names(self, var: Any) -> list[Any]:
+        """A variable, and those whose memory it is a name for."""
+        names = [var]
+        while names[-1] in self._viewed:
+            names.append(self._viewed[names[-1]])
+        return names
 
     def update(self, output: int, param: Any) -> tuple[int, int, int] | None:
         """Finds the kernel that may overwrite ``param`` with an output.
@@ -176,10 +196,12 @@ class Reader:
         if position is None or not _is_kernel_call(value):
             return None
         operands = list(value.args[1].fields)
-        uses = [i for i, operand in enumerate(operands) if operand.same_as(param)]
+        uses = [i for i, operand in enumerate(operands) if param in self._names(operand)]
         if len(uses) != 1 or max(self.readers[param]) > position:
+            return None
+        if not operands[uses[0]].same_as(param):
             return None
         return position, uses[0], result
 
 
-__all__ = ["Reader", "bind_updates", "main_block", "mark_updates", "writes_of"]
+__all__ = ["Reader", "bind_updates", "is_view", "main_block", "mark_updates", "writes_of"]

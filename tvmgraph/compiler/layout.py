@@ -5,7 +5,8 @@ it, and its result stays blocked, (N, C / b, H, W, b), through everything that t
 alike: elementwise operators, pooling, averages over the image, concatenation of channels. Where
 anything else reads the result, it is put back into (N, C, H, W). A convolution that leads to no
 other one is as fast on plain images, unless rows fill vectors badly, or Winograd's method applies
-to it.
+to it. Where the weight is no parameter, only Winograd's method is worth putting it into another
+order in every call.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import numpy as np
 
 from tvmgraph.core import rules
 from tvmgraph.core.op import Op, get_op
-from tvmgraph.core.types import TensorType
+from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import DType, bfloat16, float16, float32, float64
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.ops.conv_blocked import block_of, cut_weight, to_blocks
-from tvmgraph.winograd import best_tile, transform_weight
+from tvmgraph.winograd import best_tile, transform_weight, window_transform
 
 _FLOATS = (float16, bfloat16, float32, float64)
 #: Elementwise operators whose type rule is one of their own.
@@ -41,7 +42,7 @@ class BlockedLayout:
 
     Args:
         stable: Values that depend on parameters alone; grows with what is derived.
-        consts: The constants of the graph.
+        consts: The constants of the graph; grows with those that new nodes read.
         derive: ``(compute, inputs, type) -> value``, computed once per version of the parameters.
     """
 
@@ -96,11 +97,13 @@ class BlockedLayout:
 
     def _convolution(self, node: Node) -> bool:
         x, weight = node.inputs
-        if weight not in self._stable or x.type.ndim != 4 or x.type.dtype not in _FLOATS:
+        if x.type.ndim != 4 or x.type.dtype not in _FLOATS:
             return False
         outputs, inputs, *kernel = weight.type.static_shape
         if self.block_of(outputs) is None or 0 in x.type.static_shape:
             return False
+        if weight not in self._stable:
+            return self._winograd_of_given(node)
         if node.attrs["groups"] > 1:
             return is_depthwise(node) and x in self._blocked and self._depthwise(node)
         tile = _winograd_tile(node)
@@ -148,6 +151,29 @@ class BlockedLayout:
         turned = self._derive(lambda w: transform_weight(w, tile, block), (weight,), kind)
         padding = {"padding": node.attrs["padding"]}
         self._emit("conv_winograd", (image, cut, turned), padding, node.outputs[0])
+
+    def _winograd_of_given(self, node: Node) -> bool:
+        """Winograd's method with a weight that is another one in every call."""
+        tile = None if node.attrs["groups"] > 1 else _winograd_tile(node, prepared=False)
+        if tile is None:
+            return False
+        x, weight = node.inputs
+        outputs, inputs, *kernel = weight.type.static_shape
+        size, block = self.block_of(inputs), self.block_of(outputs)
+        assert size is not None and block is not None
+        outer, blocks = outputs // block, inputs // size
+        split = self._reshaped(weight, (outer, block, blocks, size, *kernel))
+        cut = self._node("transpose", (split,), {"dims": (0, 2, 4, 5, 3, 1)})
+        columns = self._reshaped(weight, (outer, block, inputs, 9))
+        columns = self._node("transpose", (columns,), {"dims": (3, 0, 2, 1)})
+        columns = self._reshaped(columns, (9, outputs * inputs))
+        matrix = self._constant(window_transform(tile), weight.type.dtype)
+        plain = {"transpose_a": False, "transpose_b": False}
+        turned = self._node("matmul", (matrix, columns), plain)
+        turned = self._reshaped(turned, ((tile + 2) ** 2, outer, inputs, block))
+        padding = {"padding": node.attrs["padding"]}
+        self._emit("conv_winograd", (self._as_blocked(x), cut, turned), padding, node.outputs[0])
+        return True
 
     def _depthwise(self, node: Node) -> bool:
         x, weight = node.inputs
@@ -240,6 +266,12 @@ class BlockedLayout:
             return self._derive(lambda x: x.reshape(shape), (value,), kind)
         return self._node("reshape", (value,), {"shape": shape})
 
+    def _constant(self, array: np.ndarray, dtype: DType) -> Value:
+        self._count += 1
+        value = Value(f"constant{self._count}", tensor_type(array.shape, dtype))
+        self._consts[value] = array.astype(dtype.numpy)
+        return value
+
     def _require_plain(self, value: Value) -> None:
         """Puts a value that exists in blocks only back into its own form."""
         if value not in self._pending:
@@ -322,7 +354,7 @@ def _sum_type(dtype: DType) -> DType:
     return float64 if dtype is float64 else float32
 
 
-def _winograd_tile(node: Node) -> int | None:
+def _winograd_tile(node: Node, prepared: bool = True) -> int | None:
     """The tile size of Winograd's method for a convolution, or None where it does not pay."""
     (x, weight), result = node.inputs, node.outputs[0].type
     outputs, inputs, *kernel = weight.type.static_shape
@@ -334,7 +366,7 @@ def _winograd_tile(node: Node) -> int | None:
         return None
     return best_tile(
         lambda tile: batch * -(-height // tile) * -(-width // tile),
-        inputs, outputs, batch * height * width,
+        inputs, outputs, batch * height * width, prepared,
     )  # fmt: skip
 
 

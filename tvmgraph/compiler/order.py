@@ -16,7 +16,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from tvmgraph.compiler.in_place import Reader, main_block, writes_of
+from tvmgraph.compiler.in_place import Reader, is_view, main_block, writes_of
 from tvmgraph.compiler.memory import size_of
 
 _SMALL = 4096  # bytes of a result that may live longer than it has to
@@ -79,7 +79,7 @@ class _Steps:
     @staticmethod
     def _is_name(value: Any) -> bool:
         """Whether an expression gives a new name to what is there already."""
-        return isinstance(value, (relax.Tuple, relax.TupleGetItem, relax.Var))
+        return isinstance(value, (relax.Tuple, relax.TupleGetItem, relax.Var)) or is_view(value)
 
     def early(self) -> list[int]:
         """Returns an order in which updates, and what only they need, come as early as they can."""

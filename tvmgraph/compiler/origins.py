@@ -96,11 +96,15 @@ def _sites(mod: tvm.IRModule, origins: Mapping[str, Origins], fused: bool) -> li
     """The calls of kernels that are left, with what became of the origins of their bindings."""
     flops: dict[str, float | None] = {}
     sites: list[Site] = []
+    viewed = pipeline.name_views(mod)
     for name, function in _functions(mod):
         bindings = _bindings(function)
         found = origins.get(name, [])
         calls = [(i, k) for i, b in enumerate(bindings) if (k := _kernel(b.value)) is not None]
+        left = _bindings(dict(_functions(viewed))[name])
         for position, (i, kernel) in enumerate(calls):
+            if _kernel(left[i].value) is None:
+                continue  # a name for what is there already
             at = position if fused else i
             if kernel not in flops:
                 flops[kernel] = _count_flops(mod[kernel])

@@ -85,6 +85,14 @@ def operator_passes() -> list[Any]:
     ]  # fmt: skip
 
 
+def name_views(mod: tvm.IRModule) -> tvm.IRModule:
+    """Makes kernels that only copy a tensor into another shape names for its memory.
+
+    They must be recognized by their loops, so this comes before those are scheduled.
+    """
+    return _T.RewriteDataflowReshape()(mod)
+
+
 def build(
     mod: tvm.IRModule,
     level: Level,
@@ -125,6 +133,8 @@ def build(
             mod = drop_scope_pragmas(tvm.transform.Sequential(fusion_passes(level))(mod))
             if level.fuse and kernels is not None:
                 mod = fuse_kernels(mod, kernels, model)
+            if level.fuse:
+                mod = _T.DeadCodeElimination()(name_views(mod))
         if level.fuse and not level.search:
             mod = mark_updates(order_updates(mod))
         names = count_kernels(mod)

@@ -44,14 +44,15 @@ class CompiledGraph:
         stats: What compiling it did.
         path: How it runs, see :mod:`tvmgraph.jit.execution`.
         constants: Outputs that depend on no parameter, or that are one.
+        unfrozen: The graph that is compiled where nothing is prepared ahead of calls.
         overwritten: Parameters that compiled code may write to, because the graph replaces them.
     """
 
     def __init__(self, graph: Graph, config: JitConfig) -> None:
         from tvmgraph.compiler import compile_graph
-        from tvmgraph.compiler.freeze import freeze
+        from tvmgraph.compiler.freeze import arrange, freeze
 
-        self.graph = graph
+        self.graph = self.unfrozen = graph
         self.config = config
         self.path = choose_path(graph, config)
         self._types = tuple(v.type for v in graph.outputs)
@@ -64,12 +65,14 @@ class CompiledGraph:
             once = any(n.op.name in HAS_EFFECT for n in graph.walk())
             plain = once or state.tapes or options.level in ("O0", "O1")
             frozen = None if plain else freeze(graph, on_gpu)
+            if not (once or on_gpu or options.level in ("O0", "O1")):
+                self.unfrozen = arrange(graph)
             if frozen is None:
-                self.executable, self.stats = compile_graph(graph, options=options)
+                self.executable, self.stats = compile_graph(self.unfrozen, options=options)
             else:
                 inner, self.stats = compile_graph(frozen.main, options=options)
                 self.executable = FrozenExecutable(
-                    frozen, inner, lambda: compile_graph(graph, options=options)[0]
+                    frozen, inner, lambda: compile_graph(self.unfrozen, options=options)[0]
                 )
             # elements on a GPU cannot be written to from outside
             shared = self.overwritten or not on_gpu

@@ -194,7 +194,7 @@ def lowered_graph(compiled: CompiledGraph) -> Graph:
     """The graph that the executable was made of: with weights prepared, if they are."""
     executable = compiled.executable
     frozen = executable.graph if isinstance(executable, FrozenExecutable) else None
-    return frozen or compiled.graph
+    return frozen or compiled.unfrozen
 
 
 def bytecode(compiled: CompiledGraph) -> Any:
