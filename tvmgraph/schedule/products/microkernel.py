@@ -11,7 +11,7 @@ from tvmgraph.schedule.types import Buffer, Expr, Index
 
 #: Multiply-adds per iteration that hide what the loop itself costs.
 _LOOP_FMAS = 16
-#: Within stretches of so many bytes of a vector elements move at the least cost.
+#: Bytes of the shortest vectors; within stretches of as many elements move at the least cost.
 _BLOCK_BYTES = 16
 
 
@@ -94,7 +94,8 @@ def multiply_tile(
 
     def step(at: Sequence[Expr]) -> None:
         columns = [right(at, *strip) for strip in tile.strips]
-        if tile.rows > 1:
+        if tile.rows > 1 and tile.lanes * dtype_bytes(tile.dtype) > _BLOCK_BYTES:
+            # named once, not in every row; with NEON's instructions a register too many
             columns = [
                 _kept(value, lanes, tile.dtype) for value, (_, lanes) in zip(columns, tile.strips)
             ]
