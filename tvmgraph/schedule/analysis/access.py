@@ -50,9 +50,10 @@ def access(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Acc
     if plain is not None:
         return Access(buffer, plain, tuple(stride != 0 for stride in plain))
     variables = [axis.var for axis in axes]
-    address = bounded(axes).simplify(address_of(shape, indices))
+    written = address_of(shape, indices)
+    address = bounded(axes).simplify(written)
     used = _variables_in([address], variables)
-    if any(_reads_memory(index) for index in indices):
+    if loads_of(written):
         return Access(buffer, None, used)
     terms = list(sym.detect_linear_equation(address, variables)) if variables else [address]
     if not terms or not all(isinstance(term, tirx.IntImm) for term in terms[:-1]):
@@ -155,7 +156,3 @@ def _variables_in(exprs: Sequence[Expr], variables: Sequence[Var]) -> tuple[bool
     for expr in exprs:
         tvm_ffi.structural_walk(expr, (Var, found.append))
     return tuple(any(var.same_as(variable) for var in found) for variable in variables)
-
-
-def _reads_memory(index: Expr) -> bool:
-    return bool(loads_of(index))

@@ -141,9 +141,10 @@ def product(values: object) -> int:
 
 def static_shape(buffer: Buffer) -> tuple[int, ...] | None:
     """The extents of a buffer, or None where one is symbolic."""
-    if not all(isinstance(extent, tirx.IntImm) for extent in buffer.shape):
+    extents = list(buffer.shape)  # every look at it asks TVM
+    if not all(isinstance(extent, tirx.IntImm) for extent in extents):
         return None
-    return tuple(int(extent) for extent in buffer.shape)
+    return tuple(int(extent) for extent in extents)
 
 
 def loads_of(*exprs: Expr) -> list[Load]:

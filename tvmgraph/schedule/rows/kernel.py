@@ -24,7 +24,7 @@ from tvmgraph.schedule.elementwise.stream import is_streamed, streaming
 from tvmgraph.schedule.rows.overlap import can_overlap, emit_overlapped
 from tvmgraph.schedule.rows.plan import IsOutput, RowPlan
 from tvmgraph.schedule.rows.softmax import multiply_by_reciprocals
-from tvmgraph.schedule.rows.tile import RowTile, reduction_loops
+from tvmgraph.schedule.rows.tile import RowTile
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Var
 
@@ -128,7 +128,7 @@ def emit_split(plan: RowPlan, model: CpuModel) -> bool:
     if len(plan.stages) != 1 or reducer is None:
         return False
     lanes = _lanes(plan, model)
-    loops = reduction_loops(row)
+    loops = row.loops
     extent = group_extent(loops[0])
     step = lanes if len(loops) == 1 else 1
     length = -(-extent // (model.threads * step)) * step

@@ -19,7 +19,7 @@ from tvmgraph.schedule.analysis.program import loads_of
 from tvmgraph.schedule.analysis.reducer import match_reducer
 from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.rows.plan import IsOutput, RowPlan, RowStage
-from tvmgraph.schedule.rows.tile import Local, RowTile, is_reduced_in_order, reduction_loops
+from tvmgraph.schedule.rows.tile import Local, RowTile, is_reduced_in_order
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr
 
@@ -37,7 +37,7 @@ def can_overlap(plan: RowPlan, model: CpuModel) -> bool:
     if match_reducer(reduction.stage) is None or _extents(late) != _extents(reduction):
         return False
     merged = groups(late.stage, late.inner, accesses(late.stage, late.inner))
-    if not len(merged) == len(reduction_loops(reduction)) == 1:
+    if not len(merged) == len(reduction.loops) == 1:
         return False
     rows = [row for row in early if row.inner and not row.stage.is_reduction]
     fits = all(

@@ -7,10 +7,11 @@ row keeps every intermediate in registers or in the nearest cache.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tvmgraph.schedule.analysis.access import access
+from tvmgraph.schedule.analysis.access import access, accesses, groups
 from tvmgraph.schedule.analysis.inline import has_identity_store
 from tvmgraph.schedule.analysis.program import Axis, Stage, loads_of, product
 from tvmgraph.schedule.types import Buffer, Load
@@ -36,6 +37,11 @@ class RowStage:
     stage: Stage
     outer: tuple[Axis, ...]
     inner: tuple[Axis, ...]
+
+    @functools.cached_property
+    def loops(self) -> list[list[Axis]]:
+        """The inner axes in groups that are one loop each, merged where memory allows."""
+        return groups(self.stage, self.inner, accesses(self.stage, self.inner)) or [[]]
 
 
 @dataclass(frozen=True)

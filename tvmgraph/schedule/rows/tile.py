@@ -111,7 +111,7 @@ class RowTile:
         if self.width > 1 or not all(match_reducer(row.stage) for row in (*rows, other)):
             return False
         extents = [[axis.extent for axis in row.inner] for row in (*rows, other)]
-        single = all(len(reduction_loops(row)) == 1 for row in (*rows, other))
+        single = all(len(row.loops) == 1 for row in (*rows, other))
         reads = any(other.stage.reads(row.stage.buffer) for row in rows)
         return single and extents.count(extents[0]) == len(extents) and not reads
 
@@ -132,7 +132,7 @@ class RowTile:
         Args:
             row: A reduction.
             reducer: Its form.
-            start: Where the part starts in the first of :func:`reduction_loops`.
+            start: Where the part starts in the first of ``RowStage.loops``.
             length: How many iterations it has.
 
         Returns:
@@ -237,7 +237,7 @@ class RowTile:
     def _reduction(self, rows: Sequence[RowStage], before: Sequence[_Vector]) -> None:
         """Reductions in one pass; ``before`` computes what the first takes, vector by vector."""
         reducers = [reducer for row in rows if (reducer := match_reducer(row.stage))]
-        length = group_extent(reduction_loops(rows[0])[0])
+        length = group_extent(rows[0].loops[0])
         if not reducers:
             self._generic_reduction(rows[0])
         elif self.width > 1:
@@ -272,7 +272,7 @@ class RowTile:
         before: Sequence[_Vector],
     ) -> list[Buffer]:
         """One row: vectors of accumulators along the innermost reduction loop."""
-        loops = reduction_loops(rows[0][0])
+        loops = rows[0][0].loops
         extent = length if len(loops) == 1 else group_extent(loops[-1])
         sums = [RowSum(reducer, extent, self.lanes) for _, reducer in rows]
 
@@ -280,11 +280,11 @@ class RowTile:
             def vector(at: Expr, lanes: int, part: int) -> None:
                 left = [write(at, lanes) for write in before]
                 for row, _ in rows:
-                    self._fetch(row, inner, reduction_loops(row)[-1], at)
+                    self._fetch(row, inner, row.loops[-1], at)
                 points = [Point(row.stage, lanes) for row, _ in rows]
                 with emit.lanes_loop(lanes) as lane:
                     for (row, _), point, total in zip(rows, points, sums):
-                        last = reduction_loops(row)[-1]
+                        last = row.loops[-1]
                         slot, bound = self._position(row, inner, last, at + lane)
                         total.add(point.values(bound, lane, self._redirect(slot))[0], part, lane)
                 for finish in left:
@@ -329,7 +329,7 @@ class RowTile:
                 emit.i64(0), self.width, self.lanes, vector, _vectors_in(self.width, self.lanes)
             )
 
-        loops = reduction_loops(row)
+        loops = row.loops
         if len(loops) == 1 and self.width > _REGISTER_VECTORS * self.lanes:
             _several_at_once(loops[0], start, length, body)
         else:
@@ -399,11 +399,6 @@ class RowTile:
                 emit.store(total, register[lane], [start + lane])
 
 
-def reduction_loops(row: RowStage) -> list[list[Axis]]:
-    """The reduction loops of a stage, merged where memory allows."""
-    return groups(row.stage, row.inner, accesses(row.stage, row.inner)) or [[]]
-
-
 def is_reduced_in_order(row: RowStage, following: RowStage) -> bool:
     """Whether a reduction takes a row of results of the stage before it one by one, in order."""
     reducer = match_reducer(following.stage)
@@ -418,7 +413,7 @@ def is_reduced_in_order(row: RowStage, following: RowStage) -> bool:
             mine.extent == theirs.extent and theirs.var.same_as(places[id(mine)])
             for mine, theirs in zip(row.inner, following.inner)
         )
-        and len(reduction_loops(row)) == len(reduction_loops(following)) == 1
+        and len(row.loops) == len(following.loops) == 1
     )
 
 
