@@ -148,10 +148,11 @@ def network_item(
     params = tuple(replace(p, role=Role.INPUT) for p in graph.params)
     plain = Graph(graph.name, params, graph.consts, graph.nodes, graph.outputs)
     expected = _on_cpu(plain, recipes) if check else None
-    names = program.outputs or tuple(f"out{i}" for i in range(len(graph.outputs)))
+    count = len(graph.outputs)  # with the new values of parameters, which have no names there
+    names = (*program.outputs, *(f"new{i}" for i in range(len(program.outputs), count)))
     return Item(
         name, Program(plain, {}, names), tuple(recipes), names, expected,
-        (rtol,) * len(graph.outputs), timed=bool(cost),
+        (rtol,) * count, timed=bool(cost),
         labels=tuple(labels.get(p.value, p.label) for p in graph.params), **cost,
     )  # fmt: skip
 

@@ -115,8 +115,11 @@ def test_a_bundle_for_another_python_says_so(bundle, tmp_path):
 
 
 def test_every_row_makes_its_inputs():
-    for name in ("lenet", "mlp"):
+    for name in ("lenet", "mlp", "training_step"):
         item = ROWS.makers[name]()
+        graph = item.program.graph
+        assert len(item.outputs) == len(graph.outputs) == len(item.rtol) == len(item.expected)
+        assert item.program.outputs == item.outputs
         made = [recipe.make() for recipe in item.inputs]
         kinds = [p.value.type for p in item.program.graph.params]
         assert [m.shape for m in made] == [k.static_shape for k in kinds]
