@@ -70,10 +70,6 @@ class TirMath:
         var = self.tir.Var("t", value.ty)
         return self.tir.Let(var, value, body(var))
 
-    def tanh(self, x: Any) -> Any:
-        """tanh; TVM's float64 formula cancels near zero, its float32 form is replaced later."""
-        return self.library("tanh", x) if self.dtype == "float64" else self.tir.tanh(x)
-
     def expm1(self, x: Any) -> Any:
         """exp(x) - 1 without cancellation: 2t / (1 - t) with t = tanh(x / 2) for small x."""
         if self.dtype == "float64":

@@ -43,7 +43,7 @@ _RULES: dict[str, Callable[..., Expr]] = {
 }  # fmt: skip
 
 _DOUBLE_RULES: dict[str, Callable[[Expr], Expr]] = {
-    name: getattr(double, name) for name in ("cos", "exp", "log", "log1p", "sigmoid", "sin")
+    name: getattr(double, name) for name in ("cos", "exp", "log", "log1p", "sigmoid", "sin", "tanh")
 }
 
 #: Functions of single lanes that TVM does not know as such: it would leave vectors for them.

@@ -1,4 +1,4 @@
-"""Exponential, logarithmic and trigonometric functions of float64.
+"""Exponential, logarithmic, hyperbolic and trigonometric functions of float64.
 
 Within 2 units in the last place. The logarithm and the polynomials of sine and cosine are those of
 Sun's fdlibm (e_log.c, k_sin.c, k_cos.c); the exponential is a Taylor polynomial, which is exact to
@@ -21,6 +21,10 @@ _LOG2E = 1.4426950408889634
 _LN2_HI, _LN2_LO = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 #: Beyond these exp is 0 and infinity.
 _EXP_MIN, _EXP_MAX = -746.0, 710.0
+#: 1 - tanh(x) is below half a unit in the last place from here on.
+_TANH_MAX = 19.1
+#: Below this tanh is its power series.
+_TANH_SPLIT = 0.35
 _EXP_SERIES = tuple(1.0 / math.factorial(k) for k in range(14))
 _MIN_NORMAL, _MAX_FINITE = 2.2250738585072014e-308, 1.7976931348623157e308
 #: Bits of sqrt(0.5): taking exponents relative to it puts mantissas in [sqrt(.5), sqrt(2)).
@@ -44,6 +48,18 @@ _COS_POLY = (
     4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
     -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
 )  # fmt: skip
+
+
+def _tanh_series(count: int) -> list[float]:
+    """Coefficients of x, x^3, ... from tanh' = 1 - tanh^2."""
+    series = [1.0]
+    for k in range(1, count):
+        square = sum(series[i] * series[k - 1 - i] for i in range(k))
+        series.append(-square / (2 * k + 1))
+    return series
+
+
+_TANH_SERIES = _tanh_series(14)
 
 
 def _pow2(v: Lanes, n: Expr) -> Expr:
@@ -90,6 +106,33 @@ def exp(x: Expr) -> Expr:
             return let(op.nearbyint(c * v.f64(_LOG2E)), lambda n: reduced(c, n))
 
         return keep_nan(x, let(clamped, rounded))
+
+    return let(x, body)
+
+
+def tanh(x: Expr) -> Expr:
+    """tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, and its power series near 0."""
+    v = Lanes(x)
+
+    def quotient(r: Expr, scale: Expr) -> Expr:
+        e = scale * (r * r * v.poly(r, _EXP_SERIES[2:], "float64") + r) + (scale - v.f64(1))
+        return let(e, lambda e: e / (e + v.f64(2)))
+
+    def reduced(t: Expr, n: Expr) -> Expr:
+        r = (t - n * v.f64(_LN2_HI)) - n * v.f64(_LN2_LO)
+        scale = _pow2(v, v.cast(n, "int64"))
+        return let(r, lambda r: let(scale, lambda scale: quotient(r, scale)))
+
+    def near(x: Expr, z: Expr) -> Expr:
+        return x * z * v.poly(z, _TANH_SERIES[1:], "float64") + x
+
+    def body(x: Expr) -> Expr:
+        a = _abs(v, x)
+        twice = tirx.min(a, v.f64(_TANH_MAX)) * v.f64(2)
+        far = let(twice, lambda t: let(op.nearbyint(t * v.f64(_LOG2E)), lambda n: reduced(t, n)))
+        value = tirx.Select(a < v.f64(_TANH_SPLIT), let(a * a, lambda z: near(a, z)), far)
+        sign = op.bitwise_and(v.bits(x, "int64"), v.i64(-(2**63)))
+        return keep_nan(x, v.bits(op.bitwise_or(v.bits(value, "int64"), sign), "float64"))
 
     return let(x, body)
 
