@@ -55,7 +55,10 @@ def makers(
 
     if group == "compile":
         modes = {"torch-compile-graphs": "reduce-overhead", "torch-compile": "max-autotune"}
-        return {peer: lambda m=mode: _compiled(torch, run, m) for peer, mode in modes.items()}
+        return {
+            peer: lambda m=mode: (_quiet(torch, torch.compile(run, mode=m)), _to_numpy)
+            for peer, mode in modes.items()
+        }
     made: dict[str, Callable[[], Call]] = {
         "torch": lambda: (_quiet(torch, run), _to_numpy),
         "torch-cuda-graph": lambda: (_graphed(torch, run), _to_numpy),
@@ -64,11 +67,6 @@ def makers(
         target = torch.empty_like(x[0])
         made["copy"] = lambda: (lambda: target.copy_(x[0]), _to_numpy)
     return made
-
-
-def _compiled(torch: Any, run: Callable[[], Any], mode: str) -> Call:
-    torch.compiler.reset()
-    return _quiet(torch, torch.compile(run, mode=mode)), _to_numpy
 
 
 class _Inputs(list[Any]):
