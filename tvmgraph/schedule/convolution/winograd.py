@@ -28,7 +28,7 @@ from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
 from tvmgraph.schedule.products.plan import imbalance, step_cycles
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.types import Buffer, Expr
+from tvmgraph.schedule.types import Buffer, Expr, Index
 from tvmgraph.winograd import Matrices, matrices, tile_of
 
 _MAX_TILES, _MAX_VECTORS = 28, 4
@@ -143,19 +143,19 @@ class _Winograd:
         per_block = self.in_block // lanes
         block, part = emit.unfuse(vector, [1, per_block])
 
-        def pixel(row: int, column: int) -> Expr:
+        def pixel(row: int, column: Expr) -> Expr:
             place = (corner[0] + row, corner[1] + column)
             return self.image[(image, block, *place, emit.ramp(part * lanes, lanes))]
 
         half = _Vectors(patch * patch, lanes, self.dtype)
-        for column in range(patch):
+        with emit.serial(patch) as column:
             read = [pixel(row, column) for row in range(patch)]
             for row, value in enumerate(_apply(maths.input, read, lanes, self.dtype)):
-                half.put(row * patch + column, value)
-        for row in range(patch):
+                half.put(column + row * patch, value)
+        with emit.serial(patch) as row:
             read = [half.get(row * patch + column) for column in range(patch)]
             for column, value in enumerate(_apply(maths.input, read, lanes, self.dtype)):
-                place = [emit.i64(row * patch + column), vector, slot, emit.ramp(0, lanes)]
+                place = [row * patch + column, vector, slot, emit.ramp(0, lanes)]
                 emit.store(patches, value, place)
 
     # ---- products and results ---------------------------------------------------------------
@@ -221,40 +221,36 @@ class _Winograd:
         maths, lanes, dtype = self.maths, self.out_lanes, self.dtype
         patch, size = maths.patch, maths.tile
         half = _Vectors(size * patch, lanes, dtype)
-        for column in range(patch):
+        with emit.serial(patch) as column:
             read = [
-                sums[(emit.i64(row * patch + column), emit.ramp(at * lanes, lanes))]
-                for row in range(patch)
+                sums[(column + row * patch, emit.ramp(at * lanes, lanes))] for row in range(patch)
             ]
             for row, value in enumerate(_apply(maths.output, read, lanes, dtype)):
-                half.put(row * patch + column, value)
+                half.put(column + row * patch, value)
         results = _Vectors(size * size, lanes, dtype)
         zero = emit.broadcast(nothing[0], lanes)
-        for row in range(size):
+        with emit.serial(size) as row:
             read = [half.get(row * patch + column) for column in range(patch)]
             for column, value in enumerate(_apply(maths.output, read, lanes, dtype)):
                 results.put(row * size + column, value)
-        for number in range(size * size):
+        with emit.serial(size * size) as number:
             check.put(0, check.get(0) + results.get(number) * zero)
-        self._store(results.buffer, *place)
+
+        def result(row: Expr, column: Expr) -> Callable[[Expr], Expr]:
+            return lambda lane: results.buffer[(row * size + column) * lanes + lane]
+
+        self._store(result, *place)
 
     def _direct(self, tile: Expr, vector: Expr) -> None:
         """The results of a tile as plain sums of products."""
-        contraction, size = self.contraction, self.maths.tile
+        contraction = self.contraction
         right = contraction.right.load
         image, corner = self._corner(tile)
+        shape = Tile(1, 1, self.out_lanes, self.dtype)
+        depth = [axis.extent for axis in contraction.reduce]
 
         def taps(at: Sequence[Expr]) -> Bound:
             return {axis.var: value for axis, value in zip(contraction.reduce, at)}
-
-        def pixel(number: int, at: Sequence[Expr]) -> Expr:
-            down, along = divmod(number, size)
-            inside = [
-                tirx.min(at, emit.i64(extent - 1))
-                for at, extent in zip((corner[0] + down, corner[1] + along), self.size)
-            ]
-            bound = self._position(image, inside[0], inside[1]) | taps(at)
-            return substitute(contraction.left.expr, bound)
 
         def weight(at: Sequence[Expr], _vector: int, lanes: int) -> Expr:
             bound = self._channel(vector) | taps(at)
@@ -262,31 +258,42 @@ class _Winograd:
             indices[-1] = emit.ramp(indices[-1], lanes)
             return right.source[tuple(indices)]
 
-        shape = Tile(size * size, 1, self.out_lanes, self.dtype)
-        depth = [axis.extent for axis in contraction.reduce]
-        self._store(multiply_tile(shape, depth, 1, pixel, weight), tile, vector)
+        def result(row: Expr, column: Expr) -> Callable[[Expr], Expr]:
+            bound = self._position(image, corner[0] + row, corner[1] + column)
+            total = multiply_tile(
+                shape, depth, 1,
+                lambda _, at: substitute(contraction.left.expr, bound | taps(at)), weight,
+            )  # fmt: skip
+            return lambda lane: total[lane]
 
-    def _store(self, results: Buffer, tile: Expr, vector: Expr) -> None:
-        """Runs the epilogue on the results of a tile that exist."""
+        self._store(result, tile, vector)
+
+    def _store(
+        self,
+        result: Callable[[Expr, Expr], Callable[[Expr], Expr]],
+        tile: Expr,
+        vector: Expr,
+    ) -> None:
+        """Runs the epilogue on the results of a tile that exist.
+
+        Args:
+            result: Writes what computes the result at a row and column of the tile, and returns
+                its elements.
+            tile: The tile.
+            vector: The vector of output channels.
+        """
         size, lanes = self.maths.tile, self.out_lanes
         inner = self.contraction.columns[-1]
         epilogue = Epilogue(self.contraction, [inner])
         channel = self._channel(vector)
         image, corner = self._corner(tile)
-        for number in range(size * size):
-            place = [start + step for start, step in zip(corner, divmod(number, size))]
-            bound = self._position(image, place[0], place[1]) | channel
-
-            def store(bound: Bound = bound, number: int = number) -> None:
-                epilogue.vector(
-                    bound, channel[inner.var], lanes, lambda lane: results[number * lanes + lane]
-                )
-
-            beyond = [at < emit.i64(n) for at, n in zip(place, self.size) if n % size]
-            if beyond:
-                emit.only_if(tirx.all(*beyond), store)
-            else:
-                store()
+        rows, columns = (
+            tirx.min(emit.i64(size), extent - start) if extent % size else emit.i64(size)
+            for extent, start in zip(self.size, corner)
+        )
+        with emit.serial(rows) as row, emit.serial(columns) as column:
+            bound = self._position(image, corner[0] + row, corner[1] + column) | channel
+            epilogue.vector(bound, channel[inner.var], lanes, result(row, column))
 
     # ---- places -----------------------------------------------------------------------------
 
@@ -318,10 +325,10 @@ class _Vectors:
         object.__setattr__(self, "buffer", emit.stack(count * lanes, dtype))
         object.__setattr__(self, "lanes", lanes)
 
-    def put(self, number: int, value: Expr) -> None:
+    def put(self, number: Index, value: Expr) -> None:
         emit.store(self.buffer, value, [emit.ramp(number * self.lanes, self.lanes)])
 
-    def get(self, number: int) -> Expr:
+    def get(self, number: Index) -> Expr:
         return self.buffer[emit.ramp(number * self.lanes, self.lanes)]
 
 
