@@ -93,19 +93,7 @@ def multiply_tile(
             emit.store(total, start, [tile.at(row, vector, lanes)])
 
     def step(at: Sequence[Expr]) -> None:
-        columns = [right(at, *strip) for strip in tile.strips]
-        if tile.rows > 1 and tile.lanes * dtype_bytes(tile.dtype) > _BLOCK_BYTES:
-            # named once, not in every row; with NEON's instructions a register too many
-            columns = [
-                _kept(value, lanes, tile.dtype) for value, (_, lanes) in zip(columns, tile.strips)
-            ]
-        for row in range(tile.rows):
-            factor = left(row, at)
-            if len(columns) > 1:
-                factor = _kept(factor, 1, tile.dtype)
-            for (vector, lanes), column in zip(tile.strips, columns):
-                place = tile.at(row, vector, lanes)
-                emit.store(total, total[place] + emit.broadcast(factor, lanes) * column, [place])
+        _add_products(tile, total, lambda row: left(row, at), lambda *strip: right(at, *strip))
 
     def loops(outer: list[Expr], extents: Sequence[Index]) -> None:
         if len(extents) > 1:
@@ -126,6 +114,25 @@ def multiply_tile(
 
     loops([], depth)
     return total
+
+
+def _add_products(
+    tile: Tile, total: Buffer, left: Callable[[int], Expr], right: Callable[[int, int], Expr]
+) -> None:
+    """Adds one outer product."""
+    columns = [right(*strip) for strip in tile.strips]
+    if tile.rows > 1 and tile.lanes * dtype_bytes(tile.dtype) > _BLOCK_BYTES:
+        # named once, not in every row; with NEON's instructions a register too many
+        columns = [
+            _kept(value, lanes, tile.dtype) for value, (_, lanes) in zip(columns, tile.strips)
+        ]
+    for row in range(tile.rows):
+        factor = left(row)
+        if len(columns) > 1:
+            factor = _kept(factor, 1, tile.dtype)
+        for (vector, lanes), column in zip(tile.strips, columns):
+            place = tile.at(row, vector, lanes)
+            emit.store(total, total[place] + emit.broadcast(factor, lanes) * column, [place])
 
 
 def store_tile(
