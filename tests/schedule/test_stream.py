@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tvm
-from driver import THREADS, arrays, call, fused, module
+from driver import THREADS, arrays, call, compile_module, fused, module
 from tvm import relax, te
 from tvm.relax import op
 
@@ -59,11 +59,33 @@ def _softmax(x):
 _ROWS = [(1,), (2,), (37,), (97,), (3, 50)]
 
 
+def _log_softmax(x):
+    return np.log(_softmax(x))
+
+
 @pytest.mark.parametrize("rows", _ROWS)
 def test_softmax(rows):
     _check(lambda _, x: op.nn.softmax(x), _softmax, ((*rows, 256), "float32"))
-    _check(lambda _, x: op.nn.log_softmax(x), lambda x: np.log(_softmax(x)),
-           ((*rows, 256), "float32"))  # fmt: skip
+    _check(lambda _, x: op.nn.log_softmax(x), _log_softmax, ((*rows, 256), "float32"))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shape", [(67, 33), (5, 41, 100), (200, 7)])
+def test_rows_in_the_caches(shape, threads):
+    """Results that are stored as usual are written one row late too."""
+    x, g = arrays((shape, "float32"), (shape[-1:], "float32"))
+    normalize = compile_module(
+        module(lambda _, x, g: op.nn.layer_norm(x, g, g, axes=-1), (shape, "float32"),
+               (shape[-1:], "float32")), threads=threads,
+    )  # fmt: skip
+    mean, deviation = x.mean(-1, keepdims=True), x.std(-1, keepdims=True)
+    want = (x - mean) / np.sqrt(deviation**2 + 1e-5) * g + g
+    np.testing.assert_allclose(call(normalize, [x, g])[0], want, rtol=1e-4, atol=1e-4)
+    for build, reference in ((op.nn.softmax, _softmax), (op.nn.log_softmax, _log_softmax)):
+        function = compile_module(
+            module(lambda _, v, build=build: build(v), (shape, "float32")), threads=threads
+        )
+        np.testing.assert_allclose(call(function, [x])[0], reference(x), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("rows", _ROWS[2:])

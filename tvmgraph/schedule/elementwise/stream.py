@@ -94,7 +94,7 @@ def write_vector(
         streamed: Whether the caches are left out.
     """
     if streamed:
-        compute_vector(buffers, lanes, values, indices)()
+        compute_vector(buffers, lanes, values, indices, streamed=True)()
         return
     with emit.lanes_loop(lanes) as lane:
         for buffer, value in zip(buffers, values(lane)):
@@ -106,16 +106,23 @@ def compute_vector(
     lanes: int,
     values: Callable[[Expr], Sequence[Expr]],
     indices: Callable[[Expr], Sequence[Expr]],
+    *,
+    streamed: bool,
 ) -> Callable[[], None]:
-    """Computes one vector per buffer, as :func:`write_vector`; what it returns streams them."""
+    """Computes one vector per buffer, as :func:`write_vector`; what it returns stores them."""
     kept = [emit.stack(lanes, str(buffer.dtype)) for buffer in buffers]
     with emit.lanes_loop(lanes) as lane:
         for register, value in zip(kept, values(lane)):
             emit.store(register, value, [lane])
 
     def finish() -> None:
-        for buffer, vector in zip(buffers, kept):
-            stream(buffer, vector[emit.ramp(0, lanes)], indices(emit.i64(0)), lanes)
+        if streamed:
+            for buffer, vector in zip(buffers, kept):
+                stream(buffer, vector[emit.ramp(0, lanes)], indices(emit.i64(0)), lanes)
+            return
+        with emit.lanes_loop(lanes) as lane:
+            for buffer, vector in zip(buffers, kept):
+                emit.store(buffer, vector[lane], indices(lane))
 
     return finish
 

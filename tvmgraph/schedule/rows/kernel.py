@@ -46,9 +46,11 @@ def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
         results = _streamed_results(plan, lanes, model, is_output)
         shared = parallel and plan.rows > 1
         large = _is_large(plan, model)
-        if len(results) == 1 and shared and large and can_overlap(plan, model):
+        workers = model.threads if shared else 1
+        if can_overlap(plan, workers, is_output):
             with streaming(results, lanes):
-                emit_overlapped(plan, model, lanes, is_output)
+                tile = RowTile(plan.stages, [], lanes, 1, large, bool(results))
+                emit_overlapped(plan, tile, workers, is_output)
             return
         with streaming(results, lanes), emit.parallel(plan.rows, shared) as row:
             rows = emit.unfuse(row, plan.extents)

@@ -1,10 +1,12 @@
 """Row kernels that write the results of a row while they reduce the next one.
 
-Memory reads and writes at the same time as fast as it does either, and arithmetic hides behind
-both. Taken in turns, the passes over a row leave the one or the other idle: softmax reads a row,
-computes exponentials, then writes. Here the pass that writes is part of the last one that reduces,
-one row behind it: an element of the row before is stored, then its place in the scratch buffer
-takes the same element of this row. Each worker sweeps neighbouring rows.
+Memory reads and writes at the same time as fast as it does either, arithmetic hides behind both,
+and a processor loads, computes and stores at once. Taken in turns, the passes over a row leave
+some of that idle: softmax reads a row, computes exponentials, then writes. Here the pass that
+writes is part of the last one that reduces, one row behind it: an element of the row before is
+computed, its place in the scratch buffer takes the same element of this row, then it is stored
+(last, because a load waits for earlier stores to addresses with the same lowest 12 bits). Each
+worker sweeps neighbouring rows.
 """
 
 from __future__ import annotations
@@ -14,35 +16,37 @@ from dataclasses import replace
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.analysis.access import accesses, groups
 from tvmgraph.schedule.analysis.program import loads_of
 from tvmgraph.schedule.analysis.reducer import match_reducer
 from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.rows.plan import IsOutput, RowPlan, RowStage
 from tvmgraph.schedule.rows.tile import Local, RowTile, is_reduced_in_order
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr
 
 #: Rows per worker from which on the row that is left over at the end does not count.
 _MIN_ROWS = 32
 
 
-def can_overlap(plan: RowPlan, model: CpuModel) -> bool:
+def can_overlap(plan: RowPlan, workers: int, is_output: IsOutput) -> bool:
     """Whether the last stage of a plan, its only row of results, can run one row behind."""
     *early, late = plan.stages
-    if late.stage.is_reduction or not early or plan.rows < _MIN_ROWS * model.threads:
+    if late.stage.is_reduction or not is_output(late.stage.buffer) or not early:
+        return False
+    if plan.rows < _MIN_ROWS * workers:
         return False
     last = max(i for i, row in enumerate(early) if row.stage.is_reduction)
     reduction = early[last]
     if match_reducer(reduction.stage) is None or _extents(late) != _extents(reduction):
         return False
-    merged = groups(late.stage, late.inner, accesses(late.stage, late.inner))
-    if not len(merged) == len(reduction.loops) == 1:
+    if not len(late.loops) == len(reduction.loops) == 1:
         return False
-    rows = [row for row in early if row.inner and not row.stage.is_reduction]
     fits = all(
-        row is early[last - 1] and is_reduced_in_order(row, reduction) and _is_in_place(late, row)
-        for row in rows
+        row is early[last - 1]
+        and is_reduced_in_order(row, reduction)
+        and _is_in_place(late, row)
+        and not is_output(row.stage.buffer)
+        for row in early
+        if row.inner and not row.stage.is_reduction
     )
     return fits and choose("rows overlapped", True, (True, False))
 
@@ -62,14 +66,26 @@ def _is_in_place(late: RowStage, row: RowStage) -> bool:
     )
 
 
-def emit_overlapped(plan: RowPlan, model: CpuModel, lanes: int, is_output: IsOutput) -> None:
-    """Writes a plan that :func:`can_overlap`, with streamed results."""
+def emit_overlapped(plan: RowPlan, every: RowTile, workers: int, is_output: IsOutput) -> None:
+    """Writes a plan that :func:`can_overlap`.
+
+    Args:
+        plan: What is computed.
+        every: A tile of one row, whichever, with all stages of the plan.
+        workers: How many divide the rows.
+        is_output: Whether a buffer is a result.
+    """
     *early, late = plan.stages
-    with emit.parallel(model.threads) as worker:
+
+    def behind(row: Expr, locals: list[Local]) -> RowTile:
+        rows = emit.unfuse(row, plan.extents)
+        return replace(every, stages=[late], rows=rows, large=False, locals=locals)
+
+    with emit.parallel(workers, workers > 1) as worker:
         first, end = (
-            tirx.floordiv((worker + step) * plan.rows, emit.i64(model.threads)) for step in (0, 1)
+            tirx.floordiv((worker + step) * plan.rows, emit.i64(workers)) for step in (0, 1)
         )
-        tile = RowTile(early, [], lanes, 1, large=True)
+        tile = replace(every, stages=early, locals=[])
         tile.declare(is_output)
         kept = [_copy(local, late) for local in tile.locals]
         with emit.serial(end - first) as step:
@@ -78,17 +94,10 @@ def emit_overlapped(plan: RowPlan, model: CpuModel, lanes: int, is_output: IsOut
                     emit.store(copy.scratch, local.scratch[0], [0])
             # There is nothing before the first row. What is written then, from scratch buffers
             # without values, is in its own place and written again in the next step.
-            before = tirx.max(first + step - 1, first)
-            behind = _behind(plan, before, late, kept, lanes)
+            tile.beside = behind(tirx.max(first + step - 1, first), kept).vector_of(late)
             tile.rows = emit.unfuse(first + step, plan.extents)
-            tile.beside = behind.vector_of(late)
             tile.write()
-        _behind(plan, end - 1, late, tile.locals, lanes).write()
-
-
-def _behind(plan: RowPlan, row: Expr, late: RowStage, locals: list[Local], lanes: int) -> RowTile:
-    rows = emit.unfuse(row, plan.extents)
-    return RowTile([late], rows, lanes, 1, streamed=True, locals=locals)
+        behind(end - 1, tile.locals).write()
 
 
 def _copy(local: Local, late: RowStage) -> Local:

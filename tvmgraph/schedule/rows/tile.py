@@ -196,13 +196,13 @@ class RowTile:
     def _vector(
         self, row: RowStage, inner: Bound, last: Sequence[Axis], start: Expr, lanes: int
     ) -> Callable[[], None]:
-        """Computes a vector of a stage and stores it; what is streamed waits for a call."""
+        """Computes a vector of a stage; what it returns stores it, if it is a result."""
         point = Point(row.stage, lanes)
         if row.inner:
             self._fetch(row, inner, last, start)
         buffer = row.stage.buffer
         kept = any(buffer.same_as(local.original) for local in self.locals)
-        if self.streamed and not kept and self.width == 1 and lanes == self.lanes:
+        if not kept and self.width == 1:
 
             def bound_at(lane: Expr) -> Bound:
                 return self._position(row, inner, last, start + lane)[1]
@@ -212,9 +212,11 @@ class RowTile:
                 dtype = str(buffer.dtype)
                 return [value if dtype_of(value) == dtype else tirx.Cast(dtype, value)]
 
-            return compute_vector(
-                [buffer], lanes, value_at, lambda lane: point.indices(bound_at(lane))
-            )
+            def indices(lane: Expr) -> list[Expr]:
+                return point.indices(bound_at(lane))
+
+            streamed = self.streamed and lanes == self.lanes
+            return compute_vector([buffer], lanes, value_at, indices, streamed=streamed)
         with emit.lanes_loop(lanes) as lane:
             slot, bound = self._position(row, inner, last, start + lane)
             value = point.values(bound, lane, self._redirect(slot))[0]
