@@ -13,7 +13,7 @@ import tvm_ffi
 from tvm import tirx
 
 from tvmgraph.schedule.analysis.access import access, bounded
-from tvmgraph.schedule.analysis.program import Axis, Stage, loads_of, map_loads, substitute
+from tvmgraph.schedule.analysis.program import Axis, Stage, map_loads, substitute
 from tvmgraph.schedule.types import Expr, Load
 
 #: Loops shorter than this are not worth a loop of their own inside of another.
@@ -23,14 +23,23 @@ _DIVISIONS = (tirx.FloorDiv, tirx.FloorMod)
 
 def along_addresses(stage: Stage) -> Stage:
     """The same elements in loops that follow what is read."""
+    if not _computed(stage):  # as in most stages: what follows takes time
+        return stage
     for axis in stage.axes:
         inner = _period(stage, axis)
         if inner is not None:
             stage = _split(stage, axis, inner)
-    for axis in stage.axes[:-1]:
-        if _is_read_backwards(stage, axis):
-            stage = _reversed(stage, axis)
+    for axis in _backwards(stage):
+        stage = _with_axes(stage, stage.axes, axis, axis.extent - 1 - axis.var)
     return stage
+
+
+def _computed(stage: Stage) -> list[Load]:
+    """The reads at indices that are neither loop variables nor numbers."""
+    plain = (tirx.Var, tirx.IntImm)
+    return [
+        load for load in stage.loads if not all(isinstance(index, plain) for index in load.indices)
+    ]
 
 
 def _period(stage: Stage, axis: Axis) -> int | None:
@@ -41,13 +50,24 @@ def _period(stage: Stage, axis: Axis) -> int | None:
         if isinstance(node.b, tirx.IntImm) and node.a.same_as(axis.var):
             divisors.add(int(node.b))
 
-    for load in loads_of(*stage.exprs):
+    for load in _computed(stage):
         for index in load.indices:
             tvm_ffi.structural_walk(index, (_DIVISIONS, visit))
     if len(divisors) != 1:
         return None
     (inner,) = divisors
     return inner if inner >= _MIN_INNER and axis.extent % inner == 0 < axis.extent - inner else None
+
+
+def _backwards(stage: Stage) -> list[Axis]:
+    """The outer axes along which an input is contiguous, but from its end to its start."""
+    found = [access(load.source, list(load.indices), stage.axes) for load in _computed(stage)]
+    turned = [item.strides for item in found if item.strides and abs(item.strides[-1]) > 1]
+    return [
+        axis
+        for position, axis in enumerate(stage.axes[:-1])
+        if any(strides[position] == -1 for strides in turned)
+    ]
 
 
 def _split(stage: Stage, axis: Axis, inner: int) -> Stage:
@@ -57,20 +77,6 @@ def _split(stage: Stage, axis: Axis, inner: int) -> Stage:
     place = stage.axes.index(axis)
     axes = (*stage.axes[:place], outer, within, *stage.axes[place + 1 :])
     return _with_axes(stage, axes, axis, outer.var * inner + within.var)
-
-
-def _is_read_backwards(stage: Stage, axis: Axis) -> bool:
-    """Whether an input is contiguous along an outer axis, but from its end to its start."""
-    position = stage.axes.index(axis)
-    for load in loads_of(*stage.exprs):
-        strides = access(load.source, list(load.indices), stage.axes).strides
-        if strides is not None and strides[position] == -1 and abs(strides[-1]) > 1:
-            return True
-    return False
-
-
-def _reversed(stage: Stage, axis: Axis) -> Stage:
-    return _with_axes(stage, stage.axes, axis, axis.extent - 1 - axis.var)
 
 
 def _with_axes(stage: Stage, axes: tuple[Axis, ...], old: Axis, index: Expr) -> Stage:
