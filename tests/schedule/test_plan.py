@@ -1,0 +1,37 @@
+"""Planning of matrix products: who does how much, and which tiles the caches bear."""
+
+from itertools import pairwise
+
+import pytest
+
+from tvmgraph.schedule import cpu_model
+from tvmgraph.schedule.products.plan import GemmShape, Packing, plan_gemm
+
+_MODEL = cpu_model("x86-64-v4", threads=2)
+
+
+@pytest.mark.parametrize("columns", [65, 80, 129, 130, 190, 517, 1024])
+@pytest.mark.parametrize("rows, depth", [(257, 513), (1024, 1024)])
+def test_a_narrow_panel_is_no_equal_share(rows, depth, columns):
+    plan = plan_gemm(GemmShape(rows, columns, depth, 1, 4), _MODEL, direct=True)
+    starts = [*range(0, columns, plan.panel), columns]
+    vectors = [-(-(end - start) // plan.lanes) for start, end in pairwise(starts)]
+    share = -(-len(vectors) // plan.threads)
+    busiest = max(sum(vectors[at : at + share]) for at in range(0, len(vectors), share))
+    if plan.packing is Packing.LOCAL:  # every worker takes whole panels
+        assert busiest * plan.threads <= 1.2 * sum(vectors)
+
+
+def test_rows_that_share_a_set_of_l1_make_lower_tiles():
+    def tile(row_bytes):
+        shape = GemmShape(511, 16, 2048, 1, 4, row_bytes)
+        return plan_gemm(shape, _MODEL, direct=True).tile_rows
+
+    assert tile(8000) > 8  # 125 lines: every row in another set
+    assert tile(8192) <= 8  # all in one, of eight ways
+
+
+def test_few_operations_are_not_worth_a_second_region():
+    small, large = (GemmShape(m, 129, 211, 1, 4) for m in (37, 1037))
+    assert plan_gemm(small, _MODEL, direct=True).packing is Packing.LOCAL
+    assert plan_gemm(large, _MODEL, direct=True).packing is Packing.SHARED
