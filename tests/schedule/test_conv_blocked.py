@@ -81,6 +81,36 @@ def test_depthwise_convolution(n, channels, size, kernel, stride, pad, dilation,
     close(got, 2 * convolve(x, w, groups=channels, **options), TOLERANCES[dtype])
 
 
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(
+    st.integers(1, 2), st.integers(2, 5), st.sampled_from([(16, 16), (16, 32), (32, 16), (8, 24)]),
+    st.tuples(st.integers(1, 19), st.integers(1, 19)),
+    st.tuples(st.integers(1, 3), st.integers(1, 3)), st.integers(1, 2), st.integers(1, 2),
+    st.sampled_from(["float32", "float64", "float16"]),
+)  # fmt: skip
+def test_groups_of_whole_blocks(n, groups, channels, size, kernel, stride, dilation, dtype):
+    inputs, outputs = channels
+    block = 16 if inputs % 16 == outputs % 16 == 0 else 8
+    x = fill(n, groups * inputs, *size, dtype=dtype)
+    wide = "float64" if dtype == "float64" else "float32"
+    w = fill(groups * outputs, inputs, *kernel, seed=1, dtype=wide)
+    options = dict(stride=(stride, 1), padding=((2, 2), (2, 1)), dilation=(dilation, 1))
+    f = jit(lambda x, w: ops.relu(ops.conv_blocked(x, w, **options)))
+    got = f(Tensor(to_blocks(x, block)), Tensor(cut_weight(w, block, block))).asnumpy()
+    want = np.maximum(convolve(x, w, groups=groups, **options), 0)
+    close(from_blocks(got), want, TOLERANCES[dtype])
+
+
+def test_grouped_convolutions_keep_blocks():
+    layers = [nn.Conv2d(24, 64, 1), nn.Conv2d(64, 64, 3, group=4), nn.Conv2d(64, 96, 3, group=2)]
+    net = nn.SequentialCell(*layers, nn.Conv2d(96, 32, 3, group=8), nn.Conv2d(32, 16, 1))
+    x, net = Tensor(fill(2, 24, 12, 11)), net.set_train(False)
+    names = [node.op.name for node in freeze(jit(net).graph(x)).main.nodes]
+    assert names.count("conv_blocked") == 4
+    assert names.count("convolution") == 1  # groups of 12 and 4 channels are no blocks
+    close(jit(net)(x).asnumpy(), net(x).asnumpy().astype("float64"), 1e-5)
+
+
 def winograd(x, w, tile, padding, block=16):
     """The kernel, with a bias and ReLU as its epilogue."""
     bias = Tensor(fill(w.shape[0] // block, 1, 1, block, seed=5, dtype=w.dtype))

@@ -105,7 +105,8 @@ class BlockedLayout:
         if weight not in self._stable:
             return self._winograd_of_given(node)
         if node.attrs["groups"] > 1:
-            return is_depthwise(node) and x in self._blocked and self._depthwise(node)
+            known = x in self._blocked
+            return known and (self._depthwise if is_depthwise(node) else self._grouped)(node)
         tile = _winograd_tile(node)
         if tile is not None:
             self._winograd(node, tile)
@@ -173,6 +174,18 @@ class BlockedLayout:
         turned = self._reshaped(turned, ((tile + 2) ** 2, outer, inputs, block))
         padding = {"padding": node.attrs["padding"]}
         self._emit("conv_winograd", (self._as_blocked(x), cut, turned), padding, node.outputs[0])
+        return True
+
+    def _grouped(self, node: Node) -> bool:
+        """Groups that are whole blocks."""
+        image, weight = self._blocked[node.inputs[0]], node.inputs[1]
+        outputs, inputs = weight.type.static_shape[:2]
+        block = self.block_of(outputs)
+        assert block is not None
+        if inputs % image.type.static_shape[4] or outputs // node.attrs["groups"] % block:
+            return False
+        inner = self._cut(node, image)
+        self._emit("conv_blocked", inner, _without_groups(node), node.outputs[0])
         return True
 
     def _depthwise(self, node: Node) -> bool:

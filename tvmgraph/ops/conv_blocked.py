@@ -79,7 +79,8 @@ def _infer(
     rules.require_ndim(input, (4, 5))
     outer, blocks, kh, kw, inputs, outputs = weight.static_shape
     block = input.shape[4] if input.ndim == 5 else 1
-    if (input.shape[1], block) != (blocks, inputs):
+    groups, rest = divmod(input.static_shape[1], blocks)
+    if block != inputs or rest or not groups or outer % groups:
         raise ShapeError(
             f"input has {input.shape[1]} blocks of {block} channels, but the weight takes"
             f" {blocks} of {inputs}"
@@ -94,7 +95,7 @@ def _eager(
     x = from_blocks(input) if input.ndim == 5 else input
     y = OPS["convolution"].eager(
         x, _whole_weight(weight).astype(x.dtype, copy=False), stride=stride, padding=padding,
-        dilation=dilation, groups=1,
+        dilation=dilation, groups=input.shape[1] // weight.shape[1],
     )  # fmt: skip
     return to_blocks(y, weight.shape[-1])
 
@@ -134,7 +135,8 @@ def blocked_sums(
     """
     padded = _padded(R, x, padding, w.dtype)
     wide = "float32" if str(w.dtype) in ("float16", "bfloat16") else w.dtype
-    _, blocks, kh, kw, inputs, _ = w.shape
+    outer, blocks, kh, kw, inputs, _ = map(int, w.shape)
+    groups = int(x.shape[1]) // blocks
     ib, ky, kx, ic = (
         R.te.reduce_axis((0, extent), name=name)
         for name, extent in zip(("ib", "ky", "kx", "ic"), (blocks, kh, kw, inputs))
@@ -142,7 +144,8 @@ def blocked_sums(
 
     def element(n: Any, ob: Any, y: Any, x: Any, oc: Any) -> Any:
         place = [y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1]]
-        pixel = padded[(n, ib, *place, ic) if len(padded.shape) == 5 else (n, ib, *place)]
+        read = ib if groups == 1 else ib + R.te.floordiv(ob, outer // groups) * blocks
+        pixel = padded[(n, read, *place, ic) if len(padded.shape) == 5 else (n, read, *place)]
         tap = w[ob, ib, ky, kx, ic, oc]
         return R.te.sum(pixel.astype(wide) * tap.astype(wide), axis=[ib, ky, kx, ic])
 
@@ -181,6 +184,8 @@ def _sample(*shapes: Any, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0, 0
         _sample((2, 1, 1, 1, 16), (9, 1, 1, 1, 16, 16)),
         _sample((1, 1, 4, 5, 8), (1, 1, 1, 1, 8, 8), dtype=("float16", "float32")),
         _sample((1, 1, 4, 5, 24), (1, 1, 3, 3, 24, 8), dtype="float16"),
+        _sample((2, 3, 5, 6, 8), (3, 1, 3, 3, 8, 8), padding=((1, 0), (1, 1))),
+        _sample((1, 4, 6, 5, 8), (6, 2, 3, 2, 8, 8), stride=(2, 1)),
         _sample((1, 2, 4, 5, 8), (1, 1, 1, 1, 8, 8), raises=ShapeError),
     ],
 )
@@ -190,10 +195,11 @@ def conv_blocked(
     r"""Convolution of an image with a weight that is cut into blocks of channels.
 
     :math:`y_{n,o,p,c} = \sum_{i,k,j} x_{n,i,p s + k d,j} \, w_{o,i,k,j,c}` with output channel
-    :math:`o b + c`; half precision accumulates in float32.
+    :math:`o b + c`; half precision accumulates in float32. An image of g I blocks makes g groups,
+    each with its I blocks and its share of the outputs.
 
     Args:
-        input: Blocked, shape :math:`(N, I, H, W, j)`, or plain, shape (N, I, H, W) with j = 1.
+        input: Blocked, shape :math:`(N, g I, H, W, j)`, or plain, shape (N, g I, H, W) with j = 1.
         weight: Shape (O, I, KH, KW, j, b), in the type of the sums or of the image.
         stride: Step of the window, per spatial axis.
         padding: Zeros ``(before, after)``, per spatial axis.

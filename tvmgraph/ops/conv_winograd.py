@@ -30,7 +30,7 @@ def _infer(
     assert isinstance(result, TensorType)
     outer, blocks, kh, kw, inputs, outputs = weight.static_shape
     products, *rest = transformed.static_shape
-    if (kh, kw) != (3, 3) or rest != [outer, blocks * inputs, outputs]:
+    if (kh, kw, blocks) != (3, 3, input.shape[1]) or rest != [outer, blocks * inputs, outputs]:
         raise ShapeError(f"the transformed weight {transformed} does not belong to {weight}")
     if math.isqrt(products) ** 2 != products or products < 16:
         raise ShapeError(f"{products} products per window are none of a square of tiles")

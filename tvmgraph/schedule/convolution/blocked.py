@@ -4,7 +4,8 @@ Blocking: the register tile holds several positions of the image times a few vec
 channels. Per tap and input channel it loads one vector of weights per vector of channels and
 broadcasts one pixel per position, so that no lane is wasted whatever the image's size is. A work
 item is one band of rows and one group of channel blocks, whose weights stay in the second-level
-cache; the larger of the two operands is the one that is walked through only once.
+cache; the larger of the two operands is the one that is walked through only once. Groups of a
+grouped convolution are independent of each other, like images.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class BlockedPlan:
 def is_blocked_conv(contraction: Contraction) -> bool:
     """Whether :func:`emit_blocked_conv` applies."""
     indices, columns = contraction.right.load.indices, list(contraction.columns)
-    if not contraction.right.is_plain or contraction.batch or not 1 <= len(columns) <= 2:
+    if not contraction.right.is_plain or not 1 <= len(columns) <= 2:
         return False
     return len(indices) == _WEIGHT_INDICES and bool(indices[-1].same_as(columns[-1].var))
 
@@ -116,7 +117,7 @@ class _BlockedConv:
         bands = -(-height // plan.down)
         channels = product(axis.extent for axis in self.contraction.columns) // plan.lanes
         groups = -(-channels // plan.vectors)
-        outer = self.contraction.rows[:-2]
+        outer = (*self.contraction.batch, *self.contraction.rows[:-2])
         images = [axis.extent for axis in outer]
         extents = [groups, *images, bands] if plan.weights_outside else [*images, bands, groups]
         with emit.parallel(product(extents), plan.parallel) as item:
@@ -165,7 +166,7 @@ class _BlockedConv:
             return substitute(contraction.left.expr, position(number) | self._taps(taps))
 
         def weight(taps: Sequence[Expr], vector: int, lanes: int) -> Expr:
-            bound = self._taps(taps) | self._channel(first + vector)
+            bound = outer | self._taps(taps) | self._channel(first + vector)
             indices = [substitute(index, bound) for index in right.indices]
             indices[-1] = emit.ramp(indices[-1], lanes)
             return right.source[tuple(indices)]
