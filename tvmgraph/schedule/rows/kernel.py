@@ -3,7 +3,8 @@
 Blocking, with L lanes per vector:
 
 * rows contiguous (``along_rows``): one row at a time. A reduction keeps up to four vectors of
-  accumulators and combines them at the end of the row.
+  accumulators and combines them at the end of the row. The pass that writes runs one row behind
+  (:mod:`~tvmgraph.schedule.rows.overlap`) where there are rows enough.
 * rows interleaved (a reduction over any but the last axis): a tile of up to eight vectors of
   neighbouring rows at a time, one accumulator lane per row.
 
