@@ -267,3 +267,13 @@ def _evaluate(expr: Any) -> float:
         left, right = _evaluate(expr.a), _evaluate(expr.b)
         return left + right if isinstance(expr, tirx.Add) else left * right
     return float(expr.value)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_formulas_with_names_are_computed_for_every_lane(gpu: emulator.Device, dtype: str) -> None:
+    case = next(c for c in all_cases() if c.op.name == "erfinv" and c.index == 0)
+    x = np.linspace(-0.99, 0.99, 37).astype(dtype)
+    ms.set_context(device_target="GPU")
+    found = ms.ops.erfinv(Tensor(x).to("GPU")).asnumpy()
+    expected = case.op.eager(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-3 if dtype == "float16" else 1e-5)

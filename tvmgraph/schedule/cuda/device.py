@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import tvm_ffi
 from tvm import tirx
 from tvm.tirx.script import builder as T
 
@@ -237,14 +238,23 @@ def narrow(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
 
 
 def at_point(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
-    """An expression at values of its axes, with the indices of what it reads in int32."""
+    """An expression at values of its axes, with the indices of what it reads in int32.
+
+    What it binds gets new names: a kernel may compute it at several points.
+    """
 
     def visit(load: Load) -> Expr:
         if elements(load.source) >= 1 << 31 or loads_of(*load.indices):
             return load
         return load.source[tuple(narrow(index, values) for index in load.indices)]
 
-    return substitute(map_loads(expr, visit), _wide(values))
+    bound = tvm_ffi.structural_map(map_loads(expr, visit), (tirx.Let, _renamed))
+    return substitute(bound, _wide(values))
+
+
+def _renamed(binding: Any) -> Any:
+    fresh = tirx.Var(binding.var.name, binding.var.ty)
+    return tirx.Let(fresh, binding.value, substitute(binding.body, {binding.var: fresh}))
 
 
 def _wide(values: Mapping[Var, Expr]) -> dict[Var, Expr]:
