@@ -101,7 +101,7 @@ class _Recurrent(Cell):
         if self.batch_first:
             x = F.transpose(x, (1, 0, 2))
         states = self._initial_state(x, hx)
-        self._check_lengths(x, seq_length)
+        seq_length = self._lengths(x, seq_length)
         final: list[State] = []
         ways = 2 if self.bidirectional else 1
         for layer in range(self.num_layers):
@@ -198,13 +198,17 @@ class _Recurrent(Cell):
                        f"hx={s.type}, x={x.type}")  # fmt: skip
         return tuple(given)
 
-    def _check_lengths(self, x: Tensor, lengths: Tensor | None) -> None:
+    def _lengths(self, x: Tensor, lengths: Tensor | None) -> Tensor | None:
+        """Returns how many steps of each sequence are valid: none below 0, all above the last."""
         if lengths is None:
-            return
+            return None
         if lengths.shape != (x.shape[1],) or not lengths.dtype.is_integer:
             reject(ShapeError, type(self).__name__,
                    f"seq_length must hold {x.shape[1]} integers",
                    f"seq_length={lengths.type}, x={x.type}")  # fmt: skip
+        lengths = F.cast(lengths, dtypes.int64)
+        steps = F.full_like(lengths, x.shape[0])
+        return F.minimum(F.maximum(lengths, F.zeros_like(lengths)), steps)
 
 
 def _valid_steps(steps: int, lengths: Tensor) -> Tensor:
@@ -226,7 +230,7 @@ def _holding_gates(mode: str, projected: Tensor) -> Tensor:
 
 def _last_valid(y: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
     """Returns the output (batch, units) of each sequence's last valid step, ``first`` if none."""
-    end = F.reshape(F.cast(lengths, dtypes.int64), (1, -1, 1))
+    end = F.reshape(lengths, (1, -1, 1))
     position = F.broadcast_to(F.maximum(end - 1, F.zeros_like(end)), (1, *first.shape))
     found = F.gather_elements(y, 0, position)[0]
     return F.where(end[0] > 0, found, first)
