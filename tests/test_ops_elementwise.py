@@ -47,6 +47,13 @@ def test_digamma_trigamma_and_erfinv_have_known_values() -> None:
     np.testing.assert_allclose(back, p, rtol=1e-15)
 
 
+def test_erfinv_next_to_one() -> None:
+    x = 1 - 10.0 ** -np.arange(1, 16)
+    for function in (ops.erfinv, ms.jit(lambda x: ops.erfinv(x))):
+        left = [math.erfc(v) for v in function(Tensor(x)).asnumpy()]
+        np.testing.assert_allclose(left, 1 - x, rtol=1e-12)
+
+
 def _softplus(x: np.ndarray) -> np.ndarray:
     return np.log1p(np.exp(x))
 
