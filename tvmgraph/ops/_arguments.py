@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tvmgraph.core import rules
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
@@ -38,6 +39,48 @@ def _brief(value: Any) -> str:
     if isinstance(value, Symbol):
         return value.text
     return str(value.type) if isinstance(value, Tensor) else repr(value)[:80]
+
+
+def require_tensor(name: str, x: Any, argument: str = "input") -> Tensor:
+    """Returns ``x``.
+
+    Raises:
+        DTypeError: if it is not a Tensor.
+    """
+    if not isinstance(x, Tensor):
+        raise bad(
+            DTypeError, f"argument {argument!r} must be a Tensor, not {type(x).__name__}", name,
+            f"{argument}={x!r:.60}", "wrap it in Tensor(...)",
+        )  # fmt: skip
+    return x
+
+
+_ALL = tuple(tuple(range(n)) for n in range(8))  # by number of axes
+
+
+def resolve_axes(name: str, x: Any, axis: Any, argument: str = "axis") -> tuple[int, ...]:
+    """Returns ``axis`` (None and ``()`` mean all) as sorted non-negative axes of ``x``."""
+    require_tensor(name, x)
+    ndim = len(x.type.shape)
+    if axis is None:
+        return _ALL[ndim] if ndim < len(_ALL) else tuple(range(ndim))
+    if axis.__class__ is int and 0 <= axis < ndim:
+        return (axis,)
+    try:
+        return rules.normalize_axes(axis, ndim)
+    except TvmgraphError as e:
+        got = f"input={x.type}, {argument}={axis!r}"
+        raise e.locate(f"ops.{name}", got, user_source()) from None
+
+
+def resolve_axis(name: str, x: Any, axis: Any, argument: str = "axis") -> int:
+    """Returns ``axis`` as a non-negative axis of ``x`` (0 when ``x`` is 0-d)."""
+    require_tensor(name, x)
+    try:
+        return rules.normalize_axis(axis, x.ndim, argument)
+    except TvmgraphError as e:
+        got = f"input={x.type}, {argument}={axis!r}"
+        raise e.locate(f"ops.{name}", got, user_source()) from None
 
 
 def int_tuple(value: Any, op: str, name: str = "shape") -> tuple[Any, ...]:

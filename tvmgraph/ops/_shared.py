@@ -7,6 +7,7 @@ from typing import Any
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.sizes import same_form
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DTypeError, ShapeError
 
 NOT_DIFFERENTIABLE = "the result is not a differentiable function of the inputs"
@@ -68,3 +69,18 @@ def on_diagonal(R: Any, row: Any, col: Any, offset: int) -> Any:
     """Emits whether an element lies on a diagonal, in the narrow integers that vectors are for."""
     row, col = (R.tir.Cast("int32", index) for index in (row, col))
     return col == row + offset
+
+
+def lower_full(R: Any, x: Any, t: TensorType, value: Any = 0) -> Any:
+    """Emits a tensor of type ``t`` filled with ``value``.
+
+    It takes ``x``, any tensor at hand, as an operand that it does not read: TVM would otherwise
+    fold it to a constant, and cannot store empty ones. ``relax.op.full`` also rejects NaN.
+    """
+
+    def full(_: Any) -> Any:
+        return R.te.compute(
+            R.shape(t.shape), lambda *i: R.tir.const(value, t.dtype.name), name="full"
+        )
+
+    return R.emit_te(full, x)

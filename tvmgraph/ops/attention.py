@@ -11,7 +11,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops._checks import fail, require_tensor
+from tvmgraph.ops._arguments import bad, require_tensor
 
 __all__ = ["flash_attention_score"]
 
@@ -82,13 +82,17 @@ def flash_attention_score(
     }  # fmt: skip
     for name, argument in given.items():
         if argument is not None:
-            fail(ArgumentError, _NAME, f"{name} is not supported", name, f"leave {name} out")
+            raise bad(ArgumentError, f"{name} is not supported", _NAME, name, f"leave {name} out")
     if keep_prob != 1.0:
-        fail(ArgumentError, _NAME, "keep_prob must be 1", f"keep_prob={keep_prob}")
+        raise bad(ArgumentError, "keep_prob must be 1", _NAME, f"keep_prob={keep_prob}")
     if input_layout not in _TO_BNSD or sparse_mode not in (0, 2, 3):
-        fail(ArgumentError, _NAME, "this input_layout or sparse_mode is not supported",
-             f"input_layout={input_layout!r}, sparse_mode={sparse_mode}",
-             f"use one of {', '.join(_TO_BNSD)} and 0, 2 or 3")  # fmt: skip
+        raise bad(
+            ArgumentError,
+            "this input_layout or sparse_mode is not supported",
+            _NAME,
+            f"input_layout={input_layout!r}, sparse_mode={sparse_mode}",
+            f"use one of {', '.join(_TO_BNSD)} and 0, 2 or 3",
+        )
     q, k, v = (_heads(t, n, input_layout, head_num, query)
                for n, t in (("query", query), ("key", key), ("value", value)))  # fmt: skip
     scores = F.matmul(q, F.swapaxes(k, -1, -2)) * scalar_value
@@ -107,18 +111,27 @@ def _heads(x: Tensor, name: str, layout: str, heads: int, query: Tensor) -> Tens
     """Takes the heads apart and brings the axes into the order batch, heads, sequence, size."""
     require_tensor(_NAME, x, name)
     if x.ndim != len(layout):
-        fail(ShapeError, _NAME, f"{name} must have the axes {layout}", f"{name}={x.type}")
+        raise bad(ShapeError, f"{name} must have the axes {layout}", _NAME, f"{name}={x.type}")
     if layout[-1] == "H":
         size, rest = divmod(query.shape[-1], heads)
         if rest or x.shape[-1] % size:
-            fail(ShapeError, _NAME, f"{heads} heads do not divide the axis H of query and {name}",
-                 f"query={query.type}, {name}={x.type}, head_num={heads}")  # fmt: skip
+            raise bad(
+                ShapeError,
+                f"{heads} heads do not divide the axis H of query and {name}",
+                _NAME,
+                f"query={query.type}, {name}={x.type}, head_num={heads}",
+            )
         x = F.reshape(x, (*x.shape[:2], x.shape[-1] // size, size))
     x = F.transpose(x, _TO_BNSD[layout])
     share, rest = divmod(heads, x.shape[1])
     if rest or (name == "query" and share != 1):
-        fail(ShapeError, _NAME, f"{name} has {x.shape[1]} heads", f"{name}={x.type}",
-             f"head_num={heads} must be a multiple")  # fmt: skip
+        raise bad(
+            ShapeError,
+            f"{name} has {x.shape[1]} heads",
+            _NAME,
+            f"{name}={x.type}",
+            f"head_num={heads} must be a multiple",
+        )
     return F.repeat_interleave(x, share, 1) if share > 1 else x
 
 

@@ -21,8 +21,7 @@ from tvmgraph.core.symbols import Specialise, roots_of, scope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops._checks import lower_full
-from tvmgraph.ops._shared import sum_to
+from tvmgraph.ops._shared import lower_full, sum_to
 
 __all__: list[str] = []
 

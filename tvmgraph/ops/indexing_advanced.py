@@ -14,8 +14,7 @@ from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops._checks import lower_full
-from tvmgraph.ops._shared import sum_to
+from tvmgraph.ops._shared import lower_full, sum_to
 from tvmgraph.ops.indexing import LOW_PRECISION
 
 __all__: list[str] = []

@@ -13,7 +13,7 @@ from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops._checks import lower_full
+from tvmgraph.ops._shared import lower_full
 from tvmgraph.ops.indexing import LOW_PRECISION
 from tvmgraph.ops.indexing_advanced import (
     MODES,

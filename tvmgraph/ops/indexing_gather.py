@@ -9,7 +9,7 @@ from tvmgraph.core import promotion, rules
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops._checks import fail, require_tensor, resolve_axis
+from tvmgraph.ops._arguments import bad, require_tensor, resolve_axis
 from tvmgraph.ops.indexing_advanced import index_get
 from tvmgraph.ops.indexing_elements import gather_along
 
@@ -23,10 +23,13 @@ def as_index(name: str, index: Any, argument: str) -> Tensor:
     """Returns an index argument (a tensor, or an int or sequence of ints) as an integer tensor."""
     index = index if isinstance(index, Tensor) else Tensor(index)
     if not index.type.dtype.is_integer:
-        fail(
-            DTypeError, name, f"{argument} must hold integers, not {index.type.dtype.name}",
-            f"{argument}={index.type}", "cast it to int64",
-        )  # fmt: skip
+        raise bad(
+            DTypeError,
+            f"{argument} must hold integers, not {index.type.dtype.name}",
+            name,
+            f"{argument}={index.type}",
+            "cast it to int64",
+        )
     return index
 
 
@@ -57,10 +60,12 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
     if not batch:
         return index_get(x, index, axes=(axis,))
     if batch > axis or x.type.shape[:batch] != index.type.shape[:batch]:
-        fail(
-            ShapeError, "gather", f"the first {batch} axes must agree and lie before axis {axis}",
+        raise bad(
+            ShapeError,
+            f"the first {batch} axes must agree and lie before axis {axis}",
+            "gather",
             f"input_params={x.type}, input_indices={index.type}, batch_dims={batch_dims}",
-        )  # fmt: skip
+        )
     # the batch axes become indices of their own; the axes in between move behind the indices
     order = [*range(batch), axis, *range(batch, axis), *range(axis + 1, x.ndim)]
     moved = F.transpose(x, tuple(order)) if order != sorted(order) else x
@@ -125,10 +130,12 @@ def split_columns(name: str, x: Tensor, indices: Any) -> list[Tensor]:
     indices = as_index(name, indices, "indices")
     depth = indices.type.static_shape[-1] if indices.ndim else 0
     if not 1 <= depth <= x.ndim:
-        fail(
-            ShapeError, name, f"indices need 1 to {x.ndim} coordinates, not {depth}",
+        raise bad(
+            ShapeError,
+            f"indices need 1 to {x.ndim} coordinates, not {depth}",
+            name,
             f"input_x={x.type}, indices={indices.type}",
-        )  # fmt: skip
+        )
     whole = ((0, None, 1),) * (indices.ndim - 1)
     return [F.basic_index(indices, index=(*whole, k)) for k in range(depth)]
 
@@ -196,7 +203,7 @@ def index_select(input: Tensor, axis: int, index: Tensor) -> Tensor:
     axis = resolve_axis("index_select", input, axis)
     index = as_index("index_select", index, "index")
     if index.ndim > 1:
-        fail(ShapeError, "index_select", "index must be 1-d", f"index={index.type}")
+        raise bad(ShapeError, "index must be 1-d", "index_select", f"index={index.type}")
     return index_get(input, F.reshape(index, (-1,)), axes=(axis,))
 
 
@@ -221,7 +228,7 @@ def choose(input: Tensor, choices: Any, mode: str = "clip") -> Tensor:
     """
     index = as_index("choose", input, "input")
     if mode not in ("clip", "wrap", "raise"):
-        fail(ArgumentError, "choose", "mode must be clip, wrap or raise", f"mode={mode!r}")
+        raise bad(ArgumentError, "mode must be clip, wrap or raise", "choose", f"mode={mode!r}")
     parts = choices if isinstance(choices, Tensor) else _stacked(choices)
     count = parts.type.static_shape[0]
     if mode == "clip":
@@ -268,9 +275,9 @@ def reverse_sequence(x: Tensor, seq_lengths: Tensor, seq_dim: int, batch_dim: in
     lengths = F.cast(as_index("reverse_sequence", seq_lengths, "seq_lengths"), dtypes.int64)
     got = f"x={x.type}, seq_lengths={lengths.type}, seq_dim={seq_dim}, batch_dim={batch_dim}"
     if seq == batch:
-        fail(ArgumentError, "reverse_sequence", "seq_dim and batch_dim must differ", got)
+        raise bad(ArgumentError, "seq_dim and batch_dim must differ", "reverse_sequence", got)
     if lengths.type.shape != (x.type.shape[batch],):
-        fail(ShapeError, "reverse_sequence", "there must be one length per batch entry", got)
+        raise bad(ShapeError, "there must be one length per batch entry", "reverse_sequence", got)
     count, steps = x.type.static_shape[batch], x.type.static_shape[seq]
     step = F.arange(0, steps, 1, dtype=dtypes.int64)
     entry = F.reshape(F.arange(0, count, 1, dtype=dtypes.int64), (count, 1))
@@ -318,13 +325,15 @@ def embedding(
     ids = as_index("embedding", input, "input")
     require_tensor("embedding", weight, "weight")
     if weight.ndim != 2:
-        fail(ShapeError, "embedding", "weight must be 2-d", f"weight={weight.type}")
+        raise bad(ShapeError, "weight must be 2-d", "embedding", f"weight={weight.type}")
     rows = weight.type.static_shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
-        fail(
-            OutOfRangeError, "embedding", f"padding_idx must lie in [{-rows}, {rows})",
+        raise bad(
+            OutOfRangeError,
+            f"padding_idx must lie in [{-rows}, {rows})",
+            "embedding",
             f"padding_idx={padding_idx}",
-        )  # fmt: skip
+        )
     if max_norm is not None:
         weight.rebind(_limit_rows(ids, weight, float(max_norm), float(norm_type)))
     y = index_get(weight, ids, axes=(0,))

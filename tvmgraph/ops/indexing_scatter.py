@@ -9,7 +9,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops._checks import fail, require_tensor, resolve_axis
+from tvmgraph.ops._arguments import bad, require_tensor, resolve_axis
 from tvmgraph.ops.indexing import WHOLE, basic_index
 from tvmgraph.ops.indexing_advanced import index_update
 from tvmgraph.ops.indexing_elements import scatter_along
@@ -58,11 +58,13 @@ def _first_axis(name: str, x: Tensor, indices: Any, updates: Any, how: str) -> T
     index = as_index(name, indices, "indices")
     expected = (*index.type.shape, *x.type.shape[1:])
     if isinstance(updates, Tensor) and updates.type.shape != expected and updates.ndim:
-        fail(
-            ShapeError, name, f"updates must have the shape {list(expected)}",
+        raise bad(
+            ShapeError,
+            f"updates must have the shape {list(expected)}",
+            name,
             f"input_x={x.type}, indices={index.type}, updates={updates.type}",
             "its shape is indices.shape + input_x.shape[1:]",
-        )  # fmt: skip
+        )
     return combine(x, updates, [index], (0,), how)
 
 
@@ -288,7 +290,9 @@ def tensor_scatter_elements(
     name = "tensor_scatter_elements"
     axis = resolve_axis(name, input_x, axis)
     if reduction not in ("none", "add"):
-        fail(ArgumentError, name, "reduction must be 'none' or 'add'", f"reduction={reduction!r}")
+        raise bad(
+            ArgumentError, "reduction must be 'none' or 'add'", name, f"reduction={reduction!r}"
+        )
     index = F.cast(as_index(name, indices, "indices"), dtypes.int64)
     size = input_x.type.static_shape[axis]
     index = F.where(F.less(index, 0), index + size, F.minimum(index, size))
@@ -402,7 +406,9 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     """
     require_tensor("index_put", input)
     if not isinstance(indices, (tuple, list)):
-        fail(ArgumentError, "index_put", "indices must be a tuple of tensors", f"{indices!r:.60}")
+        raise bad(
+            ArgumentError, "indices must be a tuple of tensors", "index_put", f"{indices!r:.60}"
+        )
     return put_at("index_put", input, tuple(indices), values, "add" if accumulate else "set")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.ops._checks import fail, require_tensor
+from tvmgraph.ops._arguments import bad, require_tensor
 from tvmgraph.ops.indexing import basic_index
 from tvmgraph.ops.indexing_advanced import index_get, index_update
 from tvmgraph.ops.indexing_gather import as_index
@@ -30,9 +30,9 @@ def _segments(
     count = int(num_segments)
     got = f"x={x.type}, segment_ids={ids.type}, num_segments={count}"
     if count < 1:
-        fail(ArgumentError, name, "num_segments must be positive", got)
+        raise bad(ArgumentError, "num_segments must be positive", name, got)
     if x.type.shape[: ids.ndim] != ids.type.shape:
-        fail(ShapeError, name, "segment_ids must have the leading axes of x", got)
+        raise bad(ShapeError, "segment_ids must have the leading axes of x", name, got)
     shape = (count + 1, *x.shape[ids.ndim :])  # the last one collects what is left out
     base = F.broadcast_to(tensor_from_numpy(np.array(start, x.type.dtype.numpy)), shape)
     slots = F.where(F.less(ids, 0), count, ids) if ids.type.dtype.kind == "i" else ids
@@ -162,8 +162,12 @@ def sparse_segment_mean(x: Tensor, indices: Tensor, segment_ids: Tensor) -> Tens
     name = "sparse_segment_mean"
     index, ids = as_index(name, indices, "indices"), as_index(name, segment_ids, "segment_ids")
     if index.type.shape != ids.type.shape or ids.ndim != 1:
-        fail(ShapeError, name, "indices and segment_ids must be 1-d and of one size",
-             f"indices={index.type}, segment_ids={ids.type}")  # fmt: skip
+        raise bad(
+            ShapeError,
+            "indices and segment_ids must be 1-d and of one size",
+            name,
+            f"indices={index.type}, segment_ids={ids.type}",
+        )
     count = int(F.amax(ids)) + 1 if ids.size else 0
     if not count:
         return F.zeros((0, *x.shape[1:]), x.type.dtype)

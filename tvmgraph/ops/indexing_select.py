@@ -12,7 +12,7 @@ from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops._checks import fail, require_tensor, resolve_axis
+from tvmgraph.ops._arguments import bad, require_tensor, resolve_axis
 from tvmgraph.ops._numpy_math import select as select_elements
 from tvmgraph.ops._shared import DATA_DEPENDENT, NOT_DIFFERENTIABLE, sum_to
 from tvmgraph.ops.reduction import lower_truth
@@ -105,10 +105,13 @@ def select(condition: Tensor, input: Any, other: Any) -> Tensor:
 def _require_mask(name: str, mask: Any) -> Tensor:
     require_tensor(name, mask, "mask")
     if mask.type.dtype is not dtypes.bool_:
-        fail(
-            DTypeError, name, f"mask must be bool, not {mask.type.dtype.name}",
-            f"mask={mask.type}", "compare it, as in mask != 0",
-        )  # fmt: skip
+        raise bad(
+            DTypeError,
+            f"mask must be bool, not {mask.type.dtype.name}",
+            name,
+            f"mask={mask.type}",
+            "compare it, as in mask != 0",
+        )
     return mask
 
 
@@ -285,11 +288,11 @@ def one_hot(
     """
     require_tensor("one_hot", indices, "indices")
     if not indices.type.dtype.is_integer:
-        fail(DTypeError, "one_hot", "indices must be integers", f"indices={indices.type}")
+        raise bad(DTypeError, "indices must be integers", "one_hot", f"indices={indices.type}")
     if isinstance(depth, Tensor):
         depth = int(depth)
     if depth < 0:
-        fail(ArgumentError, "one_hot", "depth must not be negative", f"depth={depth}")
+        raise bad(ArgumentError, "depth must not be negative", "one_hot", f"depth={depth}")
     axis = resolve_axis("one_hot", F.expand_dims(indices, -1), axis)
     d = indices.type.dtype
     d = dtypes.int64 if d.kind == "u" else d
@@ -322,5 +325,5 @@ def sequence_mask(lengths: Tensor, maxlen: int | None = None) -> Tensor:
     if maxlen is None:
         maxlen = int(F.amax(lengths)) if lengths.size else 1
     elif isinstance(maxlen, bool) or maxlen < 1:
-        fail(ArgumentError, "sequence_mask", "maxlen must be positive", f"maxlen={maxlen}")
+        raise bad(ArgumentError, "maxlen must be positive", "sequence_mask", f"maxlen={maxlen}")
     return F.less(F.arange(0, maxlen, 1, dtype=lengths.dtype), F.expand_dims(lengths, -1))

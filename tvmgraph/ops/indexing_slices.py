@@ -7,7 +7,7 @@ from typing import Any
 
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, TvmgraphError
-from tvmgraph.ops._checks import fail, require_tensor, resolve_axis
+from tvmgraph.ops._arguments import bad, require_tensor, resolve_axis
 from tvmgraph.ops.indexing import WHOLE, basic_index
 from tvmgraph.ops.indexing_getitem import getitem, setitem
 
@@ -18,7 +18,9 @@ def _ints(name: str, values: Any, argument: str) -> list[int]:
     if isinstance(values, Tensor):
         values = values.tolist()
     if not isinstance(values, (list, tuple)):
-        fail(ArgumentError, name, f"{argument} must be a tuple of ints", f"{argument}={values!r}")
+        raise bad(
+            ArgumentError, f"{argument} must be a tuple of ints", name, f"{argument}={values!r}"
+        )
     return [int(v) for v in values]
 
 
@@ -44,20 +46,23 @@ def slice(input_x: Tensor, begin: Any, size: Any) -> Tensor:
     begins, sizes = _ints("slice", begin, "begin"), _ints("slice", size, "size")
     got = f"input_x={input_x.type}, begin={begins}, size={sizes}"
     if not len(begins) == len(sizes) == input_x.ndim:
-        fail(
+        raise bad(
             ShapeError,
-            "slice",
             f"begin and size need one entry for each of {input_x.ndim} axes",
+            "slice",
             got,
         )
     entries = []
     for axis, (b, n, d) in enumerate(zip(begins, sizes, input_x.type.static_shape)):
         n = d - b if n == -1 else n
         if b < 0 or n < 0 or b + n > d:
-            fail(
-                OutOfRangeError, "slice", f"[{b}, {b + n}) leaves axis {axis} of size {d}", got,
+            raise bad(
+                OutOfRangeError,
+                f"[{b}, {b + n}) leaves axis {axis} of size {d}",
+                "slice",
+                got,
                 "keep begin + size within the axis",
-            )  # fmt: skip
+            )
         entries.append((b, b + n, 1))
     return basic_index(input_x, tuple(entries))
 
@@ -105,11 +110,11 @@ def strided_slice(
     b, e, s = (_ints(name, v, n) for v, n in ((begin, "begin"), (end, "end"), (strides, "strides")))
     got = f"input_x={input_x.type}, begin={b}, end={e}, strides={s}"
     if not len(b) == len(e) == len(s):
-        fail(ArgumentError, name, "begin, end and strides must have one length", got)
+        raise bad(ArgumentError, "begin, end and strides must have one length", name, got)
     if bin(ellipsis_mask).count("1") > 1:
-        fail(ArgumentError, name, "ellipsis_mask can have one bit only", got)
+        raise bad(ArgumentError, "ellipsis_mask can have one bit only", name, got)
     if 0 in s:
-        fail(ArgumentError, name, "a stride cannot be zero", got)
+        raise bad(ArgumentError, "a stride cannot be zero", name, got)
     index: list[Any] = []
     for i in range(len(b)):
         if _is_set(ellipsis_mask, i):
@@ -151,10 +156,12 @@ def narrow(input: Tensor, axis: int, start: int, length: int) -> Tensor:
     size = input.type.static_shape[axis] if input.ndim else 0
     first = start + size if start < 0 else start
     if not (first >= 0 and length >= 0 and first + length <= size):
-        fail(
-            OutOfRangeError, "narrow", f"{length} elements from {start} on exceed {size}",
+        raise bad(
+            OutOfRangeError,
+            f"{length} elements from {start} on exceed {size}",
+            "narrow",
             f"input={input.type}, axis={axis}, start={start}, length={length}",
-        )  # fmt: skip
+        )
     return basic_index(input, (*[WHOLE] * axis, (first, first + length, 1)))
 
 

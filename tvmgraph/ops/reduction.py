@@ -14,8 +14,7 @@ from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import OutOfRangeError, ShapeError
-from tvmgraph.ops._checks import lower_full
-from tvmgraph.ops._shared import NOT_DIFFERENTIABLE
+from tvmgraph.ops._shared import NOT_DIFFERENTIABLE, lower_full
 
 __all__ = ["reduce_sum"]
 

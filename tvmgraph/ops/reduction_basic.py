@@ -12,7 +12,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError
 from tvmgraph.ops import reduction as rows
-from tvmgraph.ops._checks import fail, require_tensor, resolve_axes, resolve_axis
+from tvmgraph.ops._arguments import bad, require_tensor, resolve_axes, resolve_axis
 
 __all__ = [
     "all", "amax", "amin", "aminmax", "any", "argmax", "argmax_with_value", "argmin",
@@ -115,10 +115,13 @@ def _masked(name: str, x: Tensor, initial: Any, where: Any) -> Tensor:
     if where is None:
         return x
     if initial is None:
-        fail(
-            ArgumentError, name, "where needs an initial value for what it leaves out",
-            f"input={x.type}, where={getattr(where, 'type', where)}", "pass initial=...",
-        )  # fmt: skip
+        raise bad(
+            ArgumentError,
+            "where needs an initial value for what it leaves out",
+            name,
+            f"input={x.type}, where={getattr(where, 'type', where)}",
+            "pass initial=...",
+        )
     return F.where(where, x, F.cast(Tensor(initial), x.type.dtype))
 
 

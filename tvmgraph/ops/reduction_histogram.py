@@ -12,7 +12,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops import reduction as rows
-from tvmgraph.ops._checks import fail, require_tensor
+from tvmgraph.ops._arguments import bad, require_tensor
 from tvmgraph.ops._shared import DATA_DEPENDENT, NOT_DIFFERENTIABLE
 from tvmgraph.ops.reduction_statistics import as_float
 
@@ -40,10 +40,12 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0.0, max: Any = 0.0) -> Ten
     """
     require_tensor("histc", input)
     if bins < 1 or min > max:
-        fail(
-            ArgumentError, "histc", "bins must be positive and min at most max",
+        raise bad(
+            ArgumentError,
+            "bins must be positive and min at most max",
+            "histc",
             f"bins={bins}, min={min}, max={max}",
-        )  # fmt: skip
+        )
     x = F.reshape(as_float(input), (-1,))
     x = F.cast(x, dtypes.float32) if x.type.dtype in rows.LOW_PRECISION else x
     low, high = (F.full((), v, dtype=x.type.dtype) for v in (min, max))

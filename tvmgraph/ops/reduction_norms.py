@@ -10,7 +10,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, OutOfRangeError
 from tvmgraph.ops import reduction as rows
-from tvmgraph.ops._checks import fail, require_tensor, resolve_axes, resolve_axis
+from tvmgraph.ops._arguments import bad, require_tensor, resolve_axes, resolve_axis
 from tvmgraph.ops.reduction_statistics import as_float
 
 __all__ = ["matrix_norm", "norm", "renorm", "vector_norm"]
@@ -73,7 +73,7 @@ def _prepared(x: Tensor, dtype: Any) -> Tensor:
 
 def _require_order(name: str, order: Any, x: Tensor) -> None:
     if isinstance(order, bool) or not isinstance(order, (int, float)):
-        fail(ArgumentError, name, "ord must be a number", f"input={x.type}, ord={order!r}")
+        raise bad(ArgumentError, "ord must be a number", name, f"input={x.type}, ord={order!r}")
 
 
 def vector_norm(
@@ -137,12 +137,12 @@ def _checked_matrix_norm(
     require_tensor(name, x, "A")
     got = f"A={x.type}, ord={order!r}, axis={axis!r}"
     if order not in MATRIX_ORDERS:
-        fail(ArgumentError, name, "ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2", got)
+        raise bad(ArgumentError, "ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2", name, got)
     if not isinstance(axis, (tuple, list)) or len(axis) != 2 or x.ndim < 2:
-        fail(ArgumentError, name, "a matrix norm needs two axes", got)
+        raise bad(ArgumentError, "a matrix norm needs two axes", name, got)
     first, second = (resolve_axis(name, x, a) for a in axis)
     if first == second:
-        fail(ArgumentError, name, "the two axes must differ", got)
+        raise bad(ArgumentError, "the two axes must differ", name, got)
     return _matrix_norm(_prepared(x, dtype), order, first, second, bool(keepdims))
 
 
@@ -176,10 +176,13 @@ def norm(
         return _vector_norm(_prepared(A, dtype), 2, axes, bool(keepdim))
     if dim is None:
         if A.ndim not in (1, 2):
-            fail(
-                ArgumentError, "norm", "without dim, a given ord needs a 1-d or 2-d tensor",
-                f"A={A.type}, ord={ord!r}", "pass dim=...",
-            )  # fmt: skip
+            raise bad(
+                ArgumentError,
+                "without dim, a given ord needs a 1-d or 2-d tensor",
+                "norm",
+                f"A={A.type}, ord={ord!r}",
+                "pass dim=...",
+            )
         dim = tuple(range(A.ndim))
     if isinstance(dim, (tuple, list)) and len(dim) == 2:
         return _checked_matrix_norm("norm", A, ord, dim, keepdim, dtype)
@@ -210,9 +213,9 @@ def renorm(input: Tensor, p: Any, axis: int, maxnorm: float) -> Tensor:
     axis = resolve_axis("renorm", input, axis)
     got = f"input={input.type}, p={p!r}, axis={axis}, maxnorm={maxnorm!r}"
     if input.ndim < 2:
-        fail(OutOfRangeError, "renorm", "input must have at least two axes", got)
+        raise bad(OutOfRangeError, "input must have at least two axes", "renorm", got)
     if p <= 0 or maxnorm <= 0:
-        fail(ArgumentError, "renorm", "p and maxnorm must be positive", got)
+        raise bad(ArgumentError, "p and maxnorm must be positive", "renorm", got)
     others = tuple(a for a in range(input.ndim) if a != axis)
     size = _vector_norm(input, p, others, True)
     too_long = F.greater(size, float(maxnorm))

@@ -14,7 +14,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import OutOfRangeError
 from tvmgraph.ops import _control_onnx
-from tvmgraph.ops._checks import require_tensor, resolve_axis
+from tvmgraph.ops._arguments import require_tensor, resolve_axis
 from tvmgraph.ops._shared import NOT_DIFFERENTIABLE
 from tvmgraph.ops.reduction import LOW_PRECISION, NUMBERS, is_empty, lower_in_float32
 from tvmgraph.ops.reduction_basic import accumulated

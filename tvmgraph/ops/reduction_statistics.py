@@ -12,7 +12,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops import reduction as rows
-from tvmgraph.ops._checks import fail, require_tensor, resolve_axes, resolve_axis
+from tvmgraph.ops._arguments import bad, require_tensor, resolve_axes, resolve_axis
 
 __all__ = [
     "logsumexp", "median", "nanmean", "nanmedian", "nanquantile", "nansum",
@@ -36,8 +36,8 @@ def _moments(
     """Returns variance and mean in float32 or wider, and the dtype of the result."""
     axes = resolve_axes(name, input, axis)
     if not isinstance(ddof, int):
-        fail(
-            ArgumentError, name, "ddof must be an int or bool", f"input={input.type}, ddof={ddof!r}"
+        raise bad(
+            ArgumentError, "ddof must be an int or bool", name, f"input={input.type}, ddof={ddof!r}"
         )
     x = as_float(input)
     d = x.type.dtype
@@ -199,7 +199,7 @@ def nanmean(
     axes = resolve_axes("nanmean", input, axis)
     d = input.type.dtype
     if not d.is_float:
-        fail(DTypeError, "nanmean", "input must hold floats", f"input={input.type}", "cast it")
+        raise bad(DTypeError, "input must hold floats", "nanmean", f"input={input.type}", "cast it")
     wide = F.cast(input, dtypes.float32) if d in rows.LOW_PRECISION else input
     keep = bool(keepdims)
     count = rows.reduce_sum(F.cast(F.logical_not(F.isnan(input)), wide.dtype), axes, keep)
@@ -244,7 +244,9 @@ def _median(
         return F.identity(input), F.zeros((), dtypes.int64)
     count = input.type.static_shape[axis]
     if not count:
-        fail(ShapeError, name, "the median of no elements does not exist", f"input={input.type}")
+        raise bad(
+            ShapeError, "the median of no elements does not exist", name, f"input={input.type}"
+        )
     order = F.cast(F.argsort(input, axis), dtypes.int64)  # NaN comes last
     if input.type.dtype.is_float:
         nan = rows.reduce_sum(F.cast(F.isnan(input), dtypes.int64), (axis,), True)
@@ -308,13 +310,13 @@ def _quantile(
 ) -> Tensor:
     require_tensor(name, input)
     if not input.type.dtype.is_float:
-        fail(DTypeError, name, "input must hold floats", f"input={input.type}", "cast it")
+        raise bad(DTypeError, "input must hold floats", name, f"input={input.type}", "cast it")
     if not isinstance(q, Tensor):
         if not all(0 <= v <= 1 for v in np.ravel(q)):
-            fail(ArgumentError, name, "q must lie in [0, 1]", f"q={q!r}")
+            raise bad(ArgumentError, "q must lie in [0, 1]", name, f"q={q!r}")
         q = Tensor(q, input.type.dtype)
     if q.ndim > 1:
-        fail(ShapeError, name, "q must be a number or 1-d", f"q={q.type}")
+        raise bad(ShapeError, "q must be a number or 1-d", name, f"q={q.type}")
     ndim = input.ndim
     x = F.reshape(input, (-1,)) if axis is None else input
     at = 0 if axis is None else resolve_axis(name, input, axis)

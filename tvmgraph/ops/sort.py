@@ -12,8 +12,8 @@ from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from tvmgraph.ops._checks import fail, lower_full, require_tensor, resolve_axis
-from tvmgraph.ops._shared import NOT_DIFFERENTIABLE
+from tvmgraph.ops._arguments import bad, require_tensor, resolve_axis
+from tvmgraph.ops._shared import NOT_DIFFERENTIABLE, lower_full
 from tvmgraph.ops.indexing_elements import gather_along
 
 __all__ = [
@@ -217,10 +217,10 @@ def topk(
     axis = resolve_axis("topk", input, -1 if dim is None else dim, "dim")
     size: Any = input.type.shape[axis] if input.ndim else 1
     if isinstance(k, bool) or not 0 <= k <= size:
-        fail(
+        raise bad(
             ArgumentError,
-            "topk",
             f"k must lie in [0, {size}]",
+            "topk",
             f"input={input.type}, k={k!r}, dim={dim}",
         )
     if input.ndim == 0:
@@ -277,10 +277,12 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     axis = resolve_axis("kthvalue", input, dim, "dim")
     size = input.type.static_shape[axis] if input.ndim else 1
     if isinstance(k, bool) or not 1 <= k <= size:
-        fail(
-            ArgumentError, "kthvalue", f"k must lie in [1, {size}]",
+        raise bad(
+            ArgumentError,
+            f"k must lie in [1, {size}]",
+            "kthvalue",
             f"input={input.type}, k={k!r}, dim={dim}",
-        )  # fmt: skip
+        )
     if input.ndim == 0:
         return F.identity(input), F.zeros((), dtypes.int64)
     order = F.cast(arg_sort(input, axis, False), dtypes.int64)
@@ -309,10 +311,12 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
     require_tensor("intopk", x1, "x1")
     require_tensor("intopk", x2, "x2")
     if x1.ndim != 2 or x2.type.shape != x1.type.shape[:1]:
-        fail(
-            ShapeError, "intopk", "x1 must be 2-d and x2 hold one class per row",
+        raise bad(
+            ShapeError,
+            "x1 must be 2-d and x2 hold one class per row",
+            "intopk",
             f"x1={x1.type}, x2={x2.type}",
-        )  # fmt: skip
+        )
     classes = x1.type.static_shape[1]
     exists = F.logical_and(F.greater_equal(x2, 0), F.less(x2, classes))
     value = gather_along(x1, F.expand_dims(F.where(exists, x2, 0), 1), 1)
@@ -425,10 +429,12 @@ def searchsorted(
     """
     sequence = require_tensor("searchsorted", sorted_sequence, "sorted_sequence")
     if side not in (None, "left", "right") or (side == "left" and right):
-        fail(
-            ArgumentError, "searchsorted", "side must be 'left' or 'right' and agree with right",
+        raise bad(
+            ArgumentError,
+            "side must be 'left' or 'right' and agree with right",
+            "searchsorted",
             f"side={side!r}, right={right}",
-        )  # fmt: skip
+        )
     if sorter is not None:
         sequence = gather_along(sequence, sorter, sequence.ndim - 1)
     found = search_sorted(sequence, values, bool(right) or side == "right")
@@ -455,10 +461,12 @@ def bucketize(input: Tensor, boundaries: Any, *, right: bool = False) -> Tensor:
     require_tensor("bucketize", input)
     if not isinstance(boundaries, Tensor):
         if not isinstance(boundaries, (list, tuple, np.ndarray)):
-            fail(
-                DTypeError, "bucketize", "boundaries must be a list of numbers",
+            raise bad(
+                DTypeError,
+                "boundaries must be a list of numbers",
+                "bucketize",
                 f"boundaries={boundaries!r:.60}",
-            )  # fmt: skip
+            )
         boundaries = Tensor(np.asarray(boundaries, np.float64).astype(np.float32))
         if input.type.dtype is dtypes.float64:
             boundaries = F.cast(boundaries, dtypes.float64)

@@ -11,7 +11,7 @@ from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ShapeError
-from tvmgraph.ops._checks import fail, require_tensor, resolve_axis
+from tvmgraph.ops._arguments import bad, require_tensor, resolve_axis
 from tvmgraph.ops._shared import DATA_DEPENDENT, NOT_DIFFERENTIABLE
 from tvmgraph.ops.indexing_advanced import index_get, index_update
 from tvmgraph.ops.reduction_scan import running_sum
@@ -95,7 +95,7 @@ def unique_with_pad(x: Tensor, pad_num: int) -> tuple[Tensor, Tensor]:
     """
     require_tensor("unique_with_pad", x, "x")
     if x.ndim != 1:
-        fail(ShapeError, "unique_with_pad", "x must be 1-d", f"x={x.type}")
+        raise bad(ShapeError, "x must be 1-d", "unique_with_pad", f"x={x.type}")
     count = x.size
     d = dtypes.int64 if x.type.dtype is dtypes.int64 else dtypes.int32
     fill = F.full((count + 1,), pad_num, dtype=x.type.dtype)
