@@ -123,6 +123,28 @@ def prefetch(buffer: Buffer, indices: Sequence[Index]) -> None:
     T.evaluate(_any.call_intrin("void", "tirx.prefetch", address, read, second_level, data))
 
 
+def chunks_of_vectors(
+    count: Expr, lanes: int, chunk: int, enabled: bool, body: Callable[[Expr, int], None]
+) -> None:
+    """Goes through elements in vectors, and one by one through what is left of a chunk.
+
+    Args:
+        count: How many elements there are; may be known only when the kernel is called.
+        lanes: Elements of a vector.
+        chunk: Elements of one piece of what the workers divide.
+        enabled: Whether they do.
+        body: Takes the first element, and how many.
+    """
+    with parallel(tirx.floordiv(count + (chunk - 1), i64(chunk)), enabled) as number:
+        start = number * chunk
+        length = tirx.min(count - start, i64(chunk))
+        full = tirx.floordiv(length, i64(lanes))
+        with serial(full) as position:
+            body(start + position * lanes, lanes)
+        with serial(length - full * lanes) as rest:
+            body(start + full * lanes + rest, 1)
+
+
 def ramp(base: Index, lanes: int) -> Expr:
     """The indices base, base + 1, ...; with one lane the base itself."""
     return _any.Ramp(index(base), i64(1), lanes) if lanes > 1 else index(base)

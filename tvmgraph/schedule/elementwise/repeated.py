@@ -130,15 +130,10 @@ def emit_repeated(func: Func, settings: str, model: CpuModel) -> None:
     lanes = model.lanes_of(dtype_bytes(str(target.dtype)))
     small = isinstance(size, tirx.IntImm) and int(size) < _MIN_PARALLEL
     steps = STEPS[str(settings)]
-    chunks = tirx.floordiv(size + (_CHUNK - 1), emit.i64(_CHUNK))
-    with emit.parallel(chunks, model.threads > 1 and not small) as chunk:
-        start = chunk * _CHUNK
-        length = tirx.min(size - start, emit.i64(_CHUNK))
-        full = tirx.floordiv(length, emit.i64(lanes))
-        with emit.serial(full) as position:
-            write_repeated(steps, operands, target, start + position * lanes, lanes)
-        with emit.serial(length - full * lanes) as rest:
-            write_repeated(steps, operands, target, start + full * lanes + rest, 1)
+    emit.chunks_of_vectors(
+        size, lanes, _CHUNK, model.threads > 1 and not small,
+        lambda first, count: write_repeated(steps, operands, target, first, count),
+    )  # fmt: skip
 
 
 def write_repeated(

@@ -38,15 +38,10 @@ def emit_search(func: Func, settings: str, model: CpuModel) -> None:
     lanes = model.lanes_of(max(search.itemsize, dtype_bytes(search.index)))
     count = search.count
     small = isinstance(count, tirx.IntImm) and int(count) < _MIN_PARALLEL
-    chunks = tirx.floordiv(count + (_CHUNK - 1), emit.i64(_CHUNK))
-    with emit.parallel(chunks, model.threads > 1 and not small) as chunk:
-        start = chunk * _CHUNK
-        length = tirx.min(count - start, emit.i64(_CHUNK))
-        full = tirx.floordiv(length, emit.i64(lanes))
-        with emit.serial(full) as position:
-            search.write(start + position * lanes, lanes, emit.stack)
-        with emit.serial(length - full * lanes) as rest:
-            search.write(start + full * lanes + rest, 1, emit.stack)
+    emit.chunks_of_vectors(
+        count, lanes, _CHUNK, model.threads > 1 and not small,
+        lambda first, length: search.write(first, length, emit.stack),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
