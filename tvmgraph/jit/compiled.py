@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,15 +45,14 @@ class CompiledGraph:
         stats: What compiling it did.
         path: How it runs, see :mod:`tvmgraph.jit.execution`.
         constants: Outputs that depend on no parameter, or that are one.
-        unfrozen: The graph that is compiled where nothing is prepared ahead of calls.
         overwritten: Parameters that compiled code may write to, because the graph replaces them.
     """
 
     def __init__(self, graph: Graph, config: JitConfig) -> None:
         from tvmgraph.compiler import compile_graph
-        from tvmgraph.compiler.freeze import arrange, freeze
+        from tvmgraph.compiler.freeze import freeze
 
-        self.graph = self.unfrozen = graph
+        self.graph = graph
         self.config = config
         self.path = choose_path(graph, config)
         self._types = tuple(v.type for v in graph.outputs)
@@ -60,13 +60,13 @@ class CompiledGraph:
         on_gpu = config.target.startswith("sm_")
         self.overwritten = _overwritten(graph) if config.jit_level != "O0" else ()
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
+        self._arranged = False
         if self.steps is None:
             options = compile_options(config, self.path.native, self.path.replay)
             once = any(n.op.name in HAS_EFFECT for n in graph.walk())
-            plain = once or state.tapes or options.level in ("O0", "O1")
-            frozen = None if plain else freeze(graph, on_gpu)
-            if not (once or on_gpu or options.level in ("O0", "O1")):
-                self.unfrozen = arrange(graph)
+            plain = once or options.level in ("O0", "O1")
+            self._arranged = not (plain or on_gpu)
+            frozen = None if plain or state.tapes else freeze(graph, on_gpu)
             if frozen is None:
                 self.executable, self.stats = compile_graph(self.unfrozen, options=options)
             else:
@@ -79,6 +79,13 @@ class CompiledGraph:
             self.constants = _constant_outputs(graph) if shared else []
         else:
             self.stats = self.steps.compile()
+
+    @functools.cached_property
+    def unfrozen(self) -> Graph:
+        """The graph that is compiled where nothing is prepared ahead of calls."""
+        from tvmgraph.compiler.freeze import arrange
+
+        return arrange(self.graph) if self._arranged else self.graph
 
     @property
     def kernels(self) -> tuple[str, ...]:
