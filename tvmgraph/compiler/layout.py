@@ -21,7 +21,8 @@ from tvmgraph.core.op import Op, get_op
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import DType, bfloat16, float16, float32, float64
 from tvmgraph.graph.ir import Node, Value
-from tvmgraph.ops.conv_blocked import block_of, cut_weight, to_blocks
+from tvmgraph.ops.conv_blocked import block_of, cut_weight, group_shape, group_taps, to_blocks
+from tvmgraph.ops.linalg_panels import GROUPS
 from tvmgraph.winograd import best_tile, transform_weight, window_transform
 
 _FLOATS = (float16, bfloat16, float32, float64)
@@ -113,24 +114,37 @@ class BlockedLayout:
         elif x in self._blocked or (
             _is_deep(inputs, kernel) and (node in self._leading or _is_hard(node))
         ):
-            image, cut = self._cut(node, self._image(x, kernel))
-            self._emit("conv_blocked", (image, cut), _without_groups(node), node.outputs[0])
+            self._direct(node, self._image(x, kernel))
         else:
             return False
         return True
 
     def _image(self, x: Value, kernel: Sequence[int]) -> Value:
         """What a convolution reads: blocks, unless a plain image is as good or cannot be cut."""
-        if (
-            x in self._blocked
-            or int(np.prod(kernel)) == 1
-            or self.block_of(x.type.shape[1]) is None
-        ):
+        one = int(np.prod(kernel)) == 1 and x.type.dtype not in GROUPS
+        if x in self._blocked or one or self.block_of(x.type.shape[1]) is None:
             return self._blocked.get(x, x)
         return self._as_blocked(x)
 
-    def _cut(self, node: Node, image: Value) -> tuple[Value, Value]:
-        """The image, and the weight cut for it."""
+    def _direct(self, node: Node, image: Value) -> None:
+        """A convolution of the image as it is, plain or in blocks."""
+        weight, attrs = self._cut(node, image), _without_groups(node)
+        plain = image.type.ndim == 4
+        group = GROUPS.get(image.type.dtype, 1)
+        if group > 1 and not (plain and node.attrs["dilation"][1] > 1):
+            (top, bottom), (left, right) = attrs["padding"]
+            shape = group_shape(weight.type.static_shape, group, plain)
+            if plain:  # the window becomes longer
+                right += shape[3] * group - weight.type.static_shape[3]
+            attrs["padding"] = ((top, bottom), (left, right))
+            kind = weight.type.with_shape(shape).with_dtype(image.type.dtype)
+            weight = self._derive(
+                lambda w: group_taps(w.astype(kind.dtype.numpy), group, plain), (weight,), kind
+            )
+        self._emit("conv_blocked", (image, weight), attrs, node.outputs[0])
+
+    def _cut(self, node: Node, image: Value) -> Value:
+        """The weight cut for an image."""
         weight = node.inputs[1]
         outputs, inputs, *kernel = weight.type.static_shape
         block = self.block_of(outputs)
@@ -138,15 +152,15 @@ class BlockedLayout:
         size = image.type.static_shape[4] if image.type.ndim == 5 else 1
         wide = _sum_type(image.type.dtype)
         kind = weight.type.with_shape((outputs // block, inputs // size, *kernel, size, block))
-        cut = self._derive(
+        return self._derive(
             lambda w: cut_weight(w.astype(wide.numpy, copy=False), size, block),
             (weight,), kind.with_dtype(wide),
         )  # fmt: skip
-        return image, cut
 
     def _winograd(self, node: Node, tile: int) -> None:
         x, weight = node.inputs
-        image, cut = self._cut(node, self._as_blocked(x))
+        image = self._as_blocked(x)
+        cut = self._cut(node, image)
         outer, blocks, _, _, inputs, block = cut.type.static_shape
         kind = weight.type.with_shape(((tile + 2) ** 2, outer, blocks * inputs, block))
         turned = self._derive(lambda w: transform_weight(w, tile, block), (weight,), kind)
@@ -184,8 +198,7 @@ class BlockedLayout:
         assert block is not None
         if inputs % image.type.static_shape[4] or outputs // node.attrs["groups"] % block:
             return False
-        inner = self._cut(node, image)
-        self._emit("conv_blocked", inner, _without_groups(node), node.outputs[0])
+        self._direct(node, image)
         return True
 
     def _depthwise(self, node: Node) -> bool:

@@ -24,6 +24,8 @@ __all__ = ["conv_blocked", "depthwise_blocked"]
 _FLOATS = (dtypes.float32, dtypes.float64, *LOW_PRECISION)
 #: Channels of a block, widest first: one vector of the widest registers, or half of it.
 _BLOCKS = (16, 8)
+#: Axes of a cut weight whose factors lie in groups.
+_GROUPED = 7
 #: Why a row of blocked images has no derivative and no ONNX form.
 INTERNAL = "only compiled graphs hold it; the graph it was made from is {}"
 
@@ -52,8 +54,38 @@ def cut_weight(weight: np.ndarray, inputs: int, outputs: int) -> np.ndarray:
     return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
 
 
-def _whole_weight(weight: np.ndarray) -> np.ndarray:
-    """The inverse of :func:`cut_weight`."""
+def group_taps(weight: np.ndarray, group: int, plain: bool) -> np.ndarray:
+    """Puts ``group`` factors of one sum side by side, along a last axis of a cut weight.
+
+    Args:
+        weight: A cut weight.
+        group: Factors of a group.
+        plain: Whether the image has no blocks. Groups then run along the rows of the window, which
+            is made longer by zeros, else along the input channels of a block.
+    """
+    if plain:
+        wide = np.pad(
+            weight, [(0, -weight.shape[3] % group if axis == 3 else 0) for axis in range(6)]
+        )
+        split = wide.reshape(*wide.shape[:3], -1, group, *wide.shape[4:])
+        return np.ascontiguousarray(np.moveaxis(split, 4, -1))
+    split = weight.reshape(*weight.shape[:4], -1, group, weight.shape[5])
+    return np.ascontiguousarray(np.moveaxis(split, 5, -1))
+
+
+def group_shape(shape: tuple[int, ...], group: int, plain: bool) -> tuple[int, ...]:
+    """The shape that :func:`group_taps` gives a cut weight."""
+    *outer, width, inputs, outputs = shape
+    parts = (-(-width // group), inputs) if plain else (width, inputs // group)
+    return (*outer, *parts, outputs, group)
+
+
+def _whole_weight(weight: np.ndarray, plain: bool) -> np.ndarray:
+    """The inverse of :func:`group_taps` and :func:`cut_weight`."""
+    if weight.ndim == _GROUPED:
+        weight = np.moveaxis(weight, -1, 4 if plain else 5)
+        axis = 3 if plain else 4
+        weight = weight.reshape(*weight.shape[:axis], -1, *weight.shape[axis + 2 :])
     ob, ib, kh, kw, inputs, outputs = weight.shape
     return weight.transpose(0, 5, 1, 4, 2, 3).reshape(ob * outputs, ib * inputs, kh, kw)
 
@@ -62,7 +94,7 @@ def _accumulator(t: TensorType) -> str:
     return "float32" if t.dtype in LOW_PRECISION else t.dtype.name
 
 
-def _require_weight(input: TensorType, weight: TensorType, ndim: int) -> None:
+def _require_weight(input: TensorType, weight: TensorType, ndim: int | tuple[int, ...]) -> None:
     rules.require_dtype(input, _FLOATS)
     rules.require_ndim(weight, ndim, "weight")
     kinds = (input.dtype, dtypes.dtype_of(_accumulator(input)))
@@ -75,9 +107,13 @@ def _require_weight(input: TensorType, weight: TensorType, ndim: int) -> None:
 def _infer(
     input: TensorType, weight: TensorType, *, stride: Ints, padding: Pairs, dilation: Ints
 ) -> TensorType:
-    _require_weight(input, weight, 6)
+    _require_weight(input, weight, (6, _GROUPED))
     rules.require_ndim(input, (4, 5))
-    outer, blocks, kh, kw, inputs, outputs = weight.static_shape
+    outer, blocks, kh, kw, inputs, outputs, *group = weight.static_shape
+    if group and input.ndim == 5:
+        inputs *= group[0]
+    elif group:
+        kw *= group[0]
     block = input.shape[4] if input.ndim == 5 else 1
     groups, rest = divmod(input.static_shape[1], blocks)
     if block != inputs or rest or not groups or outer % groups:
@@ -94,10 +130,10 @@ def _eager(
 ) -> np.ndarray:
     x = from_blocks(input) if input.ndim == 5 else input
     y = OPS["convolution"].eager(
-        x, _whole_weight(weight).astype(x.dtype, copy=False), stride=stride, padding=padding,
-        dilation=dilation, groups=input.shape[1] // weight.shape[1],
+        x, _whole_weight(weight, input.ndim == 4).astype(x.dtype, copy=False), stride=stride,
+        padding=padding, dilation=dilation, groups=input.shape[1] // weight.shape[1],
     )  # fmt: skip
-    return to_blocks(y, weight.shape[-1])
+    return to_blocks(y, weight.shape[5])
 
 
 def _padded(R: Any, x: Any, padding: Pairs, dtype: str) -> Any:
@@ -135,19 +171,27 @@ def blocked_sums(
     """
     padded = _padded(R, x, padding, w.dtype)
     wide = "float32" if str(w.dtype) in ("float16", "bfloat16") else w.dtype
-    outer, blocks, kh, kw, inputs, _ = map(int, w.shape)
+    outer, blocks, kh, kw, inputs, _, *group = map(int, w.shape)
     groups = int(x.shape[1]) // blocks
-    ib, ky, kx, ic = (
+    ib, ky, kx, ic, *member = taps = [
         R.te.reduce_axis((0, extent), name=name)
-        for name, extent in zip(("ib", "ky", "kx", "ic"), (blocks, kh, kw, inputs))
-    )
+        for name, extent in zip(
+            ("ib", "ky", "kx", "ic", "member"), (blocks, kh, kw, inputs, *group)
+        )
+    ]
+    is_blocked = len(padded.shape) == 5
+    column, channel = kx, ic
+    if group and is_blocked:
+        channel = ic * group[0] + member[0]
+    elif group:
+        column = kx * group[0] + member[0]
 
     def element(n: Any, ob: Any, y: Any, x: Any, oc: Any) -> Any:
-        place = [y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1]]
+        place = [y * stride[0] + ky * dilation[0], x * stride[1] + column * dilation[1]]
         read = ib if groups == 1 else ib + R.te.floordiv(ob, outer // groups) * blocks
-        pixel = padded[(n, read, *place, ic) if len(padded.shape) == 5 else (n, read, *place)]
-        tap = w[ob, ib, ky, kx, ic, oc]
-        return R.te.sum(pixel.astype(wide) * tap.astype(wide), axis=[ib, ky, kx, ic])
+        pixel = padded[(n, read, *place, channel) if is_blocked else (n, read, *place)]
+        tap = w[(ob, ib, ky, kx, ic, oc, *member)]
+        return R.te.sum(pixel.astype(wide) * tap.astype(wide), axis=taps)
 
     return R.te.compute(out, element, name="conv_blocked")
 
@@ -186,7 +230,11 @@ def _sample(*shapes: Any, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0, 0
         _sample((1, 1, 4, 5, 24), (1, 1, 3, 3, 24, 8), dtype="float16"),
         _sample((2, 3, 5, 6, 8), (3, 1, 3, 3, 8, 8), padding=((1, 0), (1, 1))),
         _sample((1, 4, 6, 5, 8), (6, 2, 3, 2, 8, 8), stride=(2, 1)),
+        _sample((2, 4, 6, 5, 8), (6, 2, 3, 2, 4, 8, 2), padding=((1, 0), (1, 1)), dtype="bfloat16"),
+        _sample((1, 1, 9, 7, 16), (2, 1, 3, 3, 8, 16, 2), stride=(2, 1), dtype="bfloat16"),
+        _sample((1, 3, 9, 8), (2, 3, 3, 2, 1, 16, 2), padding=((1, 1), (1, 2)), dtype="bfloat16"),
         _sample((1, 2, 4, 5, 8), (1, 1, 1, 1, 8, 8), raises=ShapeError),
+        _sample((1, 1, 4, 5, 8), (1, 1, 1, 1, 3, 8, 2), dtype="bfloat16", raises=ShapeError),
     ],
 )
 def conv_blocked(
@@ -200,7 +248,9 @@ def conv_blocked(
 
     Args:
         input: Blocked, shape :math:`(N, g I, H, W, j)`, or plain, shape (N, g I, H, W) with j = 1.
-        weight: Shape (O, I, KH, KW, j, b), in the type of the sums or of the image.
+        weight: Shape (O, I, KH, KW, j, b), in the type of the sums or of the image. With a last
+            axis for groups of g factors (of bfloat16, which processors sum in pairs) the shape is
+            (O, I, KH, KW, j / g, b, g), and (O, I, KH, KW / g, 1, b, g) for a plain image.
         stride: Step of the window, per spatial axis.
         padding: Zeros ``(before, after)``, per spatial axis.
         dilation: Distance between kernel taps, per spatial axis.

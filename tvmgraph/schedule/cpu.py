@@ -25,6 +25,7 @@ from tvmgraph.schedule.analysis.program import Program, Stage, map_loads, parse,
 from tvmgraph.schedule.attention.forward import emit_attention
 from tvmgraph.schedule.attention.gradient import emit_attention_gradient
 from tvmgraph.schedule.convolution.blocked import emit_blocked_conv, is_blocked_conv
+from tvmgraph.schedule.convolution.blocked_pairs import emit_paired_conv, is_paired_conv
 from tvmgraph.schedule.convolution.depthwise import emit_depthwise, is_depthwise
 from tvmgraph.schedule.convolution.depthwise_plane import emit_plane_depthwise, is_plane_depthwise
 from tvmgraph.schedule.convolution.depthwise_weight_gradient import (
@@ -230,12 +231,15 @@ def _has_product(program: Program) -> bool:
 
 
 def _has_window_kernel(contraction: Contraction) -> bool:
-    return is_conv(contraction) or is_weight_gradient(contraction)
+    kinds = (is_paired_conv, is_conv, is_weight_gradient)
+    return any(is_kind(contraction) for is_kind in kinds)
 
 
 def _emit_window(contraction: Contraction, padding: Stage | None, model: CpuModel) -> None:
     if is_weight_gradient(contraction):
         emit_weight_gradient(contraction, padding, model)
+    elif is_paired_conv(contraction):
+        emit_paired_conv(contraction, padding, model)
     else:
         emit_conv(contraction, padding, model)
 
@@ -244,7 +248,8 @@ def _is_padded_window(contraction: Contraction) -> bool:
     """Whether all that is left to do before a convolution is to pad its input."""
     if len(contraction.before) != 1 or not _has_window_kernel(contraction):
         return False
-    return contraction.before[0].buffer.same_as(contraction.right.load.source)
+    window = contraction.left if is_paired_conv(contraction) else contraction.right
+    return contraction.before[0].buffer.same_as(window.load.source)
 
 
 def _is_product(program: Program) -> bool:

@@ -10,7 +10,7 @@ grouped convolution are independent of each other, like images.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tvmgraph.schedule import emit
@@ -23,7 +23,7 @@ from tvmgraph.schedule.products.epilogue import Epilogue, Place
 from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
 from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, step_cycles
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.types import Expr
+from tvmgraph.schedule.types import Buffer, Expr
 
 #: Indices of a cut weight: output block, input block, two taps, input and output channel.
 _WEIGHT_INDICES = 6
@@ -62,7 +62,7 @@ def is_blocked_conv(contraction: Contraction) -> bool:
 
 def emit_blocked_conv(contraction: Contraction, model: CpuModel) -> None:
     """Writes the kernel."""
-    _BlockedConv(contraction, _plan(contraction, model)).write()
+    BlockedConv(contraction, plan_blocks(contraction, model)).write()
 
 
 def _extents(contraction: Contraction) -> tuple[int, int]:
@@ -71,7 +71,8 @@ def _extents(contraction: Contraction) -> tuple[int, int]:
     return rows[-2].extent if len(rows) > 1 else 1, rows[-1].extent if rows else 1
 
 
-def _plan(contraction: Contraction, model: CpuModel) -> BlockedPlan:
+def plan_blocks(contraction: Contraction, model: CpuModel) -> BlockedPlan:
+    """The kernel for the extents of a convolution."""
     height, width = _extents(contraction)
     block = contraction.columns[-1].extent
     lanes = min(block, model.lanes_of(dtype_bytes(contraction.dtype)))
@@ -107,11 +108,19 @@ def _cost(extents: tuple[int, int, int], tile: tuple[int, int, int], model: CpuM
 
 
 @dataclass(frozen=True)
-class _BlockedConv:
+class BlockedConv:
+    """The kernel.
+
+    Attributes:
+        contraction: The convolution.
+        plan: Shape of the kernel.
+    """
+
     contraction: Contraction
     plan: BlockedPlan
 
     def write(self) -> None:
+        """Writes the loops over work items."""
         plan = self.plan
         height, _ = _extents(self.contraction)
         bands = -(-height // plan.down)
@@ -156,28 +165,38 @@ class _BlockedConv:
     ) -> None:
         contraction, lanes = self.contraction, self.plan.lanes
         tile = Tile(size[0] * size[1], vectors, lanes, contraction.dtype)
-        right = contraction.right.load
 
         def position(number: Expr | int) -> Bound:
             down, along = emit.unfuse(emit.index(number), size)
             return outer | self._position(corner[0] + down, corner[1] + along)
 
-        def pixel(number: int, taps: Sequence[Expr]) -> Expr:
-            return substitute(contraction.left.expr, position(number) | self._taps(taps))
-
-        def weight(taps: Sequence[Expr], vector: int, lanes: int) -> Expr:
-            bound = outer | self._taps(taps) | self._channel(first + vector)
-            indices = [substitute(index, bound) for index in right.indices]
-            indices[-1] = emit.ramp(indices[-1], lanes)
-            return right.source[tuple(indices)]
-
-        depth = [axis.extent for axis in contraction.reduce] or [1]
-        total = multiply_tile(tile, depth, 1, pixel, weight)
+        total = self._sums(
+            tile, position, [outer | self._channel(first + vector) for vector in range(vectors)]
+        )
         places = [self._channel(first + vector) for vector in range(vectors)]
         inner = contraction.columns[-1]
         Epilogue(contraction, [inner]).write_vectors(
             tile, total, position, [Place(place, place[inner.var], lanes) for place in places]
         )
+
+    def _sums(
+        self, tile: Tile, position: Callable[[int], Bound], channels: Sequence[Bound]
+    ) -> Buffer:
+        """The sums of a tile, given its positions and where its vectors of channels start."""
+        contraction = self.contraction
+        right = contraction.right.load
+
+        def pixel(number: int, taps: Sequence[Expr]) -> Expr:
+            return substitute(contraction.left.expr, position(number) | self._taps(taps))
+
+        def weight(taps: Sequence[Expr], vector: int, lanes: int) -> Expr:
+            bound = channels[vector] | self._taps(taps)
+            indices = [substitute(index, bound) for index in right.indices]
+            indices[-1] = emit.ramp(indices[-1], lanes)
+            return right.source[tuple(indices)]
+
+        depth = [axis.extent for axis in contraction.reduce] or [1]
+        return multiply_tile(tile, depth, 1, pixel, weight)
 
     def _channel(self, vector: Expr) -> Bound:
         """Where a vector of output channels starts."""

@@ -124,12 +124,12 @@ def _add_products(
     if tile.rows > 1 and tile.lanes * dtype_bytes(tile.dtype) > _BLOCK_BYTES:
         # named once, not in every row; with NEON's instructions a register too many
         columns = [
-            _kept(value, lanes, tile.dtype) for value, (_, lanes) in zip(columns, tile.strips)
+            kept(value, lanes, tile.dtype) for value, (_, lanes) in zip(columns, tile.strips)
         ]
     for row in range(tile.rows):
         factor = left(row)
         if len(columns) > 1:
-            factor = _kept(factor, 1, tile.dtype)
+            factor = kept(factor, 1, tile.dtype)
         for (vector, lanes), column in zip(tile.strips, columns):
             place = tile.at(row, vector, lanes)
             emit.store(total, total[place] + emit.broadcast(factor, lanes) * column, [place])
@@ -144,7 +144,7 @@ def store_tile(
             emit.store(to, total[tile.at(row, vector, lanes)], [place(row, vector, lanes)])
 
 
-def _kept(value: Expr, lanes: int, dtype: str) -> Expr:
+def kept(value: Expr, lanes: int, dtype: str) -> Expr:
     """A value that is used several times; written out each time its address would be, too."""
     place = emit.stack(lanes, dtype)
     emit.store(place, value, [emit.ramp(0, lanes)])

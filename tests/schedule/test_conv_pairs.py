@@ -1,0 +1,135 @@
+"""Convolutions of bfloat16 by instructions that sum two products per lane."""
+
+import numpy as np
+import pytest
+from driver import THREADS, check
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tvm import te, tirx
+
+import tvmgraph as ms
+from tvmgraph import Parameter, Tensor, jit, nn, ops
+from tvmgraph.compiler.freeze import freeze
+from tvmgraph.core.op import OPS
+from tvmgraph.ops.conv_blocked import blocked_sums, cut_weight, from_blocks, group_taps, to_blocks
+from tvmgraph.schedule import cpu_model
+from tvmgraph.schedule.products.pairs import pair_functions
+
+_MODEL = cpu_model("host", THREADS)
+
+
+def rounded(*shape, seed=0):
+    """An array of bfloat16, and the same numbers in float64."""
+    x = Tensor(np.random.default_rng(seed).standard_normal(shape).astype("float32"))
+    x = x.astype(ms.bfloat16)
+    return x, x.astype(ms.float32).asnumpy().astype("float64")
+
+
+def close(got, want):
+    """Compares with sums in float64, but for the rounding of the result to bfloat16."""
+    got = got.astype(ms.float32).asnumpy()
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=2**-8, atol=1e-5 * max(1.0, np.abs(want).max()))
+
+
+@settings(max_examples=14, deadline=None, derandomize=True)
+@given(
+    st.integers(1, 2), st.sampled_from([1, 3, 8, 17, 24, 32]), st.sampled_from([8, 16, 40, 48]),
+    st.tuples(st.integers(1, 20), st.integers(1, 20)),
+    st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    st.tuples(st.integers(1, 3), st.integers(1, 2)), st.integers(0, 2), st.integers(1, 2),
+)  # fmt: skip
+def test_blocked_convolution(n, inputs, outputs, size, kernel, stride, pad, dilation):
+    dilations = (dilation, dilation if inputs % 8 == 0 else 1)
+    size = [max(s, (k - 1) * d + 1) for s, k, d in zip(size, kernel, dilations)]
+    block, out = next(b for b in (16, 8, 1) if inputs % b == 0), 16 if outputs % 16 == 0 else 8
+    plain = block == 1
+    x, x64 = rounded(n, inputs, *size)
+    w, w64 = rounded(outputs, inputs, *kernel, seed=1)
+    options = dict(stride=stride, padding=((pad, pad), (0, pad)), dilation=dilations)
+    longer = dict(options, padding=((pad, pad), (0, pad + plain * (kernel[1] % 2))))
+    image = x.asnumpy() if plain else to_blocks(x.asnumpy(), block)
+    pairs = group_taps(cut_weight(w.asnumpy(), block, out), 2, plain)
+    f = jit(lambda x, w: ops.relu(ops.conv_blocked(x, w, **longer)))
+    got = f(Tensor(image), Tensor(pairs))
+    want = OPS["convolution"].eager(x64, w64, groups=1, **options)
+    close(Tensor(from_blocks(got.asnumpy())), np.maximum(want, 0))
+
+
+@pytest.mark.parametrize(
+    "inputs, outputs, size, kernel, options",
+    [
+        (3, 16, 17, 7, dict(stride=2, padding=3)),
+        (64, 32, 14, 1, {}),
+        (17, 8, 9, 3, dict(padding=2, dilation=2)),
+        (24, 48, 7, 3, dict(padding=1, group=3)),
+        (35, 33, 12, 3, dict(padding=1)),
+    ],
+)
+def test_frozen_convolutions(inputs, outputs, size, kernel, options):
+    group = options.get("group", 1)
+    layers = nn.Conv2d(
+        inputs, outputs, kernel, pad_mode="pad" if options else "valid", has_bias=True, **options
+    )
+    x, x64 = rounded(2, inputs, size, size + 3)
+    w, w64 = rounded(outputs, inputs // group, kernel, kernel, seed=1)
+    b, b64 = rounded(outputs, seed=2)
+    layers.weight, layers.bias = Parameter(w, name="w"), Parameter(b, name="b")
+    net = nn.SequentialCell(layers, nn.ReLU(), nn.MaxPool2d(1)).set_train(False)
+    stride, pad, dilation = (
+        options.get(k, d) for k, d in (("stride", 1), ("padding", 0), ("dilation", 1))
+    )
+    want = OPS["convolution"].eager(
+        x64, w64, stride=(stride,) * 2, padding=((pad, pad),) * 2, dilation=(dilation,) * 2,
+        groups=group,
+    )  # fmt: skip
+    # the convolution's own result is rounded before the bias is added
+    want = (
+        Tensor(want.astype("float32")).astype(ms.bfloat16).astype(ms.float32).asnumpy()
+        + b64[:, None, None]
+    )
+    got = jit(net)(x).astype(ms.float32).asnumpy()
+    np.testing.assert_allclose(got, np.maximum(want, 0), rtol=2**-6, atol=2**-6)
+
+
+class _Builder:
+    """What a lowering rule needs to write tensor expressions."""
+
+    te, tir = te, tirx
+
+
+@pytest.mark.parametrize("target", ["host", "x86-64-v2", "x86-64-v3"])
+@pytest.mark.parametrize("outputs, padding", [(16, ((1, 1), (1, 1))), (8, ((0, 0), (0, 0)))])
+def test_processors_without_the_instruction(target, outputs, padding):
+    def build(bb, x, w):
+        size = [s + sum(p) - 2 for s, p in zip((9, 11), padding)]
+
+        def sums(x, w):
+            return blocked_sums(_Builder, x, w, (1, 2, *size, outputs), padding, (1, 1), (1, 1))
+
+        return bb.emit_te(sums, x, w)
+
+    def reference(x, w):
+        whole = w.transpose(0, 5, 1, 4, 6, 2, 3).reshape(2 * outputs, 32, 3, 3)
+        y = OPS["convolution"].eager(
+            from_blocks(x), whole, stride=(1, 1), padding=padding, dilation=(1, 1), groups=1
+        )
+        return to_blocks(y, outputs)
+
+    shapes = (1, 2, 9, 11, 16), (2, 2, 3, 3, 8, outputs, 2)
+    check(build, reference, *((s, "bfloat16") for s in shapes), tolerance=1e-6, target=target)
+
+
+def test_the_instruction_is_used_where_the_processor_has_it():
+    assert ("llvm.x86.avx512bf16" in pair_functions(16, _MODEL)) == ("bfloat16" in _MODEL.dot_types)
+
+
+def test_windows_of_an_image_that_is_no_number_of_pairs():
+    layers = nn.Conv2d(3, 16, 3, pad_mode="pad", padding=1), nn.Conv2d(16, 16, 3)
+    net = nn.SequentialCell(*layers).set_train(False)
+    for parameter in net.get_parameters():
+        parameter.set_dtype(ms.bfloat16)
+    x, _ = rounded(1, 3, 9, 8)
+    nodes = freeze(jit(net).graph(x)).main.nodes
+    weights = [node.inputs[1].type.shape for node in nodes if node.op.name == "conv_blocked"]
+    assert weights == [(1, 3, 3, 2, 1, 16, 2), (1, 1, 3, 3, 8, 16, 2)]

@@ -1,0 +1,79 @@
+"""Sums of products of pairs of bfloat16, in vectors of any length, as functions of LLVM.
+
+Processors with AVX512-BF16 have an instruction for it. On others it is two multiplications in
+float32, whose upper half a bfloat16 is.
+"""
+
+from __future__ import annotations
+
+from tvmgraph.schedule.target import CpuModel
+
+#: Vectors of the instruction, in pairs.
+_NATIVE = (4, 8, 16)
+
+
+def pair_functions(lanes: int, model: CpuModel) -> str:
+    """``tvmgraph_pairs{lanes}``, ``(sums, pairs, pairs) -> sums``, and loads of pairs.
+
+    ``tvmgraph_pair`` loads one, ``tvmgraph_load{lanes}`` a vector.
+
+    Args:
+        lanes: Pairs of a vector.
+        model: The processor.
+    """
+    name, sums, pairs = f"tvmgraph_pairs{lanes}", f"<{lanes} x float>", f"<{lanes} x i32>"
+    native = "bfloat16" in model.dot_types and lanes in _NATIVE
+    body = _instruction(lanes) if native else _multiplications(lanes)
+    declaration = f"declare {_intrinsic(lanes)}\n" if native else ""
+    return f"""{declaration}
+define internal {sums} @{name}({sums} %c, {pairs} %a, {pairs} %b) alwaysinline {{
+{body}
+  ret {sums} %r
+}}
+define internal i32 @tvmgraph_pair(ptr %at) alwaysinline {{
+  %r = load i32, ptr %at, align 1
+  ret i32 %r
+}}
+define internal {pairs} @tvmgraph_load{lanes}(ptr %at) alwaysinline {{
+  %r = load {pairs}, ptr %at, align 1
+  ret {pairs} %r
+}}
+"""
+
+
+def _intrinsic(lanes: int, names: tuple[str, str, str] = ("", "", "")) -> str:
+    """The instruction's signature, or with names of operands the body of its call."""
+    types = (f"<{lanes} x float>", *[f"<{2 * lanes} x bfloat>"] * 2)
+    operands = ", ".join(f"{kind} {name}".strip() for kind, name in zip(types, names))
+    return f"{types[0]} @llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}({operands})"
+
+
+def _instruction(lanes: int) -> str:
+    pairs, halves = f"<{lanes} x i32>", f"<{2 * lanes} x bfloat>"
+    return f"""  %x = bitcast {pairs} %a to {halves}
+  %y = bitcast {pairs} %b to {halves}
+  %r = call {_intrinsic(lanes, ("%c", "%x", "%y"))}"""
+
+
+def _multiplications(lanes: int) -> str:
+    sums, pairs = f"<{lanes} x float>", f"<{lanes} x i32>"
+    half, mask = (
+        "<" + ", ".join([f"i32 {value}"] * lanes) + ">" for value in (16, -(1 << 16))
+    )  # fmt: skip
+    lines = []
+    for name in ("a", "b"):
+        lines += [
+            f"  %{name}l = shl {pairs} %{name}, {half}",
+            f"  %{name}h = and {pairs} %{name}, {mask}",
+            f"  %{name}0 = bitcast {pairs} %{name}l to {sums}",
+            f"  %{name}1 = bitcast {pairs} %{name}h to {sums}",
+        ]
+    return "\n".join(
+        [
+            *lines,
+            f"  %p = fmul contract {sums} %a0, %b0",
+            f"  %s = fadd contract {sums} %c, %p",
+            f"  %q = fmul contract {sums} %a1, %b1",
+            f"  %r = fadd contract {sums} %s, %q",
+        ]
+    )
