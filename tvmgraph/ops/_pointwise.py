@@ -84,9 +84,37 @@ class TirMath:
 
     def erfc(self, x: Any) -> Any:
         """erfc; NaN stays NaN."""
-        if self.dtype == "float64":
-            return complementary_error(self, x)
-        return self.library("erfc", x)
+        return complementary_error(self, x)
+
+    def bits(self, x: Any) -> Any:
+        """The bits of a floating-point number, as a signed integer of its width."""
+        return self.tir.reinterpret(self._integer, x)
+
+    def from_bits(self, bits: Any) -> Any:
+        """The floating-point number of these bits."""
+        return self.tir.reinterpret(self.dtype, bits)
+
+    def copysign(self, a: Any, b: Any) -> Any:
+        """|a| with the sign bit of b."""
+        return self.from_bits((self.bits(a) & ~self._sign_bit) | (self.bits(b) & self._sign_bit))
+
+    def nextafter(self, a: Any, b: Any) -> Any:
+        """The neighbour of a towards b: one step of the magnitude that the lower bits count."""
+        out, back = (self.tir.const(step, self._integer) for step in (1, -1))
+        upwards, downwards = (self.tir.Select(c, out, back) for c in (b > a, b < a))
+        step = self.tir.Select(a > 0, upwards, downwards)
+        least = self.from_bits((self.bits(b) & self._sign_bit) | out)
+        value = self.where(a == 0, least, self.from_bits(self.bits(a) + step))
+        value = self.where(a == b, b, value)
+        return self.where(self.isnan(a), a, self.where(self.isnan(b), b, value))
+
+    @property
+    def _integer(self) -> str:
+        return self.dtype.replace("float", "int")
+
+    @property
+    def _sign_bit(self) -> Any:
+        return self.tir.const(-(2 ** (int(self.dtype[5:]) - 1)), self._integer)
 
     def arcsinh(self, x: Any) -> Any:
         """asinh(x) = log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|, and the sign of x."""

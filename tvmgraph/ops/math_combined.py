@@ -218,7 +218,7 @@ _NO_SIGN_BIT = Reason("ONNX cannot tell -0.0 from 0.0")
 
 @_row(
     np.copysign,
-    pointwise("copysign", lambda m, a, b: m.library("copysign", a, b)),
+    pointwise("copysign", lambda m, a, b: m.copysign(a, b)),
     lambda g, y, a, b: (sum_to(F.where(y == a, g, -g), a), None),
     _NO_SIGN_BIT,
     [
@@ -252,7 +252,7 @@ def copysign(x: Tensor, other: Tensor) -> Tensor:
     infer=rules.elementwise((dtypes.float32, dtypes.float64)),
     promote="common_float",
     eager=np.nextafter,
-    lower=pointwise("nextafter", lambda m, a, b: m.library("nextafter", a, b)),
+    lower=pointwise("nextafter", lambda m, a, b: m.nextafter(a, b)),
     vjp=lambda g, y, a, b: (sum_to(g, a), None),
     onnx=Reason("ONNX has no operator on the bits of floating-point numbers"),
     samples=[

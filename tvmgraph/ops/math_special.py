@@ -93,12 +93,11 @@ def erf(input: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
-    "erfc",
-    lambda m, x: m.erfc(x),
+@unary(
+    numpy_formula(lambda m, x: m.erfc(x), np.dtype("float64")),
+    pointwise("erfc", lambda m, x: m.erfc(x)),
     lambda g, y, x: (g * (F.exp(-x * x) * -_TWO_OVER_SQRT_PI),),
     lambda O, x: O.Sub(O.const(1, x.type.dtype), O.Erf(x)),
-    wide="float64",
 )
 def erfc(input: Tensor) -> Tensor:
     r"""Complementary error function, elementwise: :math:`y = 1 - erf(x)`, exact for large x too.
@@ -172,11 +171,11 @@ def _lower_erfinv(R: Any, x: Any) -> Any:
     def emit(step: str, formula: Callable[..., Any], *operands: Any) -> Any:
         return R.emit(pointwise(f"erfinv_{step}", formula)(R, *operands))
 
-    def rounded(m: Any, x: Any, w: Any) -> Any:
-        return _erfinv_edges(m, x, _erfinv_start(m, x, w))
+    def rounded(m: Any, x: Any) -> Any:
+        return m.let(_erfinv_log(m, x), lambda w: _erfinv_edges(m, x, _erfinv_start(m, x, w)))
 
     if R.type(x).dtype is not dtypes.float64:
-        return _converted(R, x, lambda x: emit("result", rounded, x, emit("log", _erfinv_log, x)))
+        return emit("result", rounded, x)
     a = emit("magnitude", _erfinv_magnitude, x)
     wide = functools.partial(_erfinv_start, wide=True)
     y = emit("start", wide, a, emit("log", _erfinv_log, a))
