@@ -306,3 +306,27 @@ def test_a_capture_gives_the_profiler_its_place_back():
     finally:
         sys.setprofile(None)
     assert "call" in seen
+
+
+def test_layers_need_no_condition_of_their_own() -> None:
+    def conditions(layers: int) -> int:
+        net = nn.SequentialCell(*[nn.SequentialCell(nn.Dense(2, 2)) for _ in range(layers)])
+        x = Tensor(np.ones((1, 2), np.float32))
+        return len(list(capture(net, (x,), {}).guards.conditions(repr)))
+
+    assert conditions(1) == conditions(9)
+
+
+def test_buffers_are_seen() -> None:
+    class Masked(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            for buffer in self.buffers():
+                x = x + buffer
+            return x
+
+    net = Masked()
+    compiled = jit(net)
+    for count in range(3):
+        for _ in range(3):
+            assert compiled(ONE).asnumpy().tolist() == [1.0 + count]
+        net.register_buffer(f"b{count}", Tensor([1.0]))  # a buffer of its own

@@ -9,7 +9,7 @@ from tvmgraph.capture.expect import BOUND, Check, brief, expect, is_library, is_
 from tvmgraph.capture.places import ABSENT
 from tvmgraph.core.tensor import Tensor
 
-_TABLES = ("_params", "_cells", "_graph_mode", "_inputs", "_flags", "param_prefix")
+_TABLES = ("_params", "_cells", "_buffers", "_graph_mode", "_inputs", "_flags", "param_prefix")
 Difference = tuple[str, str, str]  # name, text before, text now
 
 
@@ -34,6 +34,7 @@ class CellState:
     def __init__(self, cell: Any, precise: bool) -> None:
         self.params = _params(cell._params)
         self.cells = _ids(cell._cells)
+        self.buffers = dict(cell._buffers)
         self.flags = expect(dict(cell._flags))
         self.plain: dict[str, Check] = {}
         self.texts: dict[str, str] = {}
@@ -77,7 +78,11 @@ class CellState:
             for name in now.keys() - self.plain.keys():
                 if name not in _TABLES and not name.startswith(BOUND):
                     return name, repr(ABSENT), brief(now[name])
-        tables = (_params(cell._params), self.params), (_ids(cell._cells), self.cells)
+        tables = (
+            (_params(cell._params), self.params),
+            (_ids(cell._cells), self.cells),
+            (cell._buffers, self.buffers),
+        )
         for after, before in tables:
             if after != before:
                 names = after.keys() ^ before.keys() or {k for k in after if after[k] != before[k]}
