@@ -133,3 +133,28 @@ def test_windows_of_an_image_that_is_no_number_of_pairs():
     nodes = freeze(jit(net).graph(x)).main.nodes
     weights = [node.inputs[1].type.shape for node in nodes if node.op.name == "conv_blocked"]
     assert weights == [(1, 3, 3, 2, 1, 16, 2), (1, 1, 3, 3, 8, 16, 2)]
+
+
+def test_groups_smaller_than_a_block_are_joined():
+    layers = nn.Conv2d(32, 64, 3, group=8, has_bias=True), nn.Conv2d(64, 64, 3, group=16)
+    net = nn.SequentialCell(*layers).set_train(False)
+    for parameter in net.get_parameters():
+        parameter.set_dtype(ms.bfloat16)
+    x, _ = rounded(2, 32, 9, 6)
+    nodes = freeze(jit(net).graph(x)).main.nodes
+    weights = [node.inputs[1].type.shape for node in nodes if node.op.name == "conv_blocked"]
+    assert weights == [(4, 1, 3, 3, 8, 16, 2)] * 2
+    got, want = (y.astype(ms.float32).asnumpy() for y in (jit(net)(x), net(x)))
+    np.testing.assert_allclose(got, want, atol=2**-8 * np.abs(want).max())  # of two layers
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(
+    st.integers(1, 3), st.sampled_from([8, 17, 40]), st.sampled_from([8, 9, 33]),
+    st.tuples(st.integers(3, 9), st.integers(4, 23)),
+)  # fmt: skip
+def test_windows_of_one_tap_are_products_of_pairs(n, inputs, outputs, size):
+    x, x64 = rounded(n, inputs, *size)
+    w, w64 = rounded(outputs, inputs, 1, 1, seed=1)
+    got = jit(lambda x, w: ops.relu(ops.conv2d(x, w)))(x, w)
+    close(got, np.maximum(np.einsum("nchw,oc->nohw", x64, w64[:, :, 0, 0]), 0))

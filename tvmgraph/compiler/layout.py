@@ -106,13 +106,16 @@ class BlockedLayout:
         if weight not in self._stable:
             return self._winograd_of_given(node)
         if node.attrs["groups"] > 1:
-            known = x in self._blocked
-            return known and (self._depthwise if is_depthwise(node) else self._grouped)(node)
+            if is_depthwise(node):
+                return x in self._blocked and self._depthwise(node)
+            known = x in self._blocked or (x.type.dtype in GROUPS and self._can_block(x))
+            return known and self._grouped(node)
         tile = _winograd_tile(node)
         if tile is not None:
             self._winograd(node, tile)
         elif x in self._blocked or (
-            _is_deep(inputs, kernel) and (node in self._leading or _is_hard(node))
+            _is_deep(inputs, kernel)
+            and (node in self._leading or _is_hard(node) or _sums_groups(node))
         ):
             self._direct(node, self._image(x, kernel))
         else:
@@ -122,9 +125,12 @@ class BlockedLayout:
     def _image(self, x: Value, kernel: Sequence[int]) -> Value:
         """What a convolution reads: blocks, unless a plain image is as good or cannot be cut."""
         one = int(np.prod(kernel)) == 1 and x.type.dtype not in GROUPS
-        if x in self._blocked or one or self.block_of(x.type.shape[1]) is None:
+        if x in self._blocked or one or not self._can_block(x):
             return self._blocked.get(x, x)
         return self._as_blocked(x)
+
+    def _can_block(self, x: Value) -> bool:
+        return self.block_of(x.type.shape[1]) is not None
 
     def _direct(self, node: Node, image: Value) -> None:
         """A convolution of the image as it is, plain or in blocks."""
@@ -191,15 +197,36 @@ class BlockedLayout:
         return True
 
     def _grouped(self, node: Node) -> bool:
-        """Groups that are whole blocks."""
-        image, weight = self._blocked[node.inputs[0]], node.inputs[1]
+        """Groups that are whole blocks, or become so when several are joined."""
+        (x, weight), groups = node.inputs, node.attrs["groups"]
         outputs, inputs = weight.type.static_shape[:2]
-        block = self.block_of(outputs)
-        assert block is not None
-        if inputs % image.type.static_shape[4] or outputs // node.attrs["groups"] % block:
+        size, block = self.block_of(x.type.shape[1]), self.block_of(outputs)
+        assert size is not None and block is not None
+        joined = size // inputs if x.type.dtype in GROUPS and size % inputs == 0 else 1
+        if groups % joined or inputs * joined % size or outputs // groups * joined % block:
             return False
-        self._direct(node, image)
+        if joined > 1:
+            node = self._joined_groups(node, joined)
+        self._direct(node, self._as_blocked(x))
         return True
+
+    def _joined_groups(self, node: Node, count: int) -> Node:
+        """The convolution with ``count`` groups as one, whose other weights are 0."""
+        x, weight = node.inputs
+        outputs, inputs, *kernel = weight.type.static_shape
+        groups = node.attrs["groups"] // count
+
+        def join(w: np.ndarray) -> np.ndarray:
+            parts = w.reshape(groups, count, -1, inputs, *kernel)
+            wide = np.zeros((*parts.shape[:3], count, *parts.shape[3:]), w.dtype)
+            for member in range(count):
+                wide[:, member, :, member] = parts[:, member]
+            return wide.reshape(outputs, count * inputs, *kernel)
+
+        kind = weight.type.with_shape((outputs, count * inputs, *kernel))
+        wide = self._derive(join, (weight,), kind)
+        attrs = {**node.attrs, "groups": groups}
+        return Node(node.op, (x, wide), attrs, node.outputs, node.source, node.scope)
 
     def _depthwise(self, node: Node) -> bool:
         x, weight = node.inputs
@@ -353,6 +380,15 @@ def _is_hard(node: Node) -> bool:
     _, inputs, *kernel = node.inputs[1].type.static_shape
     long = int(np.prod(kernel)) > 1 and inputs * int(np.prod(kernel)) >= _MIN_LONG
     return width < _WIDE or (long and -width % _WIDE > _MAX_IDLE * width)
+
+
+def _sums_groups(node: Node) -> bool:
+    """Whether blocks let the processor sum several products per lane, which plain kernels do not,
+    and a window reuses what putting the image into another order costs."""
+    return (
+        node.inputs[0].type.dtype in GROUPS
+        and int(np.prod(node.inputs[1].type.static_shape[2:])) > 1
+    )
 
 
 def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tvm_ffi
@@ -69,6 +70,16 @@ def is_transposed(contraction: Contraction, columns: Columns) -> bool:
         return False
     along, across = contraction.reduce[-1].var, columns.inner[-1].var
     return strides[along] == 1 and strides[across] != 1
+
+
+def runs_on(axes: Sequence[Axis], strides: dict[Var, int]) -> bool:
+    """Whether the elements along some axes, the innermost one last, are all neighbours."""
+    expected = 1
+    for axis in reversed(axes):
+        if strides[axis.var] != expected:
+            return False
+        expected *= axis.extent
+    return True
 
 
 def stored_panel(contraction: Contraction, columns: Columns, group: int = 1) -> int | None:

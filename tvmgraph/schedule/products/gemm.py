@@ -10,7 +10,7 @@ while it is in registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tvm import tirx
@@ -20,11 +20,12 @@ from tvmgraph.schedule.analysis.columns import (
     Columns,
     gemm_shape,
     is_transposed,
+    runs_on,
     split_columns,
     stored_panel,
 )
 from tvmgraph.schedule.analysis.contraction import Contraction, Operand
-from tvmgraph.schedule.analysis.program import Axis, substitute
+from tvmgraph.schedule.analysis.program import substitute
 from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.products.dot import emit_dot_products, groups_of
@@ -46,7 +47,7 @@ from tvmgraph.schedule.products.plan import (
 )
 from tvmgraph.schedule.products.streamed import emit_streamed, wants_streams
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.types import Buffer, Expr, Var
+from tvmgraph.schedule.types import Buffer, Expr
 
 #: So many elements of the column operand at a step, from a vector of the panel on.
 _Columns = Callable[[Expr, int, int], Expr]
@@ -72,22 +73,11 @@ def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None
     if dots:
         emit_dot_products(contraction, columns, shape, model)
         return
-    direct = (
-        contraction.right.is_direct and strides is not None and _runs_on(columns.inner, strides)
-    )
+    direct = contraction.right.is_direct and strides is not None and runs_on(columns.inner, strides)
     if direct and choose("gemm streams", wants_streams(shape, model), (True, False)):
         emit_streamed(contraction, columns, shape, model)
         return
     _Gemm(contraction, columns, shape, plan_gemm(shape, model, direct=direct)).write()
-
-
-def _runs_on(axes: Sequence[Axis], strides: dict[Var, int]) -> bool:
-    expected = 1
-    for axis in reversed(axes):
-        if strides[axis.var] != expected:
-            return False
-        expected *= axis.extent
-    return True
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tvm import tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.analysis.columns import Columns, is_transposed
+from tvmgraph.schedule.analysis.columns import Columns, is_transposed, runs_on
 from tvmgraph.schedule.analysis.contraction import Contraction, Operand
 from tvmgraph.schedule.analysis.program import substitute
 from tvmgraph.schedule.point import Bound, bind_group
@@ -168,9 +168,7 @@ class Grouped:
     def runs_along_lines(self, operand: Operand) -> bool:
         """Whether neighbouring rows or columns are neighbours in memory, at least a vector."""
         strides, axes = self.contraction.strides(operand), self._axes(operand)
-        if strides is None or len(axes) != 1 or axes[0].extent < LANES:
-            return False
-        return strides[axes[0].var] == 1
+        return strides is not None and self._lines(operand) >= LANES and runs_on(axes, strides)
 
     def _axes(self, operand: Operand) -> Any:
         return self.contraction.rows if operand is self.contraction.left else self.columns.inner
