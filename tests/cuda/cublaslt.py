@@ -60,8 +60,10 @@ class Library:
         return self._new(place, kind=kind, shape=(rows, columns), lead=lead)
 
     def _choose(self, *arguments: Any) -> int:
-        preference, count = arguments[6], arguments[9]
+        product, preference, count = (arguments[i] for i in (1, 6, 9))
         assert self._objects[preference][1] == 32 << 20
+        facts = self._objects[product]
+        assert facts[7] & 4 == 0 or facts[8], "a bias needs an address"
         ctypes.c_int.from_address(count).value = self.algorithms
         return 0
 

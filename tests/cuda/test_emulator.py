@@ -155,6 +155,11 @@ def test_asynchronous_copies_arrive_when_they_are_waited_for(launch: Launch, wai
         ),
         ('asm("st.shared.f32 [%0], %1;" :: "r"(1 << 20), "f"(x[i]));', 1, "outside of its shared"),
         ("x[i] = __cvta_generic_to_shared(x);", 1, "other memory for shared memory"),
+        (
+            "if (i < 16) __shfl_xor_sync(~0u, 1, 1); else __shfl_xor_sync(~0u, 1, 2);",
+            32,
+            "lanes of a warp meet at different instructions",
+        ),
     ],
 )
 def test_errors_name_the_thread(launch: Launch, body: str, threads: int, message: str) -> None:
@@ -182,6 +187,83 @@ def test_a_missing_barrier_is_a_race(launch: Launch) -> None:
     launch(_kernel(body.format("__syncthreads();")), _floats(64), threads=64)
     with pytest.raises(LaunchFailed, match="order of threads"):
         launch(_kernel(body.format("")), _floats(64), threads=64)
+
+
+@pytest.mark.parametrize(
+    ("body", "size", "message"),
+    [
+        ("", {"threads": 1025}, "a block of 1025 x 1 x 1 threads cannot be launched"),
+        ("", {"blocks": 1 << 31}, "a grid of 2147483648 x 1 x 1 blocks cannot be launched"),
+        ("", {"shared": 49 << 10}, "may not use 50176 bytes of shared memory"),
+        ("__shared__ float s[4096]; s[i] = 0; x[i] = s[i];", {"shared": 40 << 10}, "the 48 KiB"),
+    ],
+)
+def test_launches_that_a_device_refuses(
+    launch: Launch, body: str, size: dict[str, int], message: str
+) -> None:
+    with pytest.raises(LaunchFailed, match=message):
+        launch(_kernel(body), _floats(32), **size)
+
+
+_PRODUCT = f"""
+extern "C" __global__ void kernel(half* x) {{{{
+  extern __shared__ __align__(1024) half s[];
+  int at = (int)__cvta_generic_to_shared(s), to = at + 16 * threadIdx.x;
+  float d[4] = {{{{}}}};
+  long long m = 1LL << 62 | 64LL << 32 | (at & 0x3FFFF) >> 4;
+  asm("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(x + 8 * threadIdx.x));
+  asm("cp.async.wait_all;");
+  {{fence}}
+  __syncthreads();
+  asm("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+      "{{{{%0, %1, %2, %3}}}}, %4, %4, 1, 1, 1, 0, 0;"
+      : {", ".join(f'"+f"(d[{i}])' for i in range(4))} : "l"(m));
+  asm("wgmma.commit_group.sync.aligned;");
+  {{wait}}
+  __syncthreads();
+  asm("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(x + 8 * threadIdx.x));
+  asm("cp.async.wait_all;");
+  x[threadIdx.x] = d[0];
+}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fence", "wait", "message"),
+    [
+        ("fence.proxy.async.shared::cta", "wgmma.wait_group.sync.aligned 0", ""),
+        ("fence.acq_rel.cta", "wgmma.wait_group.sync.aligned 0", "without fence.proxy.async"),
+        ("fence.proxy.async", "wgmma.wait_group.sync.aligned 1", "overwrites what a wgmma"),
+    ],
+)
+def test_products_of_warp_groups_read_another_way(
+    launch: Launch, fence: str, wait: str, message: str
+) -> None:
+    source = _PRODUCT.format(fence=f'asm("{fence};");', wait=f'asm("{wait};");')
+    x = (np.arange(64 * 64) % 7).astype(np.float16)
+    if message:
+        with pytest.raises(LaunchFailed, match=message):
+            launch(source, x, threads=128, shared=8192)
+        return
+    (found,) = launch(source, x, threads=128, shared=8192)
+    row, step = np.indices((8, 16))
+    matrix = x.reshape(64, 8, 8)[row, step // 8 ^ row, step % 8].astype(np.float32)
+    np.testing.assert_array_equal(found[:32].reshape(8, 4), (matrix @ matrix.T)[:, ::2])
+
+
+def test_events_and_streams_that_are_not_ready() -> None:
+    if emulator.missing():
+        pytest.skip(emulator.missing())
+    device = emulator.install()
+    device.reset()
+    runtime, events = ctypes.CDLL("libcudart.so.13"), [ctypes.c_void_p() for _ in range(2)]
+    for event in events:
+        assert runtime.cudaEventCreate(ctypes.byref(event)) == 0
+    span = ctypes.c_float()
+    assert runtime.cudaEventElapsedTime(ctypes.byref(span), *events) == 400, "nobody recorded them"
+    assert [runtime.cudaEventRecord(event, None) for event in events] == [0, 0]
+    assert runtime.cudaEventElapsedTime(ctypes.byref(span), *events) == 0
+    assert runtime.cudaGetLastError() == 400
 
 
 def test_unknown_instructions_are_refused() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tvm
+import tvm_ffi
 from tvm import te
 
 import tvmgraph as ms
@@ -14,6 +15,7 @@ from tvmgraph.compiler import search, tuning
 from tvmgraph.compiler.device_eager import warm_up
 from tvmgraph.compiler.device_search import _DeviceSearch
 from tvmgraph.errors import DeviceError
+from tvmgraph.runtime import cuda
 from tvmgraph.schedule import gpu_model, make_target
 
 
@@ -158,11 +160,44 @@ def test_streams_and_events(on_gpu):
     event.synchronize()
     assert event.query() and stream.query()
     assert y.tolist() == [2.0, 3.0]
+    with pytest.raises(DeviceError, match="was not recorded has no time"):
+        ms.runtime.Event(enable_timing=True).elapsed_time(event)
     with pytest.raises(DeviceError, match="measures no time"):
         ms.runtime.Event().elapsed_time(event)
     ms.runtime.synchronize()
     assert ms.hal.get_device_capability() == (9, 0)
     assert ms.runtime.device_count() == 1
+
+
+def test_asking_whether_work_is_done_leaves_no_error_behind(on_gpu):
+    event = ms.runtime.Event()
+    assert event.query(), "nobody recorded it"
+    event.wait()
+    x = Tensor([1.0, 2.0], device="GPU")
+    for ask in (event.query, ms.runtime.current_stream().query):
+        x = x + 1
+        event.record()
+        assert not ask(), "the emulated device says once that work is under way"
+        assert cuda.runtime().cudaGetLastError() == 0
+        assert ask()
+    assert x.tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize("elements", [1, 4])
+def test_memory_between_vectors_is_copied(on_gpu, tmp_path, elements):
+    whole = Tensor(np.arange(72, dtype=np.float32), device="GPU")
+    view = tvm_ffi.get_global_func("runtime.TVMTensorCreateView")
+    offset = tvm_ffi.Shape((64,)), tvm_ffi.dtype("float32"), 4 * elements
+    slice_ = view(whole._device.handle, *offset)
+    taken = ms.from_dlpack(slice_)
+    assert (taken._device.handle.data_ptr() == slice_.data_ptr()) == (elements == 4)
+    expected = np.arange(elements, 64 + elements) * 2 + 1
+    assert np.array_equal((taken * 2 + 1).asnumpy(), expected)
+    ms.export(
+        lambda x: x * 2 + 1, Tensor(np.zeros(64, np.float32)), file_name=tmp_path / "f.tvm",
+        file_format="TVM", target="sm_90",
+    )  # fmt: skip
+    assert np.array_equal(ms.from_dlpack(ms.load(tmp_path / "f.tvm")(slice_)).asnumpy(), expected)
 
 
 def test_o3_tries_other_tiles_and_keeps_what_it_found(on_gpu, monkeypatch, tmp_path):

@@ -190,12 +190,13 @@ def _plan(
     _set(put, product, _TRANSA, c_int32(turned[1]))
     _set(put, product, _TRANSB, c_int32(turned[0]))
     _set(put, product, _EPILOGUE, c_int32(EPILOGUES[epilogue]))
+    handle, workspace = _context(index)
     if epilogue.startswith("bias"):
         _set(put, product, _BIAS_TYPE, c_int32(kind))
+        _set(put, product, _BIAS, c_void_p(_at(workspace)))  # the heuristic asks for some address
     left = _layout(kind, (k, n) if turned[1] else (n, k), batch)
     right = _layout(kind, (m, k) if turned[0] else (k, m), batch)
     layouts = left, right, _layout(kind, (n, m), batch)
-    handle, workspace = _context(index)
     algorithm = _algorithm(handle, product, layouts, f"{dtype} {batch}x{m}x{n}x{k}")
     return _Plan(handle, product, layouts, algorithm, workspace)
 

@@ -12,6 +12,7 @@ import numpy as np
 from tvmgraph.runtime import cuda, host
 
 _CUDA = 2  # DLPack's number
+_VECTOR = 16  # bytes: kernels access memory in vectors of this size
 _inside = threading.local()
 
 
@@ -57,7 +58,9 @@ def download(handle: Any) -> np.ndarray:
     """Copies a tensor on a GPU to the host, after everything that computes it."""
     array = np.empty(tuple(handle.shape), _numpy_dtype(str(handle.dtype)))
     if array.nbytes:
-        stream = current_handle(handle.device.index)
+        index = handle.device.index
+        cuda.select(index)  # the default stream is that of the thread's device
+        stream = current_handle(index)
         cuda.copy(array.ctypes.data, handle.data_ptr(), array.nbytes, cuda.TO_HOST, stream)
     return array
 
@@ -71,6 +74,14 @@ def duplicate(handle: Any) -> Any:
         stream = current_handle(index)
         cuda.copy(made.data_ptr(), handle.data_ptr(), nbytes, cuda.ON_DEVICE, stream)
     return made
+
+
+def aligned(handle: Any) -> Any:
+    """Returns another library's tensor where kernels can read it, as a copy if they cannot.
+
+    Memory begins at multiples of 256 bytes, but a slice of it need not.
+    """
+    return duplicate(handle) if handle.data_ptr() % _VECTOR else handle
 
 
 def _numpy_dtype(name: str) -> np.dtype[Any]:

@@ -129,6 +129,7 @@ class Replay:
         self._streams: dict[int, _OnStream] = {}
         self._last: tuple[tuple[Any, ...], int, _Recording] | None = None
         self._launch = cuda.runtime().cudaGraphLaunch
+        self._is_one_of_many = len(cuda.devices()) > 1
         self.recorded = self.replayed = 0
 
     def __call__(self, *given: Any) -> Any:
@@ -137,6 +138,8 @@ class Replay:
         Raises:
             DeviceError: if the GPU fails, or a call cannot be recorded.
         """
+        if self._is_one_of_many:  # the default stream is that of the thread's device
+            cuda.select(self._index)
         stream = int(tvm_ffi.get_raw_stream(self._device) or 0)
         last = self._last
         if last is not None and given == last[0] and stream == last[1] and last[2].is_free():

@@ -8,7 +8,7 @@ import numpy as np
 
 from tvmgraph.runtime import cuda
 from tvmgraph.runtime.archive import DEVICE_CODE, Archive
-from tvmgraph.runtime.device_copy import download, duplicate, translated, upload
+from tvmgraph.runtime.device_copy import aligned, download, duplicate, translated, upload
 from tvmgraph.runtime.device_image import add_images, assemble
 
 _ON_GPU = 2  # DLPack's number of CUDA
@@ -50,6 +50,10 @@ class OnGpu:
     def copy(self, output: Any) -> Any:
         """Copies a result on the GPU."""
         return duplicate(output)
+
+    def taken(self, tensor: Any) -> Any:
+        """Returns another library's tensor on this GPU as compiled code takes it."""
+        return aligned(tensor)
 
     def has(self, value: Any) -> bool:
         """Whether another library's tensor is on this GPU."""

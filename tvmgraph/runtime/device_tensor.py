@@ -20,7 +20,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import DeviceError, user_source
 from tvmgraph.runtime import native
-from tvmgraph.runtime.device_copy import download, duplicate, upload
+from tvmgraph.runtime.device_copy import aligned, download, duplicate, upload
 
 _new = object.__new__
 
@@ -177,6 +177,8 @@ def wrap(handle: Any, type: TensorType) -> Tensor:
 def adopt(capsule: Any) -> Tensor:
     """Returns a tensor over another library's memory on a GPU, without a copy.
 
+    Memory that is not aligned to 16 bytes, such as most slices, is copied: kernels read vectors.
+
     Args:
         capsule: Any object with ``__dlpack__``.
 
@@ -191,4 +193,4 @@ def adopt(capsule: Any) -> Tensor:
             got=f"shape={tuple(handle.shape)}, strides={tuple(handle.strides)}",
             fix="make it contiguous in the other library first",
         )  # fmt: skip
-    return wrap(handle, tensor_type(tuple(handle.shape), str(handle.dtype)))
+    return wrap(aligned(handle), tensor_type(tuple(handle.shape), str(handle.dtype)))

@@ -232,7 +232,7 @@ class Module:
     def _looked_at(self, value: Any) -> Any:
         """Returns an input as an array, or as TVM's view of memory on the GPU."""
         if self._gpu is not None and self._gpu.has(value):
-            return self._ffi.from_dlpack(value, require_contiguous=True)
+            return self._gpu.taken(self._ffi.from_dlpack(value, require_contiguous=True))
         return np.asarray(value)
 
     def _checked(self, array: Any, entry: Entry, sizes: dict[str, int]) -> Any:

@@ -11,6 +11,7 @@ from tvmgraph.runtime import cuda
 from tvmgraph.runtime.device_copy import current_handle, set_current
 
 _TIMELESS = 2  # cudaEventDisableTiming
+_NOT_READY = 600
 
 
 class Stream:
@@ -49,11 +50,12 @@ class Stream:
 
     def query(self) -> bool:
         """Whether everything that was given to the stream is done."""
-        library = cuda.runtime()
-        return library.cudaStreamQuery(c_void_p(self.handle)) == 0
+        return _is_done("cudaStreamQuery", self.handle)
 
     def wait_event(self, event: Event) -> None:
-        """Makes later work of this stream wait for an event."""
+        """Makes later work of this stream wait for an event; not for one that nobody recorded."""
+        if not event.handle:
+            return
         cuda.call("cudaStreamWaitEvent", c_void_p(self.handle), c_void_p(event.handle), c_uint(0))
 
     def wait_stream(self, stream: Stream) -> None:
@@ -117,42 +119,52 @@ class Event:
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
         self.timed = enable_timing
-        made = c_void_p()
-        cuda.select(context.device_id)
-        if enable_timing:
-            cuda.call("cudaEventCreate", byref(made))
-        else:
-            cuda.call("cudaEventCreateWithFlags", byref(made), c_uint(_TIMELESS))
-        self.handle = made.value or 0
-        weakref.finalize(self, _destroy, "cudaEventDestroy", self.handle).atexit = False
+        self.handle = 0
+        cuda.device(context.device_id)
 
     def record(self, stream: Stream | None = None) -> None:
         """Marks the present end of a stream's work, by default the current one's."""
-        where = current_handle(context.device_id) if stream is None else stream.handle
-        cuda.call("cudaEventRecord", c_void_p(self.handle), c_void_p(where))
+        stream = stream or current_stream()
+        if not self.handle:  # an event is one of the device that it is recorded on first
+            self._make(stream.device_id)
+        cuda.call("cudaEventRecord", c_void_p(self.handle), c_void_p(stream.handle))
+
+    def _make(self, index: int) -> None:
+        made = c_void_p()
+        cuda.select(index)
+        flags = 0 if self.timed else _TIMELESS
+        cuda.call("cudaEventCreateWithFlags", byref(made), c_uint(flags))
+        self.handle = made.value or 0
+        weakref.finalize(self, _destroy, "cudaEventDestroy", self.handle).atexit = False
 
     def wait(self, stream: Stream | None = None) -> None:
         """Makes later work of a stream, by default the current one, wait for the event."""
         (stream or current_stream()).wait_event(self)
 
     def synchronize(self) -> None:
-        """Waits for the event."""
-        cuda.call("cudaEventSynchronize", c_void_p(self.handle))
+        """Waits for the event; not if nobody recorded it."""
+        if self.handle:
+            cuda.call("cudaEventSynchronize", c_void_p(self.handle))
 
     def query(self) -> bool:
-        """Whether the event has happened."""
-        return cuda.runtime().cudaEventQuery(c_void_p(self.handle)) == 0
+        """Whether the event has happened, or was never recorded."""
+        return not self.handle or _is_done("cudaEventQuery", self.handle)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Returns the milliseconds between this event and a later one.
 
         Raises:
-            DeviceError: if an event was made without ``enable_timing``.
+            DeviceError: if an event was made without ``enable_timing``, or not recorded.
         """
         if not (self.timed and end_event.timed):
             raise DeviceError(
                 "an event that measures no time has no elapsed time", op="Event.elapsed_time",
                 fix="make both events with enable_timing=True",
+            )  # fmt: skip
+        if not (self.handle and end_event.handle):
+            raise DeviceError(
+                "an event that was not recorded has no time", op="Event.elapsed_time",
+                fix="record both events first",
             )  # fmt: skip
         found = c_float()
         end_event.synchronize()
@@ -206,6 +218,16 @@ def wait_for_reader(index: int, reader: int | None) -> None:
         stream.synchronize()
     else:
         Stream(stream=0 if reader == 1 else reader, device_id=index).wait_stream(stream)
+
+
+def _is_done(query: str, handle: int) -> bool:
+    library = cuda.runtime()
+    status = getattr(library, query)(c_void_p(handle))
+    if status:
+        library.cudaGetLastError()  # "not ready" would be reported again, as somebody else's error
+    if status not in (0, _NOT_READY):
+        raise cuda.failure(query, status)
+    return status == 0
 
 
 def _destroy(function: str, handle: int) -> None:

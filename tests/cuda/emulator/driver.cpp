@@ -74,7 +74,7 @@ std::string execute(const Step& step) {
   std::vector<void*> arguments;
   for (auto& argument : step.arguments) arguments.push_back(const_cast<char*>(argument.data()));
   Launch wanted{step.kernel, step.name.c_str(), step.grid, step.block, step.shared_bytes,
-                arguments.data()};
+                step.raised, arguments.data()};
   State& s = state();
   if (!s.races) return run(wanted, false);
   Snapshot before = snapshot();
@@ -190,10 +190,28 @@ Code fill(Stream* stream, void* to, int value, size_t bytes) {
   return kSuccess;
 }
 
+std::string refusal(const Step& step, int dynamic_limit) {
+  auto beyond = [](const dim3& size, int first) {  // the limits of x, y and z
+    return !size.x || !size.y || !size.z || size.x > unsigned(attribute(first)) ||
+           size.y > unsigned(attribute(first + 1)) || size.z > unsigned(attribute(first + 2));
+  };
+  auto text = [](const dim3& size) {
+    return std::to_string(size.x) + " x " + std::to_string(size.y) + " x " + std::to_string(size.z);
+  };
+  if (beyond(step.block, 2) || size_t(step.block.x) * step.block.y * step.block.z > unsigned(attribute(1)))
+    return step.name + ": a block of " + text(step.block) + " threads cannot be launched";
+  if (beyond(step.grid, 5))
+    return step.name + ": a grid of " + text(step.grid) + " blocks cannot be launched";
+  if (static_cast<int>(step.shared_bytes) > dynamic_limit)
+    return step.name + " may not use " + std::to_string(step.shared_bytes) + " bytes of shared memory";
+  return "";
+}
+
 Code launch(Stream* stream, Step step) {
   State& s = state();
   std::lock_guard<std::recursive_mutex> lock(s.mutex);
   if (s.sticky) return s.last = s.sticky;
+  s.busy = !stream->capturing;
   if (stream->capturing) {
     stream->captured.steps.push_back(std::move(step));
     return kSuccess;
@@ -247,7 +265,9 @@ const char* error_name(Code code) {
     case kInvalidDevice: return "cudaErrorInvalidDevice";
     case kInvalidImage: return "cudaErrorInvalidKernelImage";
     case kNoBinaryForGpu: return "cudaErrorNoKernelImageForDevice";
+    case kInvalidHandle: return "cudaErrorInvalidResourceHandle";
     case kNotFound: return "cudaErrorSymbolNotFound";
+    case kNotReady: return "cudaErrorNotReady";
     case kIllegalAddress: return "cudaErrorIllegalAddress";
     case kCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
     case kCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
@@ -265,6 +285,8 @@ const char* error_text(Code code) {
     case kInvalidDevice: return "invalid device ordinal";
     case kNoBinaryForGpu: return "no kernel image is available for execution on the device";
     case kInvalidImage: return "device kernel image is invalid";
+    case kInvalidHandle: return "invalid resource handle";
+    case kNotReady: return "device not ready";
     case kCaptureUnsupported: return "operation not permitted when stream is capturing";
     case kCaptureInvalidated: return "operation failed due to a previous error during capture";
     case kIllegalAddress: text = "an illegal memory access was encountered: " + state().message; return text.c_str();
@@ -291,7 +313,7 @@ void emulator_reset() {
   s.peak = s.used;
   s.total = size_t(80) << 30;
   s.devices = 1, s.driver_version = 13000, s.major = 9, s.minor = 0;
-  s.races = s.dry = false;
+  s.races = s.dry = s.busy = false;
 }
 void emulator_set(const char* name, long long value) {
   auto& s = state();

@@ -12,7 +12,7 @@ namespace emulator {
 using Code = int;
 constexpr Code kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInsufficientDriver = 35,
                kNoDevice = 100, kInvalidDevice = 101, kInvalidImage = 200, kNoBinaryForGpu = 209,
-               kNotFound = 500, kIllegalAddress = 700, kLaunchFailed = 719, kCaptureUnsupported = 900,
+               kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700, kLaunchFailed = 719, kCaptureUnsupported = 900,
                kCaptureInvalidated = 901;
 
 struct Allocation {
@@ -27,6 +27,7 @@ struct Step {
   std::string name;
   dim3 grid, block;
   unsigned shared_bytes = 0;
+  bool raised = false;  // whether it was allowed more shared memory than every kernel is
   std::vector<std::vector<char>> arguments;
   void* to = nullptr;
   const void* from = nullptr;
@@ -60,6 +61,7 @@ struct State {
   int device = 0, devices = 1, driver_version = 13000, major = 9, minor = 0;
   Code last = kSuccess, sticky = kSuccess;
   bool races = false, dry = false;  // dry: launches are counted, not run
+  bool busy = false;                // whether somebody who asks hears that work is under way, once
 };
 
 State& state();
@@ -70,6 +72,8 @@ Code allocate(void** result, size_t size);
 Code release(void* pointer);
 Code copy(Stream* stream, void* to, const void* from, size_t bytes, int kind);
 Code fill(Stream* stream, void* to, int value, size_t bytes);
+// What a device says of a launch before it begins: an empty text, or what it refuses.
+std::string refusal(const Step& step, int dynamic_limit);
 Code launch(Stream* stream, Step step);
 Code replay(const Graph& graph);
 Stream* stream_of(void* handle);

@@ -73,7 +73,11 @@ struct SharedMemory {
   static constexpr size_t kStaticAt = kPage, kDynamicAt = kStaticAt + kStaticShared + kPage;
   static constexpr size_t kEnd = kDynamicAt + kDynamicShared;
   char* low = map(kEnd - kPage, "shared memory") - kPage;
+  // By chunks of 16 bytes: whose copy (thread + 1) tensor cores may not see yet, and how many
+  // products under way read it.
+  std::vector<unsigned> hidden = std::vector<unsigned>(kEnd / 16), read = hidden;
   SharedMemory() { mprotect(low + kDynamicAt - kPage, kPage, PROT_NONE); }
+  uint32_t chunk(const void* address) const { return (static_cast<const char*>(address) - low) / 16; }
   bool holds(const void* address) const {
     return static_cast<size_t>(static_cast<const char*>(address) - low) <= kEnd;
   }
@@ -94,9 +98,13 @@ struct Thread {
   Wait wait = Wait::kNothing;
   int line = 0, barrier = 0, barrier_threads = 0;
   unsigned mask = 0;
+  int exchange_line = 0;
   const Exchange* received = nullptr;
   std::vector<std::vector<Copy>> groups;  // closed groups of cp.async, oldest first
   std::vector<Copy> open;
+  std::vector<uint32_t> unpublished;  // chunks that arrived since the last fence.proxy.async
+  std::vector<std::vector<uint32_t>> readers;  // chunks that closed groups of wgmma read, oldest first
+  std::vector<uint32_t> reading;
 };
 
 // Lanes may wait in several groups (masks). What a group exchanged is kept until the group's last
@@ -113,13 +121,6 @@ std::string place(const Current& current) {
   snprintf(text, sizeof text, "thread (%u, %u, %u) of block (%u, %u, %u)", current.thread.x,
            current.thread.y, current.thread.z, current.block.x, current.block.y, current.block.z);
   return text;
-}
-
-void finish(const std::vector<Copy>& copies) {
-  for (const Copy& copy : copies) {
-    memcpy(copy.to, copy.from, copy.filled);
-    memset(static_cast<char*>(copy.to) + copy.filled, 0, copy.size - copy.filled);
-  }
 }
 
 class Engine {
@@ -156,6 +157,23 @@ class Engine {
 
   Thread& self() { return threads[running]; }
   Warp& warp() { return warps[self().current.warp]; }
+
+  // Lets copies of the running thread arrive.
+  void finish(const std::vector<Copy>& copies) {
+    for (const Copy& copy : copies) {
+      memcpy(copy.to, copy.from, copy.filled);
+      memset(static_cast<char*>(copy.to) + copy.filled, 0, copy.size - copy.filled);
+      self().unpublished.push_back(shared.chunk(copy.to));
+      shared.hidden[shared.chunk(copy.to)] = running + 1;
+    }
+  }
+
+  // The running thread's copies can be seen by the tensor cores.
+  void publish() {
+    for (uint32_t chunk : self().unpublished)
+      if (shared.hidden[chunk] == running + 1) shared.hidden[chunk] = 0;
+    self().unpublished.clear();
+  }
 
   // Leaves the running thread until somebody makes it ready.
   void block() { emulator_switch(&self().stack_pointer, scheduler); }
@@ -208,6 +226,11 @@ class Engine {
       unsigned needed = thread.mask & warp.alive;
       if ((warp.waiting & needed) != needed) continue;
       warp.waiting &= ~needed;
+      for (unsigned lane = 0; first + lane < last; ++lane)
+        if (needed >> lane & 1 && threads[first + lane].exchange_line != thread.exchange_line)
+          fail("lanes of a warp meet at different instructions, in lines " +
+               std::to_string(thread.exchange_line) + " and " +
+               std::to_string(threads[first + lane].exchange_line) + " of the source");
       Exchange& result = warp.recent[warp.released++ % Warp::kRecent];
       result.lanes = needed;
       for (unsigned lane = 0; first + lane < last; ++lane) {
@@ -257,6 +280,8 @@ class Engine {
       warps[i / 32].alive |= 1u << (i % 32);
     }
     // NaN where nobody has written.
+    std::fill(shared.hidden.begin(), shared.hidden.end(), 0);
+    std::fill(shared.read.begin(), shared.read.end(), 0);
     memset(shared.low + SharedMemory::kStaticAt, 0xFF, number ? static_used : kStaticLimit);
     memset(shared.low + SharedMemory::kEnd - launch->shared_bytes, 0xFF, launch->shared_bytes);
     started = done = fibers = 0;
@@ -359,15 +384,6 @@ void Engine::on_signal(int number, siginfo_t* info, void*) {
 }  // namespace
 
 std::string run(const Launch& launch, bool reversed) {
-  size_t threads = size_t(launch.block.x) * launch.block.y * launch.block.z;
-  auto text = [&](const std::string& what) { return std::string(launch.name) + ": " + what; };
-  if (threads == 0 || threads > kThreads || launch.block.z > 64)
-    return text("a block of " + std::to_string(threads) + " threads cannot be launched");
-  if (!launch.grid.x || !launch.grid.y || !launch.grid.z || launch.grid.y > 65535 || launch.grid.z > 65535)
-    return text("a grid of " + std::to_string(launch.grid.x) + " x " + std::to_string(launch.grid.y) +
-                " x " + std::to_string(launch.grid.z) + " blocks cannot be launched");
-  if (launch.shared_bytes > kSharedLimit)
-    return text(std::to_string(launch.shared_bytes) + " bytes of shared memory are more than a block has");
   try {
     return engine().run(launch, reversed);
   } catch (const std::runtime_error& error) {
@@ -398,7 +414,7 @@ void emulator_sync_named(int barrier, int count) {
   e.block();
 }
 
-const Exchange* emulator_exchange(unsigned mask, const void* value, size_t size) {
+const Exchange* emulator_exchange(unsigned mask, const void* value, size_t size, int line) {
   Engine& e = engine();
   Thread& thread = e.self();
   Warp& warp = e.warp();
@@ -407,6 +423,7 @@ const Exchange* emulator_exchange(unsigned mask, const void* value, size_t size)
   if (value) memcpy(warp.given.slots[thread.current.lane], value, size);
   thread.wait = Wait::kWarp;
   thread.mask = mask;
+  thread.exchange_line = line;
   warp.waiting |= bit;
   e.release_warp(thread.current.warp);
   e.block();
@@ -423,6 +440,10 @@ void* emulator_static_shared(int declaration, size_t size, size_t alignment) {
     found->second = (e.static_used + alignment - 1) / alignment * alignment;
     e.static_used = found->second + size;
     if (e.static_used > kStaticLimit) e.fail("more than 48 KiB of static shared memory");
+    size_t limit = e.launch->raised ? kSharedLimit : kStaticLimit;
+    if (e.static_used + e.launch->shared_bytes > limit)
+      e.fail("static and dynamic shared memory are more than the " + std::to_string(limit >> 10) +
+             " KiB that it may use");
   }
   return e.shared.low + SharedMemory::kStaticAt + found->second;
 }
@@ -451,6 +472,8 @@ void emulator_copy_later(void* to, const void* from, size_t size, size_t filled)
   Engine& e = engine();
   if (reinterpret_cast<size_t>(to) % size || (filled && reinterpret_cast<size_t>(from) % size))
     e.fail(place(e.self().current) + ": cp.async of " + std::to_string(size) + " misaligned bytes");
+  if (e.shared.read[e.shared.chunk(to)])
+    e.fail(place(e.self().current) + ": cp.async overwrites what a wgmma under way reads");
   e.self().open.push_back({to, from, size, filled});
 }
 
@@ -461,14 +484,41 @@ void emulator_close_copies() {
 }
 
 void emulator_wait_copies(int left) {
-  Thread& thread = engine().self();
-  while (static_cast<int>(thread.groups.size()) > left) {
-    finish(thread.groups.front());
+  Engine& e = engine();
+  Thread& thread = e.self();
+  while (static_cast<int>(thread.groups.size()) > std::max(left, 0)) {
+    e.finish(thread.groups.front());
     thread.groups.erase(thread.groups.begin());
   }
   if (left < 0) {
-    finish(thread.open);
+    e.finish(thread.open);
     thread.open.clear();
+  }
+}
+
+void emulator_publish() { engine().publish(); }
+
+// A product of a group of warps begins to read a chunk, and reads until its group is waited for.
+void emulator_group_reads(uint32_t offset) {
+  Engine& e = engine();
+  if (e.shared.hidden[offset / 16])
+    e.fail(place(e.self().current) + ": wgmma reads what was copied without fence.proxy.async");
+  ++e.shared.read[offset / 16];
+  e.self().reading.push_back(offset / 16);
+}
+
+void emulator_close_group() {
+  Thread& thread = engine().self();
+  thread.readers.push_back(std::move(thread.reading));
+  thread.reading.clear();
+}
+
+void emulator_wait_group(int left) {
+  Engine& e = engine();
+  auto& readers = e.self().readers;
+  while (static_cast<int>(readers.size()) > left) {
+    for (uint32_t chunk : readers.front()) --e.shared.read[chunk];
+    readers.erase(readers.begin());
   }
 }
 

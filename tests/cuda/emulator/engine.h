@@ -13,6 +13,7 @@ struct Launch {
   const char* name;
   dim3 grid, block;
   unsigned shared_bytes;
+  bool raised;  // whether its shared memory may exceed what every kernel has
   void** arguments;
 };
 

@@ -133,13 +133,13 @@ API cuFuncSetAttribute(void* function, int which, int value) {
 API cuLaunchKernelEx(const LaunchConfig* config, void* function, void** arguments, void**) {
   if (Code code = start("cuLaunchKernel")) return code;
   auto* wanted = static_cast<Function*>(function);
-  if (static_cast<int>(config->shared_bytes) > wanted->dynamic_limit)
-    return fail(kInvalidValue, wanted->name + " may not use " +
-                                   std::to_string(config->shared_bytes) + " bytes of shared memory");
   Step step;
   step.kernel = wanted->kernel, step.name = wanted->name, step.shared_bytes = config->shared_bytes;
   step.grid = {config->grid[0], config->grid[1], config->grid[2]};
   step.block = {config->block[0], config->block[1], config->block[2]};
+  step.raised = wanted->dynamic_limit > attribute(8);
+  if (std::string text = refusal(step, wanted->dynamic_limit); !text.empty())
+    return fail(kInvalidValue, text);
   for (int i = 0; i < wanted->kernel->count; ++i) {
     auto* bytes = static_cast<const char*>(arguments[i]);
     step.arguments.emplace_back(bytes, bytes + wanted->kernel->sizes[i]);

@@ -8,8 +8,10 @@ using namespace emulator;
 
 namespace {
 struct Event {
+  bool timed, recorded = false;
   std::chrono::steady_clock::time_point time;
 };
+constexpr unsigned kTimeless = 2;  // cudaEventDisableTiming
 
 Code start(const char* function) {
   if (Code code = injected(function)) return code;
@@ -19,6 +21,19 @@ Code start(const char* function) {
   return kSuccess;
 }
 Code checked(Code code) { return code ? state().last = code : kSuccess; }
+
+// Everything is done: nobody who asks is told to wait.
+Code finished() {
+  state().busy = false;
+  return checked(state().sticky);
+}
+
+// As on a device, work may still be under way when somebody asks, and that counts as an error.
+Code asked() {
+  if (!state().busy) return checked(state().sticky);
+  state().busy = false;
+  return checked(kNotReady);
+}
 
 // Where cudaDeviceProp (CUDA 13) keeps what is filled in.
 template <class T>
@@ -70,7 +85,7 @@ API cudaGetDeviceProperties(void* properties, int device) {
 }
 API cudaDriverGetVersion(int* version) { *version = state().driver_version; return kSuccess; }
 API cudaRuntimeGetVersion(int* version) { *version = 13000; return kSuccess; }
-API cudaDeviceSynchronize() { return checked(state().sticky); }
+API cudaDeviceSynchronize() { return finished(); }
 API cudaGetLastError() {
   Code code = state().last;
   state().last = state().sticky;
@@ -128,23 +143,29 @@ API cudaStreamSynchronize(void* stream) {
     target->spoiled = true;
     return checked(kCaptureUnsupported);
   }
-  return checked(state().sticky);
+  return finished();
 }
-API cudaStreamQuery(void*) { return kSuccess; }
+API cudaStreamQuery(void*) { return asked(); }
 API cudaStreamWaitEvent(void*, void*, unsigned) { return kSuccess; }
 
-API cudaEventCreate(void** event) { *event = new Event; return kSuccess; }
-API cudaEventCreateWithFlags(void** event, unsigned) { return cudaEventCreate(event); }
-API cudaEventDestroy(void* event) { delete static_cast<Event*>(event); return kSuccess; }
-API cudaEventRecord(void* event, void*) {
-  static_cast<Event*>(event)->time = std::chrono::steady_clock::now();
+API cudaEventCreateWithFlags(void** event, unsigned flags) {
+  *event = new Event{!(flags & kTimeless)};
   return kSuccess;
 }
-API cudaEventQuery(void*) { return kSuccess; }
-API cudaEventSynchronize(void*) { return checked(state().sticky); }
+API cudaEventCreate(void** event) { return cudaEventCreateWithFlags(event, 0); }
+API cudaEventDestroy(void* event) { delete static_cast<Event*>(event); return kSuccess; }
+API cudaEventRecord(void* event, void*) {
+  auto* target = static_cast<Event*>(event);
+  target->recorded = true, target->time = std::chrono::steady_clock::now();
+  return kSuccess;
+}
+API cudaEventQuery(void*) { return asked(); }
+API cudaEventSynchronize(void*) { return finished(); }
 API cudaEventElapsedTime(float* milliseconds, void* from, void* to) {
-  auto span = static_cast<Event*>(to)->time - static_cast<Event*>(from)->time;
-  *milliseconds = std::chrono::duration<float, std::milli>(span).count();
+  auto *first = static_cast<Event*>(from), *second = static_cast<Event*>(to);
+  for (Event* event : {first, second})
+    if (!event->timed || !event->recorded) return checked(kInvalidHandle);
+  *milliseconds = std::chrono::duration<float, std::milli>(second->time - first->time).count();
   return kSuccess;
 }
 

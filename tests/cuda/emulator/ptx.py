@@ -22,8 +22,6 @@ _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="
 _BINARY = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}
 _IGNORED = (
     "wgmma.fence",
-    "wgmma.commit",
-    "wgmma.wait",
     "fence.",
     "membar.",
     "prefetch",
@@ -142,12 +140,12 @@ class _Body:
         parts = text.split(None, 1)
         opcode, rest = parts[0], parts[1] if len(parts) > 1 else ""
         arguments = [a.strip() for a in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*", rest)]
-        if opcode.startswith(_IGNORED):
-            return ";"
         for pattern, method in _TABLE:
             match = re.fullmatch(pattern, opcode)
             if match:
                 return method(self, match, arguments)
+        if opcode.startswith(_IGNORED):
+            return ";"
         raise UnknownInstruction(f"PTX instruction {text!r} is not emulated")
 
     # ---- one method per family ----
@@ -205,6 +203,15 @@ class _Body:
 
     def wait(self, _match: re.Match[str], arguments: list[str]) -> str:
         return f"emulator_wait_copies({self._operand(arguments[0]) if arguments else -1});"
+
+    def publish(self, _match: re.Match[str], _arguments: list[str]) -> str:
+        return "emulator_publish();"
+
+    def commit_group(self, _match: re.Match[str], _arguments: list[str]) -> str:
+        return "emulator_close_group();"
+
+    def wait_group(self, _match: re.Match[str], arguments: list[str]) -> str:
+        return f"emulator_wait_group({self._operand(arguments[0])});"
 
     def barrier(self, _match: re.Match[str], arguments: list[str]) -> str:
         if len(arguments) == 1:
@@ -294,6 +301,9 @@ _TABLE = [
         r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(?:16|32)\.\w32\.(b?f16|[su]8)\.\w+",
         _Body.group_mma,
     ),
+    (r"wgmma\.commit_group\.sync\.aligned", _Body.commit_group),
+    (r"wgmma\.wait_group\.sync\.aligned", _Body.wait_group),
+    (r"fence\.proxy\.async(?:\.shared::cta)?", _Body.publish),
     (_MMA, _Body.mma),
     (r"ldmatrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared(?:::cta)?\.b16", _Body.ldmatrix),
     (r"stmatrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared(?:::cta)?\.b16", _Body.stmatrix),

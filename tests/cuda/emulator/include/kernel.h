@@ -63,7 +63,8 @@ extern "C" {
 extern emulator::Current* emulator_current;
 void emulator_sync_block(int line);
 void emulator_sync_named(int barrier, int threads);
-const emulator::Exchange* emulator_exchange(unsigned mask, const void* value, size_t size);
+const emulator::Exchange* emulator_exchange(unsigned mask, const void* value, size_t size,
+                                            int line = __builtin_LINE());
 unsigned emulator_active();
 void* emulator_static_shared(int declaration, size_t size, size_t alignment);
 void* emulator_dynamic_shared(size_t alignment);
@@ -72,6 +73,10 @@ char* emulator_shared_address(uint32_t offset);
 void emulator_copy_later(void* to, const void* from, size_t size, size_t filled);
 void emulator_close_copies();
 void emulator_wait_copies(int left);
+void emulator_publish();
+void emulator_group_reads(uint32_t offset);
+void emulator_close_group();
+void emulator_wait_group(int left);
 void emulator_error(const char* message);
 }
 
@@ -85,9 +90,9 @@ void emulator_error(const char* message);
 namespace emulator {
 
 template <class T>
-inline const Exchange* exchange(unsigned mask, const T& value) {
+inline const Exchange* exchange(unsigned mask, const T& value, int line = 0) {
   static_assert(sizeof(T) <= Exchange::kBytes);
-  return emulator_exchange(mask, &value, sizeof(T));
+  return emulator_exchange(mask, &value, sizeof(T), line);
 }
 
 inline unsigned segment(int width) { return emulator_current->lane & ~(width - 1u); }
@@ -122,29 +127,31 @@ constexpr Kernel describe(void (*)(A...), void (*run)(void**)) {
   extern "C" __attribute__((visibility("default"))) int emulator_capability = NUMBER;
 
 // ---- warps ----
-inline void __syncwarp(unsigned mask = ~0u) { emulator_exchange(mask, nullptr, 0); }
+inline void __syncwarp(unsigned mask = ~0u, int line = __builtin_LINE()) {
+  emulator_exchange(mask, nullptr, 0, line);
+}
 inline unsigned __activemask() { return emulator_active(); }
 template <class T>
-inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32) {
-  return emulator::exchange(mask, value)
+inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32, int line = __builtin_LINE()) {
+  return emulator::exchange(mask, value, line)
       ->template get<T>(emulator::segment(width) + (lane & (width - 1)));
 }
 template <class T>
-inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, int line = __builtin_LINE()) {
   unsigned lane = emulator_current->lane, source = lane + delta;
-  auto* all = emulator::exchange(mask, value);
+  auto* all = emulator::exchange(mask, value, line);
   return source < emulator::segment(width) + width ? all->template get<T>(source) : value;
 }
 template <class T>
-inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, int line = __builtin_LINE()) {
   unsigned lane = emulator_current->lane;
-  auto* all = emulator::exchange(mask, value);
+  auto* all = emulator::exchange(mask, value, line);
   return lane >= emulator::segment(width) + delta ? all->template get<T>(lane - delta) : value;
 }
 template <class T>
-inline T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
+inline T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, int line = __builtin_LINE()) {
   unsigned source = emulator_current->lane ^ bits;
-  auto* all = emulator::exchange(mask, value);
+  auto* all = emulator::exchange(mask, value, line);
   return source < emulator::segment(width) + width ? all->template get<T>(source) : value;
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate) {

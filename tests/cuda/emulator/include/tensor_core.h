@@ -122,13 +122,22 @@ struct SharedMatrix {
     across = (description >> 16 & 0x3FFF) * 16;
     down = (description >> 32 & 0x3FFF) * 16;
   }
-  // An element of ``size`` bytes; only those of two may lie with the lines of a step side by side.
-  uint32_t at(unsigned line, unsigned step, unsigned size) const {
+  // Where an element of ``size`` bytes lies; only those of two may lie with the lines of a step side
+  // by side.
+  uint32_t place(unsigned line, unsigned step, unsigned size) const {
     uint64_t address = start + (by_line ? line / 8 * down + line % 8 * 128 + step * size
                                         : line / 64 * across + step / 8 * down + step % 8 * 128 + line % 64 * 2);
-    address ^= (address >> 7 & 7) << 4;
-    const char* at = emulator_shared_address(address);
+    return address ^ (address >> 7 & 7) << 4;
+  }
+  uint32_t at(unsigned line, unsigned step, unsigned size) const {
+    const char* at = emulator_shared_address(place(line, step, size));
     return size == 1 ? *reinterpret_cast<const uint8_t*>(at) : *reinterpret_cast<const uint16_t*>(at);
+  }
+  // Says that the matrix is read, in chunks of 16 bytes.
+  void begin(unsigned lines, unsigned steps, unsigned size) const {
+    for (unsigned line = 0; line < lines; line += by_line ? 1 : 16 / size)
+      for (unsigned step = 0; step < steps; step += by_line ? 16 / size : 1)
+        emulator_group_reads(place(line, step, size));
   }
 };
 
@@ -141,6 +150,7 @@ inline void multiply_group(Sum (&d)[N / 2], uint64_t left, uint64_t right, bool 
   SharedMatrix a(left, turned_left), b(right, turned_right);
   constexpr unsigned kSize = T::kBits / 8;
   unsigned lane = emulator_current->lane, warp = emulator_current->warp % 4;
+  if (lane == 0 && warp == 0) a.begin(64, 32 / kSize, kSize), b.begin(N, 32 / kSize, kSize);
   for (int i = 0; i < N / 2; ++i) {
     unsigned row = 16 * warp + lane / 4 + (i % 4 / 2) * 8, column = i / 4 * 8 + 2 * (lane % 4) + i % 2;
     double sum = add ? d[i] : 0.0;
