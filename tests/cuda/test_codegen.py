@@ -48,6 +48,15 @@ def test_a_chain_of_operators_is_one_kernel(monkeypatch):
     assert f"{kernel.name}(float* __restrict__" in source.text
 
 
+@pytest.mark.parametrize("function", [lambda x: ops.relu(x) + 1, lambda x: x.sum()])
+def test_elements_that_32_bits_cannot_count_are_addressed_with_64(monkeypatch, function):
+    large = Tensor(shape=[3, 1000, 1000, 1001], dtype=ms.float16)
+    _, sources = _build(ms.jit(function).graph(large), monkeypatch)
+    text = "\n".join(s.text for s in sources)
+    addresses = re.findall(r"p0\w*_ptr \+ (.*blockIdx.*)\);", text)
+    assert addresses and all("(int64_t)((int)blockIdx.x)" in found for found in addresses)
+
+
 def _is_listed(case):
     return any(f"{case.name}.0" in item.outputs for item in ITEMS.values())
 

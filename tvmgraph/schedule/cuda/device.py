@@ -23,6 +23,8 @@ from tvmgraph.schedule.types import Buffer, Expr, Index, Load, Var, dtype_of
 WARP = 32
 #: Bytes that one thread moves at most with one instruction.
 VECTOR_BYTES = 16
+#: From this many elements on int32 cannot count them, nor those of threads behind the last one.
+LARGE = (1 << 31) - (1 << 16)
 
 _any: Any = T
 
@@ -30,6 +32,11 @@ _any: Any = T
 def i32(value: Index) -> Expr:
     """An index constant, or an index expression as it is."""
     return tirx.IntImm("int32", value) if isinstance(value, int) else value
+
+
+def wide(value: Expr, extent: int) -> Expr:
+    """An index of int32 as it is, or as int64 where what it counts is too much for int32."""
+    return value if extent < LARGE else tirx.Cast("int64", value)
 
 
 def u32(value: int) -> Expr:
@@ -224,13 +231,16 @@ _BINARY = (
 
 
 def narrow(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
-    """An index or condition, given in int64, at int32 values of its axes."""
+    """An index or condition, given in int64, at values of its axes, in int32 where they are."""
     if isinstance(expr, tirx.IntImm):
-        return i32(int(expr)) if dtype_of(expr) == "int64" else expr
+        return i32(int(expr)) if dtype_of(expr) == "int64" and abs(int(expr)) < LARGE else expr
     if isinstance(expr, tirx.Var):
         return next((new for old, new in values.items() if old.same_as(expr)), expr)
     if isinstance(expr, _BINARY):
-        return type(expr)(narrow(expr.a, values), narrow(expr.b, values))
+        left, right = narrow(expr.a, values), narrow(expr.b, values)
+        if {dtype_of(left), dtype_of(right)} == {"int32", "int64"}:
+            left, right = (tirx.Cast("int64", side) for side in (left, right))
+        return type(expr)(left, right)
     if isinstance(expr, tirx.Not):
         return tirx.Not(narrow(expr.a, values))
     found = substitute(expr, _wide(values))
@@ -244,7 +254,7 @@ def at_point(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """
 
     def visit(load: Load) -> Expr:
-        if elements(load.source) >= 1 << 31 or loads_of(*load.indices):
+        if elements(load.source) >= LARGE or loads_of(*load.indices):
             return load
         return load.source[tuple(narrow(index, values) for index in load.indices)]
 

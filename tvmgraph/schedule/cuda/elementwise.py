@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tvm import tirx
+
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.program import Stage
 from tvmgraph.schedule.choice import choose
@@ -18,7 +20,7 @@ from tvmgraph.schedule.cuda.body import Body
 from tvmgraph.schedule.cuda.device import i32
 from tvmgraph.schedule.cuda.place import Loops, Place
 from tvmgraph.schedule.target import GpuModel
-from tvmgraph.schedule.types import Expr
+from tvmgraph.schedule.types import Expr, dtype_of
 
 THREADS = 256
 #: From this many blocks per multiprocessor on a thread computes several vectors.
@@ -36,9 +38,10 @@ def emit_elementwise(stage: Stage, model: GpuModel) -> None:
     threads = min(THREADS, -(-units // 32) * 32)
     per_block = threads * vectors
     with device.launch(-(-units // per_block), threads) as (block, thread):
+        block = device.wide(block, loops.extent)
         for turn in range(vectors):
             unit = device.let(block * i32(per_block) + i32(turn * threads) + thread)
-            inside = None if units % per_block == 0 else unit < i32(units)
+            inside = unit < tirx.const(units, dtype_of(unit)) if units % per_block else None
             device.only_if(inside, lambda unit=unit: _unit(body, loops, unit, lanes))
 
 
@@ -56,4 +59,5 @@ def _unit(body: Body, loops: Loops, unit: Expr, lanes: int) -> None:
     if not rest:
         run(lanes)()
         return
-    emit.when(start + i32(lanes) <= i32(loops.extent), run(lanes), run(rest))
+    extent = tirx.const(loops.extent, dtype_of(start))
+    emit.when(start + i32(lanes) <= extent, run(lanes), run(rest))

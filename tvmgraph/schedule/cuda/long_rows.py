@@ -22,7 +22,7 @@ from tvmgraph.schedule.cuda.device import div, i32, mod
 from tvmgraph.schedule.cuda.fold import Fold, match_fold
 from tvmgraph.schedule.cuda.place import Loops, Place
 from tvmgraph.schedule.target import GpuModel
-from tvmgraph.schedule.types import Buffer, Expr
+from tvmgraph.schedule.types import Buffer, Expr, dtype_of
 
 _THREADS = 256
 #: Vectors of a thread: more blocks than this leaves no work for the second kernel to be small.
@@ -56,7 +56,8 @@ def emit_long_rows(stage: Stage, parts: int) -> bool:
     parts = -(-size // stretch)
     partial = [emit.workspace([parts * stage.points], dtype) for dtype in fold.dtypes]
     with device.launch(parts * stage.points, _THREADS) as (block, thread):
-        row, part = device.let(mod(block, stage.points)), device.let(div(block, stage.points))
+        row = device.let(mod(block, stage.points))
+        part = device.let(device.wide(div(block, stage.points), size))
         held = fold.registers(lanes)
         start = device.let(part * i32(stretch) + thread * i32(lanes))
         with device.loop(turns) as turn:
@@ -91,7 +92,8 @@ def _add(
         for lane, values in enumerate(body.values(place, count)):
             fold.add(held, lane, values)
 
-    device.only_if(first + i32(lanes) <= i32(size), lambda: add(lanes))
+    dtype = dtype_of(first)
+    device.only_if(first + i32(lanes) <= tirx.const(size, dtype), lambda: add(lanes))
     rest = size % lanes
     if rest:
-        device.only_if(tirx.EQ(first, i32(size - rest)), lambda: add(rest))
+        device.only_if(tirx.EQ(first, tirx.const(size - rest, dtype)), lambda: add(rest))

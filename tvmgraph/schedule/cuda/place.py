@@ -26,7 +26,7 @@ from tvmgraph.schedule.analysis.program import (
 )
 from tvmgraph.schedule.cuda import device
 from tvmgraph.schedule.cuda.device import VECTOR_BYTES, at_point, div, flat, i32, mod, narrow
-from tvmgraph.schedule.types import Buffer, Expr, Load, Var
+from tvmgraph.schedule.types import Buffer, Expr, Load, Var, dtype_of
 
 #: Elements of a vector at most: code is written out for every one.
 MAX_LANES = 8
@@ -230,7 +230,7 @@ class Position:
 def _times(index: Expr, stride: int) -> Expr:
     if stride in (0, 1):
         return index if stride else i32(0)
-    return index * i32(stride)
+    return index * tirx.const(stride, dtype_of(index))
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ class Place:
         """An element that the stage reads or writes here, addressed as directly as possible."""
         groups = [group for position in self.positions for group in position.loops.groups]
         found = address_of(load.source, list(load.indices), [a for group in groups for a in group])
-        if found is None or device.elements(load.source) >= 1 << 31 or not load.source.shape:
+        if found is None or device.elements(load.source) >= device.LARGE or not load.source.shape:
             return at_point(load, self.values) if load.source.shape else load
         strides, offset = list(found.strides), i32(found.base)
         for position in self.positions:
