@@ -92,6 +92,7 @@ class _Fuser:
         self.defined: dict[Any, int] = {}
         self.group_of: dict[int, _Group] = {}
         self.order: list[list[int]] = []
+        self.outputs = {function.body.body, *_reads(function.body.body)}
         #: Parameters that the function replaces: what else reads them would have to wait for the
         #: new value, and a kernel that does more than the update cannot write in their place.
         self.replaced = {param for _, param in writes_of(function)}
@@ -218,9 +219,8 @@ class _Fuser:
     def _results(self, units: list[_Unit]) -> list[_Unit]:
         """The units whose result is read outside."""
         inside = {u.index for u in units}
-        outputs = {self.function.body.body, *_reads(self.function.body.body)}
         return [
-            u for u in units if u.var in outputs or self.users.get(u.var, set()) - inside
+            u for u in units if u.var in self.outputs or self.users.get(u.var, set()) - inside
             or not isinstance(u.var, relax.DataflowVar)
         ]  # fmt: skip
 
@@ -272,6 +272,7 @@ class _Fuser:
         member = {u.index: g for g in large for u in g.units}
         done: set[int] = set()
         bindings: list[Any] = []
+        builder = relax.BlockBuilder(self.mod)
 
         def emit(i: int) -> None:
             if i in done:
@@ -284,18 +285,18 @@ class _Fuser:
                 emit(read)
             if kernel:
                 self.order.append(sorted(indices))
-            bindings.extend([self.bindings[i]] if group is None else self._call(group))
+            bindings.extend([self.bindings[i]] if group is None else self._call(group, builder))
 
         for i in range(len(self.bindings)):
             emit(i)
+        self.mod = builder.get()
         return bindings
 
-    def _call(self, group: _Group) -> list[Any]:
+    def _call(self, group: _Group, builder: relax.BlockBuilder) -> list[Any]:
+        """The bindings of a group's results, its kernel added to the builder's module."""
         names = {u.call.args[0]: u.call.args[0] for u in group.units}
         primitive = self._primitive(group.units, names)
-        builder = relax.BlockBuilder(self.mod)
         gv = builder.add_func(primitive, _name(group.units))
-        self.mod = builder.get()
         call = relax.Call(gv, self._operands(group.units))
         results = self._results(group.units)
         if len(results) == 1:

@@ -56,12 +56,17 @@ def _replaced(mod: tvm.IRModule, change: Callable[[Any, list[Pair]], Any]) -> tv
             position, operand, result = site
             found.setdefault(position, []).append((operand, result))
     builder, replaced = relax.BlockBuilder(mod), {}
+    renewed: dict[Any, Any] = {}  # layers repeat
     for position, pairs in found.items():
         call = reader.bindings[position].value
         inputs = len(call.args[1].fields)
-        changed = change(mod[call.args[0]], [(i, inputs + o) for i, o in pairs])
-        if changed is not None:
-            var = builder.add_func(changed, f"{call.args[0].name_hint}_in_place")
+        key = (call.args[0], tuple((i, inputs + o) for i, o in pairs))
+        if key not in renewed:
+            changed = change(mod[key[0]], list(key[1]))
+            name = f"{key[0].name_hint}_in_place"
+            renewed[key] = None if changed is None else builder.add_func(changed, name)
+        var = renewed[key]
+        if var is not None:
             replaced[position] = relax.Call(
                 call.op, [var, *call.args[1:]], call.attrs, call.ty_args
             )

@@ -25,6 +25,7 @@ from tvmgraph.compiler.cleanup import drop_scope_pragmas
 from tvmgraph.compiler.entry import drop_entry_checks
 from tvmgraph.compiler.fusion import fuse_kernels
 from tvmgraph.compiler.in_place import bind_updates, mark_updates
+from tvmgraph.compiler.legalize import legalize_operators
 from tvmgraph.compiler.memory import PlanMemory
 from tvmgraph.compiler.order import order_updates
 from tvmgraph.compiler.scatters import write_scatters
@@ -81,7 +82,7 @@ def operator_passes() -> list[Any]:
         _T.CanonicalizeBindings(),
         write_sorts, write_scatters,
         relax.backend.DispatchSortScan(),  # sorts and scans have no legalization
-        _T.LegalizeOps(), _T.AnnotateTIROpPattern(), _T.FoldConstant(),
+        legalize_operators(), _T.AnnotateTIROpPattern(), _T.FoldConstant(),
     ]  # fmt: skip
 
 
