@@ -32,8 +32,9 @@ from tvmgraph.threads import thread_count
 
 #: Columns of a panel: four vectors of the widest registers, whole vectors on all others.
 _PANEL_BYTES = 256
-#: Products with fewer rows than this, or fewer columns, read their weights as they are.
-_MIN_ROWS, _MIN_COLUMNS = 5, 64
+#: Products with fewer columns than this read their weights as they are; so do those of one row with
+#: a matrix of fewer elements, and those of few rows of a narrow type.
+_MIN_COLUMNS, _MIN_ELEMENTS, _MIN_NARROW_ROWS = 64, 1 << 16, 5
 #: Products whose weights are cut into panels.
 _PRODUCTS = ("matmul", "matmul_integer")
 #: A result this many times larger than what it is computed from is not kept.
@@ -247,8 +248,7 @@ class _Splitter:
             return node
         turned = node.attrs["transpose_b"]
         depth, columns = weight.type.shape[::-1] if turned else weight.type.shape
-        few = value.type.is_static and value.type.size // max(1, shape[-1]) < _MIN_ROWS  # pyright: ignore[reportOperatorIssue]
-        if few or columns < _MIN_COLUMNS or not depth:  # pyright: ignore[reportOperatorIssue]
+        if columns < _MIN_COLUMNS or not depth or _has_few_rows(value.type, weight.type):  # pyright: ignore[reportOperatorIssue]
             return node
         width = _PANEL_BYTES // max(4, weight.type.dtype.numpy.itemsize)  # of the sums
         shape = panel_shape(depth, columns, width, weight.type.dtype)  # pyright: ignore[reportArgumentType]
@@ -294,6 +294,16 @@ class _Splitter:
             {v: a for v, a in graph.consts.items() if v in needed},
             tuple(s for s in self.steps if any(v in needed for v in s.outputs)), prepared,
         )  # fmt: skip
+
+
+def _has_few_rows(value: TensorType, weight: TensorType) -> bool:
+    """Whether panels would make a product slower, since each of their elements is read once."""
+    if not value.is_static:
+        return False
+    rows = value.size // max(1, value.static_shape[-1])
+    if weight.dtype not in (float32, float64):
+        return rows < _MIN_NARROW_ROWS
+    return rows < 2 and weight.size < _MIN_ELEMENTS
 
 
 def _needed(steps: Sequence[Step], wanted: Sequence[Value]) -> set[Value]:

@@ -22,7 +22,7 @@ from tvmgraph.schedule.point import Bound, bind_group, vectors
 from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.groups import DOTS, LANES, LOADS, Grouped, call, narrow_type
 from tvmgraph.schedule.products.microkernel import sum_each
-from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, GemmShape
+from tvmgraph.schedule.products.plan import GemmShape, is_worth_sharing
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
@@ -45,7 +45,7 @@ def emit_dot_products(
     extents = [axis.extent for axis in axes]
     blocks, rest = divmod(shape.columns, width)
     total = blocks + bool(rest)
-    parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+    parallel = model.threads > 1 and is_worth_sharing(shape)
     with (
         T.attr(0, "pragma_import_llvm", LOADS + DOTS) if groups else contextlib.nullcontext(),
         emit.parallel(shape.outer * total, parallel) as item,

@@ -11,6 +11,9 @@ from tvmgraph.schedule.target import CpuModel
 
 #: Below this many floating-point operations the calling thread works alone.
 MIN_PARALLEL_FLOPS = 200_000
+#: The same for bytes of the column operand, which few rows wait for: one core reads its L2 half as
+#: fast as two read theirs.
+_MIN_PARALLEL_BYTES = 150_000
 #: Cycles of a dependent multiply-add.
 _FMA_LATENCY = 4
 #: Loop overhead and start-up of one k-step of the register tile, in cycles.
@@ -192,7 +195,7 @@ def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, 
             cost = _rows_cycles(shape, rows, vectors, model)
             cost *= panels + (rest_vectors / vectors * 1.1 if rest_vectors else 0)
             cost *= 1 + 0.02 * bool(shape.rows % rows) + 0.05 / (rows * vectors)
-            if shape.flops >= MIN_PARALLEL_FLOPS:
+            if is_worth_sharing(shape):
                 local = _local_cost(shape, vectors * lanes, lanes, model)
                 cost *= min(local, _shared_cost(shape, model))
             costs[rows, vectors] = cost
@@ -256,9 +259,14 @@ def _row_blocks(rows: int, tile_rows: int, block: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys((block, *sizes)))
 
 
+def is_worth_sharing(shape: GemmShape) -> bool:
+    """Whether a product takes longer than starting the workers does."""
+    read = shape.outer * shape.depth * shape.columns * shape.itemsize
+    return shape.flops >= MIN_PARALLEL_FLOPS or read >= _MIN_PARALLEL_BYTES
+
+
 def _parallel(shape: GemmShape, model: CpuModel) -> bool:
-    enough = shape.flops >= MIN_PARALLEL_FLOPS
-    return model.threads > 1 and choose("gemm parallel", enough, (True, False))
+    return model.threads > 1 and choose("gemm parallel", is_worth_sharing(shape), (True, False))
 
 
 def _parts_of(depth: int) -> list[int]:

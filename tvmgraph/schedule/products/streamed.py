@@ -18,7 +18,7 @@ from tvmgraph.schedule.analysis.contraction import Contraction
 from tvmgraph.schedule.analysis.program import substitute
 from tvmgraph.schedule.point import Bound, bind_group, vectors
 from tvmgraph.schedule.products.epilogue import Epilogue
-from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, GemmShape
+from tvmgraph.schedule.products.plan import GemmShape, is_worth_sharing
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
@@ -43,7 +43,7 @@ def emit_streamed(
     """Writes the kernel."""
     lanes = model.lanes_of(shape.itemsize)
     most = model.l1_bytes // 4 // (shape.rows * shape.itemsize)
-    parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+    parallel = model.threads > 1 and is_worth_sharing(shape)
     pieces = -(-shape.columns // most)
     if parallel and shape.outer < model.threads:
         pieces = -(-pieces // model.threads) * model.threads
