@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm.relax import op
 
+from tvmgraph import Tensor, jit, ops
+
 _erf = np.vectorize(math.erf, otypes=[float])
 
 
@@ -167,3 +169,12 @@ def test_every_level_is_correct(level):
         ((30, 40), "float32"),
         level=level,
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+@pytest.mark.parametrize("shape", [(7, 33), (3, 64), (2, 5, 17)])
+def test_elements_repeated_along_the_last_axis(shape, dtype):
+    x = (np.random.default_rng(0).normal(size=shape) * 100).astype(dtype)
+    for times in (2, 3, 8, 16):
+        got = jit(lambda x, times=times: ops.repeat_interleave(x, times, -1)[..., 1:])(Tensor(x))
+        np.testing.assert_array_equal(got.asnumpy(), np.repeat(x, times, -1)[..., 1:])

@@ -26,6 +26,7 @@ from tvmgraph.schedule.analysis.program import (
     substitute,
 )
 from tvmgraph.schedule.choice import choose
+from tvmgraph.schedule.elementwise.spread import spread_loads, with_spreads
 from tvmgraph.schedule.elementwise.stream import is_streamed, streaming, write_vector
 from tvmgraph.schedule.elementwise.strided import strided_pairs, with_shuffles
 from tvmgraph.schedule.elementwise.transposed import emit_transposed, find_transposed
@@ -176,7 +177,7 @@ class _Writer:
         aligned = self.streamed and all(s.start % self.lanes == 0 for s in self.segments)
         inner = self.loops[-1].axes
         pairs = strided_pairs(stage, inner[0]) if len(inner) == 1 else []
-
+        spread = spread_loads(stage, inner[0]) if len(inner) == 1 else []
         scattered = self._scattered()
 
         def vector(at: Expr, lanes: int, _part: int) -> None:
@@ -186,6 +187,8 @@ class _Writer:
                 emit.prefetch(load.source, [substitute(index, further) for index in load.indices])
             if pairs and lanes > 1:
                 body = with_shuffles(stage, pairs, inner[0], bound, at, lanes)
+            if spread and lanes > 1:
+                body = with_spreads(body, spread, inner[0], bound, at, lanes)
             point = Point(body, lanes)
             write_vector(
                 stage.buffers,

@@ -33,7 +33,7 @@ def strided_pairs(stage: Stage, axis: Axis) -> list[Pair]:
 
     Reads behind a condition are none, because both neighbours are read ahead of it.
     """
-    if any(map(_has_condition, stage.exprs)):
+    if any(map(has_condition, stage.exprs)):
         return []
     loads: list[Load] = []
     for load in loads_of(*stage.exprs):
@@ -74,6 +74,12 @@ def with_shuffles(
         emit.store(register, emit.shuffle(halves, order), [emit.ramp(0, lanes)])
         registers.append((load, register))
 
+    return read_from(stage, registers, axis, start)
+
+
+def read_from(stage: Stage, registers: list[tuple[Load, Buffer]], axis: Axis, start: Expr) -> Stage:
+    """The stage with reads from vectors, whose first lane is ``axis`` at ``start``."""
+
     def visit(load: Load) -> Expr:
         for seen, register in registers:
             if tvm_ffi.structural_equal(load, seen):
@@ -87,7 +93,8 @@ def with_shuffles(
     )
 
 
-def _has_condition(expr: Expr) -> bool:
+def has_condition(expr: Expr) -> bool:
+    """Whether an expression evaluates a part of it only under a condition."""
     found: list[Expr] = []
 
     def visit(call: ir.Call) -> None:
@@ -102,13 +109,17 @@ def _steps_by_two(load: Load, axis: Axis) -> bool:
     if not load.indices:
         return False
     *outer, last = load.indices
-    terms = list(sym.detect_linear_equation(last, [axis.var]))
-    if not terms or not isinstance(terms[0], tirx.IntImm) or int(terms[0]) != 2:
-        return False
-    return not any(_uses(index, axis) for index in outer)
+    return steps(last, axis) == 2 and not any(uses(index, axis) for index in outer)
 
 
-def _uses(index: Expr, axis: Axis) -> bool:
+def steps(index: Expr, axis: Axis) -> int | None:
+    """By how much an index goes up with an axis, None if by no fixed number."""
+    terms = list(sym.detect_linear_equation(index, [axis.var]))
+    return int(terms[0]) if terms and isinstance(terms[0], tirx.IntImm) else None
+
+
+def uses(index: Expr, axis: Axis) -> bool:
+    """Whether an index depends on an axis."""
     found: list[Expr] = []
     tvm_ffi.structural_walk(index, (tirx.Var, found.append))
     return any(var.same_as(axis.var) for var in found)
