@@ -37,7 +37,6 @@ def fused(mod: tvm.IRModule) -> tvm.IRModule:
         _PASSES.FuseTransposeMatmul(),
         _PASSES.LegalizeOps(),
         _PASSES.AnnotateTIROpPattern(),
-        _PASSES.FoldConstant(),
         _PASSES.FuseOps(),
         _PASSES.FuseTIR(),
     ]

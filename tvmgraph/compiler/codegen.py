@@ -77,17 +77,17 @@ def _tidy(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
     """Simplifies the indices of vectors, such as ``broadcast(0) + ramp``."""
     analyzer = sym.Analyzer()
 
-    def index(node: Any) -> list[Any] | None:
-        found = list(node.indices)
-        return [analyzer.simplify(i) for i in found] if any(map(_is_untidy, found)) else None
-
     def load(node: Any) -> Any:
-        indices = index(node)
-        return node if indices is None else tirx.BufferLoad(node.source, indices)
+        (index,) = node.indices  # buffers are flat by now
+        if not _is_untidy(index):
+            return node
+        return tirx.BufferLoad(node.source, [analyzer.simplify(index)])
 
     def store(node: Any) -> Any:
-        indices = index(node)
-        return node if indices is None else tirx.BufferStore(node.buffer, node.value, indices)
+        (index,) = node.indices
+        if not _is_untidy(index):
+            return node
+        return tirx.BufferStore(node.buffer, node.value, [analyzer.simplify(index)])
 
     callbacks = [(ir.TensorLoad, load), (tirx.BufferStore, store)]
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))

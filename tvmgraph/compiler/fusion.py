@@ -7,6 +7,7 @@ still something it runs row by row (or element by element) in one pass over memo
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +31,7 @@ class _Unit:
     index: int
     var: Any
     call: Any
-    shape: Shape | None
+    shape: Shape
 
     @property
     def args(self) -> list[Any]:
@@ -142,6 +143,8 @@ class _Fuser:
     # ---- deciding ---------------------------------------------------------------------------
 
     def _join(self) -> list[_Group]:
+        for units in self._neighbourhoods():
+            self._try_all(units)
         changed = True
         while changed and self.attempts < _MAX_ATTEMPTS:
             changed = False
@@ -149,6 +152,32 @@ class _Fuser:
                 for j in self._neighbours(i):
                     changed = self._try(self.group_of[i], self.group_of[j]) or changed
         return list({id(g): g for g in self.group_of.values()}.values())
+
+    def _neighbourhoods(self) -> list[list[_Unit]]:
+        """Calls that neighbours connect, in order; without those that have none."""
+        left = {i: group.units[0] for i, group in self.group_of.items()}
+        found: list[list[_Unit]] = []
+        while left:
+            todo = [next(iter(left))]
+            members: list[_Unit] = []
+            while todo:
+                unit = left.pop(todo.pop(), None)
+                if unit is not None:
+                    members.append(unit)
+                    todo += self._neighbours(unit.index)
+            found.append(sorted(members, key=lambda u: u.index))
+        return found
+
+    def _try_all(self, units: list[_Unit]) -> None:
+        """Joins a neighbourhood at once, which takes one attempt instead of one per call."""
+        parts = tuple(unit.shape for unit in units)
+        if not 2 < len(units) <= _MAX_UNITS or self._has_detour({u.index for u in units}):
+            return
+        if all(a.may_join(b) for a, b in itertools.combinations(parts, 2)):
+            shape = self._joined_shape(units, parts)
+            if shape is not None:
+                joined = _Group(units, shape)
+                self.group_of.update((u.index, joined) for u in units)
 
     def _neighbours(self, i: int) -> list[int]:
         """Calls that read what binding ``i`` writes, then those that share an operand with it."""
@@ -172,9 +201,9 @@ class _Fuser:
         assert a.shape is not None and b.shape is not None
         a.refused.add(id(b))
         b.refused.add(id(a))
-        if not a.shape.may_join(b.shape) or self._has_detour(a, b):
-            return False
         units = sorted([*a.units, *b.units], key=lambda u: u.index)
+        if not a.shape.may_join(b.shape) or self._has_detour({u.index for u in units}):
+            return False
         shape = self._joined_shape(units, (a.shape, b.shape))
         if shape is None:
             return False
@@ -182,7 +211,7 @@ class _Fuser:
         self.group_of.update((u.index, joined) for u in units)
         return True
 
-    def _joined_shape(self, units: list[_Unit], parts: tuple[Shape, Shape]) -> Shape | None:
+    def _joined_shape(self, units: list[_Unit], parts: tuple[Shape, ...]) -> Shape | None:
         """What a joined kernel runs over; found once for calls that are wired alike."""
         names = {v: i for i, v in enumerate([*(u.var for u in units), *self._operands(units)])}
         key = (
@@ -195,9 +224,8 @@ class _Fuser:
             self.joined[key] = joined_shape(self._fused(units), parts, self.model)
         return self.joined[key]
 
-    def _has_detour(self, a: _Group, b: _Group) -> bool:
-        """Whether a path between the groups leaves them: joining would make a cycle."""
-        inside = {u.index for u in (*a.units, *b.units)}
+    def _has_detour(self, inside: set[int]) -> bool:
+        """Whether a path between some calls leaves them: joining would make a cycle."""
         first = min(inside)
         seen: set[int] = set()
         todo = list(self._inputs(inside) - inside)

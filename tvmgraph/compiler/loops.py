@@ -40,6 +40,8 @@ _MAX_SHARED = 4096
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepLibraryCalls")
 def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
     """Lets loops around many calls of the mathematics library in float64 go number by number."""
+    if _library_calls(func.body) < _MANY:
+        return func
 
     def loop(node: Any) -> Any:
         if node.kind != tirx.ForKind.VECTORIZED or _library_calls(node.body) < _MANY:
@@ -56,16 +58,20 @@ def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pr
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WriteFormulas")
 def write_formulas(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
     """Writes elementary functions as formulas, and stores the values of their bindings."""
+    func = func.with_body(tvm_ffi.structural_map(func.body, (ir.Call, formula)))
+    if not _has_bindings(func.body):
+        return func
 
     def store(node: Any) -> Any:
+        if not _has_bindings(node.value):
+            return node
         if not is_choice(node.value) or not _guarded_bindings(node.value):
             return _spread(node)
         condition, *values = node.value.args
         yes, no = (store(tirx.BufferStore(node.buffer, v, node.indices)) for v in values)
         return tirx.IfThenElse(condition, yes, no)
 
-    callbacks = [(ir.Call, formula), (tirx.BufferStore, store)]
-    return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
+    return func.with_body(tvm_ffi.structural_map(func.body, (tirx.BufferStore, store)))
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepStack")
@@ -83,6 +89,12 @@ def keep_stack(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
         return tirx.AllocBuffer(node.buffer, annotations=_STACK)
 
     return func.with_body(tvm_ffi.structural_map(func.body, (tirx.AllocBuffer, alloc)))
+
+
+def _has_bindings(root: Any) -> bool:
+    found: list[Any] = []
+    tvm_ffi.structural_walk(root, (tirx.Let, found.append))
+    return bool(found)
 
 
 def _guarded_bindings(value: Any) -> set[int]:

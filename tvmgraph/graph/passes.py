@@ -69,7 +69,7 @@ def substitute(graph: Graph, renamed: dict[Value, Value]) -> Graph:
 
 
 def fold(graph: Graph) -> Graph:
-    """Evaluates nodes all of whose inputs are constants, with the operators' NumPy column."""
+    """Evaluates nodes with constant inputs, or none, with the operators' NumPy column."""
     consts = dict(graph.consts)
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -88,7 +88,7 @@ HAS_EFFECT = frozenset({"host_print"})
 
 def _is_foldable(node: Node, consts: dict[Value, np.ndarray]) -> bool:
     small = all(v.type.is_static and v.type.size <= _FOLD_LIMIT for v in node.outputs)
-    known = bool(node.inputs) and all(v in consts for v in node.inputs)
+    known = all(v in consts for v in node.inputs)
     if node.op.name in HAS_EFFECT:
         return False
     return known and small and not node.regions and not isinstance(node.op.lower, Reason)

@@ -1,7 +1,7 @@
 """Choosing a kernel for every PrimFunc of a module.
 
-Expects a module after ``LegalizeOps``, ``AnnotateTIROpPattern``, ``FoldConstant``, ``FuseOps`` and
-``FuseTIR``; returns one with the same functions and signatures.
+Expects a module after ``LegalizeOps``, ``AnnotateTIROpPattern``, ``FuseOps`` and ``FuseTIR``;
+returns one with the same functions and signatures.
 """
 
 from __future__ import annotations
