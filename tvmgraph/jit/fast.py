@@ -20,6 +20,7 @@ from tvmgraph.core.lending import may_change
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.flag_registry import active
+from tvmgraph.graph.sizes import fixed_type, sizes_of
 from tvmgraph.jit.frozen import FrozenExecutable
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class _Source:
         count = sum(isinstance(a, Tensor) for a in self.args)
         inputs = tuple(range(count))
         tensors = all(isinstance(h, Tensor) for h in order[count:])
-        if order[:count] != inputs or not tensors or self.entry.captured.resolve is not None:
+        if order[:count] != inputs or not tensors or self.entry.resolve is not None:
             return False
         executable = self.entry.compiled.executable  # pyright: ignore[reportOptionalMemberAccess]
         if isinstance(executable, FrozenExecutable):
@@ -202,7 +203,8 @@ class _Source:
         """Wraps the results; a bare tensor is returned at once."""
         compiled: Any = self.entry.compiled
         captured = self.entry.captured
-        types = [v.type for v in captured.graph.outputs]
+        sizes = sizes_of(captured.graph, [a.type for a in self.args if isinstance(a, Tensor)])
+        types = [fixed_type(v.type, sizes) for v in captured.graph.outputs]
         lines: list[str] = []
         for i, kind in enumerate(types):
             lines += self._wrapped(f"t{i}", f"result[{i}]" if len(types) > 1 else "result", kind)

@@ -4,14 +4,16 @@ Where all rows along that dimension are computed alike, the function is compiled
 numbers of rows, and runs them one after the other: as many of the largest as fit, then of the next
 one. A rest that nearly fills a kernel is run by it too, together with rows that are done already
 and come out the same again. The fixed kernels are those of the static case, and divide their work
-among the workers themselves. The dimension may be any axis of a buffer, a different one in each; of
-two such dimensions one is taken after the other.
+among the workers themselves; those that divide it alike do so together. The dimension may be any
+axis of a buffer, a different one in each; of two such dimensions one is taken after the other.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import tvm_ffi
 from tvm import tirx
@@ -78,7 +80,48 @@ def schedule_rows(func: Func, schedule: Scheduler) -> Func | None:
 
 
 def _write(func: Func, rows: _Rows, kernels: Sequence[tuple[int, Func]]) -> None:
-    count, done, left = rows.count, emit.i64(0), rows.count
+    runs = _runs(rows.count, kernels)
+    for extent, group in itertools.groupby(runs, lambda run: _shared_extent(run.kernel)):
+        members = list(group)
+        if extent is None or len(members) == 1:
+            for run in members:
+                run.write(func, rows)
+            continue
+        # all rows of a work item at once: what it reads of a weight is fetched once
+        with emit.parallel(extent) as item:
+            for run in members:
+                run.write(func, rows, item)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Calls of one of the fixed kernels.
+
+    Attributes:
+        kernel: It.
+        size: Its rows.
+        calls: How many times it runs.
+        done: Rows that are done before.
+        count: Rows in all.
+    """
+
+    kernel: Func
+    size: int
+    calls: Expr
+    done: Expr
+    count: Var
+
+    def write(self, func: Func, rows: _Rows, item: Expr | None = None) -> None:
+        """Writes the calls, or only their share of a work item."""
+        with emit.serial(self.calls) as chunk:
+            first = tirx.min(self.done + chunk * self.size, self.count - self.size)
+            T.add_to_parent(_shift(self.kernel, func, rows, first, item))
+
+
+def _runs(count: Var, kernels: Sequence[tuple[int, Func]]) -> list[_Run]:
+    """Divides the rows among the kernels."""
+    found: list[_Run] = []
+    done, left = emit.i64(0), count
     finished: Expr = tirx.const(False, "bool")
     for position, (size, kernel) in enumerate(kernels):
         chunks, rest = (f(left, emit.i64(size)) for f in (tirx.floordiv, tirx.floormod))
@@ -86,17 +129,35 @@ def _write(func: Func, rows: _Rows, kernels: Sequence[tuple[int, Func]]) -> None
         again = tirx.And(4 * rest >= 3 * size, count >= size)
         if further:
             chunks = chunks + tirx.Select(again, emit.i64(1), emit.i64(0))
-        with emit.serial(tirx.Select(finished, emit.i64(0), chunks)) as chunk:
-            first = tirx.min(done + chunk * size, count - size)
-            T.add_to_parent(_shift(kernel, func, rows, first))
+        calls = tirx.Select(finished, emit.i64(0), chunks)
+        found.append(_Run(kernel, size, calls, done, count))
         if further:
             finished = tirx.Or(finished, again)
         # every size divides the one before it
         done, left = count - tirx.floormod(count, emit.i64(size)), rest
+    return found
 
 
-def _shift(kernel: Func, func: Func, rows: _Rows, first: Expr) -> tirx.Stmt:
-    """The kernel's body on rows ``first`` and following of the function's parameters."""
+def _shared_extent(kernel: Func) -> int | None:
+    """The extent of the loop whose iterations the workers divide, if that is the whole kernel."""
+    loop = kernel.body.block.body
+    if not isinstance(loop, tirx.For) or loop.kind != tirx.ForKind.PARALLEL:
+        return None
+    return int(loop.extent) if isinstance(loop.extent, tirx.IntImm) else None
+
+
+def _shift(
+    kernel: Func, func: Func, rows: _Rows, first: Expr, item: Expr | None = None
+) -> tirx.Stmt:
+    """The kernel's body on rows ``first`` and following of the function's parameters.
+
+    Args:
+        kernel: A kernel of a fixed number of rows.
+        func: The function of any number.
+        rows: The dimension they are counted along.
+        first: The first row.
+        item: Takes the place of the variable of the kernel's outermost loop, which is left out.
+    """
     moved = [
         (mine, theirs, rows.position(theirs))
         for mine, theirs in zip(kernel.params, func.params)
@@ -119,7 +180,11 @@ def _shift(kernel: Func, func: Func, rows: _Rows, first: Expr) -> tirx.Stmt:
         return node if found is None else tirx.BufferStore(found[0], node.value, found[1])
 
     body = kernel.body.block.body
-    return tvm_ffi.structural_map(body, [(Load, load), (tirx.BufferStore, store)])
+    changes: list[tuple[Any, Any]] = [(Load, load), (tirx.BufferStore, store)]
+    if item is not None:
+        loop, body = body, body.body
+        changes.append((tirx.Var, lambda var: item if var.same_as(loop.loop_var) else var))
+    return tvm_ffi.structural_map(body, changes)
 
 
 def _symbols(func: Func) -> list[Var]:
