@@ -38,6 +38,17 @@ def test_dense_layer(transposed):
     )
 
 
+def test_all_rows_share_a_panel():
+    def build(_, x, w):
+        return op.matmul(x, w)
+
+    specs = ((None, 310), "float32"), ((310, 400), "float32")
+    _check(build, np.matmul, *specs, tolerance=1e-4)
+    rows = tirx.Var("n", "int64")
+    text = kernels(module(build, ((rows, 310), "float32"), specs[1]))
+    assert text.count("T.parallel") == 3  # 64 rows pack all panels first; 8, 4, 2 and 1 are one loop
+
+
 def test_convolution():
     def reference(x, w):
         view = np.lib.stride_tricks.sliding_window_view(
