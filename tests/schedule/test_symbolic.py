@@ -46,7 +46,7 @@ def test_all_rows_share_a_panel():
     _check(build, np.matmul, *specs, tolerance=1e-4)
     rows = tirx.Var("n", "int64")
     text = kernels(module(build, ((rows, 310), "float32"), specs[1]))
-    assert text.count("T.parallel") == 3  # 64 rows pack all panels first; 8, 4, 2 and 1 are one loop
+    assert text.count("T.parallel") == 3  # two of 64 rows, one of 8, 4, 2 and 1
 
 
 def test_convolution():
