@@ -1,12 +1,19 @@
 """Convolutional networks on the device keep their channels last."""
 
+from functools import partial
+
 import numpy as np
+import pytest
 
 import tvmgraph as ms
 from tvmgraph import nn, ops
+from tvmgraph.compiler import compile
 from tvmgraph.compiler.channels_last import channels_last
 from tvmgraph.compiler.freeze import freeze
+from tvmgraph.compiler.recompute import recompute_cheap
+from tvmgraph.eager.evaluate import evaluate
 from tvmgraph.graph.ir import Role
+from tvmgraph.graph.passes import dce
 
 
 class _Net(nn.Cell):
@@ -59,3 +66,69 @@ def test_images_are_turned_once():
     assert "convolution" not in names
     images = [n for n in turned.nodes if n.op.name == "transpose" and n.inputs[0].type.ndim == 5]
     assert not images, "an image was put into another order on the way"
+
+
+class _Trained(nn.Cell):
+    def __init__(self, images: int, channels: int):
+        super().__init__()
+        self.first = nn.Conv2d(images, channels, 3, stride=2, pad_mode="pad", padding=1)
+        self.norm = nn.BatchNorm2d(channels)
+        self.pool = nn.MaxPool2d(2, 2)
+        self.second = nn.Conv2d(channels, 16, 3, pad_mode="pad", padding=1, stride=2)
+        self.other = nn.Conv2d(channels, 16, 1, stride=2)
+        self.third = nn.Conv2d(16, 8, 3, pad_mode="valid")
+        self.head = nn.Dense(8, 3)
+
+    def construct(self, x):
+        y = self.pool(ops.relu(self.norm(self.first(x))))
+        y = ops.relu(self.second(y) + self.other(y))
+        return self.head(ops.mean(self.third(y), (2, 3)))
+
+
+def _step(images: int = 3, dtype=None):
+    ms.set_seed(3)
+    net = _Trained(images, 8)
+    if dtype is not None:
+        net.to_float(dtype)
+    optimizer = nn.SGD(net.trainable_params(), 0.1)
+    cell = nn.WithLossCell(net, nn.CrossEntropyLoss())
+    return nn.TrainOneStepCell(cell, optimizer).set_train(), net
+
+
+def _batch(images: int = 3) -> tuple[ms.Tensor, ms.Tensor]:
+    x = np.random.default_rng(1).standard_normal((2, images, 32, 32)).astype(np.float32)
+    return ms.Tensor(x), ms.Tensor(np.array([1, 2], np.int32))
+
+
+@pytest.mark.parametrize("images", [3, 8])
+def test_a_training_graph_means_the_same(images):
+    step, _ = _step(images)
+    graph = dce(ms.jit(step).graph(*_batch(images)))
+    turned = channels_last(graph)
+    rng = np.random.default_rng(2)
+    arguments = [
+        np.asarray(rng.uniform(0.1, 1, t.static_shape), t.dtype.numpy)
+        for t in (p.value.type for p in graph.params)
+    ]
+    for found, wanted in zip(evaluate(turned, arguments), evaluate(graph, arguments)):
+        np.testing.assert_allclose(found, wanted, atol=1e-4 * max(1, np.abs(wanted).max()))
+    names = [node.op.name for node in turned.nodes]
+    assert not {"convolution", "conv_transpose", "conv_weight_grad"} & set(names)
+    moved = [n for n in turned.nodes if n.op.name == "transpose" and n.inputs[0].type.ndim == 5]
+    assert len(moved) == (images == 8), "an image was put into another order on the way"
+
+
+def test_a_training_step_in_half_precision(gpu, monkeypatch):
+    monkeypatch.setattr(compile, "recompute_cheap", partial(recompute_cheap, least=1))
+    losses, weights = [], []
+    for target in ("CPU", "GPU"):
+        ms.set_context(device_target=target)
+        step, net = _step(dtype=ms.float16)
+        run = ms.jit(step)
+        losses.append([float(run(*_batch()).asnumpy()) for _ in range(2)])
+        weights.append([p.asnumpy() for p in net.get_parameters()])
+    np.testing.assert_allclose(losses[1], losses[0], atol=4e-3)
+    for found, wanted in zip(weights[1], weights[0]):
+        np.testing.assert_allclose(found, wanted, atol=4e-3)
+    names = " ".join(launch.name for launch in gpu.launches)
+    assert "conv_blocked_weight_grad" in names and "conv2d" not in names

@@ -18,6 +18,7 @@ from typing import Any
 
 from tvmgraph.compiler import disk, nvcc
 from tvmgraph.compiler.channels_last import channels_last
+from tvmgraph.compiler.recompute import recompute_cheap
 from tvmgraph.debug import Phases
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph, Role
@@ -215,6 +216,7 @@ def simplify(graph: Graph, options: CompileOptions, show: Show) -> Graph:
     graph = optimize(graph, options.settings, show, options.on_gpu)
     if options.on_gpu and options.level not in ("O0", "O1"):
         graph = show("channels last", channels_last(graph))
+        graph = show("computed again", recompute_cheap(graph))
     if options.library and options.on_gpu:
         from tvmgraph.compiler.library_products import use_library
 

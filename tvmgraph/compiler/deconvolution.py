@@ -24,7 +24,7 @@ Derive = Callable[[Callable[..., np.ndarray], tuple[Value, ...], TensorType], Va
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """The positions of one residue along one axis.
 
     Attributes:
@@ -52,8 +52,10 @@ def as_convolutions(node: Node, derive: Derive, fresh: Callable[[TensorType], Va
         The nodes; none where the output's size is no multiple of the stride, where taps are apart,
         and where the channels make no blocks: :mod:`tvmgraph.ops.conv` treats those.
     """
-    axes = _axes(node)
-    if axes is None:
+    axes = residues_of(node)
+    if axes is None or block_of(node.outputs[0].type.shape[1]) is None:
+        return []
+    if not all(line.taps for axis in axes for line in axis):
         return []
     x, weight = node.inputs
     convolution, parts, nodes = get_op("convolution"), [], []
@@ -78,14 +80,20 @@ def as_convolutions(node: Node, derive: Derive, fresh: Callable[[TensorType], Va
     return [*nodes, join]
 
 
-def _axes(node: Node) -> list[list[_Line]] | None:
+def residues_of(node: Node) -> list[list[Line]] | None:
+    """Returns the residues of the output's positions for every axis of a transposed convolution.
+
+    Returns:
+        For an axis of stride s its s residues; a residue may have no taps, where no window
+        reaches. None where plain convolutions do not do: where the output's size is no multiple of
+        the stride, with groups, and where taps are apart.
+    """
     x, weight = node.inputs
     attrs, result = node.attrs, node.outputs[0].type
     if x.type.ndim != 4 or not x.type.is_static or 0 in result.static_shape:
         return None
     spatial = x.type.static_shape[2:]
-    blocks = block_of(result.shape[1]) is not None
-    if attrs["groups"] > 1 or set(attrs["dilation"]) != {1} or not blocks or set(spatial) == {1}:
+    if attrs["groups"] > 1 or set(attrs["dilation"]) != {1} or set(spatial) == {1}:
         return None
     rest = zip(result.static_shape[2:], weight.type.static_shape[2:], attrs["stride"])
     axes = [
@@ -94,20 +102,20 @@ def _axes(node: Node) -> list[list[_Line]] | None:
     return None if any(axis is None for axis in axes) else [axis for axis in axes if axis]
 
 
-def _lines(inputs: int, outputs: int, kernel: int, stride: int, cut: int) -> list[_Line] | None:
+def _lines(inputs: int, outputs: int, kernel: int, stride: int, cut: int) -> list[Line] | None:
     """One line per offset within a step of the output, or None where padding does not do."""
-    found: list[_Line] = []
+    found: list[Line] = []
     for offset in range(stride):
         quotient, start = divmod(offset + cut, stride)
         taps = len(range(start, kernel, stride))
         before = taps - 1 - quotient
         after = quotient + outputs // stride - inputs
-        found.append(_Line(start, stride, taps, (before, after)))
-    fits = all(line.taps and min(line.padding) >= 0 for line in found)
+        found.append(Line(start, stride, taps, (before, after)))
+    fits = all(not line.taps or min(line.padding) >= 0 for line in found)
     return found if fits and outputs % stride == 0 else None
 
 
-def _turned(weight: np.ndarray, lines: tuple[_Line, ...]) -> np.ndarray:
+def _turned(weight: np.ndarray, lines: tuple[Line, ...]) -> np.ndarray:
     """(I, O, KH, KW) to the weight (O, I, taps, taps) of the residue's convolution."""
     taps = tuple(slice(line.start, None, line.step) for line in lines)
     return np.ascontiguousarray(np.flip(weight[(..., *taps)], (-2, -1)).swapaxes(0, 1))

@@ -13,11 +13,13 @@ from tvmgraph.compiler.cleanup import drop_scope_pragmas
 from tvmgraph.compiler.device_search import schedule_by_search_on_gpu
 from tvmgraph.compiler.fusion import fuse_kernels
 from tvmgraph.compiler.in_place import bind_updates, mark_updates
+from tvmgraph.compiler.order import order_updates
 from tvmgraph.compiler.pipeline import (
     NATIVE_FROM,
     Level,
     count_kernels,
     fusion_passes,
+    name_views,
     phases_of,
 )
 from tvmgraph.config import context
@@ -86,8 +88,9 @@ def build(
             mod = drop_scope_pragmas(tvm.transform.Sequential(fusion_passes(level))(mod))
             if level.fuse:
                 mod = fuse_kernels(mod, kernels or at_level(2), joining_model())
+                mod = tvm.relax.transform.DeadCodeElimination()(name_views(mod))
         if level.fuse:
-            mod = mark_updates(mod)
+            mod = mark_updates(order_updates(mod))
         names = count_kernels(mod)
         phases.text(2, "Relax fused", "py", mod.script)
         with phases.time("search" if level.search else "schedule"):

@@ -11,7 +11,7 @@ order in every call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -242,11 +242,14 @@ class BlockedLayout:
     def _pooling(self, node: Node) -> bool:
         if len(node.attrs["kernel"]) != 2:
             return False
-        # the channels within a block are one more axis, with a window of one element
-        one = {"kernel": 1, "stride": 1, "dilation": 1, "padding": (0, 0), "counted": (0, 0)}
-        attrs = {k: (*v, one[k]) if k in one else v for k, v in node.attrs.items()}
+        attrs = self._with_channels(node.attrs)
         self._emit(node.op.name, (self._blocked[node.inputs[0]],), attrs, node.outputs[0])
         return True
+
+    def _with_channels(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """Of pooling: the channels of a block are one more axis, with a window of one element."""
+        one = {"kernel": 1, "stride": 1, "dilation": 1, "padding": (0, 0), "counted": (0, 0)}
+        return {k: (*v, one[k]) if k in one else v for k, v in attrs.items()}
 
     def _reduction(self, node: Node) -> bool:
         if tuple(node.attrs["axis"]) != (2, 3):

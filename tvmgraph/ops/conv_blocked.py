@@ -19,7 +19,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ShapeError
 from tvmgraph.ops._window import LOW_PRECISION, Ints, Pairs, out_sizes
 
-__all__ = ["conv_blocked", "depthwise_blocked"]
+__all__ = ["conv_blocked", "conv_blocked_weight_grad", "depthwise_blocked"]
 
 _FLOATS = (dtypes.float32, dtypes.float64, *LOW_PRECISION)
 #: Channels of a block, widest first: one vector of the widest registers, or half of it.
@@ -265,6 +265,109 @@ def conv_blocked(
         >>> x, w = ops.ones((1, 2, 4, 4, 8)), ops.ones((3, 2, 1, 1, 8, 8))
         >>> ops.conv_blocked(x, w, (1, 1), ((0, 0), (0, 0)), (1, 1)).shape
         (1, 3, 4, 4, 8)
+    """
+    ...
+
+
+# ---- its weight's gradient --------------------------------------------------------------------
+
+
+def _infer_weight_grad(
+    input: TensorType, grad: TensorType, *, kernel: Ints, stride: Ints, padding: Pairs,
+    dilation: Ints,
+) -> TensorType:  # fmt: skip
+    rules.require_dtype(input, _FLOATS)
+    rules.require_same_dtype(input, grad)
+    rules.require_ndim(input, (4, 5))
+    rules.require_ndim(grad, 5, "grad")
+    out = out_sizes(input.shape[2:4], kernel, stride, padding, dilation)
+    if (grad.shape[0], *grad.shape[2:4]) != (input.shape[0], *out):
+        raise ShapeError(f"grad must have batch {input.shape[0]} and window positions {list(out)}")
+    block = input.shape[4] if input.ndim == 5 else 1
+    return input.with_shape((grad.shape[1], input.shape[1], *kernel, block, grad.shape[4]))
+
+
+def _eager_weight_grad(
+    input: np.ndarray, grad: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs,
+    dilation: Ints,
+) -> np.ndarray:  # fmt: skip
+    x, block = (from_blocks(input), input.shape[4]) if input.ndim == 5 else (input, 1)
+    whole = OPS["conv_weight_grad"].eager(
+        x, from_blocks(grad), kernel=kernel, stride=stride, padding=padding, dilation=dilation,
+        groups=1,
+    )  # fmt: skip
+    return cut_weight(whole, block, grad.shape[4])
+
+
+def _lower_weight_grad(
+    R: Any, input: Any, grad: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Any:
+    t, wide = R.type(input), _accumulator(R.type(input))
+    shape = _infer_weight_grad(
+        t, R.type(grad), kernel=kernel, stride=stride, padding=padding, dilation=dilation
+    ).shape
+
+    def sums(x: Any, g: Any) -> Any:
+        padded = _padded(R, x, padding, x.dtype)
+        n, y, z = (
+            R.te.reduce_axis((0, g.shape[axis]), name=name)
+            for axis, name in ((0, "n"), (2, "y"), (3, "x"))
+        )
+
+        def element(ob: Any, ib: Any, ky: Any, kx: Any, ic: Any, oc: Any) -> Any:
+            place = (y * stride[0] + ky * dilation[0], z * stride[1] + kx * dilation[1])
+            pixel = padded[(n, ib, *place, ic) if len(x.shape) == 5 else (n, ib, *place)]
+            product = pixel.astype(wide) * g[n, ob, y, z, oc].astype(wide)
+            return R.te.sum(product, axis=[n, y, z])
+
+        return R.te.compute(shape, element, name="conv_blocked_weight_grad")
+
+    hint = "conv_blocked_weight_grad"
+    return _cast_back(R, R.emit_te(sums, input, grad, primfunc_name_hint=hint), t)
+
+
+@primitive(
+    infer=_infer_weight_grad,
+    eager=_eager_weight_grad,
+    lower=_lower_weight_grad,
+    vjp=Reason(INTERNAL.format("differentiated")),
+    onnx=Reason(INTERNAL.format("exported")),
+    samples=[
+        _sample((2, 2, 5, 6, 8), (2, 1, 4, 7, 8), kernel=(3, 2), padding=((1, 0), (1, 1))),
+        _sample((2, 3, 9, 7), (2, 1, 5, 6, 16), kernel=(3, 3), stride=(2, 1),
+                padding=((1, 1), (0, 1))),
+        _sample((3, 1, 7, 7, 16), (3, 1, 3, 5, 8), kernel=(3, 3), dilation=(2, 1),
+                dtype="float64"),
+        _sample((2, 1, 4, 5, 24), (2, 1, 4, 5, 8), kernel=(1, 1), dtype="float16"),
+        _sample((2, 1, 4, 5, 8), (2, 1, 4, 4, 8), kernel=(1, 1), raises=ShapeError),
+    ],
+)  # fmt: skip
+def conv_blocked_weight_grad(
+    input: Tensor, grad: Tensor, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Tensor:
+    r"""Gradient of :func:`conv_blocked`, without groups, with respect to its weight.
+
+    :math:`\bar w_{o,i,k,j,c} = \sum_{n,p} x_{n,i,p s + k d,j} \, \bar y_{n,o,p,c}`; half
+    precision accumulates in float32.
+
+    Args:
+        input: Blocked, shape :math:`(N, I, H, W, j)`, or plain, shape (N, I, H, W) with j = 1.
+        grad: Cotangent of the result, shape (N, O, OH, OW, b).
+        kernel: Size of the window, per spatial axis.
+        stride: Step of the window, per spatial axis.
+        padding: Zeros ``(before, after)``, per spatial axis.
+        dilation: Distance between kernel taps, per spatial axis.
+
+    Returns:
+        Tensor of shape (O, I, KH, KW, j, b), in the type of the image.
+
+    Raises:
+        ShapeError: if the extents do not fit.
+
+    Example:
+        >>> x, g = ops.ones((1, 2, 4, 4, 8)), ops.ones((1, 3, 4, 4, 8))
+        >>> ops.conv_blocked_weight_grad(x, g, (1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1)).shape
+        (3, 2, 1, 1, 8, 8)
     """
     ...
 
