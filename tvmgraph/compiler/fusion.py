@@ -44,7 +44,7 @@ class _Group:
 
     units: list[_Unit]
     shape: Shape | None
-    refused: set[int] = field(default_factory=set)  # ids of groups it cannot be joined with
+    refused: set[_Group] = field(default_factory=set)  # it cannot be joined with them
 
 
 def fuse_kernels(mod: tvm.IRModule, settings: GraphKernel, model: CpuModel) -> tvm.IRModule:
@@ -196,11 +196,11 @@ class _Fuser:
         return shape is not None and len(shape) > 1
 
     def _try(self, a: _Group, b: _Group) -> bool:
-        if a is b or id(b) in a.refused or len(a.units) + len(b.units) > _MAX_UNITS:
+        if a is b or b in a.refused or len(a.units) + len(b.units) > _MAX_UNITS:
             return False
         assert a.shape is not None and b.shape is not None
-        a.refused.add(id(b))
-        b.refused.add(id(a))
+        a.refused.add(b)
+        b.refused.add(a)
         units = sorted([*a.units, *b.units], key=lambda u: u.index)
         if not a.shape.may_join(b.shape) or self._has_detour({u.index for u in units}):
             return False
