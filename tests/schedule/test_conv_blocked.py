@@ -36,6 +36,14 @@ def close(got, want, tolerance=3e-6):
     np.testing.assert_allclose(got.astype("float64"), want, rtol=0, atol=tolerance * scale)
 
 
+def alike(got, want):
+    """Where something is not finite, too."""
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
+    finite = np.isfinite(want)
+    np.testing.assert_allclose(got[finite], want[finite], rtol=1e-4, atol=1e-4)
+
+
 TOLERANCES = {"float32": 3e-6, "float64": 1e-14, "float16": 2e-3, "bfloat16": 2e-2}
 
 
@@ -106,18 +114,21 @@ def test_grouped_convolutions_keep_blocks():
     net = nn.SequentialCell(*layers, nn.Conv2d(96, 32, 3, group=8), nn.Conv2d(32, 16, 1))
     x, net = Tensor(fill(2, 24, 12, 11)), net.set_train(False)
     names = [node.op.name for node in freeze(jit(net).graph(x)).main.nodes]
-    assert names.count("conv_blocked") == 4
-    assert names.count("convolution") == 1  # groups of 12 and 4 channels are no blocks
+    assert names.count("conv_blocked") + names.count("conv_winograd") == 4
+    assert (
+        "conv_winograd" in names and names.count("convolution") == 1
+    )  # groups of 12 and 4 channels are no blocks
     close(jit(net)(x).asnumpy(), net(x).asnumpy().astype("float64"), 1e-5)
 
 
-def winograd(x, w, tile, padding, block=16):
+def winograd(x, w, tile, padding, block=16, groups=1):
     """The kernel, with a bias and ReLU as its epilogue."""
     bias = Tensor(fill(w.shape[0] // block, 1, 1, block, seed=5, dtype=w.dtype))
     f = jit(lambda x, w, u, b: ops.relu(ops.conv_winograd(x, w, u, padding) + b))
     weights = cut_weight(w, block, block), transform_weight(w, tile, block)
     got = f(Tensor(to_blocks(x, block)), *map(Tensor, weights), bias).asnumpy()
-    want = convolve(x, w, padding=padding) + from_blocks(bias.asnumpy()[None]).reshape(1, -1, 1, 1)
+    want = convolve(x, w, padding=padding, groups=groups)
+    want += from_blocks(bias.asnumpy()[None]).reshape(1, -1, 1, 1)
     return from_blocks(got), np.maximum(want, 0)
 
 
@@ -138,16 +149,24 @@ def test_winograd(tile, n, inputs, outputs, height, width, padding):
 
 
 @pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize(
+    "groups, inputs, outputs, size",
+    [(3, 16, 16, (7, 9)), (2, 32, 48, (2, 13)), (4, 16, 32, (6, 5))],
+)
+def test_winograd_of_groups(tile, groups, inputs, outputs, size):
+    x, w = fill(2, groups * inputs, *size), fill(groups * outputs, inputs, 3, 3, seed=1)
+    close(*winograd(x, w, tile, ((1, 1), (1, 1)), groups=groups))
+    x[1, -1, 0, 0] = np.inf
+    alike(*winograd(x, w, tile, ((1, 1), (1, 1)), groups=groups))
+
+
+@pytest.mark.parametrize("tile", [2, 4])
 def test_winograd_keeps_what_is_not_finite_where_it_belongs(tile):
     x, w = fill(2, 16, 11, 14), fill(32, 16, 3, 3, seed=1)
     x[0, 3, 5, 4], x[1, 0, 0, 0], x[1, 7, 10, 13] = np.inf, np.nan, -np.inf
     x[0, 1, 10, 0] = 3e38  # finite, and no sum overflows but that of the transform
     w[:, 1] *= 1e-3
-    got, want = winograd(x, w, tile, ((1, 1), (1, 1)))
-    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
-    np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
-    finite = np.isfinite(want)
-    np.testing.assert_allclose(got[finite], want[finite], rtol=1e-4, atol=1e-4)
+    alike(*winograd(x, w, tile, ((1, 1), (1, 1))))
 
 
 @pytest.mark.parametrize("tile", [2, 4])

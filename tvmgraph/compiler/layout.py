@@ -207,7 +207,11 @@ class BlockedLayout:
             return False
         if joined > 1:
             node = self._joined_groups(node, joined)
-        self._direct(node, self._as_blocked(x))
+        tile = _winograd_tile(node)
+        if tile is not None:
+            self._winograd(node, tile)
+        else:
+            self._direct(node, self._as_blocked(x))
         return True
 
     def _joined_groups(self, node: Node, count: int) -> Node:
@@ -429,9 +433,9 @@ def _winograd_tile(node: Node, prepared: bool = True) -> int | None:
         return None
     if block_of(inputs) is None or x.type.dtype not in (float32, float64):
         return None
-    return best_tile(
+    return best_tile(  # of one group
         lambda tile: batch * -(-height // tile) * -(-width // tile),
-        inputs, outputs, batch * height * width, prepared,
+        inputs, outputs // node.attrs["groups"], batch * height * width, prepared,
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def _infer(
     assert isinstance(result, TensorType)
     outer, blocks, kh, kw, inputs, outputs = weight.static_shape
     products, *rest = transformed.static_shape
-    if (kh, kw, blocks) != (3, 3, input.shape[1]) or rest != [outer, blocks * inputs, outputs]:
+    if (kh, kw) != (3, 3) or rest != [outer, blocks * inputs, outputs]:
         raise ShapeError(f"the transformed weight {transformed} does not belong to {weight}")
     if math.isqrt(products) ** 2 != products or products < 16:
         raise ShapeError(f"{products} products per window are none of a square of tiles")
@@ -77,6 +77,8 @@ def _matching(outputs: int, inputs: int, block: int, tile: int) -> tuple[np.ndar
     samples=[
         _sample((2, 2, 5, 6, 8), *_matching(24, 16, 8, 2)),
         _sample((1, 1, 9, 7, 16), *_matching(32, 16, 16, 4), padding=((0, 1), (2, 0))),
+        _sample((2, 3, 6, 9, 16), *_matching(96, 16, 16, 4)),
+        _sample((1, 4, 7, 5, 8), *_matching(48, 16, 8, 2)),
         _sample((1, 2, 4, 5, 8), (1, 2, 3, 3, 8, 8), (20, 1, 16, 8), raises=ShapeError),
         _sample((1, 2, 4, 5, 8), (1, 2, 3, 3, 8, 8), (16, 1, 8, 8), raises=ShapeError),
     ],
@@ -89,7 +91,7 @@ def conv_winograd(input: Tensor, weight: Tensor, transformed: Tensor, padding: P
     than plain sums differ from the true ones; where one of them is not finite the plain sum counts.
 
     Args:
-        input: Blocked, shape :math:`(N, I, H, W, j)`.
+        input: Blocked, shape :math:`(N, g I, H, W, j)`, with g groups as in :func:`conv_blocked`.
         weight: Shape (O, I, 3, 3, j, b).
         transformed: Shape :math:`((m + 2)^2, O, I j, b)`: :math:`G g G^T` of every window g.
         padding: Zeros ``(before, after)``, per spatial axis.

@@ -5,7 +5,8 @@ Blocking: the patches of the image are transformed one vector of channels at a t
 take one small matrix product per product of the transform, whose results stay in the second-level
 cache, the transform of the sums, and the epilogue. Where the weights are less than the patches, a
 work item is a group of tiles with all channels and transforms the patches it needs; else all
-workers transform all patches first, and a work item keeps to a few output channels.
+workers transform all patches first, and a work item keeps to a few output channels. The groups of a
+grouped convolution are independent of each other: a work item keeps to one of them.
 
 Sums of infinities are NaN in transformed form, and huge values overflow earlier than in a plain sum
 of products. A work item that finds a sum that is not finite computes its results again, directly.
@@ -74,7 +75,8 @@ class _Winograd:
         self.size = (height, width)
         self.grid = (batch, -(-height // maths.tile), -(-width // maths.tile))
         self.in_lanes, self.in_block = min(block, most), block
-        self.in_vectors = blocks * block // self.in_lanes
+        self.parts = product(axis.extent for axis in contraction.batch)  # groups of channels
+        self.in_vectors = blocks * block // self.in_lanes // self.parts
         columns = contraction.columns
         self.out_lanes = min(columns[-1].extent, most)
         self.out_vectors = product(a.extent for a in columns) // self.out_lanes
@@ -86,9 +88,13 @@ class _Winograd:
     def local(self) -> bool:
         """Whether every work item transforms the patches it needs, and computes all channels.
 
-        It does where the patches are more than the weights, which then are what stays in the cache.
+        It does where the patches are more than the weights, which then are what stays in the cache,
+        and in a grouped convolution.
         """
-        return self.tiles * self.in_vectors > self.in_vectors * self.out_vectors * self.out_lanes
+        return (
+            self.parts > 1
+            or self.tiles * self.in_vectors > self.in_vectors * self.out_vectors * self.out_lanes
+        )
 
     def _plan(self) -> tuple[int, int]:
         """Tiles, and vectors of output channels, of a register tile."""
@@ -99,7 +105,7 @@ class _Winograd:
             limit = min((model.registers - 1 - vectors) // vectors, _MAX_TILES, self.tiles)
             for tiles in range(1, limit + 1):
                 blocks = self.out_vectors // vectors
-                items = -(-self.tiles // tiles) * (1 if self.local else blocks)
+                items = -(-self.tiles // tiles) * (self.parts if self.local else blocks)
                 cost = -(-self.tiles // tiles) * blocks * (step_cycles(tiles, vectors, model) + 0.1)
                 cost /= 1 - imbalance(items, model.threads)
                 if cost < best_cost:
@@ -111,19 +117,22 @@ class _Winograd:
         blocks = self.out_vectors // self.vectors
         parallel = self.model.threads > 1
         if self.local:
-            with emit.parallel(self.groups, parallel) as group:
+            with emit.parallel(self.parts * self.groups, parallel) as item:
+                part, group = emit.unfuse(item, [self.parts, self.groups])
                 patches = self._patches(self.group)
                 first = group * self.group
                 count = tirx.min(emit.i64(self.group), emit.i64(self.tiles) - first)
                 with emit.serial(self.in_vectors) as vector, emit.serial(count) as number:
-                    self._transform_patch(patches, first + number, number, vector)
+                    place = (part * self.in_vectors, vector)
+                    self._transform_patch(patches, first + number, number, place)
                 with emit.serial(blocks) as block:
-                    self._item((patches, emit.i64(0)), block * self.vectors, first)
+                    vector = part * self.out_vectors + block * self.vectors
+                    self._item((patches, emit.i64(0)), vector, first)
             return
         patches = self._patches(self.groups * self.group)
         with emit.parallel(self.in_vectors * self.tiles, parallel) as item:
             vector, number = emit.unfuse(item, [self.in_vectors, self.tiles])
-            self._transform_patch(patches, number, number, vector)
+            self._transform_patch(patches, number, number, (emit.i64(0), vector))
         with emit.parallel(blocks * self.groups, parallel) as item:
             block, group = emit.unfuse(item, [blocks, self.groups])
             first = group * self.group
@@ -135,17 +144,27 @@ class _Winograd:
 
     # ---- the image --------------------------------------------------------------------------
 
-    def _transform_patch(self, patches: Buffer, tile: Expr, slot: Expr, vector: Expr) -> None:
-        """B^T d B of the patch of one tile and one vector of channels, stored at ``slot``."""
+    def _transform_patch(
+        self, patches: Buffer, tile: Expr, slot: Expr, place: tuple[Expr, Expr]
+    ) -> None:
+        """B^T d B of the patch of one tile and one vector of channels, stored at ``slot``.
+
+        Args:
+            patches: Where it is stored.
+            tile: The tile.
+            slot: Its number among those of ``patches``.
+            place: The first vector of channels that ``patches`` holds, and which one after it.
+        """
         maths, lanes = self.maths, self.in_lanes
         patch = maths.patch
         image, corner = self._corner(tile)
         per_block = self.in_block // lanes
-        block, part = emit.unfuse(vector, [1, per_block])
+        first, vector = place
+        block, part = emit.unfuse(first + vector, [1, per_block])
 
         def pixel(row: int, column: Expr) -> Expr:
-            place = (corner[0] + row, corner[1] + column)
-            return self.image[(image, block, *place, emit.ramp(part * lanes, lanes))]
+            at = (corner[0] + row, corner[1] + column)
+            return self.image[(image, block, *at, emit.ramp(part * lanes, lanes))]
 
         half = _Vectors(patch * patch, lanes, self.dtype)
         with emit.serial(patch) as column:
@@ -155,8 +174,8 @@ class _Winograd:
         with emit.serial(patch) as row:
             read = [half.get(row * patch + column) for column in range(patch)]
             for column, value in enumerate(_apply(maths.input, read, lanes, self.dtype)):
-                place = [row * patch + column, vector, slot, emit.ramp(0, lanes)]
-                emit.store(patches, value, place)
+                at = [row * patch + column, vector, slot, emit.ramp(0, lanes)]
+                emit.store(patches, value, at)
 
     # ---- products and results ---------------------------------------------------------------
 
@@ -165,7 +184,7 @@ class _Winograd:
 
         Args:
             patches: The transformed image, and where in it the group starts.
-            vector: The first vector of output channels.
+            vector: The first vector of output channels, counted over all groups of channels.
             first: The first tile.
         """
         products, lanes = self.maths.patch**2, self.out_lanes
@@ -248,18 +267,19 @@ class _Winograd:
         image, corner = self._corner(tile)
         shape = Tile(1, 1, self.out_lanes, self.dtype)
         depth = [axis.extent for axis in contraction.reduce]
+        channel = self._channel(vector)
 
         def taps(at: Sequence[Expr]) -> Bound:
             return {axis.var: value for axis, value in zip(contraction.reduce, at)}
 
         def weight(at: Sequence[Expr], _vector: int, lanes: int) -> Expr:
-            bound = self._channel(vector) | taps(at)
+            bound = channel | taps(at)
             indices = [substitute(index, bound) for index in right.indices]
             indices[-1] = emit.ramp(indices[-1], lanes)
             return right.source[tuple(indices)]
 
         def result(row: Expr, column: Expr) -> Callable[[Expr], Expr]:
-            bound = self._position(image, corner[0] + row, corner[1] + column)
+            bound = channel | self._position(image, corner[0] + row, corner[1] + column)
             total = multiply_tile(
                 shape, depth, 1,
                 lambda _, at: substitute(contraction.left.expr, bound | taps(at)), weight,
@@ -308,10 +328,11 @@ class _Winograd:
         return {axis.var: value for axis, value in zip(axes, values)}
 
     def _channel(self, vector: Expr) -> Bound:
-        columns = self.contraction.columns
+        batch, columns = self.contraction.batch, self.contraction.columns
         block, first = self._block(vector)
-        bound = {columns[-1].var: first}
-        return bound | {columns[0].var: block} if len(columns) > 1 else bound
+        outer = (*batch, *columns[:-1])
+        values = emit.unfuse(block, [axis.extent for axis in outer])
+        return {axis.var: value for axis, value in zip(outer, values)} | {columns[-1].var: first}
 
 
 @dataclass(frozen=True, init=False)
