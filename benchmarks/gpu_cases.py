@@ -243,6 +243,22 @@ def training_step() -> Item:
 
 
 @ROWS.row
+def residual_training() -> Item:
+    """A step of SGD for a residual network of ten layers in f16.
+
+    The rate is so large that the new weights are mostly gradients.
+    """
+    from tests.models.resnet import ResNet, basic
+
+    net = ResNet(basic, (1, 1, 1, 1), 1, 10).to_float(ms.float16)
+    optimizer = nn.SGD(net.trainable_params(), 10.0)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)
+    labels = Recipe("labels", (16,), "int32", 2, 10)
+    images = _normal(1, (16, 3, 64, 64))
+    return network_item("residual_training", step, [images, labels], 5e-2, training=True)
+
+
+@ROWS.row
 def elementwise() -> Item:
     """``relu(x * y + x)`` on 64 Mi float32 elements."""
     shape = (8192, 8192)
