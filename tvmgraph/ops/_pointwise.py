@@ -33,12 +33,10 @@ _TIR_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "rint": "nearbyint",
     "logical_not": "Not",
 }  # fmt: skip
-#: Functions that TIR lacks or computes by a cancelling formula: those of the C and CUDA library ...
-_LIBRARY = {"fmod": "fmod", "sinh": "sinh", "cosh": "cosh"}
-#: ... except for float32, where these have forms of their own in every code generator.
-_VECTORIZED = ("sinh", "cosh", "fmod")
-#: asinh and acosh of larger numbers are logarithms; asinh and atanh of smaller ones the numbers.
-_HUGE, _TINY = 1e9, 1e-4
+#: asinh and acosh of larger numbers are logarithms.
+_HUGE = {"float32": 1e9, "float64": 1e18}
+#: asinh and atanh of smaller numbers are those numbers.
+_TINY = {"float32": 1e-4, "float64": 1e-9}
 _LN2 = 0.6931471805599453
 
 
@@ -72,8 +70,6 @@ class TirMath:
 
     def expm1(self, x: Any) -> Any:
         """exp(x) - 1 without cancellation: 2t / (1 - t) with t = tanh(x / 2) for small x."""
-        if self.dtype == "float64":
-            return self.library("expm1", x)
         t = self.tanh(self.where(x < 1, x, 0) * 0.5)
         return self.where(x < 1, 2 * t / (1 - t), self.exp(x) - 1)
 
@@ -118,36 +114,30 @@ class TirMath:
 
     def arcsinh(self, x: Any) -> Any:
         """asinh(x) = log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|, and the sign of x."""
-        if self.dtype != "float32":
-            return self.library("asinh", x)
         a = self.tir.abs(x)
-        square = self.where(a < _HUGE, a, 0) * a
+        square = self.where(a < _HUGE[self.dtype], a, 0) * a
         near = a + square / (1 + self.tir.sqrt(1 + square))
-        value = self.tir.log1p(self.where(a < _HUGE, near, a))
-        value = self.where(a < _HUGE, value, value + _LN2)
-        return self.where(x < 0, -value, self.where(a < _TINY, x, value))
+        value = self.tir.log1p(self.where(a < _HUGE[self.dtype], near, a))
+        value = self.where(a < _HUGE[self.dtype], value, value + _LN2)
+        return self.where(x < 0, -value, self.where(a < _TINY[self.dtype], x, value))
 
     def arccosh(self, x: Any) -> Any:
         """acosh(x) = log1p(t + sqrt(2t + t^2)) with t = x - 1."""
-        if self.dtype != "float32":
-            return self.library("acosh", x)
         t = x - 1
-        near = t + self.tir.sqrt(2 * t + t * self.where(x < _HUGE, t, 0))
-        value = self.tir.log1p(self.where(x < _HUGE, near, x))
-        value = self.where(x < _HUGE, value, value + _LN2)
+        near = t + self.tir.sqrt(2 * t + t * self.where(x < _HUGE[self.dtype], t, 0))
+        value = self.tir.log1p(self.where(x < _HUGE[self.dtype], near, x))
+        value = self.where(x < _HUGE[self.dtype], value, value + _LN2)
         return self.where(x < 1, math.nan, value)
 
     def arctanh(self, x: Any) -> Any:
         """atanh(x) = log1p(2a / (1 - a)) / 2 with a = |x|, and the sign of x."""
-        if self.dtype != "float32":
-            return self.library("atanh", x)
         a = self.tir.abs(x)
         value = self.tir.log1p(2 * a / (1 - a)) * 0.5
-        return self.where(x < 0, -value, self.where(a < _TINY, x, value))
+        return self.where(x < 0, -value, self.where(a < _TINY[self.dtype], x, value))
 
     def __getattr__(self, name: str) -> Any:
-        if name in _LIBRARY and not (name in _VECTORIZED and self.dtype == "float32"):
-            return lambda *xs: self.library(_LIBRARY[name], *xs)
+        if name == "fmod" and self.dtype != "float32":  # TIR has none
+            return lambda *xs: self.library(name, *xs)
         return getattr(self.tir, _TIR_NAMES.get(name, name))
 
 

@@ -116,9 +116,21 @@ def _hypot_wide(m: Any, a: Any, b: Any) -> Any:
     return m.where(infinite, math.inf, m.sqrt(a * a + b * b))
 
 
+def _hypot_scaled(m: Any, a: Any, b: Any) -> Any:
+    """With numbers taken where their squares neither overflow nor vanish, by powers of two."""
+
+    def body(a: Any, b: Any, scale: Any) -> Any:
+        return _hypot_wide(m, a * scale, b * scale) / scale
+
+    above = m.tir.max(m.tir.abs(a), m.tir.abs(b))
+    small = m.where(above < m.const(2.0**-500), 2.0**600, 1.0)
+    scale = m.where(above > m.const(2.0**500), 2.0**-600, small)
+    return m.let(scale, lambda scale: body(a, b, scale))
+
+
 def _lower_hypot(R: Any, a: Any, b: Any) -> Any:
     if R.type(a).dtype is dtypes.float64:
-        return pointwise("hypot", lambda m, a, b: m.library("hypot", a, b))(R, a, b)
+        return pointwise("hypot", _hypot_scaled)(R, a, b)
     return pointwise("hypot", _hypot_wide, wide="float64")(R, a, b)
 
 

@@ -4,8 +4,8 @@ TVM lowers ``exp``, ``erf`` ... to calls of the C library, one element at a time
 replace such a call, whether scalar or of vector type, by straight-line arithmetic: argument
 reduction, a polynomial, and selects for the special values. Every function is within 4 units in the
 last place of the exact result over its whole domain, and follows IEEE 754 for NaN, infinities,
-signed zeros and denormal results. float16 is computed in float32. In float64 those of
-:mod:`~tvmgraph.schedule.intrinsics.double` are, the others stay with the C library.
+signed zeros and denormal results. float16 is computed in float32. float64 has forms of its own,
+within 3 units; only its remainder stays with the C library.
 
 Polynomials are minimax fits of our own, coefficients in ascending order.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import tvm
 
-from tvmgraph.schedule.intrinsics import double, exponential, trigonometric
+from tvmgraph.schedule.intrinsics import double, double_angle, exponential, trigonometric
 from tvmgraph.schedule.intrinsics.division import fmod
 from tvmgraph.schedule.intrinsics.lanes import Lanes
 from tvmgraph.schedule.intrinsics.power import pow
@@ -42,9 +42,17 @@ _RULES: dict[str, Callable[..., Expr]] = {
     "pow": pow,
 }  # fmt: skip
 
-_DOUBLE_RULES: dict[str, Callable[[Expr], Expr]] = {
-    name: getattr(double, name) for name in ("cos", "exp", "log", "log1p", "sigmoid", "sin", "tanh")
-}
+_DOUBLE_RULES: dict[str, Callable[..., Expr]] = {
+    **{
+        name: getattr(double, name)
+        for name in (
+            "cos", "cosh", "erf", "exp", "exp2", "log", "log10", "log1p", "log2", "sigmoid", "sin",
+            "sinh", "tan", "tanh",
+        )
+    },
+    **{name: getattr(double_angle, name) for name in ("acos", "asin", "atan", "atan2")},
+    "pow": pow,
+}  # fmt: skip
 
 #: Functions of single lanes that TVM does not know as such: it would leave vectors for them.
 _BY_LANE = (*_RULES, "isnan", "nearbyint", "rsqrt")

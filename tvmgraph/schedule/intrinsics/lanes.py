@@ -72,6 +72,10 @@ class Lanes:
         """a b + c of float32, rounded once."""
         return op.call_llvm_pure_intrin(self.type("float32"), "llvm.fma", a, b, c)
 
+    def fused(self, a: Expr, b: Expr, c: Expr) -> Expr:
+        """a b + c of float64, rounded once."""
+        return op.call_llvm_pure_intrin(self.type("float64"), "llvm.fma", a, b, c)
+
     def largest(self, x: Expr) -> Expr:
         """The largest lane of a float32, NaN left out."""
         if self.lanes == 1:
