@@ -129,3 +129,12 @@ def test_dropout_gradient_uses_the_same_mask() -> None:
 
     gradient, (y,) = ms.grad(loss, has_aux=True)(x)
     np.testing.assert_array_equal(gradient.asnumpy(), y.asnumpy())
+
+
+@pytest.mark.parametrize("first", [0, 2047, 5000, 2**33 - 2])
+def test_small_draws_are_parts_of_large_ones(first):
+    """Words of few blocks are computed in groups, those of many at once."""
+    whole = ops.random_bits(Tensor([11, first], ms.int64), 0, 4 * 600).asnumpy().reshape(4, 600)
+    for offset, blocks in ((0, 1), (3, 500), (590, 10)):
+        part = ops.random_bits(Tensor([11, first], ms.int64), offset, 4 * blocks).asnumpy()
+        np.testing.assert_array_equal(part.reshape(4, -1), whole[:, offset : offset + blocks])

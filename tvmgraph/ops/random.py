@@ -43,18 +43,39 @@ def _keys(seed: int) -> np.ndarray:
     return np.array(rounds, np.uint32)
 
 
+_CHUNK = 4096  # blocks whose intermediate words stay in the first-level cache
+#: Blocks that are computed at a time for small draws, and up to how many of them are one: those of
+#: a stream follow each other, and NumPy takes as long over a few blocks as over hundreds.
+_AHEAD, _FEW = 2048, 512
+
+
 def _eager_bits(state: np.ndarray, *, offset: int, count: int) -> np.ndarray:
     seed, first = (int(v) for v in state)
     blocks = -(-count // 4)
+    if blocks <= _FEW:
+        group, at = divmod(first + offset, _AHEAD)
+        words = _group(seed, group)[:, at : at + blocks]
+        if at + blocks > _AHEAD:
+            words = np.hstack((words, _group(seed, group + 1)[:, : at + blocks - _AHEAD]))
+    else:
+        words = _words(seed, first + offset, blocks)
+    return words.flatten()[:count]
+
+
+@functools.lru_cache(maxsize=4)
+def _group(seed: int, number: int) -> np.ndarray:
+    """The words of one of the groups of blocks that the stream of a seed consists of."""
+    return _words(seed, number * _AHEAD, _AHEAD)
+
+
+def _words(seed: int, first: int, blocks: int) -> np.ndarray:
+    """The words of blocks from ``first`` on, of shape (4, blocks)."""
     words = np.empty((4, blocks), np.uint32)
     for start in range(0, blocks, _CHUNK):
         stop = min(start + _CHUNK, blocks)
-        number = np.arange(start, stop, dtype=np.uint64) + np.uint64(first + offset)
+        number = np.arange(start, stop, dtype=np.uint64) + np.uint64(first)
         words[::2, start:stop], words[1::2, start:stop] = _numpy_blocks(number, _keys(seed))
-    return words.reshape(-1)[:count]
-
-
-_CHUNK = 4096  # blocks whose intermediate words stay in the first-level cache
+    return words
 
 
 def _numpy_blocks(number: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
