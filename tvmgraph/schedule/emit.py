@@ -73,19 +73,6 @@ def parallel(extent: Index, enabled: bool = True) -> Frame:
     return T.parallel(index(extent)) if enabled else T.serial(index(extent))
 
 
-def nest(extents: Sequence[Index], body: Callable[[list[Expr]], None]) -> None:
-    """Nested loops, outermost first; ``body`` takes their indices."""
-
-    def loops(values: list[Expr]) -> None:
-        if len(values) == len(extents):
-            body(values)
-            return
-        with serial(extents[len(values)]) as value:
-            loops([*values, value])
-
-    loops([])
-
-
 def vectorized(lanes: int) -> Frame:
     """A loop of ``lanes`` iterations that become the lanes of vector instructions."""
     return T.vectorized(i64(lanes))

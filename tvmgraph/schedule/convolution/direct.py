@@ -5,6 +5,7 @@ vectors lie along the rows of the image, and a tile may span several rows when t
 tap and input channel the tile loads one vector per position vector (neighbouring positions are
 neighbouring elements of the copy, for any stride) and broadcasts one weight per channel; weights
 are read in place. Images, bands of rows and blocks of channels are divided among the workers.
+Of bfloat16, both operands are copied in pairs of input channels, see :mod:`.paired`.
 """
 
 from __future__ import annotations
@@ -12,17 +13,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tvm.tirx.script import builder as T
+
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.contraction import Contraction
 from tvmgraph.schedule.analysis.program import Axis, Stage, product, substitute
 from tvmgraph.schedule.choice import choose, ranked
 from tvmgraph.schedule.convolution.narrow import emit_conv_columns, wants_columns
+from tvmgraph.schedule.convolution.paired import copy_pairs, paired_axis, with_plain_left
 from tvmgraph.schedule.convolution.window import Dimension, Rearranged, rearrange, window_dimensions
 from tvmgraph.schedule.elementwise.injective import emit_injective
 from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.products.epilogue import Epilogue, Place
 from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
+from tvmgraph.schedule.products.pairs import pair_functions
 from tvmgraph.schedule.products.plan import (
     MAX_IMBALANCE,
     MIN_PARALLEL_FLOPS,
@@ -82,9 +87,15 @@ def emit_conv(contraction: Contraction, padding: Stage | None, model: CpuModel) 
         return
     plan = _plan(contraction, shape, model)
     slack = -shape.column.extent % plan.lanes
+    channel = paired_axis(contraction, dimensions)
+    if channel is not None:
+        contraction, copy = copy_pairs(contraction, dimensions, padding, slack, channel, model)
+        with T.attr(0, "pragma_import_llvm", pair_functions(plan.lanes, model)):
+            _Conv(contraction, shape, plan, copy, pairs=True).write()
+        return
     copy, stage = rearrange(contraction, dimensions, padding, slack)
     emit_injective(stage, model)
-    _Conv(contraction, shape, plan, copy).write()
+    _Conv(with_plain_left(contraction, model), shape, plan, copy).write()
 
 
 def is_conv(contraction: Contraction) -> bool:
@@ -139,6 +150,7 @@ class _Conv:
     shape: _Shape
     plan: ConvPlan
     copy: Rearranged
+    pairs: bool = False
 
     def write(self) -> None:
         plan, shape = self.plan, self.shape
@@ -204,7 +216,7 @@ class _Conv:
             return self.copy.buffer[tuple(indices)]
 
         depth = [axis.extent for axis in self.contraction.reduce]
-        total = multiply_tile(tile, depth, 1, weight, pixels)
+        total = multiply_tile(tile, depth, 1, weight, pixels, pairs=self.pairs)
         epilogue = Epilogue(self.contraction, (self.shape.column,))
         epilogue.write_vectors(
             tile,

@@ -12,16 +12,24 @@ work item pass over them, with the partial sums of the tiles in memory in betwee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.analysis.access import access, dtype_bytes
 from tvmgraph.schedule.analysis.columns import split_columns
-from tvmgraph.schedule.analysis.contraction import Contraction
-from tvmgraph.schedule.analysis.program import Axis, Stage, product, substitute
+from tvmgraph.schedule.analysis.contraction import Contraction, Operand
+from tvmgraph.schedule.analysis.program import (
+    Axis,
+    Stage,
+    is_choice,
+    product,
+    static_shape,
+    substitute,
+)
 from tvmgraph.schedule.convolution.channel_gradient import emit_channel_gradient, wants_channels
+from tvmgraph.schedule.convolution.lines import unguarded
 from tvmgraph.schedule.convolution.narrow import emit_weight_columns, wants_columns
 from tvmgraph.schedule.convolution.window import Rearranged, rearrange, window_dimensions
 from tvmgraph.schedule.elementwise.injective import emit_injective
@@ -52,7 +60,7 @@ def is_weight_gradient(contraction: Contraction) -> bool:
     if dimensions is None or not contraction.rows:
         return False
     last = dimensions[-1]
-    if last.axis is None or last.tap is None or not contraction.left.is_plain:
+    if last.axis is None or last.tap is None or not contraction.left.is_direct:
         return False
     strides = contraction.strides(contraction.left)
     along = last.axis.extent > last.tap.extent and not split_columns(contraction).outer
@@ -61,6 +69,8 @@ def is_weight_gradient(contraction: Contraction) -> bool:
 
 def emit_weight_gradient(contraction: Contraction, padding: Stage | None, model: CpuModel) -> None:
     """Writes the kernel; ``padding`` is the stage that pads the input, if there is one."""
+    if not contraction.right.is_plain:
+        contraction, padding = _widened(contraction, padding, model), None
     dimensions = window_dimensions(contraction, contraction.reduce)
     assert dimensions is not None
     along = dimensions[-1].axis
@@ -84,6 +94,24 @@ def emit_weight_gradient(contraction: Contraction, padding: Stage | None, model:
     grad, fill = _padded_rows(contraction, order, slack)
     emit_injective(fill, model)
     _WeightGradient(contraction, copy, grad, summed, lanes, model).write()
+
+
+def _widened(contraction: Contraction, padding: Stage | None, model: CpuModel) -> Contraction:
+    """Writes the input, padded, in the type of the sums; returns the contraction that reads it."""
+    right, dtype = contraction.right, contraction.dtype
+    copy = emit.workspace(static_shape(right.load.source) or (), dtype)
+    if padding is None:
+        axes = tuple(Axis(tirx.Var("at", "int64"), int(extent)) for extent in copy.shape)
+        at = tuple(axis.var for axis in axes)
+        padding = Stage("widen", axes, (), (copy,), at, (right.load.source[at],), None)
+    value = padding.value
+    wide = tirx.Cast(dtype, unguarded(value))
+    if is_choice(value):
+        wide = tirx.if_then_else(value.args[0], wide, emit.zero(dtype))
+    emit_injective(replace(padding, buffers=(copy,), values=(wide,)), model)
+    load = copy[tuple(right.load.indices)]
+    operand = Operand(load, load, access(copy, list(load.indices), contraction.axes))
+    return replace(contraction, right=operand)
 
 
 def _padded_rows(

@@ -8,7 +8,7 @@ steps of one output position are steps of one element: each window dimension is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tvm import sym, tirx
@@ -17,7 +17,7 @@ from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.contraction import Contraction
 from tvmgraph.schedule.analysis.inline import inline_into
 from tvmgraph.schedule.analysis.program import Axis, Stage, static_shape, substitute
-from tvmgraph.schedule.types import Buffer, Expr, Var
+from tvmgraph.schedule.types import Buffer, Expr, Var, dtype_of
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def window_dimensions(
         positions: Which axes count as window positions; those they are added to are the taps. The
             columns in a convolution; the summed axes in the gradient of its weights.
     """
-    if not contraction.right.is_plain:
+    if not contraction.right.is_direct:
         return None
     load = contraction.right.load
     shape = static_shape(load.source) or ()
@@ -134,7 +134,11 @@ class Rearranged:
 
 
 def rearrange(
-    contraction: Contraction, dimensions: list[Dimension], padding: Stage | None, slack: int
+    contraction: Contraction,
+    dimensions: list[Dimension],
+    padding: Stage | None,
+    slack: int,
+    element: Callable[..., Expr] | None = None,
 ) -> tuple[Rearranged, Stage]:
     """The copy's layout and the stage that fills it.
 
@@ -144,8 +148,10 @@ def rearrange(
         padding: The stage that computes the input from the function's parameter, merged into the
             copy; None when the input is a parameter.
         slack: Elements added at the end of every row, so that vectors may read beyond it.
+        element: What is copied, by its place; an element of the input in the type of the sums if
+            absent.
     """
-    source = contraction.right.load.source
+    element = element or contraction.right.at
     axes: list[Axis] = []
     shape: list[int] = []
     at: list[Expr] = []
@@ -163,10 +169,10 @@ def rearrange(
         at.append(index + phase if phases > 1 else index)
         if (positions - 1) * (dimension.stride if dimension.tap else 1) + phases > dimension.extent:
             guards.append(at[-1] < dimension.extent)
-    buffer = emit.workspace(shape, contraction.dtype)
-    value: Expr = source[tuple(at)]
+    value = element(*at)
+    buffer = emit.workspace(shape, dtype_of(value))
     if guards:
-        value = tirx.if_then_else(tirx.all(*guards), value, emit.zero(contraction.dtype))
+        value = tirx.if_then_else(tirx.all(*guards), value, emit.zero(dtype_of(value)))
     indices = tuple(axis.var for axis in axes)
     live = tuple(axis for axis in axes if axis.extent > 1)
     unit = {axis.var: emit.i64(0) for axis in axes if axis.extent == 1}

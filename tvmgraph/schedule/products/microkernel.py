@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
+from tvmgraph.schedule.products.pairs import add_pairs
 from tvmgraph.schedule.types import Buffer, Expr, Index
 
 #: Multiply-adds per iteration that hide what the loop itself costs.
@@ -70,6 +71,7 @@ def multiply_tile(
     left: Callable[[int, Sequence[Expr]], Expr],
     right: Callable[[Sequence[Expr], int, int], Expr],
     initial: Callable[[int, int, int], Expr] | None = None,
+    pairs: bool = False,
 ) -> Buffer:
     """Accumulates outer products over the depth.
 
@@ -81,6 +83,8 @@ def multiply_tile(
         left: Element of a row at a step; broadcast to all lanes.
         right: Columns at a step: so many elements from a vector on, as in ``Tile.strips``.
         initial: Starting values of a row, likewise; zero if absent.
+        pairs: Whether elements are pairs of bfloat16, of which the products of both are added; the
+            kernel imports :func:`.pairs.pair_functions`.
 
     Returns:
         The accumulators, laid out as in ``tile``.
@@ -93,7 +97,9 @@ def multiply_tile(
             emit.store(total, start, [tile.at(row, vector, lanes)])
 
     def step(at: Sequence[Expr]) -> None:
-        _add_products(tile, total, lambda row: left(row, at), lambda *strip: right(at, *strip))
+        _add_products(
+            tile, total, lambda row: left(row, at), lambda *strip: right(at, *strip), pairs
+        )
 
     def loops(outer: list[Expr], extents: Sequence[Index]) -> None:
         if len(extents) > 1:
@@ -117,22 +123,31 @@ def multiply_tile(
 
 
 def _add_products(
-    tile: Tile, total: Buffer, left: Callable[[int], Expr], right: Callable[[int, int], Expr]
+    tile: Tile,
+    total: Buffer,
+    left: Callable[[int], Expr],
+    right: Callable[[int, int], Expr],
+    pairs: bool,
 ) -> None:
     """Adds one outer product."""
+    dtype = "int32" if pairs else tile.dtype
     columns = [right(*strip) for strip in tile.strips]
-    if tile.rows > 1 and tile.lanes * dtype_bytes(tile.dtype) > _BLOCK_BYTES:
+    if tile.rows > 1 and tile.lanes * dtype_bytes(dtype) > _BLOCK_BYTES:
         # named once, not in every row; with NEON's instructions a register too many
-        columns = [
-            kept(value, lanes, tile.dtype) for value, (_, lanes) in zip(columns, tile.strips)
-        ]
+        columns = [_kept(value, lanes, dtype) for value, (_, lanes) in zip(columns, tile.strips)]
     for row in range(tile.rows):
         factor = left(row)
         if len(columns) > 1:
-            factor = kept(factor, 1, tile.dtype)
+            factor = _kept(factor, 1, dtype)
         for (vector, lanes), column in zip(tile.strips, columns):
             place = tile.at(row, vector, lanes)
-            emit.store(total, total[place] + emit.broadcast(factor, lanes) * column, [place])
+            factors = emit.broadcast(factor, lanes)
+            value = (
+                add_pairs(total[place], column, factors, lanes)
+                if pairs
+                else total[place] + factors * column
+            )
+            emit.store(total, value, [place])
 
 
 def store_tile(
@@ -144,7 +159,7 @@ def store_tile(
             emit.store(to, total[tile.at(row, vector, lanes)], [place(row, vector, lanes)])
 
 
-def kept(value: Expr, lanes: int, dtype: str) -> Expr:
+def _kept(value: Expr, lanes: int, dtype: str) -> Expr:
     """A value that is used several times; written out each time its address would be, too."""
     place = emit.stack(lanes, dtype)
     emit.store(place, value, [emit.ramp(0, lanes)])

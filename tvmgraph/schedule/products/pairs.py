@@ -6,7 +6,18 @@ float32, whose upper half a bfloat16 is.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+from tvm import tirx
+from tvm.tirx.script import builder as T
+
+from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.program import Stage, is_choice, static_shape
 from tvmgraph.schedule.target import CpuModel
+from tvmgraph.schedule.types import Buffer, Expr, Load
+
+_any: Any = T
 
 #: Vectors of the instruction, in pairs.
 _NATIVE = (4, 8, 16)
@@ -39,6 +50,36 @@ define internal {pairs} @tvmgraph_load{lanes}(ptr %at) alwaysinline {{
   ret {pairs} %r
 }}
 """
+
+
+def add_pairs(sums: Expr, left: Expr, right: Expr, lanes: int) -> Expr:
+    """``sums`` plus the products of both members of the pairs."""
+    return _any.call_pure_extern(f"float32x{lanes}", f"tvmgraph_pairs{lanes}", sums, left, right)
+
+
+def load_pairs(element: Load, lanes: int = 1) -> Expr:
+    """A vector of pairs from where an element of 16 bits is."""
+    dtype, name = (f"int32x{lanes}", f"load{lanes}") if lanes > 1 else ("int32", "pair")
+    return _any.call_pure_extern(dtype, f"tvmgraph_{name}", _any.address_of(element))
+
+
+def word(value: Expr) -> Expr:
+    """The bits of a bfloat16; of 0 where ``value`` chooses that."""
+    if is_choice(value):
+        return _any.if_then_else(value.args[0], word(value.args[1]), tirx.const(0, "uint16"))
+    return _any.reinterpret("uint16", value)
+
+
+def as_words(stage: Stage) -> tuple[Buffer, Stage]:
+    """A temporary for a stage, and the stage that writes it; TVM would widen one of bfloat16."""
+    copy = emit.workspace(static_shape(stage.buffer) or (), "uint16")
+    return copy, replace(stage, buffers=(copy,), values=(word(stage.value),))
+
+
+def pair(first: Expr, second: Expr) -> Expr:
+    """Two words as one number."""
+    low, high = (tirx.Cast("int32", value) for value in (first, second))
+    return tirx.bitwise_or(low, tirx.shift_left(high, tirx.const(16, "int32")))
 
 
 def _intrinsic(lanes: int, names: tuple[str, str, str] = ("", "", "")) -> str:
