@@ -277,3 +277,21 @@ def test_formulas_with_names_are_computed_for_every_lane(gpu: emulator.Device, d
     found = ms.ops.erfinv(Tensor(x).to("GPU")).asnumpy()
     expected = case.op.eager(x)
     np.testing.assert_allclose(found, expected, rtol=1e-3 if dtype == "float16" else 1e-5)
+
+
+@pytest.mark.parametrize("columns", [17, 24])
+def test_sums_of_the_same_columns_are_one_kernel(gpu: emulator.Device, columns: int) -> None:
+    def sums(x: Tensor, g: Tensor) -> Any:
+        wide, other = x.astype(ms.float32), g.astype(ms.float32)
+        return other.sum((0, 1)), (wide * other).sum((0, 1)), (wide - 1).prod((0, 1))
+
+    rng = np.random.default_rng(0)
+    x, g = (rng.standard_normal((37, 41, columns)).astype(np.float16) for _ in range(2))
+    x = (x / 64 + 2).astype(np.float16)
+    ms.set_context(device_target="GPU")
+    found = ms.jit(sums)(Tensor(x), Tensor(g))
+    a, b = x.astype(np.float64), g.astype(np.float64)
+    for result, wanted in zip(found, (b.sum((0, 1)), (a * b).sum((0, 1)), (a - 1).prod((0, 1)))):
+        np.testing.assert_allclose(result.asnumpy(), wanted, rtol=1e-4, atol=2e-3)
+    names = {launch.name.removesuffix("_1") for launch in gpu.launches}
+    assert len([name for name in names if "sum" in name or "prod" in name]) == 1

@@ -17,18 +17,23 @@ from tvm import tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import Stage, map_loads, product
 from tvmgraph.schedule.cuda import device
+from tvmgraph.schedule.cuda.across import StridedTeam, Team
 from tvmgraph.schedule.cuda.body import Body
-from tvmgraph.schedule.cuda.device import div, i32, mod
-from tvmgraph.schedule.cuda.fold import Fold, match_fold
+from tvmgraph.schedule.cuda.device import WARP, div, i32, mod
+from tvmgraph.schedule.cuda.fold import Fold, Folds, match_fold
 from tvmgraph.schedule.cuda.place import Loops, Place
 from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Load
 
 _THREADS, _ACROSS = 256, 32
+_SHARED_BYTES = 48 << 10  # that a block has without asking for more
 #: Iterations that are worth a thread, and a block, of their own.
 _PER_THREAD, _PER_BLOCK = 16, 512
+#: Partial results that one thread combines while there are threads for the others.
+_PER_COMBINER = 4
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,29 @@ def emit_columns(stage: Stage, model: GpuModel) -> None:
     fold = match_fold(stage)
     if fold is None:
         _emit_ordered(stage)
-        return
+    else:
+        _emit_folded(fold, model)
+
+
+def emit_columns_together(stages: Sequence[Stage], model: GpuModel) -> bool:
+    """Writes the kernels of several sums over the same loops, which read their operands once.
+
+    Returns:
+        Whether they could be written; if not, nothing has been.
+    """
+    folds = [fold for fold in map(match_fold, stages) if fold is not None]
+    if len(folds) < max(2, len(stages)):
+        return False
+    fold = Folds(folds)
+    lanes = Body(fold.terms, fold.stage.axes, fold.stage.reduce).lanes
+    if _THREADS * lanes * sum(map(dtype_bytes, fold.dtypes)) > _SHARED_BYTES:
+        return False
+    _emit_folded(fold, model)
+    return True
+
+
+def _emit_folded(fold: Fold, model: GpuModel) -> None:
+    stage = fold.stage
     body = Body(fold.terms, stage.axes, stage.reduce)
     sharing = share(stage, body.lanes, model)
     partial: Sequence[Buffer] = ()
@@ -186,20 +213,37 @@ def store_result(stage: Stage, fold: Fold, point: Expr, values: Sequence[Expr]) 
 
 
 def emit_combined(stage: Stage, fold: Fold, partial: Sequence[Buffer], parts: int) -> None:
-    """Writes a kernel that combines the partial results [part, point] and stores them."""
-    points = stage.points
-    threads = min(_THREADS, -(-points // 32) * 32)
-    with device.launch(-(-points // threads), threads) as (block, thread):
-        point = device.let(block * i32(threads) + thread)
+    """Writes a kernel that combines the partial results [part, point] and stores them.
 
-        def combine() -> None:
-            held = fold.registers()
-            with device.loop(parts) as part:
+    Several threads share the parts of a point, as reading one after the other would take longer
+    than computing them did: a block has the parts of few points each, or those of a warp of points.
+    """
+    points = stage.points
+    across = WARP if points >= WARP else 1
+    down = 1 if across > 1 else WARP
+    while across * down < _THREADS and down * _PER_COMBINER < parts:
+        down *= 2
+    with device.launch(-(-points // across), across * down) as (block, thread):
+        column, row = mod(thread, across), device.let(div(thread, across))
+        point = device.let(block * i32(across) + column)
+        inside = None if points % across == 0 else point < i32(points)
+        held = fold.registers()
+        with device.loop(-(-parts // down)) as turn:
+            part = device.let(turn * i32(down) + row)
+
+            def add() -> None:
                 at = device.let(part * i32(points) + point)
                 fold.add(held, 0, [memory[at] for memory in partial])
+
+            exists = None if parts % down == 0 else part < i32(parts)
+            device.only_if(device.both(inside, exists), add)
+        team = Team(down, row) if across == 1 else StridedTeam(down, row, across, column)
+        team.combine(held, fold.combine)
+
+        def store() -> None:
             store_result(stage, fold, point, [register[i32(0)] for register in held])
 
-        device.only_if(None if points % threads == 0 else point < i32(points), combine)
+        device.only_if(device.both(inside, tirx.EQ(row, i32(0))), store)
 
 
 def _emit_ordered(stage: Stage) -> None:

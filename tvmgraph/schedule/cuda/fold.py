@@ -95,10 +95,50 @@ class Fold:
                 self.add(held, position, [register[i32(position + count)] for register in held])
 
 
+class Folds(Fold):
+    """Several sums over the same loops, side by side.
+
+    Args:
+        folds: The sums; their stages have the same loops and indices.
+    """
+
+    def __init__(self, folds: Sequence[Fold]) -> None:
+        stages = [fold.stage for fold in folds]
+        stage = replace(
+            stages[0],
+            buffers=tuple(s.buffer for s in stages),
+            values=tuple(s.value for s in stages),
+            inits=tuple(init for s in stages for init in s.inits or ()),
+            lets=tuple(pair for s in stages for pair in s.lets),
+        )
+        super().__init__(stage, folds[0].reducer)
+        object.__setattr__(self, "folds", tuple(folds))
+
+    folds: tuple[Fold, ...]
+
+    @cached_property
+    def dtypes(self) -> tuple[str, ...]:
+        return tuple(fold.dtypes[0] for fold in self.folds)
+
+    @cached_property
+    def terms(self) -> Stage:
+        return replace(self.stage, values=tuple(fold.terms.value for fold in self.folds))
+
+    def start(self) -> list[Expr]:
+        return [fold.start()[0] for fold in self.folds]
+
+    def combine(self, kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
+        pairs = zip(self.folds, kept, other)
+        return [fold.combine([k], [o])[0] for fold, k, o in pairs]
+
+    def finish(self, values: Sequence[Expr]) -> list[Expr]:
+        return [fold.finish([value])[0] for fold, value in zip(self.folds, values)]
+
+
 def match_fold(stage: Stage) -> Fold | None:
     """The fold of a reduction, or None if its iterations must keep their order."""
     reducer = match_reducer(stage) or match_arg_reducer(stage)
     return None if reducer is None else Fold(stage, reducer)
 
 
-__all__ = ["Fold", "match_fold"]
+__all__ = ["Fold", "Folds", "match_fold"]

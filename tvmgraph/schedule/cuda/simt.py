@@ -9,8 +9,9 @@ from typing import Any, TypeGuard
 from tvm.tirx.script import builder as T
 
 from tvmgraph.schedule import emit
+from tvmgraph.schedule.analysis.access import group_extent
 from tvmgraph.schedule.analysis.inline import has_identity_store, inline
-from tvmgraph.schedule.analysis.joining import join_points
+from tvmgraph.schedule.analysis.joining import join_points, join_sums
 from tvmgraph.schedule.analysis.program import (
     Program,
     Stage,
@@ -19,13 +20,13 @@ from tvmgraph.schedule.analysis.program import (
     product,
     static_shape,
 )
-from tvmgraph.schedule.cuda.columns import emit_columns
+from tvmgraph.schedule.cuda.columns import emit_columns, emit_columns_together
 from tvmgraph.schedule.cuda.elementwise import emit_elementwise
 from tvmgraph.schedule.cuda.long_rows import emit_long_rows, wants_parts
 from tvmgraph.schedule.cuda.pool_grad import emit_max_pool_grad
 from tvmgraph.schedule.cuda.recurrent import emit_recurrent
 from tvmgraph.schedule.cuda.recurrent_gradient import emit_recurrent_gradient
-from tvmgraph.schedule.cuda.rows import emit_rows, emit_rows_across
+from tvmgraph.schedule.cuda.rows import emit_rows, emit_rows_across, joining_model
 from tvmgraph.schedule.cuda.scan import emit_scan
 from tvmgraph.schedule.cuda.single import emit_repeated, emit_search
 from tvmgraph.schedule.cuda.top import emit_top
@@ -74,6 +75,8 @@ def emit_program(program: Program, model: GpuModel) -> None:
     plan = plan_rows(program.stages)
     if plan is not None and _is_busy(plan, model) and emit_rows(plan, model, program.is_parameter):
         return
+    if _are_long_columns(plan) and emit_columns_together(join_sums(program) or (), model):
+        return
     if _shares_columns(plan) and emit_rows_across(plan, model, program.is_parameter):
         return
     joined = join_points(program)
@@ -94,6 +97,14 @@ def _is_busy(plan: RowPlan, model: GpuModel) -> bool:
 def _shares_columns(plan: RowPlan | None) -> TypeGuard[RowPlan]:
     """Whether several stages go through the same rows, whose elements lie apart in memory."""
     return plan is not None and not plan.along_rows and plan.rows > 0 and len(plan.stages) > 1
+
+
+def _are_long_columns(plan: RowPlan | None) -> bool:
+    """The same where the rows are longer than a block can hold."""
+    if not _shares_columns(plan):
+        return False
+    depths = [group_extent(row.inner) for row in plan.stages if row.stage.is_reduction]
+    return bool(depths) and max(depths) > joining_model().apart
 
 
 def _emit_stage(stage: Stage, model: GpuModel) -> None:
