@@ -10,6 +10,7 @@ import tvm
 from tvm import te, tirx
 from tvm.script import tirx as T
 
+import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, ops
 from tvmgraph.compiler.calls import split_calls
 from tvmgraph.compiler.codegen import generate
@@ -38,6 +39,23 @@ def test_floats_are_no_reals(name, level):
         expected = FORMULAS[name](x).asnumpy()
         found = jit(FORMULAS[name], jit_level=level)(x).asnumpy()
     assert np.array_equal(found, expected, equal_nan=True)
+
+
+REPEATED = {
+    "fill": lambda x: ops.ones_like(x),
+    "spread a number": lambda x: ops.broadcast_to(x[:1, :1], x.shape),
+    "spread rows": lambda x: ops.broadcast_to(x[:, :1], x.shape),
+    "repeat": lambda x: ops.tile(x[0, :1], (70000,)),
+    "derivative of a sum": ms.grad(lambda x: x.sum()),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_vectors_of_one_bfloat16(name):
+    x = Tensor(np.linspace(-3, 3, 300 * 300).reshape(300, 300), ms.bfloat16)
+    found = jit(REPEATED[name])(x)
+    assert found.dtype == ms.bfloat16
+    assert np.array_equal(found.asnumpy(), REPEATED[name](x).asnumpy())
 
 
 def _product(m=48, n=64, k=32) -> tvm.IRModule:

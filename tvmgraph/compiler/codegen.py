@@ -74,7 +74,7 @@ def _passes(checked: bool, blocks: bool) -> Any:
 
 @_X.prim_func_pass(opt_level=0, name="tvmgraph.Tidy")
 def _tidy(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Simplifies the indices of vectors, such as ``broadcast(0) + ramp``."""
+    """Simplifies the indices of vectors, such as ``broadcast(0) + ramp``; spreads bfloat16."""
     analyzer = sym.Analyzer()
 
     def load(node: Any) -> Any:
@@ -89,8 +89,16 @@ def _tidy(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
             return node
         return tirx.BufferStore(node.buffer, node.value, [analyzer.simplify(index)])
 
-    callbacks = [(ir.TensorLoad, load), (tirx.BufferStore, store)]
+    callbacks = [(ir.TensorLoad, load), (tirx.BufferStore, store), (tirx.Broadcast, _spread)]
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
+
+
+def _spread(node: Any) -> Any:
+    """Repeats a bfloat16 by its bits: TVM leaves the vector's type when it stores bits instead."""
+    if str(node.value.ty.dtype) != "bfloat16":
+        return node
+    bits = tirx.Broadcast(tirx.reinterpret("uint16", node.value), node.lanes)
+    return tirx.reinterpret(str(node.ty.dtype), bits)
 
 
 def _is_untidy(index: Any) -> bool:
