@@ -62,6 +62,17 @@ def test_what_parameters_decide_leaves_the_graph():
     assert len(arrays) == len(frozen.kept) + len(frozen.prepared)
 
 
+@pytest.mark.parametrize("rows, size, packed", [(1, 96, False), (1, 300, True), (2, 96, True)])
+def test_few_rows_read_panels_where_the_matrix_is_read_often_or_large(rows, size, packed):
+    net = nn.Dense(size, size)
+    net.set_train(False)
+    x = Tensor(fill(rows, size, seed=3))
+    frozen = freeze(jit(net).graph(x))
+    nodes = () if frozen is None else frozen.main.nodes
+    assert any(node.op.name == "matmul_panels" for node in nodes) == packed
+    check(jit(net), net, x)
+
+
 def test_frozen_agrees_with_eager_and_prepares_once():
     net = block()
     function = jit(net)

@@ -35,3 +35,9 @@ def test_few_operations_are_not_worth_a_second_region():
     small, large = (GemmShape(m, 129, 211, 1, 4) for m in (37, 1037))
     assert plan_gemm(small, _MODEL, direct=True).packing is Packing.LOCAL
     assert plan_gemm(large, _MODEL, direct=True).packing is Packing.SHARED
+
+
+def test_one_row_is_shared_once_its_matrix_is_large():
+    small, large = (plan_gemm(GemmShape(1, n, 200, 1, 4), _MODEL, direct=True) for n in (100, 300))
+    assert not small.parallel
+    assert large.parallel
