@@ -122,9 +122,7 @@ class _Scan:
         device.store(carry, self.identity, [0])
         row, part = device.let(div(block, parts)), device.let(mod(block, parts))
         if totals is not None:
-            with device.loop(part) as before:
-                whole = totals[row * i32(parts) + before]
-                device.store(carry, self.combine(carry[i32(0)], whole), [0])
+            self._combine_earlier(carry, totals, row, part, parts, team, thread)
         with device.loop(turns) as turn:
             index = part * i32(turns) + turn
             place = device.let((index * i32(team) + thread) * i32(self._lanes))
@@ -142,6 +140,21 @@ class _Scan:
             start = device.let(self.combine(carry[i32(0)], before))
             device.only_if(inside, lambda: self._store(row, place, start, values))
             device.store(carry, self.combine(carry[i32(0)], every), [0])
+
+    def _combine_earlier(
+        self, carry: Buffer, totals: Buffer, row: Expr, part: Expr, parts: int, team: int,
+        thread: Expr,
+    ) -> None:  # fmt: skip
+        """Leaves the combination of the parts of a row before this one in every thread."""
+        with device.loop(-(-parts // team)) as turn:
+            before = device.let(turn * i32(team) + thread)
+
+            def add() -> None:
+                whole = totals[row * i32(parts) + before]
+                device.store(carry, self.combine(carry[i32(0)], whole), [0])
+
+            device.only_if(before < part, add)
+        Team(team, thread).combine([carry], lambda a, b: [self.combine(a[0], b[0])])
 
     def _at(self, row: Expr, place: Expr) -> Expr:
         """Offset of the vector at a place of a row, counted in the order of the scan."""
