@@ -24,7 +24,11 @@ from tvmgraph.schedule.analysis.joining import join_points
 from tvmgraph.schedule.analysis.program import Program, Stage, map_loads, parse, static_shape
 from tvmgraph.schedule.attention.forward import emit_attention
 from tvmgraph.schedule.attention.gradient import emit_attention_gradient
-from tvmgraph.schedule.convolution.blocked import emit_blocked_conv, is_blocked_conv
+from tvmgraph.schedule.convolution.blocked import (
+    emit_blocked_conv,
+    emit_padding,
+    is_blocked_conv,
+)
 from tvmgraph.schedule.convolution.blocked_pairs import emit_paired_conv, is_paired_conv
 from tvmgraph.schedule.convolution.depthwise import emit_depthwise, is_depthwise
 from tvmgraph.schedule.convolution.depthwise_plane import emit_plane_depthwise, is_plane_depthwise
@@ -180,7 +184,10 @@ def emit_contraction(program: Program, model: CpuModel) -> None:
             _emit_window(contraction, contraction.before[0], model)
             return
         program = replace(program, stages=_materialize(program.stages, 0))
-        _emit_stage(program.stages[0], model)
+        if is_blocked_conv(contraction) and not program.stages[0].lets:
+            emit_padding(program.stages[0], contraction, model)
+        else:
+            _emit_stage(program.stages[0], model)
         program = replace(program, stages=program.stages[1:])
         contraction = match_contraction(program)
     assert contraction is not None

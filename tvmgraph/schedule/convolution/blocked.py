@@ -11,22 +11,27 @@ grouped convolution are independent of each other, like images.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.contraction import Contraction
-from tvmgraph.schedule.analysis.program import product, static_shape, substitute
+from tvmgraph.schedule.analysis.program import Stage, product, static_shape, substitute
 from tvmgraph.schedule.choice import choose, ranked
+from tvmgraph.schedule.elementwise.injective import emit_injective
 from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.products.epilogue import Epilogue, Place
 from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
-from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, step_cycles
+from tvmgraph.schedule.products.plan import step_cycles
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
 #: Indices of a cut weight: output block, input block, two taps, input and output channel.
 _WEIGHT_INDICES = 6
+#: Operations from which workers share a convolution: below, to hand over its image costs more.
+_MIN_PARALLEL_FLOPS = 800_000
+#: Elements of a padded image from which workers share the copy.
+_MIN_PADDED = 4096
 #: Positions, and vectors of channels, of a tile.
 _MAX_POSITIONS, _MAX_VECTORS = 28, 4
 
@@ -65,6 +70,35 @@ def emit_blocked_conv(contraction: Contraction, model: CpuModel) -> None:
     BlockedConv(contraction, plan_blocks(contraction, model)).write()
 
 
+def emit_padding(stage: Stage, contraction: Contraction, model: CpuModel) -> None:
+    """Writes the stage that puts zeros around the image of a blocked convolution.
+
+    It is divided among the workers as the convolution is, by groups of channels or by rows, so that
+    a worker finds most of what it reads in its own cache.
+
+    Args:
+        stage: The stage, whose result is the image with its zeros.
+        contraction: The convolution.
+        model: The processor.
+    """
+    divided = (0, 1 if contraction.batch else 2)
+    outer = [a for a in stage.axes if any(a.var.same_as(stage.indices[d]) for d in divided)]
+    extents = [axis.extent for axis in outer]
+    elements = product(axis.extent for axis in stage.axes)
+    if not outer or elements < _MIN_PADDED or contraction.flops < _MIN_PARALLEL_FLOPS:
+        emit_injective(stage, model)
+        return
+    with emit.parallel(product(extents), model.threads > 1) as item:
+        bound = {axis.var: at for axis, at in zip(outer, emit.unfuse(item, extents))}
+        inner = replace(
+            stage,
+            axes=tuple(axis for axis in stage.axes if axis not in outer),
+            indices=tuple(substitute(index, bound) for index in stage.indices),
+            values=tuple(substitute(value, bound) for value in stage.values),
+        )
+        emit_injective(inner, replace(model, threads=1))
+
+
 def _extents(contraction: Contraction) -> tuple[int, int]:
     """Rows and columns of the image; both 1 where there are no such loops."""
     rows = contraction.rows
@@ -88,7 +122,7 @@ def plan_blocks(contraction: Contraction, model: CpuModel) -> BlockedPlan:
     vectors, across, down = choose("conv tile", best[0], best)
     pixels = product(static_shape(contraction.left.load.source) or (1,))
     weights = product(static_shape(contraction.right.load.source) or (1,))
-    enough = contraction.flops >= MIN_PARALLEL_FLOPS
+    enough = contraction.flops >= _MIN_PARALLEL_FLOPS
     parallel = model.threads > 1 and choose("conv parallel", enough, (True, False))
     outside = choose("conv weights outside", weights > pixels, (True, False))
     return BlockedPlan(lanes, vectors, across, down, outside, parallel)
