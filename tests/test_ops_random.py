@@ -138,3 +138,12 @@ def test_small_draws_are_parts_of_large_ones(first):
     for offset, blocks in ((0, 1), (3, 500), (590, 10)):
         part = ops.random_bits(Tensor([11, first], ms.int64), offset, 4 * blocks).asnumpy()
         np.testing.assert_array_equal(part.reshape(4, -1), whole[:, offset : offset + blocks])
+
+
+@pytest.mark.parametrize("count", [255, 257, 1023, 4099, 40001])
+def test_compiled_words_are_those_of_numpy(count):
+    for state, offset in (([0, 0], 0), ([2**62 + 5, 2**33 - 2], 1), ([3, 2**32 - 7], 3)):
+        given = Tensor(state, ms.int64)
+        draw = ms.jit(lambda s, offset=offset: ops.random_bits(s, offset, count))
+        want = ops.random_bits(given, offset, count).asnumpy()
+        np.testing.assert_array_equal(draw(given).asnumpy(), want)

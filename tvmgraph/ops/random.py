@@ -21,16 +21,16 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops._arguments import bad
+from tvmgraph.philox import INCREMENTS, MULTIPLIERS, ROUNDS, philox
 
 __all__ = [
     "bits_to_integers", "bits_to_permutation", "bits_to_uniform", "random_bits",
 ]  # fmt: skip
 
-_M0, _M1 = 0xD2511F53, 0xCD9E8D57  # multipliers and key increments of Philox4x32
-_MULTIPLIERS = np.array([[_M0], [_M1]], np.uint64)
-_W0, _W1 = 0x9E3779B9, 0xBB67AE85
-_ROUNDS = 10
+_MULTIPLIERS = np.array(MULTIPLIERS, np.uint64).reshape(2, 1)
 _LOW = 0xFFFFFFFF
+#: Words from which a kernel of their own is worth the call.
+_MIN_WRITTEN = 256
 _NO_DERIVATIVE = Reason("random bits are integers, which have no derivative")
 _NO_ONNX = Reason("ONNX has no counter-based random generator; call eval() before exporting")
 
@@ -38,8 +38,8 @@ _NO_ONNX = Reason("ONNX has no counter-based random generator; call eval() befor
 @functools.lru_cache(maxsize=16)
 def _keys(seed: int) -> np.ndarray:
     """The two words that every round adds, of shape (rounds, 2, 1)."""
-    words = ((seed, _W0), (seed >> 32, _W1))
-    rounds = [[[word + r * step & _LOW] for word, step in words] for r in range(_ROUNDS)]
+    words = tuple(zip((seed, seed >> 32), INCREMENTS))
+    rounds = [[[word + r * step & _LOW] for word, step in words] for r in range(ROUNDS)]
     return np.array(rounds, np.uint32)
 
 
@@ -93,34 +93,11 @@ def _numpy_blocks(number: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.
     return even, odd
 
 
-def _philox(
-    counter: tuple[Any, Any],
-    key: tuple[Any, Any],
-    mul: Callable[[Any, int], tuple[Any, Any]],
-    word: Callable[[int], Any],
-) -> list[Any]:
-    """Runs the rounds on TIR expressions.
+def _random_bits(R: Any) -> Callable[..., Any]:
+    """Word ``w`` of block ``b`` is element ``w * blocks + b``, so that loops run over blocks.
 
-    Args:
-        counter: Low and high word of the block number.
-        key: Low and high word of the seed.
-        mul: Multiplies by a constant and returns the high and low word of the product.
-        word: Makes a 32-bit constant.
+    The expression computes a block for each of its words, which a kernel of its own need not.
     """
-    c0, c1 = counter
-    c2 = c3 = c0 & word(0)
-    k0, k1 = key
-    for _ in range(_ROUNDS):
-        high0, low0 = mul(c0, _M0)
-        high1, low1 = mul(c2, _M1)
-        c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
-        k0, k1 = k0 + word(_W0), k1 + word(_W1)
-    return [c0, c1, c2, c3]
-
-
-def _lower_bits(R: Any, state: Any, *, offset: int, count: int) -> Any:
-    """Word ``w`` of block ``b`` is element ``w * blocks + b``, so that loops run over blocks."""
-    blocks = -(-count // 4)
 
     def word(v: int) -> Any:
         return R.tir.const(v, "uint32")
@@ -148,7 +125,7 @@ def _lower_bits(R: Any, state: Any, *, offset: int, count: int) -> Any:
             number = block.astype("uint64") + s[1].astype("uint64") + skipped
             high, low = halves(number)
             key_high, key_low = halves(s[0].astype("uint64"))
-            words = _philox((low, high), (key_low, key_high), mul, word)
+            words = philox((low, high), (key_low, key_high), mul, word)
             which = R.te.indexdiv(i, blocks)
             first = R.tir.Select(which == 0, words[0], words[1])
             last = R.tir.Select(which == 2, words[2], words[3])
@@ -159,7 +136,15 @@ def _lower_bits(R: Any, state: Any, *, offset: int, count: int) -> Any:
 
         return R.te.compute((R.int64(count),), element, name="random_bits")
 
-    return R.emit_te(random_bits, state, *map(R.extent, (count, blocks, offset)))
+    return random_bits
+
+
+def _lower_bits(R: Any, state: Any, *, offset: int, count: int) -> Any:
+    blocks = -(-count // 4)
+    fixed = isinstance(count, int) and isinstance(offset, int) and count >= _MIN_WRITTEN
+    written_as = ("random_bits", str(offset)) if fixed else None
+    sizes = map(R.extent, (count, blocks, offset))
+    return R.emit_te(_random_bits(R), state, *sizes, written_as=written_as)
 
 
 def _infer_bits(state: TensorType, *, offset: int, count: int) -> TensorType:

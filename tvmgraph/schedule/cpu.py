@@ -43,6 +43,7 @@ from tvmgraph.schedule.convolution.winograd import emit_winograd, transformed_we
 from tvmgraph.schedule.elementwise.in_place import emit_in_place
 from tvmgraph.schedule.elementwise.injective import emit_injective
 from tvmgraph.schedule.elementwise.pool_grad import emit_max_pool_grad
+from tvmgraph.schedule.elementwise.random_words import emit_random_words
 from tvmgraph.schedule.elementwise.repeated import emit_repeated
 from tvmgraph.schedule.fallback import schedule_fallback
 from tvmgraph.schedule.products.gemm import emit_gemm
@@ -64,6 +65,7 @@ _WRITERS = {
     "attention": emit_attention,
     "attention_gradient": emit_attention_gradient,
     "max_pool_grad": emit_max_pool_grad,
+    "random_bits": emit_random_words,
     "recurrent": emit_recurrent,
     "recurrent_gradient": emit_recurrent_gradient,
     "repeated": emit_repeated,
