@@ -229,6 +229,7 @@ CASES: dict[str, Product | Convolution] = {
     "turned": Product(72, 40, 96, turned=(True, True), batch=(2,)),
     "bfloat16 batches": Product(40, 24, 70, "bfloat16", (False, True), (2, 2)),
     "parts": Product(34, 40, 520, plan=_warps(64, 32, 2, 2, splits=3)),
+    "many_parts": Product(34, 40, 2000, plan=_warps(64, 32, 2, 2, splits=19)),
     "large tile": Product(130, 72, 72, turned=(True, False), plan=_warps(64, 32, 1, 1, depth=32)),
     "int8": Product(40, 24, 96, "int8", (False, True), bias=False),
     "uint8 odd": Product(19, 21, 35, "uint8", bias=False),

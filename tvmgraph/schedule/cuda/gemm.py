@@ -8,6 +8,7 @@ are copied.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,8 +18,9 @@ from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.contraction import Contraction
 from tvmgraph.schedule.analysis.program import product
 from tvmgraph.schedule.cuda import device, wgmma
+from tvmgraph.schedule.cuda.across import StridedTeam
 from tvmgraph.schedule.cuda.copies import Copier, preferred_orientation
-from tvmgraph.schedule.cuda.device import div, i32, mod, split
+from tvmgraph.schedule.cuda.device import WARP, div, i32, mod, split
 from tvmgraph.schedule.cuda.factor import Factor
 from tvmgraph.schedule.cuda.mma import TRANSPOSABLE, MmaCore
 from tvmgraph.schedule.cuda.output import Output, Sink
@@ -33,6 +35,8 @@ from tvmgraph.schedule.types import Buffer, Expr, Var
 _TOGETHER = 8
 #: Threads of a block that only adds partial sums.
 _ADDERS = 256
+#: Partial sums that one of them adds while there are threads for the others.
+_PER_ADDER = 8
 
 
 def extents_of(contraction: Contraction) -> Extents:
@@ -167,29 +171,51 @@ def block_of(contraction: Contraction, plan: ProductPlan, extents: Extents, numb
 def add_parts(
     contraction: Contraction, output: Output, extents: Extents, parts: int, partial: Buffer
 ) -> None:
-    """Writes the kernel that adds partial sums, always in the same order, and finishes them."""
+    """Writes the kernel that adds partial sums, always in the same order, and finishes them.
+
+    Where there are many parts, several threads share those of a vector of results.
+    """
     lanes = min(4, output.lanes)
     per_row = extents.columns // lanes
     results = extents.batch * extents.rows * per_row
-    with device.launch(-(-results // _ADDERS), _ADDERS) as (number, thread):
-        at = device.let(number * i32(_ADDERS) + thread)
+    down = 1
+    while down < _ADDERS // WARP and down * _PER_ADDER < parts:
+        down *= 2
+    across = _ADDERS // down
+    with device.launch(-(-results // across), _ADDERS) as (number, thread):
+        column, row = mod(thread, across), device.let(div(thread, across))
+        at = device.let(number * i32(across) + column)
+        inside = None if results % across == 0 else at < i32(results)
+        sums = [device.registers(1, contraction.dtype) for _ in range(lanes)]
+        for register in sums:
+            device.store(register, tirx.const(0, contraction.dtype), [0])
+        held = device.registers(lanes, contraction.dtype)
+        with device.loop(-(-parts // down)) as turn:
+            part = device.let(turn * i32(down) + row)
 
-        def add() -> None:
-            sums = device.registers(lanes, contraction.dtype)
-            held = device.registers(lanes, contraction.dtype)
-            device.move(sums, 0, partial, at * i32(lanes), lanes)
-            with device.loop(parts - 1) as part:
-                start = (part + i32(1)) * i32(results * lanes) + at * i32(lanes)
-                device.move(held, 0, partial, start, lanes)
-                for lane in range(lanes):
-                    device.store(sums, sums[i32(lane)] + held[i32(lane)], [lane])
+            def add() -> None:
+                device.move(held, 0, partial, (part * i32(results) + at) * i32(lanes), lanes)
+                for lane, register in enumerate(sums):
+                    device.store(register, register[i32(0)] + held[i32(lane)], [0])
+
+            exists = None if parts % down == 0 else part < i32(parts)
+            device.only_if(device.both(inside, exists), add)
+        StridedTeam(down, row, across, column).combine(sums, _sums)
+
+        def write() -> None:
             line = device.let(div(at, per_row))
             batch = split(div(line, extents.rows), contraction.batch)
-            row = mod(line, extents.rows)
-            column = mod(at, per_row) * i32(lanes)
-            output.write(batch, row, column, lanes, lambda lane: sums[i32(lane)])
+            place = mod(at, per_row) * i32(lanes)
+            output.write(
+                batch, mod(line, extents.rows), place, lanes, lambda lane: sums[lane][i32(0)]
+            )
 
-        device.only_if(None if results % _ADDERS == 0 else at < i32(results), add)
+        first = None if down == 1 else tirx.EQ(row, i32(0))
+        device.only_if(device.both(inside, first), write)
+
+
+def _sums(kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
+    return [a + b for a, b in zip(kept, other)]
 
 
 __all__ = ["Block", "Gemm", "add_parts", "block_of", "extents_of"]
