@@ -100,6 +100,9 @@ class Folds(Fold):
 
     Args:
         folds: The sums; their stages have the same loops and indices.
+
+    Attributes:
+        folds: The sums.
     """
 
     def __init__(self, folds: Sequence[Fold]) -> None:
@@ -118,20 +121,25 @@ class Folds(Fold):
 
     @cached_property
     def dtypes(self) -> tuple[str, ...]:
+        """Types of the accumulators, one per sum."""
         return tuple(fold.dtypes[0] for fold in self.folds)
 
     @cached_property
     def terms(self) -> Stage:
+        """A stage whose values are what every iteration contributes to each sum."""
         return replace(self.stage, values=tuple(fold.terms.value for fold in self.folds))
 
     def start(self) -> list[Expr]:
+        """What every accumulator holds before anything was added."""
         return [fold.start()[0] for fold in self.folds]
 
     def combine(self, kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
+        """What two sets of accumulators hold together."""
         pairs = zip(self.folds, kept, other)
         return [fold.combine([k], [o])[0] for fold, k, o in pairs]
 
     def finish(self, values: Sequence[Expr]) -> list[Expr]:
+        """What is stored, one value per sum."""
         return [fold.finish([value])[0] for fold, value in zip(self.folds, values)]
 
 

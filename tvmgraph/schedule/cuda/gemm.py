@@ -178,9 +178,7 @@ def add_parts(
     lanes = min(4, output.lanes)
     per_row = extents.columns // lanes
     results = extents.batch * extents.rows * per_row
-    down = 1
-    while down < _ADDERS // WARP and down * _PER_ADDER < parts:
-        down *= 2
+    down = _sharing(parts)
     across = _ADDERS // down
     with device.launch(-(-results // across), _ADDERS) as (number, thread):
         column, row = mod(thread, across), device.let(div(thread, across))
@@ -212,6 +210,14 @@ def add_parts(
 
         first = None if down == 1 else tirx.EQ(row, i32(0))
         device.only_if(device.both(inside, first), write)
+
+
+def _sharing(parts: int) -> int:
+    """How many threads share the parts of a vector of results."""
+    down = 1
+    while down < _ADDERS // WARP and down * _PER_ADDER < parts:
+        down *= 2
+    return down
 
 
 def _sums(kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
