@@ -390,12 +390,11 @@ def _is_hard(node: Node) -> bool:
 
 
 def _sums_groups(node: Node) -> bool:
-    """Whether blocks let the processor sum several products per lane, which plain kernels do not,
-    and a window reuses what putting the image into another order costs."""
-    return (
-        node.inputs[0].type.dtype in GROUPS
-        and int(np.prod(node.inputs[1].type.static_shape[2:])) > 1
-    )
+    """Whether blocks let the processor sum several products per lane, and plain kernels, which are
+    matrix products where the window has one tap, do so at a higher price or not at all."""
+    x, weight = node.inputs
+    simple = {*weight.type.static_shape[2:], *node.attrs["stride"]} == {1}
+    return x.type.dtype in GROUPS and not simple
 
 
 def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:
