@@ -215,7 +215,10 @@ class BlockedLayout:
         return True
 
     def _joined_groups(self, node: Node, count: int) -> Node:
-        """The convolution with ``count`` groups as one, whose other weights are 0."""
+        """The convolution with ``count`` groups as one, whose other weights are 0.
+
+        Pixels that are NaN or infinite reach all groups that they are joined with.
+        """
         x, weight = node.inputs
         outputs, inputs, *kernel = weight.type.static_shape
         groups = node.attrs["groups"] // count

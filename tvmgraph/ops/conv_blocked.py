@@ -61,7 +61,8 @@ def group_taps(weight: np.ndarray, group: int, plain: bool) -> np.ndarray:
         weight: A cut weight.
         group: Factors of a group.
         plain: Whether the image has no blocks. Groups then run along the rows of the window, which
-            is made longer by zeros, else along the input channels of a block.
+            is made longer by zeros (which NaN and infinite pixels beside the window turn into
+            NaN), else along the input channels of a block.
     """
     if plain:
         wide = np.pad(
