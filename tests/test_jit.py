@@ -328,6 +328,20 @@ def test_error_names_the_function_that_was_called() -> None:
         ops.matmul(x, x)
 
 
+def test_refused_constants_name_their_line() -> None:
+    with pytest.raises(IndexError, match=r"index 5 is out of range(.|\n)*test_jit\.py"):
+        jit(lambda x: ops.gather(ops.arange(3), Tensor([5]), 0) + x)(ones(1))
+
+
+def test_refused_constants_of_a_branch_do_not_matter_where_it_is_not_taken() -> None:
+    def f(x: Tensor) -> Tensor:
+        if x.sum() > 100:
+            return x + ops.gather(ops.arange(3), Tensor([5]), 0)
+        return x * 2
+
+    assert np.array_equal(jit(f)(ones(1)).asnumpy(), f(ones(1)).asnumpy())
+
+
 def test_a_call_that_raised_leaves_the_function_usable() -> None:
     class Net(nn.Cell):
         def __init__(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.op import Reason
+from tvmgraph.errors import TvmgraphError
 from tvmgraph.graph.ir import Graph, Node, Value
 from tvmgraph.graph.text import format_attr
 
@@ -68,15 +69,30 @@ def substitute(graph: Graph, renamed: dict[Value, Value]) -> Graph:
     return _rebuild(graph, nodes, tuple(renamed.get(v, v) for v in graph.outputs))
 
 
-def fold(graph: Graph) -> Graph:
-    """Evaluates nodes with constant inputs, or none, with the operators' NumPy column."""
+def fold(graph: Graph, certain: bool = True) -> Graph:
+    """Evaluates nodes with constant inputs, or none, with the operators' NumPy column.
+
+    Args:
+        graph: A graph.
+        certain: Whether a call runs all nodes. If not, those that cannot be evaluated are kept.
+
+    Raises:
+        TvmgraphError: An operator refuses its constants, such as an index out of range.
+    """
     consts = dict(graph.consts)
     nodes: list[Node] = []
     for node in graph.nodes:
         if not _is_foldable(node, consts):
             nodes.append(node)
             continue
-        result = node.op.eager(*[consts[v] for v in node.inputs], **node.attrs)
+        try:
+            result = node.op.eager(*[consts[v] for v in node.inputs], **node.attrs)
+        except TvmgraphError as error:
+            if certain:
+                got = ", ".join(str(v.type) for v in node.inputs)
+                raise error.locate(f"ops.{node.op.name}", got, node.source) from error.__cause__
+            nodes.append(node)
+            continue
         results = result if node.op.multi else (result,)
         consts.update((v, np.asarray(r)) for v, r in zip(node.outputs, results))
     return _rebuild(graph, nodes, graph.outputs, consts=consts)
@@ -126,18 +142,22 @@ def _absorb(node: Node, sources: dict[Value, Value]) -> Node:
     return Node(node.op, tuple(inputs), attrs, node.outputs, node.source, node.scope, node.regions)
 
 
-def simplify(graph: Graph) -> Graph:
+def simplify(graph: Graph, certain: bool = True) -> Graph:
     """Runs the passes every compile starts with, in regions too: fold, transposes into products,
     cse, dce.
+
+    Args:
+        graph: A graph.
+        certain: Whether a call runs all nodes: those of a region may belong to another branch.
     """
-    return dce(cse(absorb_transposes(fold(_simplify_regions(graph)))))
+    return dce(cse(absorb_transposes(fold(_simplify_regions(graph), certain))))
 
 
 def _simplify_regions(graph: Graph) -> Graph:
     if not any(n.regions for n in graph.nodes):
         return graph
     nodes = [
-        Node(n.op, n.inputs, n.attrs, n.outputs, n.source, n.scope, tuple(map(simplify, n.regions)))
+        replace(n, regions=tuple(simplify(r, certain=False) for r in n.regions))
         for n in graph.nodes
     ]
     return _rebuild(graph, nodes, graph.outputs)
