@@ -65,8 +65,29 @@ def _exp64(v: Lanes, x: Expr) -> Expr:
 def _log_in_two(v: Lanes, x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
     """Calls ``body(high, low)`` with the logarithm of a positive float64, to about 2^-66."""
 
-    def of_quotient(e: Expr, s: Expr, s_lo: Expr, z: Expr) -> Expr:
-        """log(x) = e ln 2 + 2 (s + s_lo) (1 + t), t = z/3 + z^2 P(z) in two parts."""
+    def finish(f: Expr, e: Expr) -> Expr:
+        def total(h: Expr, low: Expr) -> Expr:
+            """Adds what the exponent brings, whose product with the upper part is exact."""
+            power, part = e * v.f64(double.LN2_HI), h + h
+            low = low + low + e * v.f64(double.LN2_LO)
+            return let(power + part, lambda sum: body(sum, (power - sum) + part + low))
+
+        def quotient(d: Expr) -> Expr:
+            return let(f / d, lambda s: let(left(d, s), lambda low: _atanh(v, s, low, total)))
+
+        def left(d: Expr, s: Expr) -> Expr:  # what is missing of f / (2 + f)
+            d_lo = f - (d - v.f64(2))
+            return (v.fused(v.f64(0) - s, d, f) - s * d_lo) / d
+
+        return let(v.f64(2) + f, quotient)
+
+    return double.mantissa(v, x, finish)
+
+
+def _atanh(v: Lanes, s: Expr, s_lo: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
+    """Calls ``body(high, low)`` with (s + s_lo) (1 + z/3 + z^2 P(z)) in two parts, z = s^2."""
+
+    def series(z: Expr) -> Expr:
         z_lo = v.fused(s, s, v.f64(0) - z) + v.f64(2) * s * s_lo
         tail = z * z * v.poly(z, _ATANH_POLY, "float64")
         third = z * v.f64(_THIRD)
@@ -77,35 +98,14 @@ def _log_in_two(v: Lanes, x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
             t = third + tail
             return let(t, lambda t: product(t, (third - t) + tail + third_lo))
 
-        def product(t: Expr, t_lo: Expr) -> Expr:
-            a = s * t
-            a_lo = v.fused(s, t, v.f64(0) - a) + s * t_lo + s_lo * t
-            return let(a, lambda a: let(s + a, lambda h: total(h, (s - h) + a + a_lo + s_lo)))
-
-        def total(h: Expr, low: Expr) -> Expr:
-            """With what the exponent brings, whose product with the upper part is exact."""
-            power, part = e * v.f64(double.LN2_HI), h + h
-            low = low + low + e * v.f64(double.LN2_LO)
-            return let(power + part, lambda sum: body(sum, (power - sum) + part + low))
-
         return let(third, lambda third: let(tail, lambda tail: in_two(third, tail)))
 
-    def finish(f: Expr, e: Expr) -> Expr:
-        below = v.f64(2) + f
+    def product(t: Expr, t_lo: Expr) -> Expr:
+        a = s * t
+        a_lo = v.fused(s, t, v.f64(0) - a) + s * t_lo + s_lo * t
+        return let(a, lambda a: let(s + a, lambda h: body(h, (s - h) + a + a_lo + s_lo)))
 
-        def quotient(d: Expr) -> Expr:
-            return let(f / d, lambda s: let(left(d, s), lambda low: squared(s, low)))
-
-        def left(d: Expr, s: Expr) -> Expr:  # what is missing of f / (2 + f)
-            d_lo = f - (d - v.f64(2))
-            return (v.fused(v.f64(0) - s, d, f) - s * d_lo) / d
-
-        def squared(s: Expr, low: Expr) -> Expr:
-            return let(s * s, lambda z: of_quotient(e, s, low, z))
-
-        return let(below, quotient)
-
-    return double.mantissa(v, x, finish)
+    return let(s * s, series)
 
 
 def _power64(v: Lanes, x: Expr, y: Expr) -> Expr:
