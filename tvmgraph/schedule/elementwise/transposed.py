@@ -17,7 +17,7 @@ from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import access, dtype_bytes, group_extent
 from tvmgraph.schedule.analysis.program import Axis, Stage, loads_of, map_loads, product, substitute
 from tvmgraph.schedule.elementwise.stream import is_streamed, streaming, write_vector
-from tvmgraph.schedule.point import Bound, Point, bind_group, nest, vectors
+from tvmgraph.schedule.point import Bound, Point, bind_group, vectors
 from tvmgraph.schedule.products.microkernel import transpose
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr, Load
@@ -106,9 +106,9 @@ def emit_transposed(stage: Stage, turned: Transposed, model: CpuModel) -> None:
                 _fetch(turned, bound, *place)
             _square(stage, turned, bound, *place, streamed=streamed)
     if wide % lanes:
-        _rest(stage, turned, (0, high), (right * lanes, wide))
+        _rest(stage, turned, (0, high), (right * lanes, wide), model)
     if high % lanes:
-        _rest(stage, turned, (down * lanes, high), (0, right * lanes))
+        _rest(stage, turned, (down * lanes, high), (0, right * lanes), model)
 
 
 def _strip(right: int, outer: int, model: CpuModel) -> int:
@@ -161,23 +161,30 @@ def _square(
 
 
 def _rest(
-    stage: Stage, turned: Transposed, across: tuple[int, int], along: tuple[int, int]
+    stage: Stage,
+    turned: Transposed,
+    across: tuple[int, int],
+    along: tuple[int, int],
+    model: CpuModel,
 ) -> None:
-    """A border, without squares."""
+    """A border, without squares; its lines are divided among the workers."""
+    high, wide = across[1] - across[0], along[1] - along[0]
+    outer = product(group_extent(group) for group in turned.others)
+    parallel = outer * high * wide >= _MIN_PARALLEL_ELEMENTS and model.threads > 1
+    extents = [*(group_extent(group) for group in turned.others), high]
+    with emit.parallel(outer * high, parallel) as item:
+        *positions, row = emit.unfuse(item, extents)
+        bound = bind_group(turned.across, row + across[0])
+        for group, value in zip(turned.others, positions):
+            bound |= bind_group(group, value)
 
-    def body(bound: Bound) -> None:
-        with emit.serial(across[1] - across[0]) as row:
-            here = bound | bind_group(turned.across, row + across[0])
+        def vector(at: Expr, lanes: int, _part: int) -> None:
+            point = Point(stage, lanes)
+            with emit.lanes_loop(lanes) as lane:
+                mapping = bound | bind_group(turned.along, at + lane)
+                emit.store(stage.buffer, point.values(mapping, lane)[0], point.indices(mapping))
 
-            def vector(at: Expr, lanes: int, _part: int) -> None:
-                point = Point(stage, lanes)
-                with emit.lanes_loop(lanes) as lane:
-                    mapping = here | bind_group(turned.along, at + lane)
-                    emit.store(stage.buffer, point.values(mapping, lane)[0], point.indices(mapping))
-
-            vectors(emit.i64(along[0]), along[1] - along[0], turned.lanes, vector)
-
-    nest(turned.others, body)
+        vectors(emit.i64(along[0]), wide, turned.lanes, vector)
 
 
 def _swap(load: Load, turned: Transposed, element: Expr) -> Expr:
