@@ -32,6 +32,15 @@ def close(got, want):
     np.testing.assert_allclose(got, want, rtol=2**-8, atol=1e-5 * max(1.0, np.abs(want).max()))
 
 
+def frozen(x, *layers):
+    """A network of bfloat16, and the shapes of the weights of its blocked convolutions."""
+    net = nn.SequentialCell(*layers).set_train(False)
+    for parameter in net.get_parameters():
+        parameter.set_dtype(ms.bfloat16)
+    nodes = freeze(jit(net).graph(x)).main.nodes
+    return net, [n.inputs[1].type.shape for n in nodes if n.op.name == "conv_blocked"]
+
+
 @settings(max_examples=14, deadline=None, derandomize=True)
 @given(
     st.integers(1, 2), st.sampled_from([1, 3, 8, 17, 24, 32]), st.sampled_from([8, 16, 40, 48]),
@@ -126,23 +135,15 @@ def test_the_instruction_is_used_where_the_processor_has_it():
 
 def test_windows_of_an_image_that_is_no_number_of_pairs():
     layers = nn.Conv2d(3, 16, 3, pad_mode="pad", padding=1), nn.Conv2d(16, 16, 3)
-    net = nn.SequentialCell(*layers).set_train(False)
-    for parameter in net.get_parameters():
-        parameter.set_dtype(ms.bfloat16)
     x, _ = rounded(1, 3, 9, 8)
-    nodes = freeze(jit(net).graph(x)).main.nodes
-    weights = [node.inputs[1].type.shape for node in nodes if node.op.name == "conv_blocked"]
+    _, weights = frozen(x, *layers)
     assert weights == [(1, 3, 3, 2, 1, 16, 2), (1, 1, 3, 3, 8, 16, 2)]
 
 
 def test_groups_smaller_than_a_block_are_joined():
     layers = nn.Conv2d(32, 64, 3, group=8, has_bias=True), nn.Conv2d(64, 64, 3, group=16)
-    net = nn.SequentialCell(*layers).set_train(False)
-    for parameter in net.get_parameters():
-        parameter.set_dtype(ms.bfloat16)
     x, _ = rounded(2, 32, 9, 6)
-    nodes = freeze(jit(net).graph(x)).main.nodes
-    weights = [node.inputs[1].type.shape for node in nodes if node.op.name == "conv_blocked"]
+    net, weights = frozen(x, *layers)
     assert weights == [(4, 1, 3, 3, 8, 16, 2)] * 2
     got, want = (y.astype(ms.float32).asnumpy() for y in (jit(net)(x), net(x)))
     np.testing.assert_allclose(got, want, atol=2**-6 * np.abs(want).max())  # of two layers

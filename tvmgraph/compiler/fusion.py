@@ -8,7 +8,7 @@ still something it runs row by row (or element by element) in one pass over memo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -170,14 +170,8 @@ class _Fuser:
 
     def _try_all(self, units: list[_Unit]) -> None:
         """Joins a neighbourhood at once, which takes one attempt instead of one per call."""
-        parts = tuple(unit.shape for unit in units)
-        if not 2 < len(units) <= _MAX_UNITS or self._has_detour({u.index for u in units}):
-            return
-        if all(a.may_join(b) for a, b in itertools.combinations(parts, 2)):
-            shape = self._joined_shape(units, parts)
-            if shape is not None:
-                joined = _Group(units, shape)
-                self.group_of.update((u.index, joined) for u in units)
+        if 2 < len(units) <= _MAX_UNITS:
+            self._try_units(units, [unit.shape for unit in units])
 
     def _neighbours(self, i: int) -> list[int]:
         """Calls that read what binding ``i`` writes, then those that share an operand with it."""
@@ -202,9 +196,14 @@ class _Fuser:
         a.refused.add(b)
         b.refused.add(a)
         units = sorted([*a.units, *b.units], key=lambda u: u.index)
-        if not a.shape.may_join(b.shape) or self._has_detour({u.index for u in units}):
+        return self._try_units(units, [a.shape, b.shape])
+
+    def _try_units(self, units: list[_Unit], parts: Sequence[Shape]) -> bool:
+        """Makes a group of calls whose present groups run over ``parts``, if that is possible."""
+        alike = all(a.may_join(b) for a, b in itertools.combinations(parts, 2))
+        if not alike or self._has_detour({u.index for u in units}):
             return False
-        shape = self._joined_shape(units, (a.shape, b.shape))
+        shape = self._joined_shape(units, tuple(parts))
         if shape is None:
             return False
         joined = _Group(units, shape)

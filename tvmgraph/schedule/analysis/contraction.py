@@ -248,9 +248,12 @@ def _classify(
 
 def _operand(expr: Expr, axes: Sequence[Axis]) -> Operand | None:
     loads = loads_of(expr)
-    if len(loads) != 1:
-        return None
-    return Operand(expr, loads[0], access(loads[0].source, list(loads[0].indices), axes))
+    return operand_of(expr, loads[0], axes) if len(loads) == 1 else None
+
+
+def operand_of(expr: Expr, load: Load, axes: Sequence[Axis]) -> Operand:
+    """The factor ``expr``, which is made from ``load``, of a contraction with some axes."""
+    return Operand(expr, load, access(load.source, list(load.indices), axes))
 
 
 def _contiguous_axis(stage: Stage) -> Axis | None:

@@ -13,15 +13,14 @@ from dataclasses import replace
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.analysis.access import access
-from tvmgraph.schedule.analysis.contraction import Contraction, Operand
+from tvmgraph.schedule.analysis.contraction import Contraction, operand_of
 from tvmgraph.schedule.analysis.program import Axis, Stage, substitute
 from tvmgraph.schedule.convolution.window import Dimension, Rearranged, rearrange
 from tvmgraph.schedule.elementwise.injective import emit_injective
 from tvmgraph.schedule.products.groups import narrow_type
 from tvmgraph.schedule.products.pairs import as_words, pair, word
 from tvmgraph.schedule.target import CpuModel
-from tvmgraph.schedule.types import Expr, Load, Var, dtype_of
+from tvmgraph.schedule.types import Expr, Var, dtype_of
 
 
 def paired_axis(contraction: Contraction, dimensions: Sequence[Dimension]) -> Axis | None:
@@ -112,6 +111,5 @@ def _with_left(
     buffer = emit.workspace(shape, dtype_of(copied))
     indices = tuple(axis.var for axis in fresh)
     emit_injective(Stage("weights", fresh, (), (buffer,), indices, (copied,), None), model)
-    load: Load = buffer[tuple(axis.var for axis in axes)]
-    operand = Operand(load, load, access(buffer, list(load.indices), contraction.axes))
-    return replace(contraction, left=operand)
+    load = buffer[tuple(axis.var for axis in axes)]
+    return replace(contraction, left=operand_of(load, load, contraction.axes))

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from tvm import tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.analysis.access import access, dtype_bytes
+from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.columns import split_columns
-from tvmgraph.schedule.analysis.contraction import Contraction, Operand
+from tvmgraph.schedule.analysis.contraction import Contraction, operand_of
 from tvmgraph.schedule.analysis.program import (
     Axis,
     Stage,
@@ -110,8 +110,7 @@ def _widened(contraction: Contraction, padding: Stage | None, model: CpuModel) -
         wide = tirx.if_then_else(value.args[0], wide, emit.zero(dtype))
     emit_injective(replace(padding, buffers=(copy,), values=(wide,)), model)
     load = copy[tuple(right.load.indices)]
-    operand = Operand(load, load, access(copy, list(load.indices), contraction.axes))
-    return replace(contraction, right=operand)
+    return replace(contraction, right=operand_of(load, load, contraction.axes))
 
 
 def _padded_rows(

@@ -12,6 +12,7 @@ from tvm.tirx import op
 from tvmgraph.philox import philox
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.intrinsics.lanes import Lanes
+from tvmgraph.schedule.products.microkernel import kept
 from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func
 
@@ -63,12 +64,10 @@ def _store(target: Buffer, words: Expr, at: Expr, lanes: int, *, whole: bool) ->
 
 def _words(state: Buffer, skipped: int, at: Expr, lanes: int) -> list[Expr]:
     """The four words of a vector of blocks."""
-    v, whole = Lanes(emit.ramp(at, lanes)), emit.ramp(0, lanes)
+    v = Lanes(emit.ramp(at, lanes))
 
-    def kept(value: Expr, dtype: str) -> Expr:
-        register = emit.stack(lanes, dtype)
-        emit.store(register, value, [whole])
-        return register[whole]
+    def once(value: Expr) -> Expr:
+        return kept(value, lanes, "uint64")
 
     def halves(value: Expr) -> tuple[Expr, Expr]:
         """High and low word, masked first: TVM does not know that the cast drops the rest."""
@@ -76,11 +75,11 @@ def _words(state: Buffer, skipped: int, at: Expr, lanes: int) -> list[Expr]:
         return v.cast(op.shift_right(value, v.of(32, "uint64")), "uint32"), v.cast(low, "uint32")
 
     def mul(a: Expr, factor: int) -> tuple[Expr, Expr]:
-        return halves(kept(v.cast(a, "uint64") * v.of(factor, "uint64"), "uint64"))
+        return halves(once(v.cast(a, "uint64") * v.of(factor, "uint64")))
 
     first = tirx.Cast("uint64", state[1]) + tirx.Cast("uint64", at)
     steps = v.cast(emit.ramp(emit.i64(skipped), lanes), "uint64")
-    number = kept(emit.broadcast(first, lanes) + steps, "uint64")
+    number = once(emit.broadcast(first, lanes) + steps)
     high, low = halves(number)
-    key_high, key_low = halves(kept(emit.broadcast(tirx.Cast("uint64", state[0]), lanes), "uint64"))
+    key_high, key_low = halves(once(emit.broadcast(tirx.Cast("uint64", state[0]), lanes)))
     return philox((low, high), (key_low, key_high), mul, lambda value: v.of(value, "uint32"))

@@ -6,12 +6,11 @@ by lane would take as many loads as there are lanes.
 
 from __future__ import annotations
 
-import tvm_ffi
 from tvm import sym, tirx
 
 from tvmgraph.schedule import emit
-from tvmgraph.schedule.analysis.program import Axis, Stage, loads_of, substitute
-from tvmgraph.schedule.elementwise.strided import has_condition, read_from, steps, uses
+from tvmgraph.schedule.analysis.program import Axis, Stage, substitute
+from tvmgraph.schedule.elementwise.strided import read_from, reads_ahead, steps, uses
 from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.types import Buffer, Expr, Load
 
@@ -21,14 +20,7 @@ def spread_loads(stage: Stage, axis: Axis) -> list[Load]:
 
     Reads behind a condition are none, because they are read ahead of it.
     """
-    if any(map(has_condition, stage.exprs)):
-        return []
-    found: list[Load] = []
-    for load in loads_of(*stage.exprs):
-        known = any(tvm_ffi.structural_equal(load, other) for other in found)
-        if _is_spread(load, axis) and not known:
-            found.append(load)
-    return found
+    return reads_ahead(stage, lambda load: _is_spread(load, axis))
 
 
 def with_spreads(

@@ -7,6 +7,7 @@ there are lanes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import tvm_ffi
@@ -33,12 +34,7 @@ def strided_pairs(stage: Stage, axis: Axis) -> list[Pair]:
 
     Reads behind a condition are none, because both neighbours are read ahead of it.
     """
-    if any(map(has_condition, stage.exprs)):
-        return []
-    loads: list[Load] = []
-    for load in loads_of(*stage.exprs):
-        if _steps_by_two(load, axis) and not any(tvm_ffi.structural_equal(load, s) for s in loads):
-            loads.append(load)
+    loads = reads_ahead(stage, lambda load: _steps_by_two(load, axis))
     pairs: list[Pair] = []
     for load in loads:
         after = any(_distance(load, other) == 1 for other in loads)
@@ -48,6 +44,17 @@ def strided_pairs(stage: Stage, axis: Axis) -> list[Pair]:
         elif before is not None:
             pairs.append((load, before, True))
     return pairs
+
+
+def reads_ahead(stage: Stage, wanted: Callable[[Load], bool]) -> list[Load]:
+    """The wanted reads of a stage, equal ones once; none where one is behind a condition."""
+    if any(map(_has_condition, stage.exprs)):
+        return []
+    found: list[Load] = []
+    for load in loads_of(*stage.exprs):
+        if wanted(load) and not any(tvm_ffi.structural_equal(load, other) for other in found):
+            found.append(load)
+    return found
 
 
 def with_shuffles(
@@ -93,7 +100,7 @@ def read_from(stage: Stage, registers: list[tuple[Load, Buffer]], axis: Axis, st
     )
 
 
-def has_condition(expr: Expr) -> bool:
+def _has_condition(expr: Expr) -> bool:
     """Whether an expression evaluates a part of it only under a condition."""
     found: list[Expr] = []
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from tvm import tirx
 from tvm.tirx import op
 
-from tvmgraph.schedule.intrinsics.lanes import Lanes, keep_nan, let
+from tvmgraph.schedule.intrinsics.lanes import Lanes, keep_nan, let, with_nearest
 from tvmgraph.schedule.types import Expr
 
 _LOG2E = 1.4426950408889634
@@ -150,12 +150,7 @@ def exp2(x: Expr) -> Expr:
         value = let(r, lambda r: v.poly(r, _EXP_SERIES, "float64"))
         return _times_pow2(v, value, v.cast(n, "int64"))
 
-    def clamped(x: Expr) -> Expr:
-        bounded = tirx.max(tirx.min(x, v.f64(_EXP2_MAX)), v.f64(_EXP2_MIN))
-        value = let(bounded, lambda c: let(op.nearbyint(c), lambda n: body(c, n)))
-        return keep_nan(x, value)
-
-    return let(x, clamped)
+    return with_nearest(x, v.f64(_EXP2_MIN), v.f64(_EXP2_MAX), body)
 
 
 def cosh(x: Expr) -> Expr:
@@ -242,12 +237,10 @@ def log(x: Expr) -> Expr:
     v = Lanes(x)
 
     def finish(f: Expr, e: Expr) -> Expr:
-        def body(s: Expr) -> Expr:
-            half = f * f * v.f64(0.5)
-            rest = s * (half + _log_series(v, s)) + e * v.f64(LN2_LO)
-            return e * v.f64(LN2_HI) - ((half - rest) - f)
+        def body(half: Expr, rest: Expr) -> Expr:
+            return e * v.f64(LN2_HI) - ((half - (rest + e * v.f64(LN2_LO))) - f)
 
-        return let(f / (v.f64(2) + f), body)
+        return _with_log_terms(v, f, body)
 
     return _of_mantissa(x, finish)
 
@@ -257,11 +250,7 @@ def log2(x: Expr) -> Expr:
     v = Lanes(x)
 
     def finish(f: Expr, e: Expr) -> Expr:
-        def natural(s: Expr) -> Expr:
-            half = f * f * v.f64(0.5)
-            return f - (half - s * (half + _log_series(v, s)))
-
-        return let(f / (v.f64(2) + f), natural) * v.f64(_LOG2E) + e
+        return _with_log_terms(v, f, lambda half, rest: f - (half - rest)) * v.f64(_LOG2E) + e
 
     return _of_mantissa(x, finish)
 
@@ -271,9 +260,15 @@ def log10(x: Expr) -> Expr:
     return log(x) * Lanes(x).f64(1 / math.log(10))
 
 
-def _log_series(v: Lanes, s: Expr) -> Expr:
-    """log(1 + f) / s - 2 in s = f / (2 + f)."""
-    return let(s * s, lambda z: z * v.poly(z, _LOG_POLY, "float64"))
+def _with_log_terms(v: Lanes, f: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
+    """``body(half, rest)`` with log(1 + f) = f - (half - rest) and half = f^2/2."""
+    half = f * f * v.f64(0.5)
+
+    def terms(s: Expr) -> Expr:
+        series = let(s * s, lambda z: z * v.poly(z, _LOG_POLY, "float64"))  # log(1 + f) / s - 2
+        return body(half, s * (half + series))
+
+    return let(f / (v.f64(2) + f), terms)
 
 
 def _of_mantissa(x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
@@ -342,7 +337,7 @@ def _of_angle(library: str, x: Expr, body: Callable[[Lanes, Expr, Expr], Expr]) 
     def reduced(x: Expr, n: Expr) -> Expr:
         r = x
         for part in _HALF_PI:
-            r = v.fused(n, v.f64(-part), r)
+            r = v.multiply_add(n, v.f64(-part), r)
         return let(r, lambda r: let(v.cast(n, "int64"), lambda i: body(v, i, r)))
 
     def usual(x: Expr) -> Expr:

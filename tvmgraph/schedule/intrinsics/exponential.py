@@ -9,7 +9,7 @@ from tvm import tirx
 from tvm.tirx import op
 
 from tvmgraph.schedule.intrinsics import avx512
-from tvmgraph.schedule.intrinsics.lanes import Lanes, keep_nan, let
+from tvmgraph.schedule.intrinsics.lanes import Lanes, keep_nan, let, with_nearest
 from tvmgraph.schedule.types import Expr
 
 _LOG2E = 1.4426950408889634
@@ -99,12 +99,7 @@ def exp2(x: Expr) -> Expr:
         value = let((x - n) * v.f32(math.log(2)), lambda r: _expm1_core(v, r) + v.f32(1))
         return _times_pow2(v, value, v.cast(n, "int32"))
 
-    def clamped(x: Expr) -> Expr:
-        bounded = tirx.max(tirx.min(x, v.f32(_EXP2_MAX)), v.f32(_EXP2_MIN))
-        value = let(bounded, lambda c: let(op.nearbyint(c), lambda n: body(c, n)))
-        return keep_nan(x, value)
-
-    return let(x, clamped)
+    return with_nearest(x, v.f32(_EXP2_MIN), v.f32(_EXP2_MAX), body)
 
 
 def cosh(x: Expr) -> Expr:

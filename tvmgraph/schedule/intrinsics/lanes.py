@@ -69,12 +69,8 @@ class Lanes:
         return self.bits(op.bitwise_or(self.bits(magnitude, "int32"), sign), "float32")
 
     def multiply_add(self, a: Expr, b: Expr, c: Expr) -> Expr:
-        """a b + c of float32, rounded once."""
-        return op.call_llvm_pure_intrin(self.type("float32"), "llvm.fma", a, b, c)
-
-    def fused(self, a: Expr, b: Expr, c: Expr) -> Expr:
-        """a b + c of float64, rounded once."""
-        return op.call_llvm_pure_intrin(self.type("float64"), "llvm.fma", a, b, c)
+        """a b + c, rounded once."""
+        return op.call_llvm_pure_intrin(dtype_of(a), "llvm.fma", a, b, c)
 
     def largest(self, x: Expr) -> Expr:
         """The largest lane of a float32, NaN left out."""
@@ -106,6 +102,16 @@ def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
         return body(value)
     var = tirx.Var("t", value.ty)
     return tirx.Let(var, value, body(var))
+
+
+def with_nearest(x: Expr, low: Expr, high: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
+    """``body(c, n)`` with ``c`` = x within bounds and n its nearest integer; NaN stays NaN."""
+
+    def bounded(x: Expr) -> Expr:
+        clamped = tirx.max(tirx.min(x, high), low)
+        return keep_nan(x, let(clamped, lambda c: let(op.nearbyint(c), lambda n: body(c, n))))
+
+    return let(x, bounded)
 
 
 def keep_nan(x: Expr, result: Expr) -> Expr:

@@ -77,7 +77,7 @@ def _log_in_two(v: Lanes, x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
 
         def left(d: Expr, s: Expr) -> Expr:  # what is missing of f / (2 + f)
             d_lo = f - (d - v.f64(2))
-            return (v.fused(v.f64(0) - s, d, f) - s * d_lo) / d
+            return (v.multiply_add(v.f64(0) - s, d, f) - s * d_lo) / d
 
         return let(v.f64(2) + f, quotient)
 
@@ -88,10 +88,10 @@ def _atanh(v: Lanes, s: Expr, s_lo: Expr, body: Callable[[Expr, Expr], Expr]) ->
     """Calls ``body(high, low)`` with (s + s_lo) (1 + z/3 + z^2 P(z)) in two parts, z = s^2."""
 
     def series(z: Expr) -> Expr:
-        z_lo = v.fused(s, s, v.f64(0) - z) + v.f64(2) * s * s_lo
+        z_lo = v.multiply_add(s, s, v.f64(0) - z) + v.f64(2) * s * s_lo
         tail = z * z * v.poly(z, _ATANH_POLY, "float64")
         third = z * v.f64(_THIRD)
-        third_lo = v.fused(z, v.f64(_THIRD), v.f64(0) - third)
+        third_lo = v.multiply_add(z, v.f64(_THIRD), v.f64(0) - third)
         third_lo = third_lo + z * v.f64(_THIRD_LO) + z_lo * v.f64(_THIRD)
 
         def in_two(third: Expr, tail: Expr) -> Expr:
@@ -102,7 +102,7 @@ def _atanh(v: Lanes, s: Expr, s_lo: Expr, body: Callable[[Expr, Expr], Expr]) ->
 
     def product(t: Expr, t_lo: Expr) -> Expr:
         a = s * t
-        a_lo = v.fused(s, t, v.f64(0) - a) + s * t_lo + s_lo * t
+        a_lo = v.multiply_add(s, t, v.f64(0) - a) + s * t_lo + s_lo * t
         return let(a, lambda a: let(s + a, lambda h: body(h, (s - h) + a + a_lo + s_lo)))
 
     return let(s * s, series)
@@ -117,7 +117,7 @@ def _power64(v: Lanes, x: Expr, y: Expr) -> Expr:
         )
 
     def of_product(high: Expr, low: Expr, product: Expr) -> Expr:
-        rest = v.fused(y, high, v.f64(0) - product) + y * low
+        rest = v.multiply_add(y, high, v.f64(0) - product) + y * low
 
         def bounded(p: Expr) -> Expr:
             kept = tirx.Select(p == product, rest, v.f64(0))

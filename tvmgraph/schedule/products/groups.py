@@ -20,6 +20,7 @@ from tvmgraph.schedule.analysis.contraction import Contraction, Operand
 from tvmgraph.schedule.analysis.program import substitute
 from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.products.microkernel import transpose
+from tvmgraph.schedule.products.pairs import sum_of_pairs
 from tvmgraph.schedule.products.plan import GemmShape
 from tvmgraph.schedule.types import Buffer, Expr
 
@@ -31,22 +32,13 @@ GROUPS = {"bfloat16": 2, "int8": 4}
 _any: Any = T
 
 #: Sums of products of groups per lane, of AVX-512.
-DOTS = """
-declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)
+DOTS = f"""{sum_of_pairs("tvmgraph_dot_bfloat16", LANES, native=True)}
 declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <16 x i32>, <16 x i32>)
-define internal <16 x float> @tvmgraph_dot_bfloat16(<16 x float> %c, <16 x i32> %a, <16 x i32> %b)
-    alwaysinline {
-  %x = bitcast <16 x i32> %a to <32 x bfloat>
-  %y = bitcast <16 x i32> %b to <32 x bfloat>
-  %r = call <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(
-      <16 x float> %c, <32 x bfloat> %x, <32 x bfloat> %y)
-  ret <16 x float> %r
-}
 define internal <16 x i32> @tvmgraph_dot_int8(<16 x i32> %c, <16 x i32> %a, <16 x i32> %b)
-    alwaysinline {
+    alwaysinline {{
   %r = call <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32> %c, <16 x i32> %a, <16 x i32> %b)
   ret <16 x i32> %r
-}
+}}
 """
 
 #: Loads of elements and groups. Their place in TVM's tree of aliases (tbaa) says that they never

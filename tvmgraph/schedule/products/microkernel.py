@@ -134,11 +134,11 @@ def _add_products(
     columns = [right(*strip) for strip in tile.strips]
     if tile.rows > 1 and tile.lanes * dtype_bytes(dtype) > _BLOCK_BYTES:
         # named once, not in every row; with NEON's instructions a register too many
-        columns = [_kept(value, lanes, dtype) for value, (_, lanes) in zip(columns, tile.strips)]
+        columns = [kept(value, lanes, dtype) for value, (_, lanes) in zip(columns, tile.strips)]
     for row in range(tile.rows):
         factor = left(row)
         if len(columns) > 1:
-            factor = _kept(factor, 1, dtype)
+            factor = kept(factor, 1, dtype)
         for (vector, lanes), column in zip(tile.strips, columns):
             place = tile.at(row, vector, lanes)
             factors = emit.broadcast(factor, lanes)
@@ -159,7 +159,7 @@ def store_tile(
             emit.store(to, total[tile.at(row, vector, lanes)], [place(row, vector, lanes)])
 
 
-def _kept(value: Expr, lanes: int, dtype: str) -> Expr:
+def kept(value: Expr, lanes: int, dtype: str) -> Expr:
     """A value that is used several times; written out each time its address would be, too."""
     place = emit.stack(lanes, dtype)
     emit.store(place, value, [emit.ramp(0, lanes)])

@@ -32,15 +32,8 @@ def pair_functions(lanes: int, model: CpuModel) -> str:
         lanes: Pairs of a vector.
         model: The processor.
     """
-    name, sums, pairs = f"tvmgraph_pairs{lanes}", f"<{lanes} x float>", f"<{lanes} x i32>"
-    native = "bfloat16" in model.dot_types and lanes in _NATIVE
-    body = _instruction(lanes) if native else _multiplications(lanes)
-    declaration = f"declare {_intrinsic(lanes)}\n" if native else ""
-    return f"""{declaration}
-define internal {sums} @{name}({sums} %c, {pairs} %a, {pairs} %b) alwaysinline {{
-{body}
-  ret {sums} %r
-}}
+    pairs, native = f"<{lanes} x i32>", "bfloat16" in model.dot_types and lanes in _NATIVE
+    return f"""{sum_of_pairs(f"tvmgraph_pairs{lanes}", lanes, native)}
 define internal i32 @tvmgraph_pair(ptr %at) alwaysinline {{
   %r = load i32, ptr %at, align 1
   ret i32 %r
@@ -50,6 +43,24 @@ define internal {pairs} @tvmgraph_load{lanes}(ptr %at) alwaysinline {{
   ret {pairs} %r
 }}
 """
+
+
+def sum_of_pairs(name: str, lanes: int, native: bool) -> str:
+    """A function ``(sums, pairs, pairs) -> sums``.
+
+    Args:
+        name: Its name.
+        lanes: Pairs of a vector.
+        native: Whether the processor has an instruction for it.
+    """
+    sums, pairs = f"<{lanes} x float>", f"<{lanes} x i32>"
+    body = _instruction(lanes) if native else _multiplications(lanes)
+    declaration = f"declare {_intrinsic(lanes)}\n" if native else ""
+    return f"""{declaration}
+define internal {sums} @{name}({sums} %c, {pairs} %a, {pairs} %b) alwaysinline {{
+{body}
+  ret {sums} %r
+}}"""
 
 
 def add_pairs(sums: Expr, left: Expr, right: Expr, lanes: int) -> Expr:
