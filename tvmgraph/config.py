@@ -19,6 +19,7 @@ from typing import Any
 from tvmgraph.errors import ConfigError, DTypeError, user_source
 from tvmgraph.flag_registry import active
 from tvmgraph.graph_kernel import parse_flags
+from tvmgraph.targets import HOST, check_cpu, target_names
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
@@ -51,7 +52,10 @@ class JitConfig:
             ``"RELEASE"`` runs as fast as it can.
         infer_boost: ``"off"``; MindSpore's ``"on"`` is refused, since networks in inference are
             always prepared from ``O2`` on.
-        options: Backend options: ``target`` names a row of ``configs/targets.toml``,
+        options: Backend options: ``cpu`` names the processor whose instructions, registers and
+            caches code for the CPU is made for (``"x86-64-v3"``; a row of
+            ``configs/targets.toml`` that this machine can run; by default ``TVMGRAPH_CPU``, else
+            this machine), ``target`` names any row, also a GPU,
             ``device_id`` says which GPU runs code for one, ``fast_math`` (False) whether its
             arithmetic may be inexact, as with nvcc's ``--use_fast_math``, ``tf32`` (False) whether
             its products of float32 may round the factors to tf32, which tensor cores multiply
@@ -131,7 +135,7 @@ class JitConfig:
     @property
     def target(self) -> str:
         """Name of the compilation target."""
-        return self.options.get("target", "host")
+        return self.options.get("target") or self.options.get("cpu", HOST)
 
     @property
     def search_trials(self) -> int:
@@ -144,7 +148,7 @@ class JitConfig:
 
 
 _OPTIONS = (
-    "target", "device_id", "fast_math", "tf32", "library_dispatch", "graph_kernel_flags",
+    "target", "cpu", "device_id", "fast_math", "tf32", "library_dispatch", "graph_kernel_flags",
     "search_trials",
 )  # fmt: skip
 #: Kernels that the search of O3 builds and times per kernel, unless ``search_trials`` is given.
@@ -157,6 +161,8 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise _unknown("JitConfig options", name, list(_OPTIONS))
         if name == "graph_kernel_flags":
             parse_flags(value)
+        if name == "cpu":
+            check_cpu(value, "cpu")
         if name in ("fast_math", "tf32", "library_dispatch") and not isinstance(value, bool):
             raise ConfigError(
                 f"{name} must be a bool, not {value!r}", op="JitConfig", at=user_source()
@@ -182,6 +188,13 @@ def _check_together(config: JitConfig) -> None:
         raise ConfigError(
             "debug_level='DEBUG' contradicts exec_mode='sink': it runs node by node",
             op="JitConfig", at=user_source(), fix="use exec_mode='auto' or 'no_sink'",
+        )  # fmt: skip
+    if {"cpu", "target"} <= config.options.keys() and config.options["target"] in target_names(
+        "llvm"
+    ):
+        raise ConfigError(
+            "target and cpu both name a processor", op="JitConfig", at=user_source(),
+            fix="leave one of them out",
         )  # fmt: skip
     if "search_trials" in config.options and config.jit_level != "O3":
         raise fail("search_trials", "'O3'", "only O3 searches")

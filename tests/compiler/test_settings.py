@@ -10,7 +10,8 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, ops
-from tvmgraph.errors import ConfigError, TvmgraphError
+from tvmgraph.errors import ConfigError, DeviceError, TvmgraphError
+from tvmgraph.runtime.host import missing_features
 
 X = Tensor(np.random.default_rng(0).standard_normal((48, 64)).astype(np.float32))
 
@@ -45,6 +46,35 @@ def test_levels(tmp_path: Path) -> None:
 
 def trials(level: str) -> dict[str, int]:
     return {"search_trials": 0} if level == "O3" else {}
+
+
+def assembly_of(folder: Path, config: JitConfig) -> str:
+    ms.set_context(save_graphs=3, save_graphs_path=str(folder))
+    run = jit(product, jit_config=config)
+    np.testing.assert_allclose(run(X).asnumpy(), product(X).asnumpy(), rtol=1e-4)
+    (file,) = folder.rglob("*assembly.s")
+    return file.read_text()
+
+
+@pytest.mark.skipif(bool(missing_features(["avx2", "fma"])), reason="an x86-64-v3 is needed")
+def test_a_lesser_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its instructions are used, by option and by environment variable, and nothing else's."""
+    by_option = JitConfig(options={"cpu": "x86-64-v3"})
+    option = assembly_of(tmp_path / "option", by_option)
+    monkeypatch.setenv("TVMGRAPH_CPU", "x86-64-v2")
+    variable = assembly_of(tmp_path / "variable", JitConfig())
+    assert "%ymm" in option and "%zmm" not in option
+    assert "%xmm" in variable and "%ymm" not in variable and "vfmadd" not in variable
+
+
+@pytest.mark.skipif(not missing_features(["amx-int8"]), reason="this machine can run them all")
+def test_processors_that_this_machine_cannot_be() -> None:
+    with pytest.raises(DeviceError, match=r"cannot run code for sapphirerapids: it lacks .*amx"):
+        jit(product, jit_config=JitConfig(options={"cpu": "sapphirerapids"}))(X)
+    with pytest.raises(ConfigError, match=r"cpu cannot be 'z80'"):
+        JitConfig(options={"cpu": "z80"})
+    with pytest.raises(ConfigError, match="both name a processor"):
+        JitConfig(options={"cpu": "x86-64-v3", "target": "host"})
 
 
 def test_execution_modes() -> None:

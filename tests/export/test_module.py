@@ -116,7 +116,6 @@ def test_runs_without_the_front_end(small: Any, tmp_path: Path) -> None:
     path, x, expected = small
     printed, outputs = _run_alone(path, x, tmp_path)
     assert printed.split(" ", 1)[1].strip() == "[]"
-    assert float(printed.split()[0]) < 1.0  # 0.1 s on a quiet machine
     assert relative_error(outputs, expected) <= MAX_ERROR
 
 

@@ -26,6 +26,7 @@ from tvmgraph.graph.rewrite import Show, optimize
 from tvmgraph.graph_kernel import GraphKernel, at_level
 from tvmgraph.runtime.device_image import assemble, describe
 from tvmgraph.runtime.executable import Executable, cpu
+from tvmgraph.runtime.host import runnable
 
 _MEMORY_LIMIT = 512  # executables kept per process
 
@@ -114,8 +115,10 @@ def compile_graph(
 
     Raises:
         CompileError: if an operator has no lowering or TVM rejects it.
+        DeviceError: if this machine cannot run code for the target.
     """
     options = options or CompileOptions(level, target)
+    options = replace(options, target=runnable(options.target))
     key = (graph.structural_hash(), options)
     with _lock:  # TVM releases the GIL while compiling; one compile per graph is enough
         phases = Phases(graph.name)

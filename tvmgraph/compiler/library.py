@@ -16,7 +16,7 @@ from tvmgraph.lowering import lower
 from tvmgraph.runtime import host
 from tvmgraph.runtime.device_image import DeviceImage
 from tvmgraph.schedule import host_features, make_target
-from tvmgraph.schedule.target import target_table
+from tvmgraph.targets import resolve, target_table
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def _portable_host() -> str:
 
 def describe_target(name: str) -> tuple[str, str, tuple[str, ...]]:
     """Returns architecture, operating system and processor features of a target."""
-    row = target_table().get(name.split(",")[0], {})
+    name = resolve(name.split(",")[0])
+    row = target_table().get(name, {})
     if row.get("kind") == "cuda":
         return describe_target(_portable_host())
     if row.get("mcpu") == "host":

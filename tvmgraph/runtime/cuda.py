@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.resources
 import importlib.util
 import os
-import tomllib
 from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tvmgraph.errors import DeviceError, user_source
+from tvmgraph.targets import target_names, target_table
 
 #: The driver must know at least the version of CUDA that the runtime library is of.
 REQUIRED = (13, 0)
@@ -230,12 +229,9 @@ def check_arch(arch: str, device: Device) -> None:
 @functools.cache
 def rows() -> dict[str, int]:
     """The CUDA rows of ``configs/targets.toml``: their names with their architectures' numbers."""
-    text = (importlib.resources.files("tvmgraph") / "configs" / "targets.toml").read_text()
-    table = tomllib.loads(text)
-    return {
-        name: int(row["arch"].removeprefix("sm_").rstrip("af"))
-        for name, row in table.items() if row["kind"] == "cuda"
-    }  # fmt: skip
+    table = target_table()
+    arches = {name: table[name]["arch"] for name in target_names("cuda")}
+    return {name: int(arch.removeprefix("sm_").rstrip("af")) for name, arch in arches.items()}
 
 
 def row_of(device: Device) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tvmgraph.errors import LoadError
+from tvmgraph.errors import DeviceError, LoadError, user_source
+from tvmgraph.targets import CPU_VARIABLE, HOST, resolve, target_table
 from tvmgraph.tiles import permit_tiles
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -27,6 +28,7 @@ FEATURES = {
     "amx-bf16": "amx_bf16", "neon": "asimd", "sve": "sve", "sve2": "sve2", "dotprod": "asimddp",
     "fullfp16": "asimdhp", "bf16": "bf16", "i8mm": "i8mm",
 }  # fmt: skip
+_NATIVE = "x86_64"  # of targets without a triple
 _LIBRARIES = ("tvm_runtime", "tvm_runtime_extra")  # the second sorts, searches, draws
 #: Drives CUDA devices; needs the driver.
 CUDA_LIBRARY = "libtvm_runtime_cuda.so"
@@ -70,6 +72,27 @@ def missing_features(wanted: Iterable[str]) -> list[str]:
 
 def _is_usable(feature: str, have: frozenset[str]) -> bool:
     return FEATURES[feature] in have and (not feature.startswith("amx-") or permit_tiles())
+
+
+def runnable(target: str) -> str:
+    """Resolves the name of a target whose code shall run here.
+
+    Raises:
+        DeviceError: This is a processor of another architecture, or one without the features.
+    """
+    name = resolve(target)
+    row = target_table().get(name, {})
+    if row.get("kind") != "llvm" or name == HOST:
+        return name
+    wanted = str(row.get("mtriple", _NATIVE)).split("-")[0]
+    missing = missing_features(row["features"]) if wanted == architecture() else [wanted]
+    if missing:
+        raise DeviceError(
+            f"this processor cannot run code for {name}: it lacks {', '.join(missing)}",
+            op="targets", at=user_source(),
+            fix=f"leave cpu and {CPU_VARIABLE} out, or export with target={name!r}",
+        )  # fmt: skip
+    return name
 
 
 def package_versions() -> dict[str, str]:

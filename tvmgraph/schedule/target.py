@@ -8,19 +8,17 @@ a machine other than this one.
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import tvm
 import tvm_ffi
 
 from tvmgraph.errors import TvmgraphError
+from tvmgraph.targets import target_names, target_row
 from tvmgraph.threads import thread_count
 from tvmgraph.tiles import permit_tiles
 
@@ -77,22 +75,6 @@ MAX_THREADS = 1024
 
 
 @functools.cache
-def target_table() -> Mapping[str, Mapping[str, Any]]:
-    """The rows of ``configs/targets.toml`` by target name."""
-    table = importlib.resources.files("tvmgraph") / "configs" / "targets.toml"
-    return MappingProxyType(tomllib.loads(table.read_text()))
-
-
-def target_names(kind: str = "") -> tuple[str, ...]:
-    """The names that :func:`make_target` accepts.
-
-    Args:
-        kind: ``"llvm"`` for processors only, ``"cuda"`` for GPUs only.
-    """
-    return tuple(n for n, row in target_table().items() if kind in ("", row["kind"]))
-
-
-@functools.cache
 def host_features() -> frozenset[str]:
     """LLVM's names of the features this processor reports and its system permits."""
     query = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")
@@ -137,7 +119,7 @@ def make_target(name: str = "host", opt_level: int = 3, host: str = "") -> tvm.t
     Raises:
         TvmgraphError: There is no such target.
     """
-    row = _row(name)
+    row = target_row(name)
     if row["kind"] == "cuda":
         return _cuda_target(row, make_target(host or row["host"], opt_level))
     fields: dict[str, Any] = {"kind": row["kind"], "opt-level": opt_level}
@@ -165,7 +147,7 @@ def cpu_model(name: str = "host", threads: int | None = None) -> CpuModel:
     Raises:
         TvmgraphError: There is no such target.
     """
-    row = _row(name)
+    row = target_row(name)
     if row["kind"] != "llvm":
         return cpu_model(row["host"], threads)
     if row.get("mcpu") == "host":
@@ -215,7 +197,7 @@ def gpu_model(name: str) -> GpuModel:
     Raises:
         TvmgraphError: There is no such target, or it is a processor.
     """
-    row = _row(name)
+    row = target_row(name)
     if row["kind"] != "cuda":
         known = ", ".join(target_names("cuda"))
         raise TvmgraphError(f"target {name!r} is no CUDA device", fix=f"use one of {known}")
@@ -224,7 +206,7 @@ def gpu_model(name: str) -> GpuModel:
 
 def is_cuda(name: str) -> bool:
     """Whether target ``name`` is a CUDA device."""
-    return _row(name)["kind"] == "cuda"
+    return target_row(name)["kind"] == "cuda"
 
 
 def _host_model(threads: int) -> CpuModel:
@@ -253,13 +235,6 @@ def _host_model(threads: int) -> CpuModel:
             if feature in features
         ),
     )
-
-
-def _row(name: str) -> Mapping[str, Any]:
-    if name not in target_table():
-        known = ", ".join(target_names())
-        raise TvmgraphError(f"unknown target {name!r}", fix=f"use one of {known}")
-    return target_table()[name]
 
 
 def _read(path: Path) -> str:
