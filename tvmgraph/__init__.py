@@ -16,6 +16,8 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph.compat import paths
+
 if TYPE_CHECKING:
     from tvmgraph._front import *  # noqa: F403
 
@@ -29,7 +31,7 @@ def __getattr__(name: str) -> Any:
         return [*_names().__all__, *_MODULES]  # what a star import binds
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if importlib.util.find_spec(f"{__name__}.{name}") is not None:
+    if importlib.util.find_spec(f"{__name__}.{name}") is not None:  # also paths of MindSpore
         return importlib.import_module(f"{__name__}.{name}")
     found = getattr(_names(), name)
     globals()[name] = found
@@ -70,3 +72,4 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+paths.install()

@@ -6,6 +6,7 @@ import importlib
 import sys
 from typing import Any
 
+from tvmgraph.compat import paths
 from tvmgraph.errors import NotFoundError
 
 HIGHER = {
@@ -35,6 +36,9 @@ def __getattr__(name: str) -> Any:
             found = getattr(importlib.import_module(module), name)
             setattr(sys.modules["tvmgraph.nn"], name, found)
             return found
+    path = paths.find("tvmgraph.nn", name)
+    if path is not None:
+        return path
     raise NotFoundError(f"tvmgraph.nn has no {name!r}")
 
 

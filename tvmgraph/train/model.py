@@ -12,9 +12,9 @@ from tvmgraph.dataset.base import Dataset
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithEvalCell
-from tvmgraph.train.callback import Callbacks, RunContext
-from tvmgraph.train.metrics import Loss, reject
-from tvmgraph.train.metrics_more import metrics_of
+from tvmgraph.train.callback.base import Callbacks, RunContext
+from tvmgraph.train.metrics.basic import Loss, reject
+from tvmgraph.train.metrics.more import metrics_of
 
 
 class Model:

@@ -12,7 +12,7 @@ import numpy as np
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
-from tvmgraph.train.metrics import reject
+from tvmgraph.train.metrics.basic import reject
 
 EVENTS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
 

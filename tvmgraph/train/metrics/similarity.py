@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.train.metrics import Metric, as_array, reject
+from tvmgraph.train.metrics.basic import Metric, as_array, reject
 
 
 def _n_grams(words: Sequence[Any], longest: int) -> Counter[tuple[Any, ...]]:

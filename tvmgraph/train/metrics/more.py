@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.train.metrics import (
+from tvmgraph.train.metrics.basic import (
     F1,
     MAE,
     MSE,
@@ -23,7 +23,7 @@ from tvmgraph.train.metrics import (
     class_numbers,
     reject,
 )
-from tvmgraph.train.metrics_similarity import BleuScore, CosineSimilarity, Dice
+from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
 
 
 class TopKCategoricalAccuracy(Metric):

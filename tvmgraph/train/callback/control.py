@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.errors import ArgumentError, DTypeError
-from tvmgraph.train.callback import Callback, RunContext, current_rate, loss_value
-from tvmgraph.train.metrics import reject
+from tvmgraph.train.callback.base import Callback, RunContext, current_rate, loss_value
+from tvmgraph.train.metrics.basic import reject
 from tvmgraph.train.serialization import save_checkpoint
 
 

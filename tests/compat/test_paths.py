@@ -1,0 +1,87 @@
+"""Imports of real programs, with nothing but the package's name changed."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tvmgraph.nn.optim.optimizer import Optimizer, opt_init_args_register  # pyright: ignore
+
+import tvmgraph
+from tvmgraph import nn
+from tvmgraph.compat.paths import PATHS
+from tvmgraph.errors import NotFoundError
+
+PACKAGE = Path(tvmgraph.__file__).parent
+
+IMPORTS = """
+import mindspore.dataset.transforms.c_transforms as C2
+import mindspore.dataset.vision.c_transforms as C
+import mindspore.log as logger
+import mindspore.nn as nn
+from mindspore import FixedLossScaleManager, Model, Tensor, context, log, nn, ops
+from mindspore.common import mutable
+from mindspore.common.initializer import Normal, initializer
+from mindspore.dataset.transforms import c_transforms
+from mindspore.dataset.vision import Inter
+from mindspore.nn.learning_rate_schedule import LearningRateSchedule, WarmUpLR
+from mindspore.nn.loss.loss import LossBase
+from mindspore.nn.metrics import Accuracy, Metric
+from mindspore.nn.optim import Adam, Momentum
+from mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
+from mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, WithLossCell
+from mindspore.nn.wrap.loss_scale import TrainOneStepWithLossScaleCell
+from mindspore.ops import composite, functional as F, operations as P
+from mindspore.train.amp import build_train_network
+from mindspore.train.callback import Callback, CheckpointConfig, LossMonitor, ModelCheckpoint
+from mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager
+from mindspore.train.serialization import load_checkpoint, load_param_into_net
+"""
+
+
+@pytest.mark.parametrize("line", [i for i in IMPORTS.splitlines() if i])
+def test_imports(line: str) -> None:
+    exec(line.replace("mindspore", "tvmgraph"), {})
+
+
+def test_no_path_hides_a_file() -> None:
+    for path in PATHS:
+        place = PACKAGE / path.replace(".", "/")
+        assert not place.with_suffix(".py").exists() and not place.is_dir(), path
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_modules(path: str) -> None:
+    module = importlib.import_module(f"tvmgraph.{path}")
+    names = dir(module)
+    assert names
+    for name in names:
+        getattr(module, name)
+    with pytest.raises(NotFoundError, match=f"tvmgraph.{path} has no 'nothing'"):
+        module.nothing  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_paths_as_attributes() -> None:
+    assert nn.metrics.Accuracy is tvmgraph.Accuracy  # pyright: ignore
+    assert tvmgraph.log.get_level() == "2"  # pyright: ignore
+
+
+def test_paths_cost_no_import() -> None:
+    code = "import sys, tvmgraph; print([m for m in sys.modules if m == 'numpy'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_optimizer_remembers_its_arguments() -> None:
+    class Descent(Optimizer):
+        @opt_init_args_register
+        def __init__(self, params, learning_rate=0.1, momentum=0.9):
+            super().__init__(learning_rate, params)
+
+    net = nn.Dense(2, 3)
+    made = Descent(net.trainable_params(), momentum=0.5)
+    assert made.init_args == {"learning_rate": 0.1, "momentum": 0.5}
+    assert made.init_params["params"] == net.trainable_params()

@@ -1,0 +1,49 @@
+"""Metrics of the evaluation loop, and the functions that find them by name."""
+
+from tvmgraph.train.metrics.basic import (
+    F1,
+    MAE,
+    MSE,
+    Accuracy,
+    Fbeta,
+    Loss,
+    Metric,
+    Precision,
+    Recall,
+)
+from tvmgraph.train.metrics.more import (
+    ROC,
+    ConfusionMatrix,
+    Perplexity,
+    Top1CategoricalAccuracy,
+    Top5CategoricalAccuracy,
+    TopKCategoricalAccuracy,
+    auc,
+    get_metric_fn,
+    names,
+)
+from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
+
+__all__ = [
+    "F1",
+    "MAE",
+    "MSE",
+    "ROC",
+    "Accuracy",
+    "BleuScore",
+    "ConfusionMatrix",
+    "CosineSimilarity",
+    "Dice",
+    "Fbeta",
+    "Loss",
+    "Metric",
+    "Perplexity",
+    "Precision",
+    "Recall",
+    "Top1CategoricalAccuracy",
+    "Top5CategoricalAccuracy",
+    "TopKCategoricalAccuracy",
+    "auc",
+    "get_metric_fn",
+    "names",
+]  # fmt: skip
