@@ -134,7 +134,7 @@ for name, values in sorted(history.history.items()):
 # %% [markdown]
 # ## Checkpoints
 #
-# The file holds the weights, the optimizer's state and the step; it is a safetensors file.
+# The file holds the weights, the optimizer's state and the step; MindSpore reads it, too.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:

@@ -12,6 +12,7 @@ from safetensors.numpy import load_file, save_file
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, nn
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.train import mindspore_checkpoint
 from tvmgraph.train.interchange import load_torch
 from tvmgraph.train.serialization import (
     CheckpointError,
@@ -71,17 +72,18 @@ def test_every_dtype_and_shape(tmp_path: Path, dtype: str, shape: tuple[int, ...
     np.testing.assert_array_equal(found.asnumpy(), array)
 
 
-def test_every_truncation_is_an_error_and_names_the_parameter(tmp_path: Path) -> None:
-    file = tmp_path / "net.ckpt"
+@pytest.mark.parametrize("format", ["ckpt", "safetensors"])
+def test_every_truncation_is_an_error_and_names_the_parameter(tmp_path: Path, format: str) -> None:
+    file = tmp_path / f"net.{format}"
     net = make_net()
-    save_checkpoint(net, file)
+    save_checkpoint(net, file, format=format)
     content = file.read_bytes()
     before = values(net)
     for length in range(0, len(content), 7):
         file.write_bytes(content[:length])
         with pytest.raises(CheckpointError, match="damaged"):
             load_checkpoint(file, net)
-    file.write_bytes(content[:-1])
+    file.write_bytes(content[:-22])
     with pytest.raises(CheckpointError, match="inside parameter '"):
         load_checkpoint(file, net)
     for name, value in values(net).items():
@@ -133,7 +135,55 @@ def test_what_can_be_saved(tmp_path: Path) -> None:
     save_checkpoint(make_net(), tmp_path / "n", choice_func=lambda n: n.startswith("0."))
     assert set(load_checkpoint(tmp_path / "n.ckpt")) == {"0.weight", "0.bias"}
     assert load_checkpoint(tmp_path / "n.ckpt", filter_prefix="0.w").keys() == {"0.bias"}
-    assert set(load_file(tmp_path / "n.ckpt")) == {"0.weight", "0.bias"}  # plain safetensors
+    save_checkpoint(make_net(), tmp_path / "n", format="safetensors")
+    assert set(load_file(tmp_path / "n.safetensors")) == set(values(make_net()))
+
+
+#: What MindSpore 2.10 writes for {"w": float32 [[1, 2]], "n": int64 number 3, "b": bool [True]}
+#: and a text "note" by append_dict, with crc_check=True.
+MINDSPORE = bytes.fromhex(
+    "0a1c0a01771217080108021207466c6f617433321a080000803f000000400a160a016e12111205496e7436341a"
+    "0803000000000000000a100a0162120b08011204426f6f6c1a01010a250a046e6f7465121d080012037374721a14"
+    "68000000610000006c0000006c0000006f0000006372635f6e756d0000000000000269aa4b"
+)
+
+
+def test_a_file_of_mindspore(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.ckpt"
+    file.write_bytes(MINDSPORE)
+    found = load_checkpoint(file)
+    assert list(found) == ["w", "n", "b", "note"] and found["note"] == "hallo"
+    np.testing.assert_array_equal(found["w"].asnumpy(), np.array([[1, 2]], np.float32))
+    assert found["n"].dtype is ms.int64 and found["n"].shape == () and int(found["n"]) == 3
+    assert found["b"].asnumpy().tolist() == [True]
+    file.write_bytes(MINDSPORE.replace(b"w\x12", b"v\x12"))
+    with pytest.raises(CheckpointError, match="its checksum is another"):
+        load_checkpoint(file)
+
+
+def test_every_dtype(tmp_path: Path) -> None:
+    """Through MindSpore's format, numbers and empty tensors included."""
+    dtypes = [ms.bool_, ms.uint8, ms.int8, ms.int16, ms.int32, ms.int64, ms.float16, ms.bfloat16,
+              ms.float32, ms.float64, ms.uint16, ms.uint32, ms.uint64, ms.complex64,
+              ms.complex128]  # fmt: skip
+    given = {str(d): Tensor(np.arange(6).reshape(2, 3), d) for d in dtypes}
+    given |= {"number": Tensor(np.float32(1.5)), "empty": Tensor(np.zeros((0, 2), np.float32))}
+    save_checkpoint(given, tmp_path / "all.ckpt")
+    found = load_checkpoint(tmp_path / "all.ckpt")
+    assert list(found) == list(given)
+    for name, tensor in given.items():
+        assert found[name].dtype is tensor.dtype and found[name].shape == tensor.shape
+        np.testing.assert_array_equal(found[name].asnumpy(), tensor.asnumpy())
+
+
+def test_large_tensors_are_several_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mindspore_checkpoint, "_SLICE", 64)
+    large = np.arange(100, dtype=np.float32)
+    save_checkpoint({"a": Tensor(large), "b": Tensor(large[:3])}, tmp_path / "x.ckpt")
+    assert (tmp_path / "x.ckpt").read_bytes().count(b"Float32") == 8
+    found = load_checkpoint(tmp_path / "x.ckpt")
+    np.testing.assert_array_equal(found["a"].asnumpy(), large)
+    np.testing.assert_array_equal(found["b"].asnumpy(), large[:3])
 
 
 def test_files_of_pytorch(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class AliasModule(ModuleType):
     def __init__(self, path: str, rooms: tuple[str, ...]) -> None:
         super().__init__(f"tvmgraph.{path}", f"MindSpore's ``mindspore.{path}``.")
         self.__spec__ = ModuleSpec(self.__name__, None, is_package=True)
-        self.__path__: list[str] = []
+        self.__path__ = []
         self._rooms = rooms
 
     def __getattr__(self, name: str) -> Any:

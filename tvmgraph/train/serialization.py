@@ -1,4 +1,4 @@
-"""Checkpoints: parameters in a safetensors file, written all at once or not at all."""
+"""Checkpoints: files of MindSpore's format or safetensors, written all at once or not at all."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
 from tvmgraph.nn.cell import Cell
+from tvmgraph.train import mindspore_checkpoint
 
 # names of dtypes in a safetensors header
 _NAMES = {
@@ -43,7 +44,7 @@ def _reject(
 def _path(file: Any, format: str) -> Path:
     if format not in ("ckpt", "safetensors"):
         _reject(ArgumentError, "save_checkpoint", f"format cannot be {format!r}",
-                fix='use "ckpt" or "safetensors"; both hold a safetensors file')  # fmt: skip
+                fix='use "ckpt", the format of MindSpore, or "safetensors"')  # fmt: skip
     path = Path(os.fspath(file))
     return path if path.suffix == f".{format}" else path.with_name(f"{path.name}.{format}")
 
@@ -116,8 +117,7 @@ def save_checkpoint(
 ) -> None:
     """Writes parameters to a file.
 
-    The file appears under its name only when it is complete; an older one stays until then. It is
-    a safetensors file, which other programs can read.
+    The file appears under its name only when it is complete; an older one stays until then.
 
     Args:
         save_obj: A Cell (a network, an optimizer with its state, or a training cell with both), a
@@ -127,7 +127,8 @@ def save_checkpoint(
         async_save: Kept for MindSpore programs; the file is complete when the call returns.
         append_dict: Numbers, strings and tensors to save as well, such as the epoch.
         choice_func: Tells by name whether a parameter is saved.
-        format: The suffix, ``"ckpt"`` or ``"safetensors"``.
+        format: The format, and the suffix: ``"ckpt"`` is MindSpore's (with the checksum of its
+            ``crc_check=True``), ``"safetensors"`` the one that other programs read.
 
     Raises:
         DTypeError: if something cannot be saved.
@@ -149,20 +150,30 @@ def save_checkpoint(
     raw = {}
     for name, tensor in (entries | tensors).items():
         kind = tensor.dtype.numpy.name
-        if kind not in _WRITTEN:
+        if format == "safetensors" and kind not in _WRITTEN:
             _reject(DTypeError, "save_checkpoint", f"{name!r} is {kind}, which the format lacks")
         raw[name] = np.asarray(tensor.asnumpy(), order="C")
+    if format == "ckpt":
+        named = {name.removeprefix(_TEXT): text for name, text in texts.items()}
+        _replace(path, lambda temporary: _save_as_mindspore(raw | named, temporary))
+        return
     order = json.dumps([*raw, *(name.removeprefix(_TEXT) for name in texts)])
-    _write(raw, {"format": "pt", "producer": "tvmgraph", _ORDER: order, **texts}, path)
+    metadata = {"format": "pt", "producer": "tvmgraph", _ORDER: order, **texts}
+    _replace(path, lambda temporary: save_file(raw, temporary, metadata))
 
 
-def _write(raw: dict[str, Any], metadata: dict[str, str], path: Path) -> None:
+def _save_as_mindspore(entries: Mapping[str, Any], name: str) -> None:
+    with open(name, "wb") as file:
+        mindspore_checkpoint.write(entries, file)
+
+
+def _replace(path: Path, write: Callable[[str], None]) -> None:
     """Writes beside the target and renames, so that no reader sees half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
-        save_file(raw, temporary, metadata)
+        write(temporary)
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
@@ -181,6 +192,8 @@ def _read(path: Path, op: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     if not path.is_file():
         _reject(CheckpointError, op, f"there is no file {path}", fix="check the name and suffix")
     content = path.read_bytes()
+    if content[:1] == b"\n" and content[8:9] != b"{":
+        return _read_mindspore(content, path.name, op)
     damaged = _damage(content)
     if damaged:
         _reject(CheckpointError, op, f"{path.name} is damaged: {damaged}",
@@ -196,6 +209,19 @@ def _read(path: Path, op: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
         start, end = (8 + size + o for o in entry["data_offsets"])
         found[name] = np.frombuffer(content[start:end], kind).reshape(entry["shape"])
     return found, metadata
+
+
+def _read_mindspore(
+    content: bytes, name: str, op: str
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    try:
+        found = mindspore_checkpoint.read(content)
+    except mindspore_checkpoint.DamagedError as e:
+        _reject(CheckpointError, op, f"{name} is damaged: {e}",
+                fix="nothing was loaded; write the checkpoint again")  # fmt: skip
+    texts = {_TEXT + k: v for k, v in found.items() if isinstance(v, str)}
+    arrays = {k: v for k, v in found.items() if not isinstance(v, str)}
+    return arrays, {_ORDER: json.dumps([*found]), **texts}
 
 
 def _dtype(name: str) -> np.dtype[Any] | None:
@@ -239,7 +265,7 @@ def load_checkpoint(
     format: str = "ckpt",
     **_: Any,
 ) -> dict[str, Any]:
-    """Reads a checkpoint (or any safetensors file).
+    """Reads a checkpoint of MindSpore's or any safetensors file, whatever its suffix.
 
     Args:
         ckpt_file_name: The file.
@@ -248,7 +274,7 @@ def load_checkpoint(
         filter_prefix: Names that start with it (a string or a list) are left out.
         specify_prefix: Only names that start with it are taken.
         choice_func: Tells by name whether a parameter is taken.
-        format: Kept for MindSpore programs; every file is safetensors.
+        format: Kept for MindSpore programs; the content of the file tells.
 
     Returns:
         Parameters by name; texts of ``append_dict`` as strings.
