@@ -11,7 +11,7 @@ import pytest
 import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, ops
 from tvmgraph.errors import ConfigError, DeviceError, TvmgraphError
-from tvmgraph.runtime.host import missing_features
+from tvmgraph.processor import missing_features
 
 X = Tensor(np.random.default_rng(0).standard_normal((48, 64)).astype(np.float32))
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import tvmgraph as ms
 from tests.export.helpers import MAX_ERROR, eager, relative_error
 from tests.models import MODELS, Model
-from tvmgraph import Tensor, nn, ops
+from tvmgraph import Tensor, nn, ops, processor
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 from tvmgraph.export.bundle import write_bundle
 from tvmgraph.export.graph_file import load_graph
@@ -312,7 +312,9 @@ def test_other_machines_and_versions(small: Any, tmp_path: Path) -> None:
     load(_rewrite(path, out))
     with pytest.raises(LoadError, match="compiled for mips64 linux"):
         load(_rewrite(path, out, target=m.target | {"arch": "mips64"}))
-    absent = next(f for f, linux in host.FEATURES.items() if linux not in host.linux_flags())
+    absent = next(
+        f for f, linux in processor.FEATURES.items() if linux not in processor.linux_flags()
+    )
     with pytest.raises(LoadError, match=f"this processor or its system lacks {absent}"):
         load(_rewrite(path, out, target=m.target | {"features": [absent]}))
     with pytest.raises(LoadError, match=r"made with apache-tvm 0\.1\.0, installed is"):
@@ -329,12 +331,12 @@ def test_tiles_are_asked_for_and_may_be_refused(
     out = tmp_path / "m.tvm"
     target = archive.Archive(path).manifest.target
     _rewrite(path, out, target=target | {"features": ["amx-tile"]})
-    monkeypatch.setattr(host, "linux_flags", lambda: frozenset({"amx_tile"}))
-    monkeypatch.setattr(host, "permit_tiles", lambda: False)
+    monkeypatch.setattr(processor, "linux_flags", lambda: frozenset({"amx_tile"}))
+    monkeypatch.setattr(processor, "permit_tiles", lambda: False)
     with pytest.raises(LoadError, match="its system lacks amx-tile"):
         load(out)
     asked = []
-    monkeypatch.setattr(host, "permit_tiles", lambda: asked.append("tiles") or True)
+    monkeypatch.setattr(processor, "permit_tiles", lambda: asked.append("tiles") or True)
     load(out)
     assert asked
 

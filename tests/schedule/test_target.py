@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
+from tvmgraph import processor
 from tvmgraph.errors import TvmgraphError
+from tvmgraph.processor import cache_sizes, cpu_model, host_features
 from tvmgraph.schedule import (
-    cache_sizes,
     configure_threads,
-    cpu_model,
-    host_features,
     make_target,
+    target,
     target_names,
     thread_count,
 )
@@ -91,10 +91,46 @@ def test_the_pool_has_as_many_workers_as_asked_for():
 
 
 def test_tiles_are_used_only_where_the_system_permits_them(monkeypatch):
-    from tvmgraph.schedule import target
+    features = frozenset({"avx512f", "amx-tile", "amx-bf16", "amx-complex"})
+    monkeypatch.setattr(target, "llvm_features", lambda: features)
+    monkeypatch.setattr(
+        processor, "linux_flags", lambda: frozenset({"avx512f", "amx_tile", "amx_bf16"})
+    )
+    monkeypatch.setattr(processor, "permit_tiles", lambda: False)
+    assert target.usable_features() == {"avx512f"}
+    monkeypatch.setattr(processor, "permit_tiles", lambda: True)
+    assert target.usable_features() == features
 
-    features = frozenset({"avx512f", "amx-tile", "amx-bf16"})
-    monkeypatch.setattr(target, "permit_tiles", lambda: False)
-    assert target._permitted(features) == {"avx512f"}
-    monkeypatch.setattr(target, "permit_tiles", lambda: True)
-    assert target._permitted(features) == features
+
+def test_linux_and_llvm_agree_on_this_processor():
+    found = target.llvm_features() & processor.FEATURES.keys()
+    tiles = {f for f in found if f.startswith("amx-") and not processor.permit_tiles()}
+    assert processor.host_features() == found - tiles
+
+
+_V3 = "fma avx avx2 f16c bmi1 bmi2 abm movbe"
+#: Processors by /proc/cpuinfo: vendor, family, model, flags; then vectors, registers, multiply-adds
+#: per cycle.
+_PROCESSORS = {
+    "Zen": ("AuthenticAMD", 23, 1, _V3, 32, 16, 1),
+    "Zen 2": ("AuthenticAMD", 23, 0x31, _V3, 32, 16, 2),
+    "Zen 3": ("AuthenticAMD", 25, 0x21, _V3, 32, 16, 2),
+    "Zen 4": ("AuthenticAMD", 25, 0x61, _V3 + " avx512f avx512bw avx512_vnni", 64, 32, 1),
+    "Zen 5": ("AuthenticAMD", 26, 2, _V3 + " avx512f avx512bw avx_vnni avx512_vnni", 64, 32, 2),
+    "Haswell": ("GenuineIntel", 6, 60, _V3, 32, 16, 2),
+    "Alder Lake": ("GenuineIntel", 6, 151, _V3 + " avx_vnni", 32, 16, 2),
+    "Sandy Bridge": ("GenuineIntel", 6, 42, "avx sse4_2", 16, 16, 1),
+}
+
+
+@pytest.mark.parametrize("name", _PROCESSORS)
+def test_models_of_processors(name, monkeypatch):
+    vendor, family, number, flags, vector, registers, fma = _PROCESSORS[name]
+    facts = {"vendor_id": vendor, "cpu family": str(family), "model": str(number), "flags": flags}
+    monkeypatch.setattr(processor, "_cpuinfo", lambda: facts)
+    monkeypatch.setattr(processor, "linux_flags", lambda: frozenset(flags.split()))
+    model = processor._host_model(4)
+    assert (model.vector_bytes, model.registers) == (vector, registers)
+    assert (model.fma_per_cycle, model.threads) == (fma, 4)
+    assert model.dot_types == ({"int8"} if "avx512_vnni" in flags else set())
+    assert not model.tile_types

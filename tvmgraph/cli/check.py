@@ -8,6 +8,7 @@ from rich.progress import track
 from tvmgraph.compiler.library import describe_target
 from tvmgraph.config import JitConfig
 from tvmgraph.errors import NotFoundError
+from tvmgraph.processor import missing_features
 from tvmgraph.runtime import host
 from tvmgraph.testing.conformance import compile_case, run_case
 from tvmgraph.testing.samples import all_cases, has_column
@@ -49,4 +50,4 @@ def _runs_here(target: str) -> bool:
     """Whether this machine can run what is compiled for a target."""
     arch, system, features = describe_target(target)
     same = (arch, system) == (host.architecture(), host.system())
-    return same and not host.missing_features(features)
+    return same and not missing_features(features)

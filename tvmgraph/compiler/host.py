@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvmgraph.schedule import cpu_model, host_features
+from tvmgraph.processor import cpu_model, host_features
 from tvmgraph.schedule.target import host_cpu
 
 

@@ -13,9 +13,10 @@ from tvmgraph.compiler.compile import CompileOptions, simplify
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph
 from tvmgraph.lowering import lower
+from tvmgraph.processor import host_features
 from tvmgraph.runtime import host
 from tvmgraph.runtime.device_image import DeviceImage
-from tvmgraph.schedule import host_features, make_target
+from tvmgraph.schedule import make_target
 from tvmgraph.targets import resolve, target_table
 
 
@@ -97,7 +98,7 @@ def describe_target(name: str) -> tuple[str, str, tuple[str, ...]]:
     if row.get("kind") == "cuda":
         return describe_target(_portable_host())
     if row.get("mcpu") == "host":
-        used = tuple(sorted(host_features() & host.FEATURES.keys()))
+        used = tuple(sorted(host_features()))
         return host.architecture(), host.system(), used
     triple = str(make_target(name).attrs.get("mtriple", "")).split("-")
     arch = triple[0] or host.architecture()

@@ -11,7 +11,9 @@ import tvmgraph
 from tvmgraph.errors import ArgumentError, NotFoundError
 from tvmgraph.runtime import host
 
-_OWN = ("__init__.py", "errors.py", "tiles.py", "runtime")
+_OWN = (
+    "__init__.py", "errors.py", "processor.py", "targets.py", "threads.py", "tiles.py", "runtime",
+)  # fmt: skip
 #: Installed packages that the runtime imports, with what of them it does not use.
 _PACKAGES = {
     "tvm_ffi": ("include", "3rdparty", "share", "stub", "testing", "src", "cython", "__pycache__"),

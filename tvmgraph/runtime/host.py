@@ -7,27 +7,14 @@ import importlib.util
 import os
 import platform
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tvmgraph.errors import DeviceError, LoadError, user_source
+from tvmgraph.processor import missing_features
 from tvmgraph.targets import CPU_VARIABLE, HOST, resolve, target_table
-from tvmgraph.tiles import permit_tiles
 
-_CPUINFO = Path("/proc/cpuinfo")
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
-#: Features that decide which instructions generated code uses: LLVM's name, Linux' name.
-FEATURES = {
-    "sse4.1": "sse4_1", "sse4.2": "sse4_2", "popcnt": "popcnt", "avx": "avx", "avx2": "avx2",
-    "fma": "fma", "f16c": "f16c", "bmi": "bmi1", "bmi2": "bmi2", "lzcnt": "abm",
-    "movbe": "movbe", "avxvnni": "avx_vnni", "avx512f": "avx512f", "avx512bw": "avx512bw",
-    "avx512cd": "avx512cd", "avx512dq": "avx512dq", "avx512vl": "avx512vl",
-    "avx512vnni": "avx512_vnni", "avx512vbmi": "avx512vbmi", "avx512bf16": "avx512_bf16",
-    "avx512fp16": "avx512_fp16", "amx-tile": "amx_tile", "amx-int8": "amx_int8",
-    "amx-bf16": "amx_bf16", "neon": "asimd", "sve": "sve", "sve2": "sve2", "dotprod": "asimddp",
-    "fullfp16": "asimdhp", "bf16": "bf16", "i8mm": "i8mm",
-}  # fmt: skip
 _NATIVE = "x86_64"  # of targets without a triple
 _LIBRARIES = ("tvm_runtime", "tvm_runtime_extra")  # the second sorts, searches, draws
 #: Drives CUDA devices; needs the driver.
@@ -44,34 +31,6 @@ def architecture() -> str:
 def system() -> str:
     """Returns the operating system, such as ``linux``."""
     return platform.system().lower()
-
-
-@functools.cache
-def linux_flags() -> frozenset[str]:
-    """Returns the processor's features as Linux lists them; empty elsewhere."""
-    try:
-        lines = _CPUINFO.read_text().splitlines()
-    except OSError:
-        return frozenset()
-    for line in lines:
-        key, _, value = line.partition(":")
-        if key.strip().lower() in ("flags", "features"):
-            return frozenset(value.split())
-    return frozenset()
-
-
-def missing_features(wanted: Iterable[str]) -> list[str]:
-    """Returns the features a module uses and this processor lacks, or its system refuses.
-
-    A system that does not list its features is taken to have them all. Tile registers have to be
-    asked for, which is done here: without permission their first use ends the process.
-    """
-    have = linux_flags()
-    return [f for f in wanted if have and f in FEATURES and not _is_usable(f, have)]
-
-
-def _is_usable(feature: str, have: frozenset[str]) -> bool:
-    return FEATURES[feature] in have and (not feature.startswith("amx-") or permit_tiles())
 
 
 def runnable(target: str) -> str:

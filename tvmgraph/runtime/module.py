@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
+from tvmgraph.processor import missing_features
 from tvmgraph.runtime import host
 from tvmgraph.runtime.archive import LIBRARY, OBJECTS, PARAMETERS, Archive, Entry, Manifest
 from tvmgraph.runtime.tensors import ALIGNMENT, BadTensors, aligned_bytes
@@ -300,7 +301,7 @@ def _check_machine(archive: Archive) -> None:
             f"it was compiled for {' '.join(target)}, this is {' '.join(here)}",
             "export it with the target of this machine",
         )
-    missing = host.missing_features(m.target["features"])
+    missing = missing_features(m.target["features"])
     if missing:
         raise archive.fail(
             f"this processor or its system lacks {', '.join(missing)}",

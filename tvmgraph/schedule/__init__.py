@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph.processor import CpuModel, cache_sizes, cpu_model, host_features
 from tvmgraph.threads import configure_threads, thread_count
 
 if TYPE_CHECKING:
@@ -21,37 +22,14 @@ if TYPE_CHECKING:
     from tvmgraph.schedule.cpu import schedule_cpu
     from tvmgraph.schedule.cuda import schedule_for_cuda
     from tvmgraph.schedule.intrinsics import install as install_intrinsics
-    from tvmgraph.schedule.target import (
-        CpuModel,
-        GpuModel,
-        cache_sizes,
-        cpu_model,
-        gpu_model,
-        host_features,
-        is_cuda,
-        make_target,
-        target_names,
-    )
+    from tvmgraph.schedule.target import GpuModel, gpu_model, is_cuda, make_target, target_names
 
 _HOMES = {
     "schedule_for_cuda": "cuda",
     "schedule_cpu": "cpu",
     "install_intrinsics": "intrinsics",
     **dict.fromkeys(("Shape", "joined_shape", "shape_of"), "analysis.joining"),
-    **dict.fromkeys(
-        (
-            "CpuModel",
-            "GpuModel",
-            "cache_sizes",
-            "cpu_model",
-            "gpu_model",
-            "host_features",
-            "is_cuda",
-            "make_target",
-            "target_names",
-        ),
-        "target",
-    ),
+    **dict.fromkeys(("GpuModel", "gpu_model", "is_cuda", "make_target", "target_names"), "target"),
 }
 
 __all__ = [

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tvm import ir, tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit, intrinsics
 from tvmgraph.schedule.analysis.addresses import straighten
 from tvmgraph.schedule.analysis.contraction import (
@@ -57,7 +58,6 @@ from tvmgraph.schedule.rows.search import emit_search
 from tvmgraph.schedule.rows.sort import emit_sort
 from tvmgraph.schedule.rows.top import emit_top
 from tvmgraph.schedule.symbolic import schedule_rows
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import IN_PLACE, SCHEDULED, WRITTEN, Buffer, Func, Index, Load, Module
 
 #: Kernels that rows ask for by name, see :data:`WRITTEN`.

@@ -10,8 +10,8 @@ from typing import Any
 
 from tvm import s_tir, tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule.analysis.program import product
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Func
 
 #: Below this many iterations a loop nest stays serial.

@@ -1,108 +1,47 @@
-"""Which processor is compiled for, and the few numbers about it that kernels are shaped by.
+"""Targets as TVM takes them, and what kernels need to know of CUDA devices.
 
-:func:`make_target` gives TVM a target by name, :func:`cpu_model` the :class:`CpuModel` of the same
-name. Kernels take the model as an argument and read nothing else, so a module can be scheduled for
-a machine other than this one.
+:func:`make_target` gives TVM a target by name; :func:`tvmgraph.processor.cpu_model` has the numbers
+of the same name that kernels for processors are shaped by.
 """
 
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import tvm
 import tvm_ffi
 
 from tvmgraph.errors import TvmgraphError
+from tvmgraph.processor import FEATURES, host_features
 from tvmgraph.targets import target_names, target_row
-from tvmgraph.threads import thread_count
-from tvmgraph.tiles import permit_tiles
-
-_CPU_DIR = Path("/sys/devices/system/cpu")
-_DEFAULT_CACHES = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
-_SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-@dataclass(frozen=True)
-class CpuModel:
-    """What a kernel needs to know about the processor.
-
-    Attributes:
-        vector_bytes: Width of a vector register.
-        registers: Number of vector registers.
-        l1_bytes: Data cache next to one core.
-        l2_bytes: Second-level cache of one core.
-        l3_bytes: Last-level cache, shared.
-        threads: Workers of a parallel region.
-        fma_per_cycle: Fused multiply-adds on full vectors one core starts per cycle.
-        dot_types: Narrow types of which one instruction sums several products per lane.
-        tile_types: Narrow types that the processor multiplies as tiles of 16 rows (AMX).
-        apart: Elements of a row up to which kernels are joined over rows whose elements lie apart.
-    """
-
-    vector_bytes: int
-    registers: int
-    l1_bytes: int
-    l2_bytes: int
-    l3_bytes: int
-    threads: int
-    fma_per_cycle: int = 2
-    dot_types: frozenset[str] = frozenset()
-    tile_types: frozenset[str] = frozenset()
-    apart: int = 0
-
-    @property
-    def lanes(self) -> int:
-        """float32 elements of one vector."""
-        return self.lanes_of(4)
-
-    def lanes_of(self, itemsize: int) -> int:
-        """Elements of ``itemsize`` bytes that fit one vector."""
-        return max(1, self.vector_bytes // max(1, itemsize))
-
-    @property
-    def flops_per_cycle(self) -> int:
-        """Peak float32 operations per cycle of one core (a multiply-add counts two)."""
-        return 2 * self.lanes * self.fma_per_cycle
-
 
 #: Threads of one block on every CUDA device.
 MAX_THREADS = 1024
+#: Features that others, whose names start alike, cannot do without.
+_FAMILIES = {"avx512f": "avx512", "amx-tile": "amx-"}
 
 
 @functools.cache
-def host_features() -> frozenset[str]:
-    """LLVM's names of the features this processor reports and its system permits."""
+def llvm_features() -> frozenset[str]:
+    """All features of this processor that LLVM finds, by its names."""
     query = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")
-    return _permitted(frozenset(str(name) for name, on in dict(query()).items() if bool(on)))
+    return frozenset(str(name) for name, on in dict(query()).items() if bool(on))
 
 
-def _permitted(features: frozenset[str]) -> frozenset[str]:
-    """Leaves AMX out where the system refuses its registers."""
-    tiles = frozenset(name for name in features if name.startswith("amx-"))
-    return features - tiles if tiles and not permit_tiles() else features
+def usable_features() -> frozenset[str]:
+    """The features that code for this processor uses: those that the system permits, too."""
+    barred = FEATURES.keys() - host_features()
+    families = tuple(family for root, family in _FAMILIES.items() if root in barred)
+    return frozenset(f for f in llvm_features() - barred if not f.startswith(families))
 
 
 @functools.cache
 def host_cpu() -> str:
     """LLVM's name of this processor, such as ``znver4``."""
     return str(tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUName")())
-
-
-@functools.cache
-def cache_sizes() -> tuple[int, int, int]:
-    """Bytes of the first, second and third level data cache seen by one core."""
-    sizes = dict(_DEFAULT_CACHES)
-    for index in sorted((_CPU_DIR / "cpu0" / "cache").glob("index*")):
-        level, kind, size = (_read(index / name) for name in ("level", "type", "size"))
-        match = re.fullmatch(r"(\d+)([KMG]?)", size)
-        if kind != "Instruction" and match and level.isdigit():
-            sizes[int(level)] = int(match[1]) * _SIZE_UNITS[match[2]]
-    return sizes[1], sizes[2], sizes[3]
 
 
 def make_target(name: str = "host", opt_level: int = 3, host: str = "") -> tvm.target.Target:
@@ -125,9 +64,11 @@ def make_target(name: str = "host", opt_level: int = 3, host: str = "") -> tvm.t
     fields: dict[str, Any] = {"kind": row["kind"], "opt-level": opt_level}
     if row.get("mcpu") == "host":
         fields["mcpu"] = host_cpu()
+        have = usable_features()
         # LLVM would split wide vectors on processors that clock down for them.
-        narrow = ["-prefer-256-bit"] if "avx512f" in host_features() else []
-        fields["mattr"] = [f"+{feature}" for feature in sorted(host_features())] + narrow
+        narrow = ["-prefer-256-bit"] if "avx512f" in have else []
+        off = [f"-{feature}" for feature in sorted(llvm_features() - have)]
+        fields["mattr"] = [f"+{feature}" for feature in sorted(have)] + off + narrow
     else:
         fields |= {key: row[key] for key in ("mcpu", "mattr", "mtriple") if key in row}
     return tvm.target.Target(fields)
@@ -139,22 +80,6 @@ def _cuda_target(row: Mapping[str, Any], host: tvm.target.Target) -> tvm.target.
         "max_shared_memory_per_block": row["shared_per_block"],
     }  # fmt: skip
     return tvm.target.Target(fields, host=host)
-
-
-def cpu_model(name: str = "host", threads: int | None = None) -> CpuModel:
-    """The :class:`CpuModel` of target ``name`` (of its host) with ``threads`` workers.
-
-    Raises:
-        TvmgraphError: There is no such target.
-    """
-    row = target_row(name)
-    if row["kind"] != "llvm":
-        return cpu_model(row["host"], threads)
-    if row.get("mcpu") == "host":
-        return _host_model(thread_count(threads))
-    keys = ("vector_bytes", "registers", "fma_per_cycle", "l1_bytes", "l2_bytes", "l3_bytes")
-    narrow = {key: frozenset(row.get(key, ())) for key in ("dot_types", "tile_types")}
-    return CpuModel(threads=thread_count(threads), **{key: row[key] for key in keys}, **narrow)
 
 
 @dataclass(frozen=True)
@@ -207,38 +132,3 @@ def gpu_model(name: str) -> GpuModel:
 def is_cuda(name: str) -> bool:
     """Whether target ``name`` is a CUDA device."""
     return target_row(name)["kind"] == "cuda"
-
-
-def _host_model(threads: int) -> CpuModel:
-    features = host_features()
-    wide, avx = "avx512f" in features, "avx2" in features
-    arm = "neon" in features
-    l1, l2, l3 = cache_sizes()
-    # AMD's cores up to Zen 4 execute a 512-bit instruction as two halves.
-    halved = wide and host_cpu().startswith("znver4")
-    return CpuModel(
-        vector_bytes=64 if wide else 32 if avx else 16,
-        registers=32 if wide or arm else 16,
-        l1_bytes=l1,
-        l2_bytes=l2,
-        l3_bytes=l3,
-        threads=threads,
-        fma_per_cycle=1 if halved or not (wide or avx or arm) else 2,
-        dot_types=frozenset(
-            dtype
-            for dtype, feature in (("bfloat16", "avx512bf16"), ("int8", "avx512vnni"))
-            if wide and feature in features
-        ),
-        tile_types=frozenset(
-            dtype
-            for dtype, feature in (("bfloat16", "amx-bf16"), ("int8", "amx-int8"))
-            if feature in features
-        ),
-    )
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""

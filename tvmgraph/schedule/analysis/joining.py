@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import tvm_ffi
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule.analysis.access import group_extent
 from tvmgraph.schedule.analysis.contraction import is_window, match_contraction, prepare_first
 from tvmgraph.schedule.analysis.inline import has_identity_store, inline, inline_into
@@ -23,7 +24,6 @@ from tvmgraph.schedule.analysis.reducer import match_reducer
 from tvmgraph.schedule.convolution.depthwise import is_depthwise
 from tvmgraph.schedule.rows.kernel import wants_split
 from tvmgraph.schedule.rows.plan import plan_rows
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import SCHEDULED, WRITTEN, Expr, Func, Var
 
 #: Sums that one kernel computes at most: a block keeps a vector of each per thread.

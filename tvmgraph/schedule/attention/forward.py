@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.reducer import horizontal
 from tvmgraph.schedule.attention.plan import Operand, Plan, Problem, plan_attention, rounded_up
@@ -30,7 +31,6 @@ from tvmgraph.schedule.products.microkernel import (
     sum_each,
     transpose,
 )
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func, Index
 
 #: Keys of a block; their scores with a block of queries stay in the first cache.

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.reducer import horizontal
 from tvmgraph.schedule.attention.matrices import Rows, Twin, across, along
@@ -38,7 +39,6 @@ from tvmgraph.schedule.products.microkernel import (
     store_tile,
     transpose,
 )
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func, Index
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule.products.plan import (
     MAX_IMBALANCE,
     MIN_PARALLEL_FLOPS,
     imbalance,
     step_cycles,
 )
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Index
 
 _AXES = "BNSD"

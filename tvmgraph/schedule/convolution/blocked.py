@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.contraction import Contraction
@@ -23,7 +24,6 @@ from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.products.epilogue import Epilogue, Place
 from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
 from tvmgraph.schedule.products.plan import step_cycles
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
 #: Indices of a cut weight: output block, input block, two taps, input and output channel.

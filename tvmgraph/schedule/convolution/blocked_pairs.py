@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tvm.tirx.script import builder as T
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.contraction import Contraction
 from tvmgraph.schedule.analysis.program import Stage, substitute
@@ -21,7 +22,6 @@ from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.products.groups import narrow_type
 from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
 from tvmgraph.schedule.products.pairs import as_words, load_pairs, pair_functions
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Load
 
 #: Indices of a cut weight in pairs; the last one is that of the member of a pair.

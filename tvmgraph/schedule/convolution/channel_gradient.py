@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.contraction import Contraction
@@ -31,7 +32,6 @@ from tvmgraph.schedule.products.microkernel import (
     transpose,
 )
 from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, step_cycles
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Load, Var
 
 #: Idle lanes of the last vector of output channels, as a share of all lanes, at most.

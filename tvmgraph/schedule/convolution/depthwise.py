@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.contraction import Contraction
@@ -19,7 +20,6 @@ from tvmgraph.schedule.convolution.lines import Line, image_of, line_of, unguard
 from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.products.epilogue import Epilogue, Place
 from tvmgraph.schedule.products.microkernel import Tile
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr, Var
 
 #: Positions of a tile.

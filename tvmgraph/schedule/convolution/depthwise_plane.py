@@ -8,6 +8,7 @@ read the same copy. Images, channels and bands of rows are divided among the wor
 
 from __future__ import annotations
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.contraction import Contraction
@@ -17,7 +18,6 @@ from tvmgraph.schedule.point import Bound, nest, vectors
 from tvmgraph.schedule.products.epilogue import Epilogue, Place
 from tvmgraph.schedule.products.microkernel import Tile
 from tvmgraph.schedule.products.plan import MAX_IMBALANCE, imbalance
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
 #: Rows of a tile, multiply-adds written out for one, taps of a window, and results of a channel.

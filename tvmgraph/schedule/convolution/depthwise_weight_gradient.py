@@ -8,6 +8,7 @@ taps take several passes, a few rows of taps each.
 
 from __future__ import annotations
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.contraction import Contraction
@@ -16,7 +17,6 @@ from tvmgraph.schedule.convolution.plane import Plane, PlaneCopy, find_plane, is
 from tvmgraph.schedule.point import Bound, bind_group, nest, vectors
 from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.microkernel import sum_each
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
 #: Partial sums in registers, rows that share pixels, and taps of a window.

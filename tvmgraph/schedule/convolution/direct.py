@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from tvm.tirx.script import builder as T
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.contraction import Contraction
@@ -34,7 +35,6 @@ from tvmgraph.schedule.products.plan import (
     imbalance,
     step_cycles,
 )
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr
 
 #: Rows of the image up to this many eighths of a vector are joined to longer ones.

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import access, dtype_bytes
 from tvmgraph.schedule.analysis.columns import Columns, gemm_shape, split_columns
@@ -21,7 +22,6 @@ from tvmgraph.schedule.analysis.program import Axis, Stage, product, substitute
 from tvmgraph.schedule.elementwise.injective import emit_injective
 from tvmgraph.schedule.products.dot import emit_dot_products
 from tvmgraph.schedule.products.gemm import emit_gemm
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr, Var
 
 #: The copy stays below this many bytes, and pays from this many rows of the product on.

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.contraction import Contraction, operand_of
 from tvmgraph.schedule.analysis.program import Axis, Stage, substitute
@@ -19,7 +20,6 @@ from tvmgraph.schedule.convolution.window import Dimension, Rearranged, rearrang
 from tvmgraph.schedule.elementwise.injective import emit_injective
 from tvmgraph.schedule.products.groups import narrow_type
 from tvmgraph.schedule.products.pairs import as_words, pair, word
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr, Var, dtype_of
 
 

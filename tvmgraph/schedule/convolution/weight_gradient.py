@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.columns import split_columns
@@ -37,7 +38,6 @@ from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.microkernel import sum_each
 from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Var
 
 #: Rows of the image up to this many eighths of a vector are joined to longer ones.

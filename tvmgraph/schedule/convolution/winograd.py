@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.contraction import Contraction
@@ -28,7 +29,6 @@ from tvmgraph.schedule.point import Bound
 from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.microkernel import Tile, multiply_tile
 from tvmgraph.schedule.products.plan import imbalance, step_cycles
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Index
 from tvmgraph.winograd import Matrices, matrices, tile_of
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule.analysis.program import product, substitute
 from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.cuda import device
@@ -26,7 +27,7 @@ from tvmgraph.schedule.cuda.device import VECTOR_BYTES, WARP, div, i32, mod
 from tvmgraph.schedule.cuda.fold import match_fold
 from tvmgraph.schedule.cuda.place import Loops, Place, Position, read_run, readable, same, uses
 from tvmgraph.schedule.rows.plan import RowPlan, RowStage, row_dims
-from tvmgraph.schedule.target import CpuModel, GpuModel
+from tvmgraph.schedule.target import GpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Load
 
 IsOutput = Callable[[Buffer], bool]

@@ -14,12 +14,12 @@ from typing import Any
 import tvm_ffi
 from tvm import ir, tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.inline import has_identity_store, inline
 from tvmgraph.schedule.analysis.joining import join_points
 from tvmgraph.schedule.analysis.program import Program, Stage, loads_of, parse, static_shape
 from tvmgraph.schedule.elementwise.injective import emit_injective
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import IN_PLACE, SCHEDULED, WRITTEN, Buffer, Expr, Func, Load, dtype_of
 
 Pair = tuple[int, int]  # positions of an operand and of a result among the parameters

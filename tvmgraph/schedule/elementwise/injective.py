@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import accesses, group_extent, groups
 from tvmgraph.schedule.analysis.guards import breakpoints, resolve
@@ -31,7 +32,6 @@ from tvmgraph.schedule.elementwise.stream import is_streamed, streaming, write_v
 from tvmgraph.schedule.elementwise.strided import strided_pairs, with_shuffles
 from tvmgraph.schedule.elementwise.transposed import emit_transposed, find_transposed
 from tvmgraph.schedule.point import Bound, Point, bind_group, vectors
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr, Load, Var
 
 #: Below this many elements waking the workers costs more than they save.

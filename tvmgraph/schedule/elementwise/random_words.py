@@ -10,10 +10,10 @@ from tvm import tirx
 from tvm.tirx import op
 
 from tvmgraph.philox import philox
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.intrinsics.lanes import Lanes
 from tvmgraph.schedule.products.microkernel import kept
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func
 
 #: Below this many blocks a kernel stays on the calling thread.

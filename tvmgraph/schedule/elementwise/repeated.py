@@ -13,10 +13,10 @@ from tvm import tirx
 from tvm.tirx import op
 from tvm.tirx.script import builder as T
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.intrinsics.lanes import Lanes
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func, dtype_of
 
 State = Sequence[Expr]

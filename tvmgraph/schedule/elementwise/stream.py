@@ -14,12 +14,12 @@ from typing import Any
 
 from tvm.tirx.script import builder as T
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.inline import has_identity_store
 from tvmgraph.schedule.analysis.program import Stage, product, static_shape
 from tvmgraph.schedule.choice import choose
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Index
 
 #: LLVM's names of the types that are streamed.

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import tvm_ffi
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import access, dtype_bytes, group_extent
 from tvmgraph.schedule.analysis.program import Axis, Stage, loads_of, map_loads, product, substitute
 from tvmgraph.schedule.elementwise.stream import is_streamed, streaming, write_vector
 from tvmgraph.schedule.point import Bound, Point, bind_group, vectors
 from tvmgraph.schedule.products.microkernel import transpose
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Expr, Load
 
 Group = Sequence[Axis]

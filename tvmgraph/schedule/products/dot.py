@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tvm import tirx
 from tvm.tirx.script import builder as T
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.columns import Columns
 from tvmgraph.schedule.analysis.contraction import Contraction, Operand
@@ -23,7 +24,6 @@ from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.groups import DOTS, LANES, LOADS, Grouped, call, narrow_type
 from tvmgraph.schedule.products.microkernel import sum_each
 from tvmgraph.schedule.products.plan import GemmShape, is_worth_sharing
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
 #: Most columns of a tile: streams that run at once.

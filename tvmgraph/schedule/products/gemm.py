@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.columns import (
     Columns,
@@ -46,7 +47,6 @@ from tvmgraph.schedule.products.plan import (
     wants_dot_products,
 )
 from tvmgraph.schedule.products.streamed import emit_streamed, wants_streams
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
 #: So many elements of the column operand at a step, from a vector of the panel on.

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from tvm import tirx
 from tvm.tirx.script import builder as T
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.columns import Columns, stored_panel
 from tvmgraph.schedule.analysis.contraction import Contraction
@@ -36,7 +37,6 @@ from tvmgraph.schedule.products.groups import (
 )
 from tvmgraph.schedule.products.microkernel import Tile
 from tvmgraph.schedule.products.plan import GemmPlan, GemmShape, Packing, plan_gemm, plan_panels
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
 #: Vectors of a panel, and how many such panels hide that the last one is not full: each row of a

@@ -18,13 +18,13 @@ from typing import Any
 from tvm import tirx
 from tvm.tirx.script import builder as T
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.choice import choose
 from tvmgraph.schedule.point import Bound, bind_group
 from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.groups import LANES, LOADS, Grouped, Side
 from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
 #: Rows of a tile, and groups along the depth that one instruction takes.

@@ -12,9 +12,9 @@ from typing import Any
 from tvm import tirx
 from tvm.tirx.script import builder as T
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.program import Stage, is_choice, static_shape
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Load
 
 _any: Any = T

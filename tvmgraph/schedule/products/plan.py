@@ -6,8 +6,8 @@ import enum
 from collections import Counter
 from dataclasses import dataclass
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule.choice import choose, ranked
-from tvmgraph.schedule.target import CpuModel
 
 #: Below this many floating-point operations the calling thread works alone.
 MIN_PARALLEL_FLOPS = 200_000

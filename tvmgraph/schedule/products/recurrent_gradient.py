@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import static_shape
 from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, store_tile
 from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func
 
 #: Vector multiplications in flight that hide the time one takes.

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.columns import Columns
 from tvmgraph.schedule.analysis.contraction import Contraction
@@ -19,7 +20,6 @@ from tvmgraph.schedule.analysis.program import substitute
 from tvmgraph.schedule.point import Bound, bind_group, vectors
 from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.plan import GemmShape, is_worth_sharing
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr
 
 #: Rows up to which reading the matrix takes longer than adding to the sums in the first cache.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import accesses, group_extent
 from tvmgraph.schedule.analysis.program import product, static_shape
@@ -26,7 +27,6 @@ from tvmgraph.schedule.rows.overlap import can_overlap, emit_overlapped
 from tvmgraph.schedule.rows.plan import IsOutput, RowPlan
 from tvmgraph.schedule.rows.softmax import multiply_by_reciprocals
 from tvmgraph.schedule.rows.tile import RowTile
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Var
 
 #: Below this many iterations a kernel stays on the calling thread.

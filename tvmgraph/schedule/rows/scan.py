@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import product, static_shape
 from tvmgraph.schedule.analysis.reducer import accumulator_dtype, horizontal
 from tvmgraph.schedule.elementwise.stream import are_streamable, stream, streaming
 from tvmgraph.schedule.point import vectors
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func, dtype_of
 
 #: Below this many elements a kernel stays on the calling thread.

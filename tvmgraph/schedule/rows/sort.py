@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from tvm import tirx
 from tvm.tirx import op
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import static_shape
 from tvmgraph.schedule.rows.kernel import MIN_PARALLEL_WORK
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func
 
 #: Rows up to this long are ranked: the work grows with the square of the length.

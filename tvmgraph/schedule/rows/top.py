@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import static_shape
 from tvmgraph.schedule.analysis.reducer import horizontal
 from tvmgraph.schedule.rows.kernel import MIN_PARALLEL_WORK
-from tvmgraph.schedule.target import CpuModel
 from tvmgraph.schedule.types import Buffer, Expr, Func
 
 
