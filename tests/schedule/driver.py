@@ -48,7 +48,8 @@ def compile_module(
 ) -> Callable:
     """The compiled function ``main``."""
     scheduled = schedule_cpu(fused(mod), cpu_model(target, threads), level)
-    executable = tvm.compile(scheduled, target=make_target(target), relax_pipeline="default_build")
+    with make_target(target) as made:
+        executable = tvm.compile(scheduled, target=made, relax_pipeline="default_build")
     return relax.VirtualMachine(executable, tvm.cpu())["main"]
 
 

@@ -70,8 +70,18 @@ def make_target(name: str = "host", opt_level: int = 3, host: str = "") -> tvm.t
         off = [f"-{feature}" for feature in sorted(llvm_features() - have)]
         fields["mattr"] = [f"+{feature}" for feature in sorted(have)] + off + narrow
     else:
-        fields |= {key: row[key] for key in ("mcpu", "mattr", "mtriple") if key in row}
+        fields |= {key: row[key] for key in ("mcpu", "mtriple") if key in row}
+        fields["mattr"] = [f"+{name}" for name in row["features"]] + list(row.get("mattr", ()))
     return tvm.target.Target(fields)
+
+
+def has_feature(name: str) -> bool:
+    """Whether the processor whose code is being generated has a feature, by LLVM's name.
+
+    The processor is the target in force (``with target``); without one it has none.
+    """
+    target = tvm.target.Target.current(allow_none=True)
+    return target is not None and f"+{name}" in target.attrs.get("mattr", ())
 
 
 def _cuda_target(row: Mapping[str, Any], host: tvm.target.Target) -> tvm.target.Target:

@@ -1,4 +1,4 @@
-"""Forms of the vectorizable functions for full vectors of AVX-512: 16 lanes of float32.
+"""Forms of the vectorizable functions for full vectors of AVX-512, each 16 lanes of float32.
 
 Two instructions make them short. ``vscalefps`` multiplies by a power of two, with overflow and
 denormal results as they should be. ``vpermi2ps`` looks up 16 values at once in a table of 32, so
@@ -7,7 +7,7 @@ that a function can be a polynomial of low degree on each of as many intervals.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import tirx
@@ -15,9 +15,10 @@ from tvm.tirx import op
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.intrinsics.lanes import Lanes, let
+from tvmgraph.schedule.target import has_feature
 from tvmgraph.schedule.types import Expr
 
-#: Lanes of a vector that only processors with AVX-512 are given.
+#: Lanes of a full vector.
 LANES = 16
 
 _LOG2E = 1.4426950408889634
@@ -89,6 +90,25 @@ _ERF_POLY = (
 )  # fmt: skip
 
 
+def serves(v: Lanes) -> bool:
+    """Whether values are full vectors of AVX-512, on a processor that has them."""
+    return v.lanes % LANES == 0 and has_feature("avx512f")
+
+
+def _by_vector(x: Expr, function: Callable[[Expr], Expr]) -> Expr:
+    """A function of one full vector, of each of those that ``x`` consists of."""
+    lanes = Lanes(x).lanes
+    if lanes == LANES:
+        return function(x)
+
+    def joined(x: Expr) -> Expr:
+        firsts = range(0, lanes, LANES)
+        parts = [emit.shuffle([x], range(first, first + LANES)) for first in firsts]
+        return emit.shuffle([function(part) for part in parts], range(lanes))
+
+    return let(x, joined)
+
+
 def _least(bound: float, x: Expr, v: Lanes) -> Expr:
     """min(bound, x), NaN for NaN, as ``vminps`` has it."""
     return tirx.Select(v.f32(bound) < x, v.f32(bound), x)
@@ -112,6 +132,10 @@ def exp(x: Expr, offset: int = 0) -> Expr:
     2^n is a power of two, by the integral part of n, times an entry of a table of 32, and
     exp(r) = 1 + r P(r). Where exp is no float32, x is taken to the border of where it is.
     """
+    return _by_vector(x, lambda x: _exp(x, offset))
+
+
+def _exp(x: Expr, offset: int) -> Expr:
     v = Lanes(x)
 
     def body(x: Expr, shifted: Expr, n: Expr) -> Expr:
@@ -136,6 +160,10 @@ def exp(x: Expr, offset: int = 0) -> Expr:
 
 def erf(x: Expr) -> Expr:
     """erf(x): the polynomial in the distance to the nearest eighth, with the sign of x."""
+    return _by_vector(x, _erf)
+
+
+def _erf(x: Expr) -> Expr:
     v = Lanes(x)
 
     def body(x: Expr, t: Expr, shifted: Expr) -> Expr:

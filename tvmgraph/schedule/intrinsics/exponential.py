@@ -63,7 +63,7 @@ def _expm1_core(v: Lanes, r: Expr) -> Expr:
 
 def _exp_times(v: Lanes, x: Expr, offset: int = 0) -> Expr:
     """2^offset exp(x) = 2^(n + offset) exp(r), also where exp(x) alone would overflow."""
-    if v.lanes == avx512.LANES:
+    if avx512.serves(v):
         return avx512.exp(x, offset)
 
     def scaled(n: Expr, r: Expr) -> Expr:
@@ -144,7 +144,7 @@ def tanh(x: Expr) -> Expr:
 def erf(x: Expr) -> Expr:
     """erf(x): x + x P(x^2) near 0, sign(x) (1 - exp(-|x| Q(|x|))) elsewhere."""
     v = Lanes(x)
-    if v.lanes == avx512.LANES:
+    if avx512.serves(v):
         return avx512.erf(x)
 
     def body(x: Expr, t: Expr) -> Expr:
