@@ -104,15 +104,16 @@ def read(content: bytes) -> dict[str, np.ndarray | str]:
         DamagedError: naming the parameter, where one is to blame.
     """
     found: dict[str, Any] = {}
-    body = _checked(content)
+    body, unsealed = _checked(content), True
     for tag, parts in itertools.groupby(_values(body), lambda value: value.tag):
         first, *others = parts
-        if first.sealed and len(body) == len(content):
-            raise DamagedError("it breaks off: its end and its checksum are missing")
+        unsealed = unsealed and not first.sealed
         data = b"".join(value.tensor.tensor_content for value in (first, *others))
         found[tag] = _decode(tag, first.tensor, data)
     if not found:
         raise DamagedError("it holds no parameters")
+    if not unsealed and len(body) == len(content):
+        raise DamagedError("it breaks off: its end and its checksum are missing")
     return found
 
 
