@@ -36,6 +36,7 @@ from tvmgraph.common.dtype import (
 )
 from tvmgraph.common.mutable import mutable
 from tvmgraph.common.seed import get_seed, set_seed
+from tvmgraph.compat.absent import not_found
 from tvmgraph.config import (
     COMPATIBLE,
     GRAPH_MODE,
@@ -139,7 +140,7 @@ _LATER: dict[str, str] = {
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(importlib.import_module(f"tvmgraph.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'tvmgraph' has no attribute {name!r}")
+    raise not_found("tvmgraph", name, [*__all__, *_LATER])
 
 
 __all__ = [

@@ -124,6 +124,10 @@ class NotFoundError(TvmgraphError, AttributeError):
     """A name does not exist."""
 
 
+class NotFoundImportError(TvmgraphError, ImportError):
+    """A name that ``from ... import`` asks for does not exist."""
+
+
 def user_frame() -> FrameType | None:
     """Returns the innermost frame whose code is not part of this package."""
     frame: FrameType | None = sys._getframe(1)

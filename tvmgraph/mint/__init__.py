@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tvmgraph.errors import NotFoundError
+from tvmgraph.compat.absent import not_found
 from tvmgraph.mint import creation, shapes, values
 
 #: Functions of :mod:`tvmgraph.ops` that are PyTorch's as they are.
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
         from tvmgraph import ops
 
         return getattr(ops, name)
-    raise NotFoundError(f"tvmgraph.mint has no {name!r}")
+    raise not_found("tvmgraph.mint", name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from tvmgraph.compat import paths
-from tvmgraph.errors import NotFoundError
+from tvmgraph.compat.absent import not_found
 
 HIGHER = {
     "tvmgraph.optim": (
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
     path = paths.find("tvmgraph.nn", name)
     if path is not None:
         return path
-    raise NotFoundError(f"tvmgraph.nn has no {name!r}")
+    raise not_found("tvmgraph.nn", name, __dir__())
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from tvmgraph.errors import NotFoundError
+from tvmgraph.compat.absent import not_found
 
 # older name -> function
 ALIASES = {
@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"tvmgraph.ops.{name}")
     found = None if name.startswith("__") else _find(name)
     if found is None:
-        raise NotFoundError(f"tvmgraph.ops has no {name!r}")
+        raise not_found("tvmgraph.ops", name, __dir__())
     setattr(_ops(), name, found)
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from tvmgraph.errors import NotFoundError
+from tvmgraph.compat.absent import not_found
 from tvmgraph.ops import (
     operations_helpers,
     operations_helpers_loop,
@@ -42,7 +42,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     row = ROWS.get(name)
     if row is None:
-        raise NotFoundError(f"module {__name__!r} has no operator class {name!r}")
+        raise not_found(__name__, name, ROWS)
     built = build_class(row, __name__, {"H": _HELPERS})
     globals()[name] = built
     return built

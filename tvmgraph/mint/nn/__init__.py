@@ -10,7 +10,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tvmgraph.errors import DTypeError, NotFoundError, user_source
+from tvmgraph.compat.absent import not_found
+from tvmgraph.errors import DTypeError, user_source
 from tvmgraph.mint.nn import functional
 from tvmgraph.mint.nn.parametric import (
     BatchNorm1d,
@@ -161,7 +162,7 @@ def _layer(name: str) -> type[Cell]:
 
 def __getattr__(name: str) -> Any:
     if name not in FUNCTIONS:
-        raise NotFoundError(f"tvmgraph.mint.nn has no {name!r}")
+        raise not_found("tvmgraph.mint.nn", name, __all__)
     made = globals()[name] = _layer(name)
     return made
 
