@@ -171,3 +171,20 @@ def test_batch_size_of_a_function() -> None:
     growing = data.batch(lambda info: info.get_batch_num() + 1)
     assert [len(x.asnumpy()) for (x,) in growing] == [1, 2, 3, 1]
     assert len(growing) == 4 and len(data.batch(lambda info: info.get_batch_num() + 1, True)) == 3
+
+
+def test_digits_of_a_folder_with_one_part(tmp_path: Path) -> None:
+    """The tutorials unpack the training images and the test images into folders of their own."""
+    for part, count in (("train", 3), ("t10k", 2)):
+        (tmp_path / part).mkdir()
+        for kind, values in (
+            ("images-idx3-ubyte", np.zeros((count, 2, 2), np.uint8)),
+            ("labels-idx1-ubyte", np.arange(count, dtype=np.uint8)),
+        ):
+            header = bytes((0, 0, 8, values.ndim)) + np.array(values.shape, ">u4").tobytes()
+            (tmp_path / part / f"{part}-{kind}").write_bytes(header + values.tobytes())
+        assert len(dataset.MnistDataset(tmp_path / part)) == count
+    with pytest.raises(ArgumentError, match="holds none of t10k-images"):
+        dataset.MnistDataset(tmp_path / "train", usage="test")
+    with pytest.raises(ArgumentError, match="holds none of train-images"):
+        dataset.MnistDataset(tmp_path)

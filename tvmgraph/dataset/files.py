@@ -49,7 +49,7 @@ class MnistDataset(NumpySlicesDataset):
 
     Args:
         dataset_dir: Folder with ``train-images-idx3-ubyte`` and so on, plain or ``.gz``.
-        usage: ``"train"``, ``"test"`` or ``"all"`` (default).
+        usage: ``"train"``, ``"test"`` or ``"all"``; without it, what the folder holds.
         num_samples: How many rows are used.
         num_parallel_workers: Kept for MindSpore programs.
         shuffle: Whether every epoch has another order; true by default.
@@ -81,9 +81,12 @@ class MnistDataset(NumpySlicesDataset):
         shard_id: int | None = None,
         **_: Any,
     ) -> None:
+        folder = Path(dataset_dir)
         parts = _parts(type(self).__name__, usage, {"train": ["train"], "test": ["t10k"]})
-        images = [self._find(Path(dataset_dir), f"{p}-images-idx3-ubyte") for p in parts]
-        labels = [self._find(Path(dataset_dir), f"{p}-labels-idx1-ubyte") for p in parts]
+        if usage is None:
+            parts = [p for p in parts if any(folder.glob(f"{p}-images-idx3-ubyte*"))] or parts
+        images = [self._find(folder, f"{p}-images-idx3-ubyte") for p in parts]
+        labels = [self._find(folder, f"{p}-labels-idx1-ubyte") for p in parts]
         columns = (
             np.concatenate([_read_idx(p) for p in images])[..., None],
             np.concatenate([_read_idx(p) for p in labels]).astype(np.uint32),
