@@ -22,6 +22,7 @@ from tvm import ir, tirx
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import is_choice, product, static_shape, substitute
 from tvmgraph.schedule.intrinsics import formula
+from tvmgraph.schedule.intrinsics.half import convert
 
 #: Functions that have no vector form in float64.
 _LIBRARY = frozenset((
@@ -57,8 +58,9 @@ def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pr
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WriteFormulas")
 def write_formulas(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Writes elementary functions as formulas, and stores the values of their bindings."""
-    func = func.with_body(tvm_ffi.structural_map(func.body, (ir.Call, formula)))
+    """Writes elementary functions and conversions as formulas, and stores the bindings in them."""
+    body = tvm_ffi.structural_map(func.body, (ir.Call, formula))
+    func = func.with_body(tvm_ffi.structural_map(body, (tirx.Cast, convert)))
     if not _has_bindings(func.body):
         return func
 

@@ -9,6 +9,7 @@ from tvm import tirx
 from tvm.tirx import op
 
 from tvmgraph.schedule import emit
+from tvmgraph.schedule.target import has_feature
 from tvmgraph.schedule.types import Expr, dtype_of
 
 
@@ -69,7 +70,10 @@ class Lanes:
         return self.bits(op.bitwise_or(self.bits(magnitude, "int32"), sign), "float32")
 
     def multiply_add(self, a: Expr, b: Expr, c: Expr) -> Expr:
-        """a b + c, rounded once."""
+        """a b + c, rounded once; of float32 without an instruction for it, by way of float64."""
+        if dtype_of(a).startswith("float32") and has_feature("sse4.2") and not has_feature("fma"):
+            wide = [self.cast(value, "float64") for value in (a, b, c)]
+            return self.cast(wide[0] * wide[1] + wide[2], "float32")
         return op.call_llvm_pure_intrin(dtype_of(a), "llvm.fma", a, b, c)
 
     def largest(self, x: Expr) -> Expr:
