@@ -15,6 +15,7 @@ import pytest
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, jit, nn, ops
 from tvmgraph.capture import capture
+from tvmgraph.capture.collector import no_collection
 from tvmgraph.eager import evaluate
 from tvmgraph.errors import CaptureError
 from tvmgraph.graph import check, parse
@@ -494,3 +495,23 @@ def test_a_loop_may_write_several_parameters() -> None:
 
     for a, b in zip(run(True), run(False)):
         np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_captures_side_by_side_leave_the_collector_as_it_was() -> None:
+    """One that ends inside another's does not let it collect, nor leave it off for good."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def run() -> None:
+        with no_collection():
+            begun.set()
+            ended.wait(10)
+
+    assert gc.isenabled()
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(10)
+    capture(lambda x: x * 2, (Tensor([1.0]),), {})
+    assert not gc.isenabled()
+    ended.set()
+    thread.join()
+    assert gc.isenabled()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.capture import tree
+from tvmgraph.capture.collector import no_collection
 from tvmgraph.capture.effects import Effect
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.guards import Guards
@@ -96,18 +96,15 @@ def _active(recorder: Recorder) -> Iterator[None]:
     """Makes the recorder the interpreter of this thread and observes user frames."""
     outer = state.interpreter, state.tapes, state.scope
     state.interpreter, state.tapes, state.scope = recorder, (), ()
-    collecting = gc.isenabled()
-    gc.disable()  # its hooks and finalizers are no part of the function
     recorder.guards.observer.begin()
     try:
-        yield
+        with no_collection():
+            yield
     except BaseException:
         recorder.roll_back()
         raise
     finally:
         recorder.guards.observer.end()
-        if collecting:
-            gc.enable()
         state.interpreter, state.tapes, state.scope = outer
 
 
