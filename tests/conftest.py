@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tvmgraph.config import context
 from tvmgraph.testing.samples import Case
 
 
@@ -85,6 +86,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         if "compiled_case" in params:
             cases[params["compiled_case"].name] = params["compiled_case"]
     _selected[:] = cases.values()
+
+
+@pytest.fixture
+def compiled_here() -> Iterator[None]:
+    """This process compiles itself, for tests that replace parts of the compiler."""
+    before = context.compile_worker
+    context.compile_worker = False
+    yield
+    context.compile_worker = before
 
 
 @pytest.fixture(scope="session")

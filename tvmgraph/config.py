@@ -268,6 +268,7 @@ class Context:
     debug_level: int = 0
     enable_compile_cache: bool = True
     compile_cache_path: str = ""
+    compile_worker: bool = True
     check_numerics: int = 0
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -284,7 +285,9 @@ context = Context()
 
 _WORDS = {"deterministic": ("ON", "OFF"), "global_writes": GLOBAL_WRITES}
 _DEVICES = ("CPU", "GPU", "CUDA")
-_SWITCHES = ("enable_graph_kernel", "pynative_synchronize", "enable_compile_cache")
+_SWITCHES = (
+    "enable_graph_kernel", "pynative_synchronize", "enable_compile_cache", "compile_worker",
+)  # fmt: skip
 _IGNORED = (
     "ascend_config", "gpu_config", "print_file_path", "max_device_memory", "memory_optimize_level",
     "variable_memory_max_size", "env_config_path", "reserve_class_name_in_scope", "check_bprop",

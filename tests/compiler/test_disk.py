@@ -10,7 +10,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, ops
-from tvmgraph.compiler import disk
+from tvmgraph.compiler import disk, worker
 from tvmgraph.compiler.compile import clear_cache, compile_graph
 from tvmgraph.errors import ConfigError
 from tvmgraph.runtime.store import Store
@@ -64,7 +64,8 @@ def run(graph, x):
 
 
 @needs_linker
-def test_a_second_process_needs_no_compiler(folder):
+def test_a_second_process_needs_no_compiler(folder, monkeypatch):
+    monkeypatch.setenv(worker.WORKER_VARIABLE, "0")
     first, second = finish(start()), finish(start())
     assert first[:2] == ["kept", "True"]
     assert second[:2] == ["loaded", "False"]
@@ -177,7 +178,8 @@ def test_command_line(folder):
 
 
 @needs_linker
-def test_the_compiler_may_come_later(folder):
+def test_the_compiler_may_come_later(folder, monkeypatch):
+    monkeypatch.setenv(worker.WORKER_VARIABLE, "0")
     text = """
         import numpy as np, sys
         import tvmgraph as ms
@@ -204,7 +206,8 @@ def test_the_compiler_may_come_later(folder):
 
 
 @needs_linker
-def test_low_precision_without_the_compiler(folder):
+def test_low_precision_without_the_compiler(folder, monkeypatch):
+    monkeypatch.setenv(worker.WORKER_VARIABLE, "0")
     text = """
         import numpy as np, sys
         import tvmgraph as ms

@@ -18,6 +18,8 @@ from tvmgraph.errors import ConfigError
 from tvmgraph.schedule import schedule_cpu
 from tvmgraph.schedule.choice import choose
 
+pytestmark = pytest.mark.usefixtures("compiled_here")
+
 rng = np.random.default_rng(0)
 
 

@@ -82,8 +82,8 @@ def test_time_is_split_by_phase() -> None:
     f = jit(lambda x: ops.tanh(x) * 3.25 + 0.125)
     f(ones(3, 7))
     record = f.history[0]
-    names = [name for name, _ in record.phases]
-    assert names == ["simplify", "lower", "fuse", "schedule", "codegen", "load"]
+    names = [name for name, _ in record.phases if name != "start worker"]
+    assert names == ["simplify", "lower", "fuse", "schedule", "codegen", "link", "load"]
     assert all(spent > 0 for _, spent in record.phases)
     assert sum(spent for _, spent in record.phases) <= record.compile_seconds * 1.01
     assert "phases (ms): simplify" in f.explain()
@@ -265,6 +265,7 @@ def test_auto_says_what_it_chose() -> None:
     assert "bytecode (auto: 12 operators of 65536 elements" in large.explain()
 
 
+@pytest.mark.usefixtures("compiled_here")
 def test_auto_steps_where_only_numpy_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
     from tvmgraph.core.op import Reason
 

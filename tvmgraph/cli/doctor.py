@@ -12,7 +12,7 @@ from rich.table import Table
 
 import tvmgraph as ms
 from tvmgraph import Tensor
-from tvmgraph.compiler import disk
+from tvmgraph.compiler import disk, worker
 from tvmgraph.compiler.host import describe_host
 from tvmgraph.compiler.machine import peaks
 from tvmgraph.errors import CompileError
@@ -58,6 +58,9 @@ def run_doctor() -> bool:
         table.add_row(name, value)
     reason = disk.why_not()
     table.add_row("disk cache", str(disk.folder()) if reason is None else f"[red]off: {reason}[/]")
+    here = worker.why_here()
+    where = "in a process of its own" if here is None else f"[red]in this process: {here}[/]"
+    table.add_row("compiler", where)
     table.add_row("measured peaks", str(peaks(again=True)))
     start = time.perf_counter()
     result = _compiled_result()

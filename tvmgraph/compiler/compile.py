@@ -7,7 +7,6 @@ layers, re-captures and different Python functions with the same graph share one
 from __future__ import annotations
 
 import contextlib
-import sys
 import tempfile
 import threading
 import time
@@ -16,15 +15,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tvmgraph.compiler import disk, nvcc
+from tvmgraph.compiler import disk, nvcc, remote, worker
+from tvmgraph.compiler.build import build, link
 from tvmgraph.compiler.channels_last import channels_last
 from tvmgraph.compiler.recompute import recompute_cheap
 from tvmgraph.debug import Phases
-from tvmgraph.errors import CompileError, TvmgraphError
+from tvmgraph.errors import TvmgraphError
 from tvmgraph.graph import Graph, Role
 from tvmgraph.graph.rewrite import Show, optimize
 from tvmgraph.graph_kernel import GraphKernel, at_level
-from tvmgraph.runtime.device_image import assemble, describe
+from tvmgraph.runtime.device_image import assemble
 from tvmgraph.runtime.executable import Executable, cpu
 from tvmgraph.runtime.host import runnable
 
@@ -208,7 +208,7 @@ def build_aside(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[
 
     With a linker, all the same: several object files are made at once, one in memory is not.
     """
-    if disk.linker() is not None and not phases.wanted:
+    if disk.linker() is not None:
         with contextlib.suppress(OSError), tempfile.TemporaryDirectory() as folder:
             return _build(graph, options, phases, Path(folder))
     return _build(graph, options, phases)
@@ -227,14 +227,6 @@ def simplify(graph: Graph, options: CompileOptions, show: Show) -> Graph:
     return graph
 
 
-def _import_compiler(phases: Phases) -> None:
-    """Imports TVM as late as possible: it takes most of a second."""
-    if "tvm" not in sys.modules:
-        with phases.time("import TVM"):
-            import tvmgraph.compiler.pipeline
-            import tvmgraph.lowering  # noqa: F401
-
-
 def _build(
     graph: Graph,
     options: CompileOptions,
@@ -242,59 +234,33 @@ def _build(
     folder: Path | None = None,
     key: str | None = None,
 ) -> tuple[Executable, bool]:
-    """Compiles a graph, by object files in ``folder`` if there is one, and keeps it under a key."""
-    _import_compiler(phases)
-    from tvmgraph.lowering import lower
+    """Compiles a graph, by an entry made in ``folder`` if there is one, and keeps it under a key.
 
+    The compiler's process makes the entry; this one compiles itself where that is not possible.
+    """
     phases.graph("captured graph", graph)
+    apart = folder is not None and remote.why_here(options) is None
+    if apart:
+        worker.start()  # it imports TVM meanwhile
     with phases.time("simplify"):
         simplified = simplify(graph, options, phases.graph)
     phases.graph("simplified graph", simplified)
-    try:
-        with phases.time("lower"):
-            mod = lower(simplified)
-        built = generate(mod, options, phases, folder)
-    except (TvmgraphError, OSError):
-        raise
-    except Exception as e:
-        raise _blame(simplified, options, e) from e
-    objects = sorted(folder.glob("*.o")) if folder is not None else []
-    module, facts, payload = built
-    facts["graph"] = graph.name
+    library, built = None, None
+    if folder is not None and apart:
+        library = remote.ask(simplified, options, phases, folder, key is not None)
+    if library is None:
+        built = build(simplified, options, phases, folder, key is not None)
+        library = None if folder is None else link(built, graph.name, phases, folder)
     with phases.time("load"):
-        if folder is not None and objects:
-            library = disk.link(objects, facts, folder, payload)
-            module = disk.native.load(library if key is None else disk.store().put(key, library))
+        if library is not None:
+            library = library if key is None else disk.store().put(key, library)
+            built = disk.opened(library)
+        assert built is not None
+        module, facts, payload = built
         executable = executable_of(module, facts, payload, options)
         if not options.on_gpu:  # whose code may be for another machine
             executable.function()  # loads the code now, so that the first call does not pay for it
     return executable, facts["native"]
-
-
-def generate(
-    mod: Any, options: CompileOptions, phases: Phases, folder: Path | None
-) -> tuple[Any, dict[str, Any], bytes]:
-    """Generates code for the CPU or a GPU.
-
-    Returns:
-        TVM's executable, what is to be remembered of it, and code for a device.
-    """
-    from tvmgraph.compiler import device_build, pipeline
-
-    level = pipeline.LEVELS[options.level]
-    if options.on_gpu:
-        made = device_build.build(
-            mod, level, options.target, phases, options.native, folder,
-            fast_math=options.fast_math, tf32=options.tf32, kernels=options.settings,
-            trials=options.trials,
-        )  # fmt: skip
-        facts = {"kernels": made.kernels, "native": made.native, "images": describe(made.images)}
-        return made.executable, facts, b"".join(i.code for i in made.images)
-    module, kernels, native = pipeline.build(
-        mod, level, options.target, phases, options.settings, options.native, folder,
-        trials=options.trials,
-    )  # fmt: skip
-    return module, {"kernels": kernels, "native": native}, b""
 
 
 def executable_of(
@@ -308,34 +274,3 @@ def executable_of(
 
     images = assemble(facts["images"], payload)
     return DeviceExecutable(module, images, options.target, kernels, options.device_id)
-
-
-def _blame(graph: Graph, options: CompileOptions, cause: Exception) -> CompileError:
-    """Finds the node that TVM cannot compile by compiling the nodes one at a time."""
-    from tvmgraph.lowering import lower
-    from tvmgraph.lowering.relax import lowering_error
-
-    for node in graph.nodes:
-        alone = isolate(node)
-        try:
-            generate(lower(alone), options, Phases("node", quiet=True), None)
-        except Exception as e:
-            return lowering_error(node, e)
-    first = next((line for line in str(cause).splitlines()[::-1] if line.strip()), "unknown")
-    return CompileError(
-        f"TVM rejected the graph: {first.strip()}", op=graph.name,
-        fix="every operator compiles alone; try jit_level='O0' and please report it",
-    )  # fmt: skip
-
-
-def isolate(node: object) -> Graph:
-    """Returns a graph that holds only ``node``."""
-    from tvmgraph.graph import GraphBuilder, Node
-
-    assert isinstance(node, Node)
-    builder = GraphBuilder("node")
-    inputs = [builder.param(v.type) for v in node.inputs]
-    outputs = builder.node(
-        node.op, inputs, node.attrs, [v.type for v in node.outputs], regions=node.regions
-    )
-    return builder.build(outputs)

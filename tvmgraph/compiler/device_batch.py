@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.compiler import disk, nvcc
-from tvmgraph.compiler.compile import CompileOptions, executable_of, generate
+from tvmgraph.compiler.build import generate
+from tvmgraph.compiler.compile import CompileOptions, executable_of
 from tvmgraph.debug import Phases
 from tvmgraph.graph import Graph
 from tvmgraph.runtime.executable import Executable

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
-from tvmgraph.compiler.compile import CompileOptions, compile_graph, isolate
+from tvmgraph.compiler.build import isolate
+from tvmgraph.compiler.compile import CompileOptions, compile_graph
 from tvmgraph.config import context
 from tvmgraph.core import dispatch
 from tvmgraph.core.op import Op, Reason

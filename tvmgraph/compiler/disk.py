@@ -28,6 +28,7 @@ import xxhash
 from tvmgraph.config import context
 from tvmgraph.errors import ConfigError
 from tvmgraph.graph import Graph
+from tvmgraph.graph.passes import HAS_EFFECT
 from tvmgraph.runtime import native
 from tvmgraph.runtime.store import Store
 from tvmgraph.runtime.tensors import mapped_bytes
@@ -101,8 +102,10 @@ def why_not(graph: Graph | None = None) -> str | None:
         return f"{LIMIT_VARIABLE}=0"
     if linker() is None:
         return f"no linker was found (looked for {', '.join(_LINKERS)})"
-    if graph is not None and not _is_of_the_table(graph):
+    if graph is not None and not is_of_the_table(graph):
         return "it has operators of your own, whose kernels may change at any time"
+    if graph is not None and any(node.op.name in HAS_EFFECT for node in graph.walk()):
+        return "it calls Python"
     return None
 
 
@@ -138,6 +141,18 @@ def load(key: str) -> tuple[Any, dict[str, Any], bytes] | None:
     except Exception:  # whatever is wrong with the file, it can be compiled again
         store().discard(key)
         return None
+
+
+def opened(path: Path) -> tuple[Any, dict[str, Any], bytes]:
+    """Returns module, description and payload of an entry that was just made.
+
+    Raises:
+        OSError: if it is damaged.
+    """
+    content = _read_entry(path)
+    if content is None:
+        raise OSError(f"{path} is damaged")
+    return native.load(path), *content
 
 
 def link(
@@ -192,13 +207,13 @@ def _read_entry(path: Path) -> tuple[dict[str, Any], bytes] | None:
     return facts, content[end - size - facts["payload"] : end - size].tobytes()
 
 
-def _is_of_the_table(graph: Graph) -> bool:
+def is_of_the_table(graph: Graph) -> bool:
     """Whether all operators are this package's own; a user's kernels may change at any time."""
     for node in graph.nodes:
         module = getattr(node.op.lower, "__module__", "tvmgraph") if callable(node.op.lower) else ""
         if module and not module.startswith("tvmgraph"):
             return False
-        if not all(map(_is_of_the_table, node.regions)):
+        if not all(map(is_of_the_table, node.regions)):
             return False
     return True
 

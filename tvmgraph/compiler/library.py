@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tvm.support import cc
-
-from tvmgraph.compiler import device_build, pipeline
+from tvmgraph.compiler import remote
+from tvmgraph.compiler.build import lowered
 from tvmgraph.compiler.compile import CompileOptions, simplify
+from tvmgraph.compiler.worker import NoWorker
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph
-from tvmgraph.lowering import lower
 from tvmgraph.processor import host_features
 from tvmgraph.runtime import host
 from tvmgraph.runtime.device_image import DeviceImage
@@ -52,10 +52,26 @@ def write_library(graph: Graph, path: Path, options: CompileOptions, linker: str
     Raises:
         CompileError: if TVM rejects the graph or the linker fails.
     """
-    target = options.target
     simplified = simplify(graph, options, lambda _, g: g)
+    if remote.why_here(options) is None:
+        with contextlib.suppress(NoWorker):
+            return remote.call(simplified, options, write_lowered, path.absolute(), linker)
+    return write_lowered(simplified, options, path, linker)
+
+
+def write_lowered(source: Graph | str, options: CompileOptions, path: Path, linker: str) -> Library:
+    """Does what :func:`write_library` says in this process.
+
+    Args:
+        source: The simplified graph, or the module it was lowered to, as JSON.
+        options: Level, target and graph-kernel settings.
+        path: Where to write.
+        linker: The compiler driver that links.
+    """
+    from tvm.support import cc
+
     try:
-        executable, kernels, images = _build(lower(simplified), options)
+        executable, kernels, images = _build(lowered(source), options)
         extra: dict[str, Any] = {}
         if linker and path.suffix == ".so":
             extra["fcompile"] = cc.cross_compiler(linker)
@@ -66,13 +82,15 @@ def write_library(graph: Graph, path: Path, options: CompileOptions, linker: str
         lines = [line for line in str(e).splitlines() if line.strip()]
         raise CompileError(
             f"no library was made: {lines[-1].strip() if lines else type(e).__name__}",
-            op="export", got=f"target={target!r}, linker={linker!r}",
+            op="export", got=f"target={options.target!r}, linker={linker!r}",
             fix="check the linker; `tvmgraph doctor` shows this machine's tools",
         ) from e  # fmt: skip
-    return Library(kernels, *describe_target(target), images)
+    return Library(kernels, *describe_target(options.target), images)
 
 
 def _build(mod: Any, options: CompileOptions) -> tuple[Any, tuple[str, ...], Any]:
+    from tvmgraph.compiler import device_build, pipeline
+
     level = pipeline.LEVELS[options.level]
     if options.on_gpu:
         made = device_build.build(

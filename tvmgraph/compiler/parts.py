@@ -24,6 +24,7 @@ from tvm.relax import vm_build
 
 from tvmgraph.compiler.calls import split_calls
 from tvmgraph.compiler.codegen import generate
+from tvmgraph.debug.announce import announced, kernels_of
 
 #: Statements per part. One takes LLVM half a millisecond and more, a part by itself ten, so that
 #: dividing less costs more than it saves, even for a worker that has nothing else to do.
@@ -80,9 +81,10 @@ def translate(program: Program, target: Any, workers: int, checked: bool = False
     """
 
     def build(part: tvm.IRModule) -> Any:
-        library = generate(part, target, checked)
-        if "mtriple" not in target.attrs:  # not for another machine
-            library[_entry(part)]  # generates the machine code now, on this thread
+        with announced(_names(part)):
+            library = generate(part, target, checked)
+            if "mtriple" not in target.attrs:  # not for another machine
+                library[_entry(part)]  # generates the machine code now, on this thread
         return library
 
     # In memory, machine code can call only kernels of its own part.
@@ -91,24 +93,35 @@ def translate(program: Program, target: Any, workers: int, checked: bool = False
     return join(program, target, libraries)
 
 
-def write_objects(program: Program, target: Any, workers: int, folder: Path) -> Any:
+def write_objects(
+    program: Program, target: Any, workers: int, folder: Path, singly: bool = False
+) -> Any:
     """Translates a program into object files in ``folder``.
+
+    Args:
+        program: The program.
+        target: The processor.
+        workers: Threads that translate.
+        folder: Where.
+        singly: Whether one function after the other is translated, so that it is known which.
 
     Returns:
         The executable, of use only to look inside once its objects are linked.
     """
     kernels, callers = split_calls(program.kernels)
-    parts = [(part, target) for part in _divide(kernels, workers)]
+    divided = deal(kernels, len(kernels.functions), 1) if singly else _divide(kernels, workers)
+    parts = [(part, target) for part in divided]
     if callers is not None:
         parts.append((callers, tvm.target.Target({**target.export(), "opt-level": 0})))
 
     def build(numbered: tuple[int, tuple[tvm.IRModule, Any]]) -> Any:
         number, (part, wanted) = numbered
-        library = generate(part, wanted)
-        write_object(library, folder / f"part{number}.o")
+        with announced(_names(part)):
+            library = generate(part, wanted)
+            write_object(library, folder / f"part{number}.o")
         return library
 
-    built = in_parallel(build, list(enumerate(parts)), workers)
+    built = in_parallel(build, list(enumerate(parts)), 1 if singly else workers)
     executable = join(program, target, built)
     write_program(executable, target, folder)
     return executable
@@ -188,6 +201,10 @@ def _size(func: tirx.PrimFunc) -> int:
 
     tvm_ffi.structural_walk(func.body, (tirx.Stmt, visit))
     return count
+
+
+def _names(part: tvm.IRModule) -> str:
+    return kernels_of(str(var.name_hint) for var in part.functions)
 
 
 def _entry(part: tvm.IRModule) -> str:

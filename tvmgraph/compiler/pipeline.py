@@ -105,6 +105,8 @@ def build(
     objects: Path | None = None,
     checked: bool = False,
     trials: int = 0,
+    singly: bool = False,
+    portable: bool = True,
 ) -> tuple[Any, tuple[str, ...], bool]:
     """Compiles a module.
 
@@ -116,11 +118,12 @@ def build(
         kernels: Graph-kernel settings beyond TVM's own fusion.
         native: Whether the function that calls the kernels becomes machine code too, instead of
             bytecode for TVM's virtual machine; ``None`` decides by the number of kernels.
-        objects: A folder for object files. They are written there instead of machine code in
-            memory, unless the program is of no use in another process.
+        objects: A folder for object files, which are written instead of machine code in memory.
         checked: Whether the compiled functions check their arguments at every call, for callers
             that do not.
         trials: Kernels that a search may build and time per kernel, where the level searches.
+        singly: Whether one kernel after the other is translated, see :func:`.parts.write_objects`.
+        portable: Whether object files are wanted only if they are of use in any process.
 
     Returns:
         The TVM executable, the names of its kernels, and whether its host code is native.
@@ -151,8 +154,8 @@ def build(
         native = len(names) > NATIVE_FROM if native is None else native
         with phases.time("codegen"):
             program = parts.prepare(mod, target, phases_of(target, checked), native)
-            if objects is not None and program.portable:
-                executable = parts.write_objects(program, target, threads, objects)
+            if objects is not None and (program.portable or not portable):
+                executable = parts.write_objects(program, target, threads, objects, singly)
             else:
                 executable = parts.translate(program, target, threads, checked)
     show_code(executable, phases)

@@ -23,6 +23,7 @@ from tvm import tirx
 from tvmgraph.compiler import tuning
 from tvmgraph.compiler.codegen import generate
 from tvmgraph.compiler.tuning import Record
+from tvmgraph.debug.announce import announced, kernels_of
 from tvmgraph.schedule import CpuModel, schedule_cpu
 from tvmgraph.schedule.choice import Decision, deciding
 
@@ -159,7 +160,8 @@ class KernelSearch:
     def _build(self, kernel: Any, arguments: list[Any]) -> Callable[[], Any]:
         self.trials += 1
         named = kernel.with_attr("global_symbol", "kernel")
-        run = generate(tvm.IRModule({"kernel": named}), self.target)["kernel"]
+        with announced(kernels_of([self.var.name_hint])):
+            run = generate(tvm.IRModule({"kernel": named}), self.target)["kernel"]
         return lambda: run(*arguments)
 
     def _keep(self, chosen: Choices, default: float, best: float) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tvmgraph.config import context
+from tvmgraph.debug.announce import announced
 from tvmgraph.debug.dump import Dump
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
@@ -42,7 +43,8 @@ class Phases:
         """Adds the time of a ``with`` block to a phase."""
         start = time.perf_counter()
         try:
-            yield
+            with announced(phase):
+                yield
         finally:
             spent = time.perf_counter() - start
             self.seconds[phase] = self.seconds.get(phase, 0.0) + spent

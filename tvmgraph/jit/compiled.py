@@ -236,7 +236,8 @@ class _Steps:
     def compile(self) -> CompileStats:
         """Compiles every node that can be."""
         from tvmgraph.compiler import compile_graph
-        from tvmgraph.compiler.compile import CompileStats, isolate
+        from tvmgraph.compiler.build import isolate
+        from tvmgraph.compiler.compile import CompileStats
 
         options = compile_options(self.config, native=False)
         seconds, names, cached = 0.0, [], True

@@ -211,7 +211,7 @@ def bytecode(compiled: CompiledGraph) -> Any:
 
 def sites_of(compiled: CompiledGraph) -> tuple[Graph, list[Site]]:
     """Returns the graph that was lowered, and every call of a kernel with its nodes."""
-    from tvmgraph.compiler.compile import isolate
+    from tvmgraph.compiler.build import isolate
     from tvmgraph.compiler.origins import Site, trace_kernels
     from tvmgraph.jit.compiled import compile_options
 

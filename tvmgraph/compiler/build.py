@@ -1,0 +1,172 @@
+"""From a simplified graph to machine code: what takes TVM's compiler, in whichever process.
+
+:func:`write_entry` is what the compiler's process is asked for, see :mod:`.remote`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.compiler import disk
+from tvmgraph.debug import Phases
+from tvmgraph.errors import CompileError, TvmgraphError
+from tvmgraph.graph import Graph, GraphBuilder, Node
+from tvmgraph.runtime.device_image import describe
+
+if TYPE_CHECKING:
+    from tvmgraph.compiler.compile import CompileOptions
+
+#: What TVM made, what is to be remembered of it, and code for a device.
+Built = tuple[Any, dict[str, Any], bytes]
+
+
+def build(
+    graph: Graph,
+    options: CompileOptions,
+    phases: Phases,
+    folder: Path | None = None,
+    portable: bool = True,
+    singly: bool = False,
+) -> Built:
+    """Compiles a simplified graph in this process.
+
+    Args:
+        graph: The graph.
+        options: How.
+        phases: Who watches.
+        folder: Where object files are written, instead of code in memory.
+        portable: Whether they are wanted only if they are of use in any process.
+        singly: Whether one kernel after the other is translated, so that it is known which.
+
+    Raises:
+        CompileError: if an operator has no lowering or TVM rejects it.
+        OSError: if the disk is full.
+    """
+    import_compiler(phases)
+    from tvmgraph.lowering import lower
+
+    try:
+        with phases.time("lower"):
+            mod = lower(graph)
+        return generate(mod, options, phases, folder, portable, singly)
+    except (TvmgraphError, OSError):
+        raise
+    except Exception as e:
+        raise blame(graph, e, lambda g: build_alone(g, options)) from e
+
+
+def import_compiler(phases: Phases) -> None:
+    """Imports TVM as late as possible: it takes most of a second."""
+    if "tvm" not in sys.modules:
+        with phases.time("import TVM"):
+            import tvmgraph.compiler.pipeline
+            import tvmgraph.lowering  # noqa: F401
+
+
+def generate(
+    mod: Any, options: CompileOptions, phases: Phases, folder: Path | None,
+    portable: bool = True, singly: bool = False,
+) -> Built:  # fmt: skip
+    """Generates code for the CPU or a GPU from a lowered graph; see :func:`build`."""
+    from tvmgraph.compiler import device_build, pipeline
+
+    level = pipeline.LEVELS[options.level]
+    if options.on_gpu:
+        made = device_build.build(
+            mod, level, options.target, phases, options.native, folder,
+            fast_math=options.fast_math, tf32=options.tf32, kernels=options.settings,
+            trials=options.trials,
+        )  # fmt: skip
+        facts = {"kernels": made.kernels, "native": made.native, "images": describe(made.images)}
+        return made.executable, facts, b"".join(i.code for i in made.images)
+    module, kernels, native = pipeline.build(
+        mod, level, options.target, phases, options.settings, options.native, folder,
+        trials=options.trials, singly=singly, portable=portable,
+    )  # fmt: skip
+    return module, {"kernels": kernels, "native": native}, b""
+
+
+def write_entry(
+    source: Graph | str, name: str, options: CompileOptions, phases: Phases, folder: Path,
+    portable: bool = True, singly: bool = False,
+) -> tuple[Path | None, Phases]:  # fmt: skip
+    """Compiles a graph into an entry of the store.
+
+    Args:
+        source: The simplified graph, or the module it was lowered to, as JSON.
+        name: Name of the graph.
+        options: How it is compiled.
+        phases: Who watches.
+        folder: Where the entry and what it is made of are written.
+        portable: Whether an entry is wanted only if it is of use in any process.
+        singly: Whether one kernel after the other is translated.
+
+    Returns:
+        The entry, or None if it would be of no use, and what was seen by who watches.
+    """
+    if isinstance(source, Graph):
+        built = build(source, options, phases, folder, portable, singly)
+    else:
+        built = generate(lowered(source), options, phases, folder, portable, singly)
+    return link(built, name, phases, folder), phases
+
+
+def lowered(source: Graph | str) -> Any:
+    """The module of a graph, or of the JSON that one was written as."""
+    import tvm
+
+    from tvmgraph.lowering import lower
+
+    return lower(source) if isinstance(source, Graph) else tvm.ir.load_json(source)
+
+
+def link(built: Built, name: str, phases: Phases, folder: Path) -> Path | None:
+    """Links what :func:`build` wrote into ``folder``; None if it wrote nothing."""
+    objects = sorted(folder.glob("*.o"))
+    if not objects:
+        return None
+    _, facts, payload = built
+    with phases.time("link"):
+        return disk.link(objects, {**facts, "graph": name}, folder, payload)
+
+
+def blame(graph: Graph, cause: Exception, attempt: Callable[[Graph], object]) -> CompileError:
+    """Finds the node that TVM cannot compile by compiling the nodes one at a time.
+
+    Args:
+        graph: The graph.
+        cause: Why it cannot be compiled.
+        attempt: Compiles a graph of one node.
+    """
+    from tvmgraph.lowering.relax import lowering_error
+
+    for node in graph.nodes:
+        try:
+            attempt(isolate(node))
+        except Exception as e:
+            return lowering_error(node, e)
+    first = next((line for line in str(cause).splitlines()[::-1] if line.strip()), "unknown")
+    return CompileError(
+        f"TVM rejected the graph: {first.strip()}", op=graph.name,
+        fix="every operator compiles alone; try jit_level='O0' and please report it",
+    )  # fmt: skip
+
+
+def build_alone(graph: Graph, options: CompileOptions) -> None:
+    """Compiles a graph to see whether that is possible."""
+    from tvmgraph.lowering import lower
+
+    generate(lower(graph), options, Phases("node", quiet=True), None)
+
+
+def isolate(node: Node) -> Graph:
+    """Returns a graph that holds only ``node``."""
+    builder = GraphBuilder("node")
+    inputs = [builder.param(v.type) for v in node.inputs]
+    outputs = builder.node(
+        node.op, inputs, node.attrs, [v.type for v in node.outputs], regions=node.regions
+    )
+    return builder.build(outputs)
