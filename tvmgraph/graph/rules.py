@@ -360,7 +360,11 @@ def cast_chain(m: Match) -> Value | None:
     if inner is None or not _keeps_values(inner.inputs[0].type, x.type):
         return None
     source = inner.inputs[0]
-    return source if source.type is wanted else m.call("cast", source, dtype=wanted.dtype)
+    if source.type is wanted:
+        return source
+    if source.type.dtype.is_integer and x.type.dtype.is_float and wanted.dtype.is_integer:
+        return None  # what does not fit becomes the nearest number, and would lose its high bits
+    return m.call("cast", source, dtype=wanted.dtype)
 
 
 def _keeps_values(narrow: TensorType, wide: TensorType) -> bool:

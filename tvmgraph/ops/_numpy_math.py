@@ -84,6 +84,7 @@ def _erfc_far(a: np.ndarray) -> np.ndarray:
     return np.exp(-b * b) * select(b < 8, near, far)
 
 
+_ONE_FROM = 40.0  # the logistic function is 1 from here on, in float64 too
 _FEW = 48  # elements up to which Python's own function beats the NumPy calls of a formula
 
 
@@ -148,8 +149,9 @@ class NumpyMath:
         return body(value)
 
     def sigmoid(self, x: np.ndarray) -> np.ndarray:
-        """The logistic function; the exponential may overflow to infinity, which gives 0."""
-        return np.reciprocal(1 + np.exp(-x))
+        """The logistic function e / (1 + e) with e = exp(x), exact down to the denormals."""
+        e = np.exp(np.minimum(x, x.dtype.type(_ONE_FROM)))
+        return e / (1 + e)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)

@@ -27,9 +27,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _rectified(x: np.ndarray) -> np.ndarray:
+    zero = x.dtype.type(0)
+    y = np.maximum(x, zero)
+    return y + zero if x.dtype.itemsize == 2 else y  # NumPy keeps -0 of half precision
+
+
 @unary(
-    lambda x: np.maximum(x, x.dtype.type(0)),
-    pointwise("relu", lambda m, x: m.where(x < 0, 0, x)),  # NaN is not below 0
+    _rectified,
+    pointwise("relu", lambda m, x: m.where(x <= 0, 0, x)),  # 0 for -0; NaN is not below 0
     lambda g, y, x: (F.where(y > 0, g, 0),),
     lambda O, x: O.Relu(x) if x.type.dtype.kind in "fi" else O.Identity(x),
     allowed=dtypes.ALL,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, TensorType, tensor_type
@@ -19,7 +20,7 @@ __all__ = ["arange", "arange_values", "linspace", "logspace", "range"]
 
 
 def _eager_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> np.ndarray:
-    return (start + np.arange(count) * step).astype(dtype.numpy)
+    return converted(start + np.arange(count) * step, dtype)
 
 
 def _lower_range(R: Any, *, start: Any, step: Any, count: int, dtype: dtypes.DType) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.conversion import converted, integer_bounds, largest_within
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
@@ -29,10 +30,33 @@ def _infer_cast(x: TensorType, *, dtype: dtypes.DType) -> TensorType:
     return x.with_dtype(dtypes.dtype_of(dtype))
 
 
+def _lower_cast(R: Any, x: Any, *, dtype: dtypes.DType) -> Any:
+    if R.type(x).dtype.is_float and dtype.is_integer:
+        return _LOWER_SATURATED[dtype](R, x)
+    return R.op.astype(x, dtype.name)
+
+
+def _saturated(m: TirMath, x: Any, dtype: dtypes.DType) -> Any:
+    """The integer nearest to a float that lost its fraction; see :mod:`.core.conversion`."""
+    low, end = integer_bounds(dtype.numpy)
+    largest = largest_within(m.dtype, dtype.name)
+    inside = m.max(m.min(m.where(m.isnan(x), 0, x), m.const(largest)), m.const(low))
+    y = m.tir.Cast(dtype.name, inside)
+    if largest == end - 1:
+        return y
+    return m.tir.Select(x >= m.const(end), m.tir.const(end - 1, dtype.name), y)
+
+
+_LOWER_SATURATED = {
+    dtype: pointwise("cast", functools.partial(_saturated, dtype=dtype), out=dtype.name)
+    for dtype in dtypes.INTEGERS
+}
+
+
 @primitive(
     infer=_infer_cast,
-    eager=lambda x, *, dtype: x.astype(dtype.numpy),
-    lower=lambda R, x, *, dtype: R.op.astype(x, dtype.name),
+    eager=lambda x, *, dtype: converted(x, dtype),
+    lower=_lower_cast,
     # integers have a gradient when an integer argument is differentiated by
     vjp=lambda g, y, x, *, dtype: (F.cast(g, x.dtype) if x.dtype.kind in "fciu" else None,),
     onnx=lambda O, x, *, dtype: O.Cast(x, to=O.dtype(dtype)),
@@ -65,7 +89,9 @@ def _cast(input: Tensor, dtype: dtypes.DType) -> Tensor:
 def cast(input: Tensor, dtype: Any) -> Tensor:
     r"""Converts every element to ``dtype``.
 
-    Floats are truncated when they become integers, and what is too large for 8 or 16 bits wraps.
+    Floats lose their fraction when they become integers; those that do not fit become the least
+    or the largest value of the integer, and NaN becomes 0. Of integers that are too wide the low
+    bits remain. Everything but 0 is true.
 
     Args:
         input: Tensor of any shape, or a number.
@@ -289,10 +315,11 @@ absolute = abs
 
 
 def _sign(m: TirMath, x: Any) -> Any:
-    """NaN and zeros fall through both comparisons and keep their value."""
+    """NaN falls through all comparisons and keeps its value."""
     if m.dtype.startswith("uint"):
         return m.where(x > 0, 1, x)
-    return m.where(x > 0, 1, m.where(x < 0, -1, x))
+    zero_or_nan = m.where(x == 0, 0, x) if m.dtype.startswith("float") else x
+    return m.where(x > 0, 1, m.where(x < 0, -1, zero_or_nan))
 
 
 def _onnx_sign(O: Any, x: Any) -> Any:

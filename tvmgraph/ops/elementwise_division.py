@@ -6,6 +6,7 @@ program, where NumPy warns.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -71,16 +72,19 @@ def _whole_trunc(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return q + inexact.astype(a.dtype)
 
 
-def _quotient(whole: Any, rounded: Any) -> Any:
-    """An eager column: ``whole`` on integers and bool, a rounded quotient on floats."""
+def _floor_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype.kind in "biu":
+        return _whole_floor(a, b)
+    if a.dtype.itemsize > 2:
+        return np.floor_divide(a, b)
+    return np.floor_divide(a, b, dtype=np.float32).astype(a.dtype)
 
-    def eager(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        if a.dtype.kind in "biu":
-            return whole(a, b)
-        wide = np.float32 if a.dtype.itemsize == 2 else a.dtype
-        return rounded(np.divide(a, b, dtype=wide)).astype(a.dtype)
 
-    return eager
+def _trunc_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype.kind in "biu":
+        return _whole_trunc(a, b)
+    wide = np.float32 if a.dtype.itemsize == 2 else a.dtype
+    return np.trunc(np.divide(a, b, dtype=wide)).astype(a.dtype)
 
 
 def _safe_divisor(m: TirMath, b: Any) -> tuple[Any, Any]:
@@ -132,7 +136,24 @@ def _is_whole(m: TirMath) -> bool:
 def _floor_divide(m: TirMath, a: Any, b: Any) -> Any:
     if _is_whole(m):
         return _divide_whole(m, a, b, floor=True)
-    return m.floor(a / b)
+    return m.let(a / b, lambda x: _floor_of_float(m, a, b, x))
+
+
+def _floor_of_float(m: TirMath, a: Any, b: Any, x: Any) -> Any:
+    """NumPy's quotient: that of the exact one, though a / b may round up to the next integer."""
+    if m.dtype == "float32":
+        q = m.tir.Cast("float32", m.floor(m.tir.Cast("float64", a) / m.tir.Cast("float64", b)))
+    else:
+        q = m.let(m.floor(x), lambda q: m.where(_is_above(m, q, a, b), q - 1, q))
+    # a / b may also be -0 where the quotient is between -1 and 0
+    q = m.where((x == 0) & (a != 0) & (m.bits(x) < m.tir.const(0, m.bits(x).ty.dtype)), -1, q)
+    return m.where(m.isinf(a) & (b != 0), math.nan, q)
+
+
+def _is_above(m: TirMath, q: Any, a: Any, b: Any) -> Any:
+    """Whether q b exceeds a in the direction of b; the remainder is rounded once."""
+    r = m.library("fma", -q, b, a)
+    return (r != 0) & ((r < 0) ^ (b < 0)) & (m.tir.abs(q) < m.const(2.0**53))
 
 
 def _trunc_divide(m: TirMath, a: Any, b: Any) -> Any:
@@ -190,7 +211,7 @@ def _division_samples(grad: bool = True) -> list[Any]:
 @primitive(
     infer=rules.elementwise(dtypes.ALL),
     promote="common",
-    eager=_quotient(_whole_floor, np.floor),
+    eager=_floor_quotient,
     lower=pointwise("floor_divide", _floor_divide),
     vjp=lambda g, y, a, b: (None, None),
     onnx=_onnx_floor_divide,
@@ -240,7 +261,7 @@ def floor_div(x: Any, y: Any) -> Tensor:
 @primitive(
     infer=rules.elementwise(dtypes.ALL),
     promote="common",
-    eager=_quotient(_whole_trunc, np.trunc),
+    eager=_trunc_quotient,
     lower=pointwise("trunc_divide", _trunc_divide),
     vjp=lambda g, y, a, b: (None, None),
     onnx=_onnx_trunc_divide,
@@ -274,7 +295,8 @@ def _floor_mod(m: TirMath, a: Any, b: Any) -> Any:
         safe, _ = _safe_divisor(m, b)
         return m.where(b == 0, 0, a - _quotient_of_safe(m, a, safe, floor=True) * safe)
     r = m.fmod(a, b)
-    return m.where((r != 0) & ((r < 0) ^ (b < 0)), r + b, r)
+    moved = m.where((r < 0) ^ (b < 0), r + b, r)
+    return m.where(r == 0, m.copysign(m.const(0), b), moved)
 
 
 def _fmod(m: TirMath, a: Any, b: Any) -> Any:

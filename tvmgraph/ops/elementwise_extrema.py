@@ -1,4 +1,7 @@
-"""Maximum, minimum and limits, elementwise; NaN propagates unless a name says otherwise."""
+"""Maximum, minimum and limits, elementwise; NaN propagates unless a name says otherwise.
+
+Of two zeros -0 is the lesser one, whatever their order.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +29,57 @@ def _is_float(m: TirMath) -> bool:
     return m.dtype.startswith("float")
 
 
-def _maximum(m: TirMath, a: Any, b: Any) -> Any:
-    return m.where((a < b) | m.isnan(b), b, a) if _is_float(m) else m.where(a < b, b, a)
+def _greater(m: TirMath, a: Any, b: Any) -> Any:
+    """Whether b is taken for the maximum; the sign tells two zeros apart, as IEEE 754 has it."""
+    if not _is_float(m):
+        return a < b
+    return (a < b) | ((a == b) & _is_negative(m, a))
 
 
-def _minimum(m: TirMath, a: Any, b: Any) -> Any:
-    return m.where((b < a) | m.isnan(b), b, a) if _is_float(m) else m.where(b < a, b, a)
+def _less(m: TirMath, a: Any, b: Any) -> Any:
+    if not _is_float(m):
+        return b < a
+    return (b < a) | ((a == b) & _is_negative(m, b))
 
 
-def _fmax(m: TirMath, a: Any, b: Any) -> Any:
-    return m.where((a < b) | m.isnan(a), b, a) if _is_float(m) else m.where(a < b, b, a)
+def _is_negative(m: TirMath, x: Any) -> Any:
+    bits = m.bits(x)
+    return bits < m.tir.const(0, bits.ty.dtype)
 
 
-def _fmin(m: TirMath, a: Any, b: Any) -> Any:
-    return m.where((b < a) | m.isnan(a), b, a) if _is_float(m) else m.where(b < a, b, a)
+def _extreme(takes: Any, drops_nan: bool) -> Any:
+    """A formula: b where ``takes`` says so, NaN of either operand, or of both operands."""
+
+    def formula(m: TirMath, a: Any, b: Any) -> Any:
+        chosen = takes(m, a, b)
+        if _is_float(m):
+            chosen = chosen | m.isnan(a if drops_nan else b)
+        return m.where(chosen, b, a)
+
+    return formula
+
+
+def _signed(ufunc: Any, of_zeros: Any) -> Any:
+    """An eager column: NumPy's function, whose zero of two would depend on the array's size."""
+
+    def eager(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        y = ufunc(a, b)
+        if a.dtype.kind in "biu" or _has_no_zero(b if b.ndim == 0 else y):
+            return y
+        return np.where((a == 0) & (b == 0), of_zeros(a, b), y)
+
+    return eager
+
+
+def _negative_zero(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return -(np.negative(a) - b)
+
+
+_FEW = 256  # elements up to which counting beats a reduction
+
+
+def _has_no_zero(x: Any) -> bool:
+    return np.count_nonzero(x) == x.size if x.size < _FEW else bool(x.all())
 
 
 def _vjp_extremum(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
@@ -67,15 +107,17 @@ def _onnx_extremum(op_type: str, of_bool: str, drops_nan: bool) -> Any:
 _NAN, _INF = math.nan, math.inf
 
 
-def _extremum(eager: Any, formula: Any, op_type: str, of_bool: str) -> Any:
+def _extremum(ufunc: Any, op_type: str, of_bool: str) -> Any:
     """Adds the row of an elementwise extremum."""
+    name = ufunc.__name__
+    least, drops_nan = name.endswith("min") or name == "minimum", name.startswith("f")
     return primitive(
         infer=rules.elementwise(dtypes.ALL),
         promote="common",
-        eager=eager,
-        lower=pointwise(eager.__name__, formula),
+        eager=_signed(ufunc, _negative_zero if least else np.add),
+        lower=pointwise(name, _extreme(_less if least else _greater, drops_nan)),
         vjp=_vjp_extremum,
-        onnx=_onnx_extremum(op_type, of_bool, eager.__name__.startswith("f")),
+        onnx=_onnx_extremum(op_type, of_bool, drops_nan),
         samples=[
             *binary_samples(),
             sample((9,), (9,), dtype="int32", low=-2, high=2),
@@ -91,7 +133,7 @@ def _extremum(eager: Any, formula: Any, op_type: str, of_bool: str) -> Any:
     )  # fmt: skip
 
 
-@_extremum(np.maximum, _maximum, "Max", "Or")
+@_extremum(np.maximum, "Max", "Or")
 def maximum(input: Tensor, other: Tensor) -> Tensor:
     r"""The greater of two elements: :math:`out_i = \max(input_i, other_i)`.
 
@@ -111,7 +153,7 @@ def maximum(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-@_extremum(np.minimum, _minimum, "Min", "And")
+@_extremum(np.minimum, "Min", "And")
 def minimum(input: Tensor, other: Tensor) -> Tensor:
     r"""The lesser of two elements: :math:`out_i = \min(input_i, other_i)`.
 
@@ -131,7 +173,7 @@ def minimum(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-@_extremum(np.fmax, _fmax, "Max", "Or")
+@_extremum(np.fmax, "Max", "Or")
 def fmax(input: Tensor, other: Tensor) -> Tensor:
     r"""The greater of two elements, NaN only where both are NaN: :math:`\max(input_i, other_i)`.
 
@@ -151,7 +193,7 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
-@_extremum(np.fmin, _fmin, "Min", "And")
+@_extremum(np.fmin, "Min", "And")
 def fmin(input: Tensor, other: Tensor) -> Tensor:
     r"""The lesser of two elements, NaN only where both are NaN: :math:`\min(input_i, other_i)`.
 

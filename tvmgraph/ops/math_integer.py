@@ -74,8 +74,10 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     Example:
         >>> ops.lcm(Tensor([4, 6]), Tensor([6, 9]))
     """
+    input, other = (x if isinstance(x, Tensor) else Tensor(x) for x in (input, other))
     divisor = F.gcd(input, other)
-    return F.abs(F.floor_div(input, F.maximum(divisor, 1)) * other)
+    product = F.floor_div(input, F.where(divisor == 0, 1, divisor)) * other
+    return F.where(F.logical_xor(input < 0, other < 0), -product, product)
 
 
 def _bits(x: np.ndarray) -> np.ndarray:
