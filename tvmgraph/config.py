@@ -61,6 +61,8 @@ class JitConfig:
             its products of float32 may round the factors to tf32, which tensor cores multiply
             (a mantissa of 10 bits; sums stay float32), ``library_dispatch`` (False) whether
             products go to NVIDIA's cuBLASLt where that is measured to be faster on the GPU at hand,
+            ``deterministic`` (False) whether kernels of a processor are divided alike for any
+            number of threads, so that equal calls give equal bits on all of them,
             ``graph_kernel_flags`` says which rewrites and fusions run (see
             :mod:`tvmgraph.graph_kernel`), ``search_trials`` how many kernels the search of ``O3``
             builds and times for each kernel of a graph.
@@ -149,8 +151,9 @@ class JitConfig:
 
 _OPTIONS = (
     "target", "cpu", "device_id", "fast_math", "tf32", "library_dispatch", "graph_kernel_flags",
-    "search_trials",
+    "search_trials", "deterministic",
 )  # fmt: skip
+_BOOL_OPTIONS = ("fast_math", "tf32", "library_dispatch", "deterministic")
 #: Kernels that the search of O3 builds and times per kernel, unless ``search_trials`` is given.
 _TRIALS = 16
 
@@ -163,7 +166,7 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
             parse_flags(value)
         if name == "cpu":
             check_cpu(value, "cpu")
-        if name in ("fast_math", "tf32", "library_dispatch") and not isinstance(value, bool):
+        if name in _BOOL_OPTIONS and not isinstance(value, bool):
             raise ConfigError(
                 f"{name} must be a bool, not {value!r}", op="JitConfig", at=user_source()
             )
@@ -350,7 +353,8 @@ def set_context(**settings: Any) -> None:
         **settings: ``mode`` (``ms.GRAPH_MODE`` or ``ms.PYNATIVE_MODE``), ``device_target``,
             ``device_id``, ``save_graphs``, ``save_graphs_path``, ``enable_graph_kernel``,
             ``graph_kernel_flags``, ``jit_config``, ``jit_syntax_level``, ``max_call_depth``,
-            ``deterministic``, ``thread_num``, ``global_writes`` (what writing a global does in
+            ``deterministic`` (``True`` or ``"ON"``: compiled code gives equal bits for any number
+            of threads), ``thread_num``, ``global_writes`` (what writing a global does in
             compiled code: ``"warn"``, ``"error"`` or ``"replay"``), ``check_numerics`` (as the
             flag ``TVMGRAPH_NUMERICS``: an operator that makes NaN or infinities is an error).
             Settings of other MindSpore devices are accepted with a warning and have no effect.
@@ -370,6 +374,8 @@ def set_context(**settings: Any) -> None:
         elif name not in names:
             raise _unknown("set_context", name, names)
         else:
+            if name == "deterministic" and isinstance(value, bool):
+                value = "ON" if value else "OFF"
             checked[name] = _check_context(name, value)
     if "device_target" in checked or "device_id" in checked:
         _use_device(**{k: checked.get(k, getattr(context, k)) for k in _PLACE})
@@ -426,6 +432,8 @@ def effective_jit_config(*candidates: JitConfig | None) -> JitConfig:
         c = _default_config()
     if context.enable_graph_kernel:
         c = _with_fusion(c)
+    if context.deterministic == "ON" and "deterministic" not in c.options:
+        c = _reproducible(c)
     return c if context.device_target == "CPU" or "target" in c.options else _on_device(c)
 
 
@@ -447,6 +455,17 @@ def _on_device(config: JitConfig) -> JitConfig:
         row = cuda.row_of(cuda.device(context.device_id))
         options = {"target": row, "device_id": context.device_id, **config.options}
         found = _placed[key] = (config, config.replace(options=options))
+    return found[1]
+
+
+_reproducibles: dict[int, tuple[JitConfig, JitConfig]] = {}
+
+
+def _reproducible(config: JitConfig) -> JitConfig:
+    found = _reproducibles.get(id(config))
+    if found is None:
+        options = {"deterministic": True, **config.options}
+        found = _reproducibles[id(config)] = (config, config.replace(options=options))
     return found[1]
 
 

@@ -73,7 +73,7 @@ def generate(
     """Generates code for the CPU or a GPU from a lowered graph; see :func:`build`."""
     from tvmgraph.compiler import device_build, pipeline
 
-    level = pipeline.LEVELS[options.level]
+    level = pipeline.level_of(options.level, options.deterministic)
     if options.on_gpu:
         made = device_build.build(
             mod, level, options.target, phases, options.native, folder,

@@ -48,6 +48,7 @@ class CompileOptions:
         tf32: Whether a GPU's products of float32 may round their factors to tf32.
         replay: Whether a GPU replays the calls as a CUDA graph; the code does not depend on it.
         library: Whether a GPU's products go to cuBLASLt where that was measured to be faster.
+        deterministic: Whether a processor's kernels are the same for any number of threads.
     """
 
     level: str = "O2"
@@ -60,6 +61,7 @@ class CompileOptions:
     tf32: bool = False
     replay: bool = field(default=False, repr=False)
     library: bool = False
+    deterministic: bool = False
 
     @property
     def on_gpu(self) -> bool:

@@ -91,7 +91,7 @@ def write_lowered(source: Graph | str, options: CompileOptions, path: Path, link
 def _build(mod: Any, options: CompileOptions) -> tuple[Any, tuple[str, ...], Any]:
     from tvmgraph.compiler import device_build, pipeline
 
-    level = pipeline.LEVELS[options.level]
+    level = pipeline.level_of(options.level, options.deterministic)
     if options.on_gpu:
         made = device_build.build(
             mod, level, options.target, native=options.native, checked=True,

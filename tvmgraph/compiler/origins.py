@@ -68,7 +68,7 @@ def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, list[Si
     mod = lower(graph, regions)
     regions["main"] = graph
     owners = _all_owners(mod, graph, regions)
-    level = pipeline.LEVELS[options.level]
+    level = pipeline.level_of(options.level, options.deterministic)
     target = make_target(options.target, level.llvm_opt)
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
         mod = tvm.transform.Sequential(pipeline.operator_passes())(mod)
@@ -80,7 +80,7 @@ def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, list[Si
                 for name, _ in _functions(fused) if name in origins
             }  # fmt: skip
             mod = tvm.transform.Sequential([_T.FuseTIR(), _T.DeadCodeElimination()])(fused)
-            model = cpu_model(options.target, configure_threads(None))
+            model = cpu_model(options.target, level.planned_threads or configure_threads(None))
             mod, joined = join_kernels(mod, options.settings, model)
             origins = {
                 name: [tuple(sorted({n for i in parts for n in origins[name][i]}))

@@ -13,7 +13,7 @@ no faster, since they are unrolled and vectorized when it gets them, but takes u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +43,17 @@ _T = relax.transform
 
 @dataclass(frozen=True)
 class Level:
-    """Settings of one ``jit_level``."""
+    """Settings of one ``jit_level``.
+
+    ``planned_threads`` is the number of workers that kernels are shaped for where it is not that
+    of this process.
+    """
 
     fuse: bool
     schedule: int
     llvm_opt: int
     search: bool = False
+    planned_threads: int | None = None
 
 
 LEVELS = {
@@ -57,6 +62,24 @@ LEVELS = {
     "O2": Level(fuse=True, schedule=2, llvm_opt=2),
     "O3": Level(fuse=True, schedule=2, llvm_opt=3, search=True),
 }
+
+
+#: Workers that deterministic kernels are shaped for: partial sums are as many, whoever adds them.
+_DETERMINISTIC_THREADS = 8
+
+
+def level_of(name: str, deterministic: bool = False) -> Level:
+    """The settings of a level.
+
+    Args:
+        name: ``"O0"`` to ``"O3"``.
+        deterministic: Whether kernels are the same for any number of threads, and none is chosen
+            by its time.
+    """
+    level = LEVELS[name]
+    if not deterministic:
+        return level
+    return replace(level, search=False, planned_threads=_DETERMINISTIC_THREADS)
 
 
 #: Interpreting the bytecode of a call costs about as much as two kernels' launch per ten kernels;
@@ -131,7 +154,7 @@ def build(
     phases = phases or Phases("module", quiet=True)
     threads = configure_threads(context.thread_num or None)
     target = make_target(target_name, level.llvm_opt)
-    model = cpu_model(target_name, threads)
+    model = cpu_model(target_name, level.planned_threads or threads)
     phases.text(2, "Relax", "py", mod.script)
     with target, tvm.transform.PassContext(opt_level=3 if level.fuse else 0):
         with phases.time("fuse"):

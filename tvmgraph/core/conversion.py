@@ -7,9 +7,12 @@ fits, and NaN becomes 0, as the instructions of ARM and of GPUs have it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tvmgraph.dtypes import DType
+from tvmgraph.errors import ArgumentError, user_source
 
 
 def integer_bounds(dtype: np.dtype) -> tuple[int, int]:
@@ -38,20 +41,43 @@ def converted(x: np.ndarray, dtype: DType) -> np.ndarray:
         dtype: The new dtype.
     """
     if x.dtype.kind == "c" and dtype.kind != "c":
-        x = x != 0 if dtype.kind == "b" else x.real
+        x = x != 0 if dtype.kind == "b" else np.real(x)
     if dtype.kind not in "iu" or x.dtype.kind in "biu":
         return x.astype(dtype.numpy)
     return _saturated(x, dtype.numpy)
+
+
+_FEW = 32  # elements up to which Python compares faster than two reductions
+
+
+def _is_within(x: np.ndarray, low: int, end: int) -> bool:
+    if x.size <= _FEW:
+        return all([low <= v < end for v in x.ravel().tolist()])
+    return bool(x.min() >= low and x.max() < end)  # NaN is neither
 
 
 def _saturated(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if x.dtype.itemsize == 2:
         x = x.astype(np.float32)
     low, end = integer_bounds(dtype)
-    if not x.size or (x.min() >= low and x.max() < end):  # NaN is neither
+    if _is_within(x, low, end):
         return x.astype(dtype)
     inside = (x >= low) & (x < end)
     y = np.where(inside, x, 0).astype(dtype)
     y[x < low] = low
     y[x >= end] = end - 1
     return y
+
+
+def require_fit(source: np.ndarray, dtype: DType, data: Any) -> None:
+    """Raises ArgumentError for numbers in Python code that an integer dtype cannot hold."""
+    low, end = integer_bounds(dtype.numpy)
+    with np.errstate(invalid="ignore"):
+        fits = (source > low - 1) & (source < end) if source.dtype.kind != "c" else True
+    if not np.all(fits):
+        wrong = source[~np.asarray(fits)].flat[0]
+        raise ArgumentError(
+            f"{wrong} does not fit {dtype.name}, which holds {low} to {end - 1}",
+            op="Tensor", got=f"input_data={data!r:.60}", at=user_source(),
+            fix="use a wider dtype, or ops.cast for the nearest number",
+        )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core.conversion import converted, integer_bounds
+from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, note_write, state
 from tvmgraph.core.storage import aligned_copy, lend
@@ -453,22 +453,8 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
     if wanted.numpy == source.dtype:
         return aligned_copy(source)
     if by_hand and wanted.is_integer and not isinstance(data, np.generic):
-        _require_fit(source, wanted, data)
+        require_fit(source, wanted, data)
     return aligned_copy(converted(source, wanted))
-
-
-def _require_fit(source: np.ndarray, dtype: DType, data: Any) -> None:
-    """Raises ArgumentError for numbers in Python code that an integer dtype cannot hold."""
-    low, end = integer_bounds(dtype.numpy)
-    with np.errstate(invalid="ignore"):
-        fits = (source > low - 1) & (source < end) if source.dtype.kind != "c" else True
-    if not np.all(fits):
-        wrong = source[~np.asarray(fits)].flat[0]
-        raise ArgumentError(
-            f"{wrong} does not fit {dtype.name}, which holds {low} to {end - 1}",
-            op="Tensor", got=f"input_data={data!r:.60}", at=user_source(),
-            fix="use a wider dtype, or ops.cast for the nearest number",
-        )  # fmt: skip
 
 
 def _array_of_python(data: Any) -> np.ndarray:

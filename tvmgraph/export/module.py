@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import tvmgraph
-from tvmgraph.config import JitConfig, as_jit_config
+from tvmgraph.config import JitConfig, as_jit_config, context
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import ConfigError, ExportError, user_source
@@ -129,6 +129,7 @@ def _options(jit_config: Any, jit_level: str, target: str) -> Any:
     return CompileOptions(
         config.jit_level, target or config.target, None, settings,
         fast_math=config.options.get("fast_math", False), tf32=config.options.get("tf32", False),
+        deterministic=config.options.get("deterministic", context.deterministic == "ON"),
     )  # fmt: skip
 
 

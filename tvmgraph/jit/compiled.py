@@ -217,6 +217,7 @@ def compile_options(config: JitConfig, native: bool, replay: bool = False) -> Co
         config.jit_level, config.target, native, settings, trials,
         config.options.get("fast_math", False), config.options.get("device_id", 0),
         config.options.get("tf32", False), replay, config.options.get("library_dispatch", False),
+        config.options.get("deterministic", False),
     )  # fmt: skip
 
 

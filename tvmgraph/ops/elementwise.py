@@ -10,12 +10,13 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.conversion import converted, integer_bounds, largest_within
+from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 from tvmgraph.ops._arguments import named
+from tvmgraph.ops._cast import lower_cast
 from tvmgraph.ops._pointwise import NUMBERS, TirMath, number_samples, pointwise, unary
 from tvmgraph.ops._shared import binary_samples, sum_to, unary_samples
 
@@ -30,33 +31,10 @@ def _infer_cast(x: TensorType, *, dtype: dtypes.DType) -> TensorType:
     return x.with_dtype(dtypes.dtype_of(dtype))
 
 
-def _lower_cast(R: Any, x: Any, *, dtype: dtypes.DType) -> Any:
-    if R.type(x).dtype.is_float and dtype.is_integer:
-        return _LOWER_SATURATED[dtype](R, x)
-    return R.op.astype(x, dtype.name)
-
-
-def _saturated(m: TirMath, x: Any, dtype: dtypes.DType) -> Any:
-    """The integer nearest to a float that lost its fraction; see :mod:`.core.conversion`."""
-    low, end = integer_bounds(dtype.numpy)
-    largest = largest_within(m.dtype, dtype.name)
-    inside = m.max(m.min(m.where(m.isnan(x), 0, x), m.const(largest)), m.const(low))
-    y = m.tir.Cast(dtype.name, inside)
-    if largest == end - 1:
-        return y
-    return m.tir.Select(x >= m.const(end), m.tir.const(end - 1, dtype.name), y)
-
-
-_LOWER_SATURATED = {
-    dtype: pointwise("cast", functools.partial(_saturated, dtype=dtype), out=dtype.name)
-    for dtype in dtypes.INTEGERS
-}
-
-
 @primitive(
     infer=_infer_cast,
     eager=lambda x, *, dtype: converted(x, dtype),
-    lower=_lower_cast,
+    lower=lower_cast,
     # integers have a gradient when an integer argument is differentiated by
     vjp=lambda g, y, x, *, dtype: (F.cast(g, x.dtype) if x.dtype.kind in "fciu" else None,),
     onnx=lambda O, x, *, dtype: O.Cast(x, to=O.dtype(dtype)),
