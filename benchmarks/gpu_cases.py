@@ -163,7 +163,7 @@ def _frozen(graph: Graph) -> tuple[Graph, dict[Any, str]]:
     A prepared value is named after the first weight that it is computed from: the weight of a
     convolution after that, the offset of a batch norm after one of its parameters.
     """
-    split = freeze(graph, on_gpu=True)
+    split = freeze(graph, "sm_90")
     if split is None:
         return graph, {}
     names = {p.value: p.label for p in graph.params}

@@ -167,3 +167,14 @@ def test_a_jitted_cell_sees_new_weights_after_mapping(folder, computed):
     net.dense.weight.set_data(ops.ones((SIZE, SIZE)))
     assert np.allclose(compiled(x).asnumpy(), net(x).asnumpy(), atol=1e-4)
     assert len(computed) == before + 1
+
+
+def test_every_processor_has_its_own(folder, computed):
+    """Panels for a processor with narrower vectors are others, although the weights are the same."""
+    graph = jit(Net().set_train(False)).graph(Tensor(np.ones((8, SIZE), np.float32)))
+    halves = [freeze(graph, name) for name in ("x86-64-v3", "x86-64-v4")]
+    shapes = [prepare(half, weights(0))[0].shape for half in halves]
+    assert len(computed) == 2
+    assert shapes[0][2] < shapes[1][2]
+    assert [prepare(half, weights(0))[0].shape for half in halves] == shapes
+    assert len(computed) == 2

@@ -48,7 +48,7 @@ def test_network_in_half_precision(gpu):
 
 def test_a_frozen_network_prepares_its_weights_ahead():
     net = _Net().set_train(False)
-    frozen = freeze(ms.jit(net).graph(ms.ops.ones((1, 3, 8, 8))), on_gpu=True)
+    frozen = freeze(ms.jit(net).graph(ms.ops.ones((1, 3, 8, 8))), "sm_90")
     assert frozen is not None
     names = [node.op.name for node in frozen.main.nodes]
     assert names.count("conv_blocked") == 2 and not {"mul", "rsqrt", "convolution"} & set(names)

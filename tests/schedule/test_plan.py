@@ -4,8 +4,16 @@ from itertools import pairwise
 
 import pytest
 
-from tvmgraph.schedule import cpu_model
-from tvmgraph.schedule.products.plan import GemmShape, Packing, plan_gemm
+from tvmgraph.processor import cpu_model
+from tvmgraph.schedule import target_names
+from tvmgraph.schedule.products.plan import (
+    GemmShape,
+    Packing,
+    panel_columns,
+    plan_gemm,
+    plan_panels,
+    step_cycles,
+)
 
 _MODEL = cpu_model("x86-64-v4", threads=2)
 
@@ -41,3 +49,28 @@ def test_one_row_is_shared_once_its_matrix_is_large():
     small, large = (plan_gemm(GemmShape(1, n, 200, 1, 4), _MODEL, direct=True) for n in (100, 300))
     assert not small.parallel
     assert large.parallel
+
+
+@pytest.mark.parametrize("rows, depth, columns", [(64, 784, 512), (1024, 3072, 768), (7, 33, 70)])
+@pytest.mark.parametrize("itemsize", [4, 8])
+@pytest.mark.parametrize("name", target_names("llvm"))
+def test_stored_panels_fill_the_registers(name, itemsize, rows, depth, columns):
+    """With weights stored ahead the register tile is no smaller than without."""
+    model = cpu_model(name, threads=1)
+    shape = GemmShape(rows, columns, depth, 1, itemsize, depth * itemsize)
+    free = plan_gemm(shape, model, direct=False)
+    stored = plan_panels(shape, model, panel_columns(shape, model))
+    assert stored is not None and stored.packing is Packing.DONE
+
+    def cycles(plan):
+        return step_cycles(plan.tile_rows, plan.vectors, model) / (plan.tile_rows * plan.vectors)
+
+    assert cycles(stored) <= 1.1 * cycles(free)
+    assert stored.tile_rows * stored.vectors + stored.vectors < model.registers
+
+
+def test_a_single_row_hides_the_latency():
+    for name in target_names("llvm"):
+        model = cpu_model(name, threads=1)
+        shape = GemmShape(1, 512, 512, 1, 4, 2048)
+        assert panel_columns(shape, model) >= 4 * model.fma_per_cycle * model.lanes

@@ -19,6 +19,7 @@ import numpy as np
 from tvmgraph.compiler.channels_last import ChannelsLast
 from tvmgraph.compiler.deconvolution import as_convolutions
 from tvmgraph.compiler.layout import BlockedLayout
+from tvmgraph.config import context
 from tvmgraph.core.op import Op, Reason, get_op
 from tvmgraph.core.storage import aligned_copy, is_ready
 from tvmgraph.core.types import TensorType, tensor_type
@@ -28,10 +29,11 @@ from tvmgraph.graph.ir import Node, Param, Role, Value
 from tvmgraph.graph.rewrite import rewrite
 from tvmgraph.graph.rules import RULES
 from tvmgraph.ops.linalg_panels import GROUPS, panel_shape, to_panels
-from tvmgraph.threads import thread_count
+from tvmgraph.processor import CpuModel, cpu_model
+from tvmgraph.schedule.products.plan import USUAL_ROWS, GemmShape, panel_columns
+from tvmgraph.targets import target_row
+from tvmgraph.threads import configure_threads, thread_count
 
-#: Columns of a panel: four vectors of the widest registers, whole vectors on all others.
-_PANEL_BYTES = 256
 #: Products with fewer columns than this read their weights as they are; so do those of one row with
 #: a matrix of fewer elements, and those of few rows of a narrow type.
 _MIN_COLUMNS, _MIN_ELEMENTS, _MIN_NARROW_ROWS = 64, 1 << 16, 5
@@ -60,6 +62,7 @@ class Frozen:
 
     Attributes:
         origin: The graph that was split.
+        model: The processor whose kernels read the prepared values; None for a GPU.
         main: What runs in every call; its last parameters are the prepared values.
         kept: Positions of the original parameters that ``main`` takes, in order.
         sources: Positions of the original parameters that the prepared values depend on.
@@ -70,6 +73,7 @@ class Frozen:
     """
 
     origin: Graph
+    model: CpuModel | None
     main: Graph
     kept: tuple[int, ...]
     sources: tuple[int, ...]
@@ -124,18 +128,24 @@ class Frozen:
         return frozenset(self.prepared)
 
 
-def freeze(graph: Graph, on_gpu: bool = False) -> Frozen | None:
+def freeze(graph: Graph, target: str = "host") -> Frozen | None:
     """Splits a graph, or returns None when there is nothing to prepare.
 
     Args:
         graph: The graph.
-        on_gpu: Whether it is for a GPU, whose kernels read weights in another order.
+        target: A name from ``configs/targets.toml``: what is prepared, and in which order its
+            elements lie, is up to the kernels of that processor or GPU.
+
+    Raises:
+        TvmgraphError: There is no such target.
     """
     if graph.writes or any(node.regions for node in graph.nodes):
         return None
     # A product of bytes must be seen before the cast of its weights is computed ahead.
     graph = rewrite(passes.simplify(graph), [RULES["integer_product"]])
-    return _Splitter(passes.simplify(graph), on_gpu).split()
+    on_gpu = target_row(target)["kind"] == "cuda"
+    model = None if on_gpu else cpu_model(target, configure_threads(context.thread_num or None))
+    return _Splitter(passes.simplify(graph), model).split()
 
 
 def arrange(graph: Graph) -> Graph:
@@ -164,10 +174,10 @@ def arrange(graph: Graph) -> Graph:
 
 
 class _Splitter:
-    def __init__(self, graph: Graph, on_gpu: bool) -> None:
+    def __init__(self, graph: Graph, model: CpuModel | None) -> None:
         self.graph = graph
-        self.layout = ChannelsLast if on_gpu else BlockedLayout
-        self.cut = () if on_gpu else _PRODUCTS
+        self.model = model
+        self.layout = ChannelsLast if model is None else BlockedLayout
         parameters = [p.value for p in graph.params if p.role is Role.PARAMETER]
         self.stable = set(parameters)
         self.steps: list[Step] = []
@@ -211,7 +221,8 @@ class _Splitter:
             if parts:
                 self.nodes += parts
                 return
-        self.nodes.append(self._with_panels(node) if node.op.name in self.cut else node)
+        cut = self.model is not None and node.op.name in _PRODUCTS
+        self.nodes.append(self._with_panels(node, self.model) if cut else node)
 
     def _fold_scale(self, node: Node) -> bool:
         """Folds a scale per channel of a convolution into its weight."""
@@ -232,26 +243,23 @@ class _Splitter:
             return True
         return False
 
-    def _with_panels(self, node: Node) -> Node:
+    def _with_panels(self, node: Node, model: CpuModel) -> Node:
         """Gives a product with a matrix of weights the panels of that matrix."""
         value, weight = node.inputs
-        shape = value.type.shape
         if weight not in self.stable or weight.type.ndim != 2:
             return node
         if (node.op.name == "matmul_integer") != (weight.type.dtype is int8):
             return node  # the panels of bytes are summed as int32
-        if (
-            len(shape) < 2
-            or node.attrs["transpose_a"]
-            or value.type.dtype not in (float16, float32, float64, *GROUPS)
-        ):
+        if value.type.ndim < 2 or node.attrs["transpose_a"] or not _has_panels(value.type, model):
             return node
         turned = node.attrs["transpose_b"]
-        depth, columns = weight.type.shape[::-1] if turned else weight.type.shape
-        if columns < _MIN_COLUMNS or not depth or _has_few_rows(value.type, weight.type):  # pyright: ignore[reportOperatorIssue]
+        depth, columns = weight.type.static_shape[:: -1 if turned else 1]
+        if columns < _MIN_COLUMNS or not depth or _has_few_rows(value.type, weight.type):
             return node
-        width = _PANEL_BYTES // max(4, weight.type.dtype.numpy.itemsize)  # of the sums
-        shape = panel_shape(depth, columns, width, weight.type.dtype)  # pyright: ignore[reportArgumentType]
+        width = panel_columns(
+            _product(value.type, depth, columns), model, value.type.dtype in GROUPS
+        )
+        shape = panel_shape(depth, columns, width, weight.type.dtype)
         kind = tensor_type(shape, weight.type.dtype)
 
         def cut(array: np.ndarray) -> np.ndarray:
@@ -290,10 +298,23 @@ class _Splitter:
         consts = {v: a for v, a in self.consts.items() if v in read}
         main = Graph(graph.name, tuple(params), consts, tuple(self.nodes), graph.outputs)
         return Frozen(
-            graph, main, kept, sources, tuple(graph.params[i].value for i in sources),
+            graph, self.model, main, kept, sources, tuple(graph.params[i].value for i in sources),
             {v: a for v, a in graph.consts.items() if v in needed},
             tuple(s for s in self.steps if any(v in needed for v in s.outputs)), prepared,
         )  # fmt: skip
+
+
+def _has_panels(value: TensorType, model: CpuModel) -> bool:
+    """Whether kernels read panels; of narrow types those that sum groups of them do."""
+    summed = value.dtype.name in model.dot_types | model.tile_types
+    return summed if value.dtype in GROUPS else value.dtype in (float16, float32, float64)
+
+
+def _product(value: TensorType, depth: int, columns: int) -> GemmShape:
+    """The extents of a product, as its kernel is planned by."""
+    rows = value.size // depth if value.is_static else USUAL_ROWS
+    itemsize = value.dtype.numpy.itemsize
+    return GemmShape(rows, columns, depth, 1, max(4, itemsize), depth * itemsize)
 
 
 def _has_few_rows(value: TensorType, weight: TensorType) -> bool:

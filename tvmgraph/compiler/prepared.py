@@ -1,7 +1,8 @@
 """Prepared weights on disk: a second process maps them into memory instead of computing them.
 
-What a frozen graph computes from its weights follows from the graph and the elements of the
-weights, so a digest of both names the file that keeps the results. Taking the digest reads the
+What a frozen graph computes from its weights follows from the graph, the processor whose kernels
+read it and the elements of the weights, so a digest of all names the file that keeps the results.
+Taking the digest reads the
 weights once; computing the results reads them, too, and writes as many bytes or more into memory
 that the system has to provide first, which takes ten times as long.
 
@@ -16,6 +17,7 @@ import contextlib
 import math
 import threading
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,7 @@ import xxhash
 from tvmgraph.compiler import disk
 from tvmgraph.compiler.freeze import Frozen
 from tvmgraph.core.types import TensorType
+from tvmgraph.processor import CpuModel
 from tvmgraph.runtime.store import WEIGHTS, Store
 from tvmgraph.runtime.tensors import ALIGNMENT, mapped_bytes
 
@@ -57,10 +60,19 @@ def prepare(frozen: Frozen, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _key(frozen: Frozen, arrays: Sequence[np.ndarray]) -> str:
-    digest = xxhash.xxh3_128(disk.key_of(frozen.origin, "prepared weights").encode())
+    kind = f"prepared weights for {_text(frozen.model)}"
+    digest = xxhash.xxh3_128(disk.key_of(frozen.origin, kind).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
     return digest.hexdigest()
+
+
+def _text(model: CpuModel | None) -> str:
+    """A processor's numbers, in the same words in every process; None is a GPU."""
+    if model is None:
+        return "a GPU"
+    values = ((f.name, getattr(model, f.name)) for f in fields(model))
+    return str([(name, sorted(v) if isinstance(v, frozenset) else v) for name, v in values])
 
 
 def _places(types: Sequence[TensorType]) -> list[int]:

@@ -66,7 +66,7 @@ class CompiledGraph:
             once = any(n.op.name in HAS_EFFECT for n in graph.walk())
             plain = once or options.level in ("O0", "O1")
             self._arranged = not (plain or on_gpu)
-            frozen = None if plain or state.tapes else freeze(graph, on_gpu)
+            frozen = None if plain or state.tapes else freeze(graph, config.target)
             if frozen is None:
                 self.executable, self.stats = compile_graph(self.unfrozen, options=options)
             else:

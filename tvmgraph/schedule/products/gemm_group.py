@@ -36,12 +36,18 @@ from tvmgraph.schedule.products.groups import (
     narrow_type,
 )
 from tvmgraph.schedule.products.microkernel import Tile
-from tvmgraph.schedule.products.plan import GemmPlan, GemmShape, Packing, plan_gemm, plan_panels
+from tvmgraph.schedule.products.plan import (
+    GROUPED_VECTORS,
+    GemmPlan,
+    GemmShape,
+    Packing,
+    plan_gemm,
+    plan_panels,
+)
 from tvmgraph.schedule.types import Buffer, Expr
 
-#: Vectors of a panel, and how many such panels hide that the last one is not full: each row of a
-#: tile is stored as whole lines of the cache.
-_VECTORS, _MANY = 4, 12
+#: So many wide panels hide that the last one is not full.
+_MANY = 12
 #: Products with fewer rows do not repay packing the column operand.
 _MIN_ROWS = 8
 
@@ -76,7 +82,7 @@ def emit_grouped_gemm(
 
 def _plan(operands: Grouped, model: CpuModel) -> GemmPlan | None:
     """The kernel for an operand that is stored as panels, or that will be copied into them."""
-    shape, wide = operands.shape, _VECTORS * LANES
+    shape, wide = operands.shape, GROUPED_VECTORS * LANES
     if operands.stored:
         return plan_panels(shape, model, operands.stored)
     fits = wide * 4 * operands.depth <= model.l2_bytes // 4

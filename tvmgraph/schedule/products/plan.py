@@ -16,6 +16,8 @@ MIN_PARALLEL_FLOPS = 200_000
 _MIN_PARALLEL_BYTES = 150_000
 #: Cycles of a dependent multiply-add.
 _FMA_LATENCY = 4
+#: Bytes that a core reads from its second-level cache in a cycle.
+_L2_BYTES_PER_CYCLE = 24
 #: Loop overhead and start-up of one k-step of the register tile, in cycles.
 _STEP_OVERHEAD = 0.3
 #: Multiply-adds written out per iteration of the k loop; more only costs compile time.
@@ -36,6 +38,13 @@ _SHARED_COST, _REGION_CYCLES = 1.1, 10_000
 _SETS_BYTES, _LINE_BYTES, _CROWDED_COST = 4096, 64, 0.08
 #: Idle share of the workers that makes a second parallel region worth while.
 MAX_IMBALANCE = 0.15
+#: Vectors, and rows, of the largest register tile; with a single row more vectors hide the latency.
+_MAX_VECTORS, _MAX_ROW_VECTORS, _MAX_ROWS = 4, 8, 14
+#: Vectors of a panel of groups of a narrow type, which instructions for groups or tiles multiply:
+#: each row of a tile is stored as whole lines of the cache.
+GROUPED_VECTORS = 4
+#: Rows that a product is taken to have whose rows vary.
+USUAL_ROWS = 64
 
 
 class Packing(enum.Enum):
@@ -140,6 +149,23 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
     )  # fmt: skip
 
 
+def panel_columns(shape: GemmShape, model: CpuModel, grouped: bool = False) -> int:
+    """Columns of the panels in which the weights of a product are stored best.
+
+    They are those of the register tile with which :func:`plan_panels` takes the least time.
+
+    Args:
+        shape: The extents.
+        model: The processor.
+        grouped: Whether neighbours along the depth lie side by side.
+    """
+    lanes = model.lanes_of(shape.itemsize)
+    if grouped:
+        return GROUPED_VECTORS * lanes
+    costs = _tile_costs(shape, model, lanes)
+    return min(costs, key=lambda tile: costs[tile])[1] * lanes
+
+
 def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | None:
     """The kernel for an operand that is stored as panels of ``panel`` columns.
 
@@ -148,12 +174,10 @@ def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | Non
     """
     lanes = model.lanes_of(shape.itemsize)
     vectors = panel // lanes
-    if panel % lanes or not 1 <= vectors <= 8:
+    if panel % lanes or not 1 <= vectors <= _MAX_ROW_VECTORS:
         return None
-    limit = max(1, (model.registers - 2 - vectors) // vectors)
-    costs = {
-        r: _rows_cycles(shape, r, vectors, model) for r in range(1, min(shape.rows, limit, 14) + 1)
-    }
+    most = min(shape.rows, max_tile_rows(vectors, model))
+    costs = {r: _rows_cycles(shape, r, vectors, model) for r in range(1, most + 1)}
     best = ranked(costs)
     rows = choose("panel rows", best[0], best)
     items = shape.outer * -(-shape.columns // panel)
@@ -185,29 +209,44 @@ def wants_dot_products(shape: GemmShape, model: CpuModel, grouped: str | None) -
 
 
 def _register_tile(shape: GemmShape, model: CpuModel, lanes: int) -> tuple[int, int]:
-    """The tile with the fewest cycles for all rows and columns, leftovers included."""
+    """The tile with the fewest cycles when panels have to be packed."""
+    costs = _tile_costs(shape, model, lanes)
+    if is_worth_sharing(shape):
+        shared = _shared_cost(shape, model)
+        for tile in costs:
+            costs[tile] *= min(shared, _local_cost(shape, tile[1] * lanes, lanes, model))
+    best = ranked(costs)
+    return choose("gemm tile", best[0], best)
+
+
+def _tile_costs(shape: GemmShape, model: CpuModel, lanes: int) -> dict[tuple[int, int], float]:
+    """Cycles of all rows and columns, leftovers included, by rows and vectors of the tile."""
     costs: dict[tuple[int, int], float] = {}
     available = -(-shape.columns // lanes)
-    for vectors in range(min(8 if shape.rows == 1 else 4, available), 0, -1):
-        limit = (model.registers - 2 - vectors) // vectors
-        for rows in range(1, min(shape.rows, limit, 14) + 1):
-            panels, rest_vectors = divmod(available, vectors)
+    widest = _MAX_ROW_VECTORS if shape.rows == 1 else _MAX_VECTORS
+    for vectors in range(min(widest, available), 0, -1):
+        panels, rest_vectors = divmod(available, vectors)
+        for rows in range(1, min(shape.rows, max_tile_rows(vectors, model)) + 1):
             cost = _rows_cycles(shape, rows, vectors, model)
             cost *= panels + (rest_vectors / vectors * 1.1 if rest_vectors else 0)
             cost *= 1 + 0.02 * bool(shape.rows % rows) + 0.05 / (rows * vectors)
-            if is_worth_sharing(shape):
-                local = _local_cost(shape, vectors * lanes, lanes, model)
-                cost *= min(local, _shared_cost(shape, model))
             costs[rows, vectors] = cost
-    best = ranked(costs)
-    return choose("gemm tile", best[0], best)
+    return costs
+
+
+def max_tile_rows(vectors: int, model: CpuModel) -> int:
+    """Rows of the highest register tile of so many vectors: what else a step needs is a row of
+    columns, a broadcast element and a register to spare. A single row takes columns from memory."""
+    return max(1, min(_MAX_ROWS, (model.registers - 2 - vectors) // vectors))
 
 
 def _rows_cycles(shape: GemmShape, rows: int, vectors: int, model: CpuModel) -> float:
     """Cycles of one k-step of all rows of a panel, in tiles of ``rows``."""
     full, rest = divmod(shape.rows, rows)
-    cycles = full * step_cycles(rows, vectors, model)
-    cycles += step_cycles(rest, vectors, model) if rest else 0
+    panel = shape.depth * vectors * model.vector_bytes
+    read = vectors * model.vector_bytes / _L2_BYTES_PER_CYCLE if panel > model.l1_bytes // 2 else 0
+    cycles = full * max(step_cycles(rows, vectors, model), read)
+    cycles += max(step_cycles(rest, vectors, model), read) if rest else 0
     return cycles * (1 + _CROWDED_COST * _crowded(rows, shape.row_bytes, model))
 
 
