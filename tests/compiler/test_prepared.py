@@ -170,7 +170,7 @@ def test_a_jitted_cell_sees_new_weights_after_mapping(folder, computed):
 
 
 def test_every_processor_has_its_own(folder, computed):
-    """Panels for a processor with narrower vectors are others, although the weights are the same."""
+    """Panels for a processor with narrower vectors are others, of the same weights."""
     graph = jit(Net().set_train(False)).graph(Tensor(np.ones((8, SIZE), np.float32)))
     halves = [freeze(graph, name) for name in ("x86-64-v3", "x86-64-v4")]
     shapes = [prepare(half, weights(0))[0].shape for half in halves]

@@ -256,9 +256,8 @@ class _Splitter:
         depth, columns = weight.type.static_shape[:: -1 if turned else 1]
         if columns < _MIN_COLUMNS or not depth or _has_few_rows(value.type, weight.type):
             return node
-        width = panel_columns(
-            _product(value.type, depth, columns), model, value.type.dtype in GROUPS
-        )
+        grouped = weight.type.dtype in GROUPS
+        width = panel_columns(_product(value.type, depth, columns), model, grouped)
         shape = panel_shape(depth, columns, width, weight.type.dtype)
         kind = tensor_type(shape, weight.type.dtype)
 
