@@ -1,6 +1,7 @@
 """Frozen graphs: weights are prepared once per version, and every change of a weight is seen."""
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -231,3 +232,41 @@ def test_narrow_weights_are_panels(dtype, rows, depth, columns):
         net.weight.set_data(net.weight * factor)
         got, want = (y.asnumpy().astype("float64") for y in (function(x), net(x)))
         np.testing.assert_allclose(got, want, rtol=1e-2)
+
+
+def compiled_meanwhile(monkeypatch, meanwhile):
+    """Where weights were prepared, with something done while the graph is compiled."""
+    from tvmgraph import compiler
+    from tvmgraph.compiler.freeze import Frozen
+
+    threads, compute, compile_graph = [], Frozen.prepare, compiler.compile_graph
+    here = threading.current_thread()
+
+    def prepare(frozen, arrays):
+        threads.append(threading.current_thread() is here)
+        return compute(frozen, arrays)
+
+    def compile_slowly(*args, **kwargs):
+        meanwhile()
+        return compile_graph(*args, **kwargs)
+
+    monkeypatch.setattr(Frozen, "prepare", prepare)
+    monkeypatch.setattr(compiler, "compile_graph", compile_slowly)
+    return threads
+
+
+def test_weights_are_prepared_while_the_graph_is_compiled(monkeypatch):
+    threads = compiled_meanwhile(monkeypatch, lambda: None)
+    net = block()
+    function = jit(net)
+    check(function, net, X)
+    check(function, net, X)
+    assert threads == [False]  # once, by another thread
+
+
+def test_weights_that_change_during_the_compile_are_prepared_again(monkeypatch):
+    net = block()
+    changes = [lambda: net.dense.weight.set_data(Tensor(fill(*net.dense.weight.shape, seed=7)))]
+    threads = compiled_meanwhile(monkeypatch, lambda: changes and changes.pop()())
+    check(jit(net), net, X)
+    assert threads == [False, True]

@@ -90,6 +90,20 @@ def test_this_process_never_loads_the_compiler() -> None:
     assert seen.split() == ["False", "2", "True", "kept"]
 
 
+def test_a_program_that_is_about_to_compile_starts_it() -> None:
+    """It has time to start before the first call, and ends if that finds its code on disk."""
+    program = """
+        import tvmgraph as ms
+        from tvmgraph.compiler import worker
+        function = ms.jit(lambda x: ms.ops.tanh(x) - 0.375)
+        early = worker._state.worker is not None
+        function(ms.Tensor([1.0]))
+        print(early, worker._state.worker is not None, function.history[0].disk)
+    """
+    assert run(program).split() == ["True", "True", "kept"]
+    assert run(program).split() == ["True", "False", "loaded"]
+
+
 def test_an_abort_of_llvm_is_an_error() -> None:
     tvm = pytest.importorskip("tvm")
 

@@ -194,6 +194,7 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
     found = disk.load(key)
     if found is not None:
         phases.seconds["disk"] = time.perf_counter() - start
+        worker.stop_unused()
         module, facts, payload = found
         return executable_of(module, facts, payload, options), facts["native"], "loaded"
     try:

@@ -121,6 +121,13 @@ def is_ready() -> bool:
     return _state.worker is not None and _state.worker.ready
 
 
+def stop_unused() -> None:
+    """Ends a worker that was started early: what it was for is found on disk."""
+    if _state.worker is not None and not _state.worker.asked:
+        with _state.lock:
+            stop()
+
+
 def stop() -> None:
     """Ends the worker; the next call starts another."""
     worker, _state.worker = _state.worker, None
@@ -164,6 +171,7 @@ class Worker:
     Attributes:
         ready: Whether it was heard of.
         retired: Whether it ended by itself, after nobody had asked for long.
+        asked: Whether it was ever asked for something.
     """
 
     def __init__(self) -> None:
@@ -175,7 +183,7 @@ class Worker:
             command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
-        self.ready = self.retired = False
+        self.ready = self.retired = self.asked = False
         self._said = b""
         self._heard = bytearray()
         self._at: list[str] = []
@@ -190,7 +198,7 @@ class Worker:
         Raises:
             CompilerEnded: if there is no answer.
         """
-        self._at, self._said = [], b""
+        self._at, self._said, self.asked = [], b"", True
         unsent = memoryview(HEADER.pack(len(message)) + message)
         sending, hearing, noise = self._pipes()
         with selectors.DefaultSelector() as selector:

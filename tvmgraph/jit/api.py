@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import warnings
@@ -9,8 +10,8 @@ from typing import Any
 
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.settings import Settings
-from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config, context
+from tvmgraph.errors import ArgumentError, ConfigError, DTypeError, user_source
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.jit.signature import Signature, signature_of
 
@@ -147,7 +148,23 @@ def _jitted(
 ) -> JitFunction:
     made = JitFunction(fn, config, owner, settings)
     made.signature = signature
+    if owner is not None or getattr(fn, "__module__", "") == "__main__":
+        expect_compiles()
     return made
+
+
+@functools.cache
+def expect_compiles() -> None:
+    """Starts the compiler's process, which is ready most of a second later.
+
+    A program that jits a function of its own or a Cell is about to compile; the functions of
+    imported modules may never be called.
+    """
+    from tvmgraph.compiler import worker
+
+    with contextlib.suppress(ConfigError):  # the compile will say so
+        if context.device_target == "CPU" and worker.why_here() is None:
+            worker.start()
 
 
 class CellCall:

@@ -22,7 +22,7 @@ from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
 from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.jit import observe
 from tvmgraph.jit.execution import choose_path
-from tvmgraph.jit.frozen import FrozenExecutable
+from tvmgraph.jit.frozen import FrozenExecutable, prepare_early
 
 if TYPE_CHECKING:
     from tvmgraph.compiler.compile import CompileOptions, CompileStats
@@ -40,6 +40,7 @@ class CompiledGraph:
     Args:
         graph: The graph.
         config: How to compile and run it.
+        held: The tensors that are its parameters, where they are known before a call.
 
     Attributes:
         stats: What compiling it did.
@@ -48,7 +49,7 @@ class CompiledGraph:
         overwritten: Parameters that compiled code may write to, because the graph replaces them.
     """
 
-    def __init__(self, graph: Graph, config: JitConfig) -> None:
+    def __init__(self, graph: Graph, config: JitConfig, held: Sequence[Tensor | None] = ()) -> None:
         from tvmgraph.compiler import compile_graph
         from tvmgraph.compiler.freeze import freeze
 
@@ -70,9 +71,10 @@ class CompiledGraph:
             if frozen is None:
                 self.executable, self.stats = compile_graph(self.unfrozen, options=options)
             else:
+                early = prepare_early(frozen, held)
                 inner, self.stats = compile_graph(frozen.main, options=options)
                 self.executable = FrozenExecutable(
-                    frozen, inner, lambda: compile_graph(self.unfrozen, options=options)[0]
+                    frozen, inner, lambda: compile_graph(self.unfrozen, options=options)[0], early
                 )
             # elements on a GPU cannot be written to from outside
             shared = self.overwritten or not on_gpu

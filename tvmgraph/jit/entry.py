@@ -51,7 +51,8 @@ class Entry:
         # objects whose id is part of the key; Cells weakly, the key goes with them
         self.alive = _map(alive, lambda v: weakref.ref(v) if _is_cell_object(v) else v)
         empty = not captured.graph.outputs
-        self.compiled = None if empty else CompiledGraph(captured.graph, config)
+        held = [_held(h) for h in captured.holders]
+        self.compiled = None if empty else CompiledGraph(captured.graph, config, held)
         self.order = captured.holders
         # sizes alone are compared once per key, numbers from outside of it at every call
         varies = captured.promotion.slots or captured.computes
@@ -149,3 +150,9 @@ def _map(value: Any, change: Callable[[Any], Any]) -> Any:
 
 def _is_cell_object(value: Any) -> bool:
     return is_cell(value) and not isinstance(value, type)
+
+
+def _held(holder: Any) -> Tensor | None:
+    """The tensor that a parameter of the graph is, unless it is one of the call's own."""
+    value = holder.read() if isinstance(holder, AttributeRef) else holder
+    return value if isinstance(value, Tensor) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,46 @@ if TYPE_CHECKING:
 _CALLS_PER_VERSION, _PATIENCE = 4, 4
 
 
+class Preparation:
+    """Prepared values that another thread computes while the graph is compiled.
+
+    Args:
+        frozen: The graph in two halves.
+        sources: The parameters that the values depend on.
+    """
+
+    def __init__(self, frozen: Frozen, sources: Sequence[Tensor]) -> None:
+        self._state = _state_of(sources)
+        self._arrays: list[np.ndarray] | None = None
+        arrays = [t.array for t in sources]
+        self._thread = threading.Thread(target=self._compute, args=(frozen, arrays))
+        self._thread.start()
+
+    def _compute(self, frozen: Frozen, arrays: Sequence[np.ndarray]) -> None:
+        from tvmgraph.compiler.prepared import prepare
+
+        with contextlib.suppress(Exception):  # the first call meets it again
+            self._arrays = prepare(frozen, arrays)
+
+    def take(self, sources: Sequence[Tensor]) -> list[np.ndarray] | None:
+        """Waits for the values; None if the parameters have changed since."""
+        self._thread.join()
+        arrays, self._arrays = self._arrays, None
+        return arrays if self._state == _state_of(sources) else None
+
+
+def prepare_early(frozen: Frozen, held: Sequence[Tensor | None]) -> Preparation | None:
+    """Begins to compute what a frozen graph prepares; ``held`` are its parameters where known."""
+    sources = [held[i] if i < len(held) else None for i in frozen.sources]
+    known = [t for t in sources if t is not None and not t.on_gpu and not _may_change(t)]
+    return Preparation(frozen, known) if known and len(known) == len(sources) else None
+
+
+def _state_of(sources: Sequence[Tensor]) -> tuple[object, ...]:
+    """What is another one when the elements may have changed."""
+    return (storage.lendings, *[t.token for t in sources])
+
+
 class FrozenExecutable:
     """An executable of a frozen graph that takes the arguments of the original graph.
 
@@ -34,14 +75,20 @@ class FrozenExecutable:
         frozen: The graph in two halves.
         executable: That of ``frozen.main``.
         compile_plain: Compiles the original graph.
+        early: Prepared values that are being computed already.
 
     Attributes:
         calls: How often it was called.
     """
 
     def __init__(
-        self, frozen: Frozen, executable: Executable, compile_plain: Callable[[], Executable]
+        self,
+        frozen: Frozen,
+        executable: Executable,
+        compile_plain: Callable[[], Executable],
+        early: Preparation | None = None,
     ) -> None:
+        self._early = early
         self._frozen = frozen
         self._executable = executable
         self._compile_plain = compile_plain
@@ -126,16 +173,21 @@ class FrozenExecutable:
                 return None
             tokens = tuple((i, args[i].token) for i in frozen.sources)
             if self._prepared is None or tokens != self._tokens:
-                arrays = self._compute([t.array for t in sources])
+                arrays = self._compute(sources)
                 self._versions += 1
                 self._prepared = [self._executable.placed(a) for a in arrays]
             self._tokens, self._lent = tokens, lent
             return self._prepared
 
-    def _compute(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def _compute(self, sources: Sequence[Tensor]) -> Sequence[np.ndarray]:
         """Computes the prepared values; the first ones may have been kept by another process."""
         from tvmgraph.compiler.prepared import prepare
 
+        early, self._early = self._early, None
+        found = None if early is None else early.take(sources)
+        if found is not None:
+            return found
+        arrays = [t.array for t in sources]
         return self._frozen.prepare(arrays) if self._versions else prepare(self._frozen, arrays)
 
 
