@@ -1,10 +1,11 @@
-"""Shared fixtures: one compile for all operator samples that were selected."""
+"""Shared fixtures: one compile per processor for all operator samples that were selected."""
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,16 @@ def nothing_is_left_behind() -> Iterator[None]:
 
 
 class CompiledCases:
-    """Compiles the one-node graphs of all selected cases as one module, at first use."""
+    """Compiles the one-node graphs of all selected cases as one module, at first use.
 
-    def __init__(self, cases: list[Case]) -> None:
+    Args:
+        cases: The cases.
+        target: The processor they are compiled for.
+    """
+
+    def __init__(self, cases: list[Case], target: str) -> None:
         self.cases = cases
+        self.target = target
         self.executable: Any = None
         self.failures: dict[str, Exception] = {}
 
@@ -65,15 +72,15 @@ class CompiledCases:
             except Exception as e:
                 self.failures[case.name] = e
         try:
-            self.executable = compile_many(graphs)
+            self.executable = compile_many(graphs, target=self.target)
         except Exception:
             for name, graph in list(graphs.items()):  # find the culprits one by one
                 try:
-                    compile_graph(graph)
+                    compile_graph(graph, target=self.target)
                 except Exception as e:
                     self.failures[name[::-1].replace("_", "-", 1)[::-1]] = e
                     del graphs[name]
-            self.executable = compile_many(graphs)
+            self.executable = compile_many(graphs, target=self.target)
 
 
 _selected: list[Case] = []
@@ -98,5 +105,6 @@ def compiled_here() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def compiled_cases() -> CompiledCases:
-    return CompiledCases(_selected)
+def compiled_for() -> Callable[[str], CompiledCases]:
+    """The selected cases compiled for a processor."""
+    return functools.cache(lambda target: CompiledCases(_selected, target))

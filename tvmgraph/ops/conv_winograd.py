@@ -24,7 +24,7 @@ _PLAIN = {"stride": (1, 1), "dilation": (1, 1)}
 def _infer(
     input: TensorType, weight: TensorType, transformed: TensorType, *, padding: Pairs
 ) -> TensorType:
-    rules.require_same_dtype(weight, transformed)
+    rules.require_same_dtype(input, weight, transformed)
     rules.require_ndim(input, 5)
     result = OPS["conv_blocked"].infer(input, weight, padding=padding, **_PLAIN)
     assert isinstance(result, TensorType)

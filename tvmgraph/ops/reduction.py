@@ -400,6 +400,8 @@ def lower_truth(R: Any, x: Any) -> Any:
     t = R.type(x)
     if t.dtype is dtypes.bool_:
         return x
+    if t.dtype is dtypes.bfloat16:  # TVM has no isnan of it
+        x, t = R.emit(R.op.astype(x, "float32")), t.with_dtype(dtypes.float32)
     y = R.emit(R.op.not_equal(x, R.const(0, t.dtype.name)))
     return R.emit(R.op.logical_or(y, R.emit(R.op.isnan(x)))) if t.dtype.is_float else y
 

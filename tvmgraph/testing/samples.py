@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import itertools
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +17,7 @@ from tvmgraph.core import promotion
 from tvmgraph.core.op import OPS, Op, Reason, Sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import tensor_type
+from tvmgraph.errors import DTypeError
 from tvmgraph.graph import Graph, GraphBuilder
 
 
@@ -25,24 +29,25 @@ class Case:
         op: The row.
         index: Position in the row's samples.
         sample: The sample.
+        derived: The dtype that it was changed to, if it was.
     """
 
     op: Op
     index: int
     sample: Sample
+    derived: str = ""
 
     @property
     def name(self) -> str:
         """A readable, unique identifier."""
-        return f"{self.op.name}-{self.index}"
+        return f"{self.op.name}-{self.index}{self.derived}"
 
     def arrays(self) -> list[np.ndarray]:
         """Generates the arguments; the same ones every time."""
         seed = zlib.crc32(self.name.encode())
         rng = np.random.default_rng(seed)
         s = self.sample
-        kinds = s.dtype if isinstance(s.dtype, tuple) else (s.dtype,) * len(s.shapes)
-        return [_generate(rng, shape, d, s) for shape, d in zip(s.shapes, kinds, strict=True)]
+        return [_generate(rng, shape, d, s) for shape, d in zip(s.shapes, kinds(s), strict=True)]
 
     def tensors(self) -> list[Tensor]:
         """Generates the arguments as tensors."""
@@ -87,7 +92,8 @@ def _generate(rng: np.random.Generator, shape: Any, dtype: str, s: Sample) -> np
         return np.asarray(rng.random(shape) < 0.5)
     if d.is_integer:
         return np.asarray(rng.integers(int(s.low), int(s.high) + 1, size=shape), dtype=d.numpy)
-    return np.asarray(rng.uniform(s.low, s.high, size=shape), dtype=d.numpy)
+    with np.errstate(over="ignore"):  # float16 ends early
+        return np.asarray(rng.uniform(s.low, s.high, size=shape), dtype=d.numpy)
 
 
 def all_cases(*, bad: bool = False) -> Iterator[Case]:
@@ -98,6 +104,52 @@ def all_cases(*, bad: bool = False) -> Iterator[Case]:
         for i, s in enumerate(OPS[name].samples):
             if (s.raises is not None) == bad:
                 yield Case(OPS[name], i, s)
+
+
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
+
+
+def kinds(s: Sample) -> tuple[str, ...]:
+    """Returns the dtype of every generated array of a sample."""
+    return s.dtype if isinstance(s.dtype, tuple) else (s.dtype,) * len(s.shapes)
+
+
+def derived_cases() -> Iterator[Case]:
+    """Yields a case for every dtype that a row takes and none of its samples has.
+
+    It is the row's first sample that the row's type rule accepts with that dtype.
+    """
+    for name, cases in itertools.groupby(all_cases(), lambda case: case.op.name):
+        samples = [case.sample for case in cases]
+        seen = {kind for s in samples for kind in kinds(s)}
+        for dtype in (*_FLOATS, *_INTEGERS, "bool"):
+            if dtype not in seen:
+                yield from itertools.islice(_with_dtype(OPS[name], samples, dtype), 1)
+
+
+def _with_dtype(op: Op, samples: list[Sample], dtype: str) -> Iterator[Case]:
+    for i, s in enumerate(samples):
+        changed = _changed(s, dtype)
+        if changed == kinds(s):
+            continue
+        low = max(s.low, 0.0) if dtype == "uint8" else s.low
+        case = Case(op, i, dataclasses.replace(s, dtype=changed, low=low), dtype)
+        with contextlib.suppress(DTypeError):
+            case.graph()
+            case.call(case.tensors())
+            yield case
+
+
+def _changed(s: Sample, dtype: str) -> tuple[str, ...]:
+    """A sample's dtypes, those of one kind with ``dtype``, or else those of its first argument."""
+    given = [not isinstance(shape, np.ndarray) for shape in s.shapes]
+    family = next((f for f in (_FLOATS, _INTEGERS) if dtype in f), ("bool",))
+    for group in (family, kinds(s)[:1]):
+        found = tuple(dtype if k in group and g else k for k, g in zip(kinds(s), given))
+        if found != kinds(s):
+            break
+    return found
 
 
 def has_column(op: Op, column: str) -> bool:
