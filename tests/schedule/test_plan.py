@@ -10,6 +10,7 @@ from tvmgraph.schedule.products.plan import (
     GemmShape,
     Packing,
     panel_columns,
+    part_of_panel,
     plan_gemm,
     plan_panels,
     step_cycles,
@@ -74,3 +75,14 @@ def test_a_single_row_hides_the_latency():
         model = cpu_model(name, threads=1)
         shape = GemmShape(1, 512, 512, 1, 4, 2048)
         assert panel_columns(shape, model) >= 4 * model.fma_per_cycle * model.lanes
+
+
+@pytest.mark.parametrize("name", target_names("llvm"))
+def test_parts_of_a_panel_fit_the_registers(name):
+    """However wide panels are, no tile waits for its own sums if there are rows enough."""
+    model = cpu_model(name, threads=1)
+    for vectors in (1, 2, 3, 4, 6, 8, 12, 16):
+        rows, part = part_of_panel(16, vectors, model)
+        assert vectors % part == 0
+        assert rows * part + part < model.registers
+        assert rows * part >= 4 * model.fma_per_cycle

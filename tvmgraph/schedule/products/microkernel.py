@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
@@ -148,6 +148,38 @@ def _add_products(
                 else total[place] + factors * column
             )
             emit.store(total, value, [place])
+
+
+def multiply_panel(
+    tile: Tile,
+    part: int,
+    depth: Sequence[Index],
+    unroll: int,
+    left: Callable[[int, Sequence[Expr]], Expr],
+    right: Callable[[Sequence[Expr], int, int], Expr],
+    to: Buffer,
+) -> None:
+    """Stores the sums of a tile that has more vectors than registers hold, part by part.
+
+    Args:
+        tile: The shape; ``to`` is laid out like it.
+        part: Vectors that are multiplied at a time.
+        depth: As for :func:`multiply_tile`, and so are ``unroll``, ``left`` and ``right``.
+        unroll: See there.
+        left: See there.
+        right: See there.
+        to: Where the sums go.
+    """
+    for first in range(0, tile.vectors, part):
+
+        def columns(at: Sequence[Expr], vector: int, lanes: int, first: int = first) -> Expr:
+            return right(at, first + vector, lanes)
+
+        def place(row: int, vector: int, lanes: int, first: int = first) -> Expr:
+            return tile.at(row, first + vector, lanes)
+
+        piece = replace(tile, vectors=min(part, tile.vectors - first))
+        store_tile(piece, multiply_tile(piece, depth, unroll, left, columns), to, place)
 
 
 def store_tile(

@@ -234,6 +234,27 @@ def _tile_costs(shape: GemmShape, model: CpuModel, lanes: int) -> dict[tuple[int
     return costs
 
 
+def part_of_panel(rows: int, vectors: int, model: CpuModel) -> tuple[int, int]:
+    """Rows and vectors of the register tile that goes through a panel part by part.
+
+    For panels whose width is not for the kernel to choose.
+
+    Args:
+        rows: All rows.
+        vectors: Those of the panel, a multiple of those of the tile.
+        model: The processor.
+    """
+    costs: dict[tuple[int, int], float] = {}
+    parts = [v for v in range(min(vectors, _MAX_ROW_VECTORS), 0, -1) if vectors % v == 0]
+    for part in parts:
+        for height in range(1, min(rows, max_tile_rows(part, model)) + 1):
+            full, rest = divmod(rows, height)
+            cycles = full * step_cycles(height, part, model)
+            cycles += step_cycles(rest, part, model) if rest else 0
+            costs[height, part] = cycles * (vectors // part)
+    return min(costs, key=lambda tile: costs[tile])
+
+
 def max_tile_rows(vectors: int, model: CpuModel) -> int:
     """Rows of the highest register tile of so many vectors: what else a step needs is a row of
     columns, a broadcast element and a register to spare. A single row takes columns from memory."""

@@ -1,9 +1,10 @@
 """Recurrent layers: all steps of a sequence in one kernel.
 
 Blocking: a work item of a step is one panel of units (all gates of 16 units) and a tile of the
-batch. It multiplies the state with the panel in registers, goes on to the gates, and stores the new
-state of its units. Steps are separated by the end of a parallel region; two copies of the state
-take turns. The weights come in panels and stay in the caches of the workers that use them.
+batch. It multiplies the state with the panel, as many of its vectors at a time as registers hold,
+goes on to the gates, and stores the new state of its units. Steps are separated by the end of a
+parallel region; two copies of the state take turns. The weights come in panels and stay in the
+caches of the workers that use them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import static_shape
-from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, store_tile
-from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS
+from tvmgraph.schedule.products.microkernel import Tile, multiply_panel
+from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, part_of_panel
 from tvmgraph.schedule.types import Buffer, Expr, Func
 
 _Gates = list[Expr]
@@ -95,7 +96,7 @@ class _Sweep:
         blocks, _, gates, width = self._panel_shape
         lanes = min(width, self.model.lanes_of(dtype_bytes(self._dtype)))
         vectors = gates * width // lanes
-        height = max(1, min(batch, 8, (self.model.registers - 2 - vectors) // vectors))
+        height, part = part_of_panel(batch, vectors, self.model)
         tiles = -(-batch // height)
         flops = 2 * batch * units * units * gates
         parallel = flops >= MIN_PARALLEL_FLOPS and self.model.threads > 1
@@ -104,14 +105,14 @@ class _Sweep:
 
         def multiply(block: Expr, row: Expr, rows: int, sums: Buffer) -> None:
             shape = Tile(rows, vectors, lanes, self._dtype, adjacent=True)
-            total = multiply_tile(
-                shape, [units], max(1, 24 // (rows * vectors)),
+            multiply_panel(
+                shape, part, [units], max(1, 24 // (rows * part)),
                 lambda r, k: state[old + (row + r) * units + k[0]],
                 lambda k, v, count: panels[
                     emit.ramp((block * units + k[0]) * (gates * width) + v * lanes, count)
                 ],
+                sums,
             )  # fmt: skip
-            store_tile(shape, total, sums, shape.at)
 
         def finish(block: Expr, row: Expr, sums: Buffer, base: Expr, count: int) -> None:
             for first in range(0, count, lanes):

@@ -17,8 +17,8 @@ from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import static_shape
-from tvmgraph.schedule.products.microkernel import Tile, multiply_tile, store_tile
-from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS
+from tvmgraph.schedule.products.microkernel import Tile, multiply_panel
+from tvmgraph.schedule.products.plan import MIN_PARALLEL_FLOPS, part_of_panel
 from tvmgraph.schedule.types import Buffer, Expr, Func
 
 #: Vector multiplications in flight that hide the time one takes.
@@ -130,7 +130,7 @@ class _Gradient:
         steps, batch, units = self._shape
         blocks, depth, width = self._panel_shape
         vectors = self._vectors
-        height = max(1, min(batch, 12, (self.model.registers - 2 - vectors) // vectors))
+        height, part = part_of_panel(batch, vectors, self.model)
         tiles = -(-batch // height)
         parallel = 2 * batch * units * depth >= MIN_PARALLEL_FLOPS and self.model.threads > 1
         with emit.parallel(blocks * tiles, parallel) as item:
@@ -144,7 +144,7 @@ class _Gradient:
                 lambda: self._from_last(slopes, row, rows, first, columns),
                 lambda: emit.pieces(
                     (number, tiles, height, batch),
-                    lambda count: self._from_step_after(step, slopes, block, row, count),
+                    lambda count: self._from_step_after(step, slopes, block, row, (count, part)),
                 ),
             )
             with emit.serial(rows) as r:
@@ -168,19 +168,19 @@ class _Gradient:
             emit.store(slopes, self.last[row + r, first + c], [r * width + c])
 
     def _from_step_after(
-        self, step: Expr, slopes: Buffer, block: Expr, row: Expr, rows: int
+        self, step: Expr, slopes: Buffer, block: Expr, row: Expr, tile: tuple[int, int]
     ) -> None:
         """What the step after gives to the state: its gates' cotangents times the weights."""
-        after, depth, vectors = self._time(step + 1), self._panel_shape[1], self._vectors
-        tile = Tile(rows, vectors, self._lanes, self._dtype, adjacent=True)
-        total = multiply_tile(
-            tile,
+        after, depth, (rows, part) = self._time(step + 1), self._panel_shape[1], tile
+        multiply_panel(
+            Tile(rows, self._vectors, self._lanes, self._dtype, adjacent=True),
+            part,
             [depth],
-            max(1, 3 * _IN_FLIGHT // (rows * vectors)),
+            max(1, 3 * _IN_FLIGHT // (rows * part)),
             lambda r, k: self.results[0][after, row + r, k[0]],
             lambda k, v, lanes: self.panels[block, k[0], emit.ramp(v * self._lanes, lanes)],
+            slopes,
         )
-        store_tile(tile, total, slopes, tile.at)
 
     def _finish(
         self, at: _At, lanes: int, slopes: Buffer, base: Expr, cells: Buffer | None
