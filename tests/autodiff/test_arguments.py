@@ -176,3 +176,44 @@ def test_hook_and_freezing_of_a_parameter_reach_compiled_code() -> None:
     both(1, -2, 3)
     net.w.requires_grad = False
     both(0, 0, 0)
+
+
+def test_one_tensor_in_two_positions_has_two_derivatives() -> None:
+    x = Tensor([3.0])
+
+    def square_times(a: Tensor, b: Tensor) -> Tensor:
+        return a * a * b
+
+    for pair in (
+        ms.jacfwd(square_times, (0, 1))(x, x),
+        ms.jacrev(square_times, (0, 1))(x, x),
+        ms.grad(square_times, (0, 1))(x, x),
+    ):
+        assert [float(d.asnumpy().item()) for d in pair] == [18.0, 9.0]
+
+
+def test_a_pull_back_inside_a_graph_tells_positions_of_one_value_apart() -> None:
+    from tvmgraph.autodiff.reverse import reverse
+    from tvmgraph.core.op import OPS
+    from tvmgraph.eager import evaluate
+
+    case_op = OPS["recurrent_gradient"].fn
+    rng = np.random.default_rng(0)
+    shapes = ((3, 2, 20), (1, 20, 16), (3, 2, 5), (2, 5), (2, 5))
+    arrays = [rng.uniform(-1, 1, s) for s in shapes]
+
+    def f(*xs: Tensor) -> Tensor:
+        return case_op(*xs, xs[-1], mode="lstm", reverse=False)[0]
+
+    graph = jit(f).graph(*map(Tensor, arrays))
+    ones = np.ones(graph.outputs[0].type.static_shape)
+    (slope,) = evaluate(reverse(graph, [4], [0]), [*arrays, ones])
+    way = rng.standard_normal((2, 5))
+    up, down = (evaluate(graph, [*arrays[:4], arrays[4] + h * way])[0].sum() for h in (1e-6, -1e-6))
+    np.testing.assert_allclose((slope * way).sum(), (up - down) / 2e-6, rtol=1e-6)
+
+
+def test_xlogy_has_a_slope_at_zero() -> None:
+    x, y = Tensor([0.0, 0.0, 2.0]), Tensor([2.0, 0.0, 2.0])
+    slope = ms.grad(lambda a: ops.xlogy(a, y).sum())(x).asnumpy()
+    np.testing.assert_allclose(slope, [np.log(2), 0, np.log(2)], rtol=1e-6)

@@ -158,3 +158,60 @@ def test_formulas_of_formulas_take_no_time_to_compile(formula, level, size):
     compiled = jit(formula, jit_level=level)
     np.testing.assert_allclose(compiled(x).asnumpy(), formula(x).asnumpy(), rtol=2e-5, atol=1e-6)
     assert compiled.history[0].compile_seconds < 30  # on a busy machine, TVM's import included
+
+
+# ---- what random programs found -----------------------------------------------------------------
+
+
+BACKWARDS = {
+    "repeated": lambda x: ops.tile(x, (1, 2))[:, ::-1],
+    "repeated, cut": lambda x: ops.relu(ops.tile(x.reshape(-1), (2,))[:11])[::-1],
+    "repeated, rolled": lambda x: ops.roll(ops.tile(x, (1, 2)), 3, -1)[:, ::-1],
+    "repeated, every second": lambda x: ops.tile(x, (1, 3))[::-1, 9::-2] * 2,
+}
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+@pytest.mark.parametrize("name", BACKWARDS)
+def test_remainders_that_run_backwards(name, level):
+    x = Tensor(np.arange(8, dtype=np.float32).reshape(2, 4))
+    found = jit(BACKWARDS[name], jit_level=level)(x).asnumpy()
+    np.testing.assert_array_equal(found, BACKWARDS[name](x).asnumpy())
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_one_formula_in_two_kernels_that_become_one(level):
+    def f(x):
+        y = ops.bessel_i1(ops.cast(x, ms.float32))
+        return 2 - y, y * x
+
+    x = Tensor(np.arange(17, dtype=np.uint8))
+    for found, expected in zip(jit(f, jit_level=level)(x), f(x)):
+        np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=2e-5)
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_booleans_between_the_loops_of_a_kernel(level):
+    def f(x):
+        mask = x != 2
+        mask[mask > 0] = 0
+        return mask, ops.where(mask > 0, x == x, mask)
+
+    x = Tensor(np.arange(5, dtype=np.uint32))
+    for found, expected in zip(jit(f, jit_level=level)(x), f(x)):
+        np.testing.assert_array_equal(found.asnumpy(), expected.asnumpy())
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+def test_unsigned_numbers_wrap_when_they_are_negated(dtype):
+    x = Tensor(np.array([0, 1, 2, np.iinfo(dtype).max], dtype))
+    for f in (lambda x: -x, lambda x: ops.abs(-x), lambda x: ops.maximum(-x, x)):
+        for level in ("O0", "O2"):
+            found = jit(f, jit_level=level)(x).asnumpy()
+            np.testing.assert_array_equal(found, f(x).asnumpy())
+
+
+def test_truth_of_bfloat16():
+    x = Tensor(np.array([[0, 1, 2], [np.nan, 1, 1], [0, 0, 0]]), ms.bfloat16)
+    for f in (lambda x: ops.all(x, 1), lambda x: ops.any(x, 1)):
+        np.testing.assert_array_equal(jit(f)(x).asnumpy(), f(x).asnumpy())

@@ -105,10 +105,11 @@ class _Run:
 
 
 def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
-    """Gives a tensor that is passed twice one identity per position."""
+    """Gives a value that is passed twice, as one tensor or as two, one identity per position."""
     result = list(args)
     for i in positions:
-        if sum(a is result[i] for a in result) > 1:
+        same = [a for a in result if isinstance(a, Tensor) and a.token is result[i].token]
+        if len(same) > 1:
             result[i] = F.identity(result[i])
     return tuple(result)
 

@@ -10,6 +10,7 @@ from typing import Any
 from tvmgraph.autodiff.grad import (
     _check_positions,
     _differentiable,
+    _distinct,
     _numeric,
     _Run,
     _weights,
@@ -203,6 +204,7 @@ def jacfwd(
         positions = _check_positions(grad_position, args, "jacfwd")
         value = fn(*args, **kwargs)
         first, aux = _first(value, has_aux, "jacfwd")
+        args = _distinct(args, positions)
 
         def by(i: int) -> list[Tensor]:
             def push(v: Tensor) -> tuple[Tensor, ...]:

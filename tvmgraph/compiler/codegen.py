@@ -22,9 +22,15 @@ from tvm import ir, s_tir, sym, tirx
 
 from tvmgraph.compiler.half_arithmetic import compute_half_in_single
 from tvmgraph.compiler.half_helpers import without_half_helpers
-from tvmgraph.compiler.loops import keep_library_calls, keep_stack, write_formulas
+from tvmgraph.compiler.loops import (
+    keep_booleans,
+    keep_library_calls,
+    keep_stack,
+    write_formulas,
+)
 from tvmgraph.compiler.memory import apply_offsets
 from tvmgraph.compiler.pages import ask_for_pages
+from tvmgraph.compiler.remainders import keep_remainders
 
 _S, _X = s_tir.transform, tirx.transform
 
@@ -60,8 +66,9 @@ def _passes(checked: bool, blocks: bool) -> Any:
     compact = [_S.CompactBufferAllocation()] if blocks else []
     loops = [
         ask_for_pages, keep_library_calls, _S.CanonicalizeLoop(), _S.LowerInitBlock(), *place,
-        _S.ConvertBlocksToOpaque(), *compact, _S.LowerMatchBuffer(), _S.LowerOpaqueBlock(),
-        _X.FlattenBuffer(), compute_half_in_single, _X.BF16ComputeLegalize(),
+        _S.ConvertBlocksToOpaque(), keep_remainders, *compact, _S.LowerMatchBuffer(),
+        _S.LowerOpaqueBlock(), _X.ConvertSSA(), _X.FlattenBuffer(), keep_booleans,
+        compute_half_in_single, _X.BF16ComputeLegalize(),
         _X.NarrowDataType(32), _S.LoopPartition(), _X.VectorizeLoop(), _X.StorageRewrite(),
         keep_stack, _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _S.RewriteUnsafeSelect(),
         _tidy,

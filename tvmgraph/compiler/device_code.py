@@ -17,6 +17,7 @@ from tvm import s_tir, tirx
 
 from tvmgraph.compiler.device_constants import exact_doubles
 from tvmgraph.compiler.memory import apply_offsets
+from tvmgraph.compiler.remainders import keep_remainders
 from tvmgraph.runtime.device_image import Kernel
 from tvmgraph.schedule.types import WRITTEN_OUT
 
@@ -115,7 +116,7 @@ def _compact_buffers(mod: tvm.IRModule, _context: Any) -> tvm.IRModule:
 def _passes() -> Any:
     loops = [
         _S.CanonicalizeLoop(), _S.LowerCrossThreadReduction(), _S.LowerInitBlock(),
-        _S.PlanAndUpdateBufferAllocationLocation(), _S.ConvertBlocksToOpaque(),
+        _S.PlanAndUpdateBufferAllocationLocation(), _S.ConvertBlocksToOpaque(), keep_remainders,
         _S.LiftThreadBinding(), _S.ManifestSharedMemoryLocalStage(), _compact_buffers,
         _S.LowerAutoCopy(), _S.UnifyThreadBinding(), _S.LowerMatchBuffer(),
         _S.InjectPermutedLayout(), _S.AnnotateIrregularLoop(), _S.InjectSoftwarePipeline(),

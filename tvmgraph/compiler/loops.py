@@ -93,6 +93,46 @@ def keep_stack(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
     return func.with_body(tvm_ffi.structural_map(func.body, (tirx.AllocBuffer, alloc)))
 
 
+@tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepBooleans")
+def keep_booleans(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+    """Keeps the booleans between the loops of a kernel as bytes, before ``StorageRewrite``.
+
+    That makes bytes of a vector of them, and loads the bytes where booleans are wanted.
+    """
+    bytes_of: dict[Any, Any] = {}
+
+    def note(node: Any) -> None:
+        if str(node.buffer.dtype) == "bool":
+            buffer = node.buffer
+            bytes_of[buffer] = tirx.decl_buffer(buffer.shape, "int8", buffer.name)
+
+    def alloc(node: Any) -> Any:
+        made = bytes_of.get(node.buffer)
+        return node if made is None else tirx.AllocBuffer(made, annotations=node.annotations)
+
+    def load(node: Any) -> Any:
+        made = bytes_of.get(node.source)
+        return node if made is None else _cast("bool", tirx.BufferLoad(made, node.indices))
+
+    def store(node: Any) -> Any:
+        made = bytes_of.get(node.buffer)
+        if made is None:
+            return node
+        return tirx.BufferStore(made, _cast("int8", node.value), node.indices)
+
+    tvm_ffi.structural_walk(func.body, (tirx.AllocBuffer, note))
+    if not bytes_of:
+        return func
+    callbacks = [(tirx.AllocBuffer, alloc), (ir.TensorLoad, load), (tirx.BufferStore, store)]
+    return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
+
+
+def _cast(dtype: str, value: Any) -> Any:
+    """A cast of as many lanes as the value has."""
+    _, _, lanes = str(value.ty.dtype).partition("x")
+    return tirx.Cast(f"{dtype}x{lanes}" if lanes else dtype, value)
+
+
 def _has_bindings(root: Any) -> bool:
     found: list[Any] = []
     tvm_ffi.structural_walk(root, (tirx.Let, found.append))

@@ -201,8 +201,10 @@ def sub_neg(m: Match) -> Value | None:
 
 @rule("abs", "square")
 def even_of_neg(m: Match) -> Value | None:
-    """``|-x| -> |x|``, ``(-x)**2 -> x**2``."""
+    """``|-x| -> |x|``, except of unsigned integers, and ``(-x)**2 -> x**2``."""
     inner = m.maker(m.inputs[0], "neg")
+    if m.node.op.name == "abs" and m.inputs[0].type.dtype.name.startswith("u"):
+        return None
     return m.call(m.node.op.name, inner.inputs[0]) if inner else None
 
 

@@ -227,9 +227,11 @@ def subtract(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 def _lower_neg(R: Any, x: Any) -> Any:
     d = R.type(x).dtype
-    if d in dtypes.UNSIGNED:  # -1 does not exist there: count down from 0
-        return R.op.subtract(R.const(0, d.name), x)
-    return R.op.negative(x)
+    if d not in dtypes.UNSIGNED:
+        return R.op.negative(x)
+    # LLVM is told that unsigned numbers do not wrap, so that 0 - x could only be 0
+    signed = R.emit(R.op.negative(R.emit(R.op.astype(x, "int64"))))
+    return R.op.astype(signed, d.name)
 
 
 @unary(

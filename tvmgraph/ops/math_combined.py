@@ -343,8 +343,8 @@ def _xlogy(m: Any, x: Any, y: Any) -> Any:
 
 
 def _vjp_xlogy(g: Tensor, out: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    zero = x == 0
-    gx = F.where(zero, 0, g * F.log(F.where(zero, 1, y)))
+    nothing = F.logical_and(x == 0, y <= 0)  # where 0 log(y) is 0 by agreement, not by continuity
+    gx = F.where(nothing, 0, g * F.log(F.where(nothing, 1, y)))
     return sum_to(gx, x), sum_to(g * x / y, y)
 
 

@@ -10,6 +10,8 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import DTypeError
 from tvmgraph.ops._pointwise import NUMBERS, TirMath, numpy_formula, onnx_wide, pointwise
 from tvmgraph.ops._repeated import lower_repeated
 from tvmgraph.ops._shared import binary_samples, sum_to
@@ -140,6 +142,15 @@ def _is_short(exponent: float) -> bool:
 _eager_short = numpy_formula(_power_scalar)
 
 
+def _infer_scalar(x: TensorType, *, exponent: float) -> TensorType:
+    result = rules.elementwise(NUMBERS)(x)
+    if not x.dtype.is_float and exponent != int(exponent):
+        raise DTypeError(
+            f"an integer to the power {exponent} is no integer", fix="cast it to float32 before"
+        )
+    return result
+
+
 def _eager_scalar(x: np.ndarray, *, exponent: float) -> np.ndarray:
     whole = x.dtype.kind in "iu"
     if _is_short(exponent) and not (whole and exponent < 0):
@@ -163,11 +174,14 @@ def _vjp_scalar(g: Tensor, y: Tensor, x: Tensor, *, exponent: float) -> tuple[An
 
 
 def _onnx_scalar(O: Any, x: Any, *, exponent: float) -> Any:
+    if abs(exponent) == 0.5:  # Pow has other results for -inf and -0
+        root = O.Sqrt(x)
+        return root if exponent > 0 else O.Reciprocal(root)
     return _onnx_power(O, x, O.const(exponent, x.type.dtype))
 
 
 @primitive(
-    infer=rules.elementwise(NUMBERS),
+    infer=_infer_scalar,
     eager=_eager_scalar,
     lower=_lower_scalar,
     vjp=_vjp_scalar,
@@ -187,6 +201,7 @@ def _onnx_scalar(O: Any, x: Any, *, exponent: float) -> Any:
         sample((3, 4), dtype="int32", low=-5, high=5, exponent=3),
         sample((9,), dtype="int64", low=-2, high=2, exponent=-1),
         sample((9,), dtype="uint8", low=0, high=15, exponent=2),
+        sample((9,), dtype="int32", exponent=0.5, raises=DTypeError),
     ],
 )
 def power_scalar(input: Tensor, exponent: float) -> Tensor:

@@ -79,7 +79,7 @@ def _onnx_constant(O: Any, x: Any, *, pads: Pads, value: Any) -> Any:
     if dtype.kind == "b":  # ONNX Runtime pads no bool
         as_int8 = O.Pad(O.Cast(x, to=3), amounts, O.const(int(value), "int8"))
         return O.Cast(as_int8, to=9)
-    return O.Pad(x, amounts, O.const(value, dtype))
+    return O.Pad(x, amounts, O.const(np.asarray(value).astype(dtype.numpy)))
 
 
 @primitive(

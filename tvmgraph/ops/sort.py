@@ -356,8 +356,9 @@ def _lower_search(R: Any, sequence: Any, values: Any, *, right: bool) -> Any:
     s, v = R.type(sequence), R.type(values)
     if 0 in v.shape or 0 in s.shape:
         return lower_full(R, values, v.with_dtype(dtypes.int64))
-    if s.dtype in LOW_PRECISION:
-        sequence, values = (R.emit(R.op.astype(x, "float32")) for x in (sequence, values))
+    wide = "float32" if s.dtype in LOW_PRECISION else "int8" if s.dtype is dtypes.bool_ else ""
+    if wide:  # the others have no comparison
+        sequence, values = (R.emit(R.op.astype(x, wide)) for x in (sequence, values))
     side, kind = "right" if right else "left", v.with_dtype(dtypes.int64)
     return R.write("search", side, [sequence, values], [kind], symbolic=True)
 
@@ -365,11 +366,14 @@ def _lower_search(R: Any, sequence: Any, values: Any, *, right: bool) -> Any:
 def _onnx_search(O: Any, sequence: Any, values: Any, *, right: bool) -> Any:
     """Counts the elements before each value, which ONNX can say without a loop."""
     last = np.array([-1], np.int64)
+    many, rank = sequence.type.ndim > 1, values.type.ndim
+    if sequence.type.dtype is dtypes.bool_:  # which has no order there
+        sequence, values = (O.Cast(x, to=O.dtype(dtypes.int32)) for x in (sequence, values))
     one = O.Unsqueeze(values, last)
-    if sequence.type.ndim > 1:
+    if many:
         sequence = O.Unsqueeze(sequence, np.array([-2], np.int64))
     before = O.LessOrEqual(sequence, one) if right else O.Less(sequence, one)
-    axis = np.array([values.type.ndim], np.int64)
+    axis = np.array([rank], np.int64)
     count = O.ReduceSum(O.Cast(before, to=O.dtype(dtypes.int64)), axis, keepdims=0)
     return O.Identity(count)
 
@@ -387,6 +391,7 @@ def _onnx_search(O: Any, sequence: Any, values: Any, *, right: bool) -> Any:
                right=True),
         sample(np.array([[-1, 0, 1], [0, 0, 2]]), (2, 5), dtype="int64", right=True),
         sample(np.array([1, 3]), (), dtype="int64", right=False, low=2, high=2),
+        sample(np.array([False, True]), (3,), dtype="bool", right=True),
         sample((0,), (3,), right=False),
         sample((2, 3), (3, 3), right=False, raises=ShapeError),
         sample((), (3, 3), right=False, raises=ShapeError),
