@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import linecache
 import os
-import threading
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+from tvmgraph import forking
 
 Function = ast.FunctionDef | ast.Lambda
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -78,7 +79,7 @@ class _File:
 _files: dict[str, _File] = {}
 # by file, too: code of equal functions in two files is equal
 _known: dict[tuple[str, types.CodeType], FunctionSource | None] = {}
-_lock = threading.Lock()
+_lock = forking.lock()
 
 
 def source_of(function: types.FunctionType) -> FunctionSource | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tvmgraph import forking
 from tvmgraph.compiler import disk, nvcc, remote, worker
 from tvmgraph.compiler.build import build, link
 from tvmgraph.compiler.channels_last import channels_last
@@ -98,7 +98,8 @@ class CompileStats:
 
 
 _cache: OrderedDict[tuple[str, CompileOptions], tuple[Executable, CompileStats]] = OrderedDict()
-_lock = threading.Lock()
+#: TVM and LLVM are in the middle of something while it is held.
+_lock = forking.whole()
 
 
 def compile_graph(

@@ -7,11 +7,10 @@ n-th draw of a program is the same whether it runs eagerly or inside a graph.
 from __future__ import annotations
 
 import secrets
-import threading
 
 import numpy as np
 
-from tvmgraph import dtypes
+from tvmgraph import dtypes, forking
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
@@ -29,7 +28,7 @@ class Generator:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        self._lock = threading.Lock()
+        self._lock = forking.lock()
         self.manual_seed(secrets.randbits(31) if seed is None else seed)
 
     def manual_seed(self, seed: int) -> Generator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import numpy as np
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, reject
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, DeviceError
 
 
 class _End:
@@ -48,6 +49,9 @@ def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
     """Yields the rows of one pass, prepared ahead by a thread.
 
     An error in the pipeline is raised here, with the pipeline's own traceback.
+
+    Raises:
+        DeviceError: if the process was forked in the middle of the pass.
     """
     size = config.get_prefetch_size()
     if size == 0:
@@ -59,8 +63,15 @@ def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
         target=_produce, args=(dataset, epoch, ready, stop), daemon=True, name="tvmgraph-dataset"
     )
     thread.start()
+    process = os.getpid()
     try:
         while True:
+            if os.getpid() != process:
+                reject(
+                    DeviceError, "DatasetIterator",
+                    "the thread that prepares its rows stayed behind when this process was forked",
+                    "create the iterator in the process that reads it, or set_prefetch_size(0)",
+                )  # fmt: skip
             item = ready.get()
             if isinstance(item, _End):
                 if item.error is not None:
@@ -68,8 +79,9 @@ def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
                 return
             yield item
     finally:
-        stop.set()
-        thread.join()
+        if os.getpid() == process:
+            stop.set()
+            thread.join()
 
 
 class DatasetIterator:

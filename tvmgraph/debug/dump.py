@@ -19,11 +19,12 @@ import itertools
 import os
 import re
 import tempfile
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-_lock = threading.RLock()
+from tvmgraph import forking
+
+_lock = forking.rlock()
 _STYLE = (
     "body{font:14px/1.5 system-ui,sans-serif;color:#1f2328;margin:2em;max-width:76em}"
     "table{border-collapse:collapse;margin:1em 0}"

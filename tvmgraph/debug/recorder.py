@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tvmgraph import forking
 from tvmgraph.flag_registry import active
 
 #: What an event can be.
@@ -64,7 +65,7 @@ class Recorder:
             self.add(name, kind, start, time.perf_counter() - start, **facts)
 
 
-_lock = threading.Lock()
+_lock = forking.lock()
 _current: list[Recorder] = []
 
 

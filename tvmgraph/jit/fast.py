@@ -20,6 +20,7 @@ from tvmgraph.core.lending import may_change
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.flag_registry import active
+from tvmgraph.forking import CALL_FILE
 from tvmgraph.graph.sizes import fixed_type, sizes_of
 from tvmgraph.jit.frozen import FrozenExecutable
 
@@ -100,7 +101,7 @@ class _Source:
             *[f"    {line}" for line in body],
         ]
         text = self.space["source"] = "\n".join(lines)
-        exec(compile(text, "<call of compiled code>", "exec"), self.space)
+        exec(compile(text, CALL_FILE, "exec"), self.space)
         return self.space["fast"]
 
     def _conditions(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tvmgraph import forking
 from tvmgraph.core import storage
 from tvmgraph.core.lending import may_change
 from tvmgraph.core.tensor import Tensor
@@ -93,7 +94,7 @@ class FrozenExecutable:
         self._executable = executable
         self._compile_plain = compile_plain
         self._plain: Executable | None = None
-        self._lock = threading.Lock()
+        self._lock = forking.lock()
         self._tokens: tuple[tuple[int, object], ...] = ()
         self._prepared: list[Tensor] | None = None
         self._lent = -1

@@ -6,7 +6,6 @@ import copy
 import functools
 import inspect
 import sys
-import threading
 import time
 import types
 import warnings
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph import dtypes
+from tvmgraph import dtypes, forking
 from tvmgraph.capture import tree
 from tvmgraph.capture.promotion import MutableFloat, MutableInt, Promotion
 from tvmgraph.capture.record import Captured, capture
@@ -103,7 +102,7 @@ class JitFunction(Inspectable):
         self.refused: dict[Any, CaptureError] = {}  # kinds of calls that run in pieces
         self.fast_call: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
-        self._lock = threading.RLock()
+        self._lock = forking.rlock()
         functools.update_wrapper(self, fn, updated=())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

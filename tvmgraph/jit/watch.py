@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tvmgraph import forking
 from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.debug import recorder
@@ -100,7 +100,7 @@ def explain_record(number: int, record: CompileRecord) -> list[str]:
 
 # ---- counting -----------------------------------------------------------------------------------
 
-_lock = threading.Lock()
+_lock = forking.lock()
 _listeners: list[list[tuple[JitFunction, CompileRecord]]] = []
 
 

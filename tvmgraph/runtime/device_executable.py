@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import tvm_ffi
 
+from tvmgraph import forking
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.runtime import cublaslt, cuda, native
@@ -54,7 +54,7 @@ class DeviceExecutable(Executable):
         self.arch = arch
         self.device_id = device_id
         self.moving: tuple[int, ...] | None = None
-        self._lock = threading.Lock()
+        self._lock = forking.lock()
         self._loaded = False
 
     def function(self, name: str = "main") -> Callable[..., Any]:
@@ -90,6 +90,7 @@ class DeviceExecutable(Executable):
     def _module_of(self) -> Any:
         return getattr(self._module, "mod", self._module)
 
+    @forking.enters_compiled
     def run(
         self, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
     ) -> list[Tensor]:

@@ -19,6 +19,7 @@ from tvmgraph.core.storage import ALIGNMENT, aligned_copy
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DeviceError, user_source
+from tvmgraph.forking import enters_compiled
 from tvmgraph.runtime import native
 from tvmgraph.runtime.ownership import for_writing
 from tvmgraph.runtime.workers import seat
@@ -88,6 +89,7 @@ class Executable:
         """Returns what is called for a function of the virtual machine."""
         return function
 
+    @enters_compiled
     def run(
         self, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
     ) -> list[Tensor]:

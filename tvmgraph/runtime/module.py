@@ -13,9 +13,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from tvmgraph import forking
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 from tvmgraph.processor import missing_features
-from tvmgraph.runtime import host
+from tvmgraph.runtime import host, pool
 from tvmgraph.runtime.archive import LIBRARY, OBJECTS, PARAMETERS, Archive, Entry, Manifest
 from tvmgraph.runtime.tensors import ALIGNMENT, BadTensors, aligned_bytes
 from tvmgraph.runtime.tensors import views as tensor_views
@@ -62,7 +63,7 @@ class Module:
         finally:
             archive.close()
         self._initial = tuple(self._parameters)
-        self._lock = threading.Lock() if self.manifest.written else contextlib.nullcontext()
+        self._lock = forking.lock() if self.manifest.written else contextlib.nullcontext()
         self._local = threading.local()
         self._fail = archive.fail
         self._function()  # a file that holds no such function must fail now
@@ -87,12 +88,14 @@ class Module:
             views.append(self._view(array))
         return views
 
+    @forking.enters_compiled
     def _function(self) -> Any:
         found = self._local.__dict__.get("main")
         if found is None:
             try:
                 machine = self._library["vm_load_executable"]()
                 machine["vm_initialization"](*self._devices())
+                pool.start()
                 found = machine["main"]
                 if self._gpu is not None and self.manifest.options.get("replay"):
                     found = self._replayed(found)
@@ -179,12 +182,15 @@ class Module:
         with self._lock:
             self._parameters = list(self._initial)
 
+    @forking.enters_compiled
     def _run(self, arrays: list[Any]) -> list[Any]:
         """Runs the code, keeps new values of parameters and returns the outputs."""
         m = self.manifest
         given, weights = iter(arrays), iter(self._parameters)
         args = [next(given) if kind == "input" else next(weights) for kind in m.order]
         function = self._function()
+        if pool.lost():
+            pool.start()
         result = function(*args) if self._gpu is None else self._gpu.call(function, args)
         count = len(m.outputs)
         found = [result] if count + len(m.written) == 1 else list(result)
@@ -316,6 +322,7 @@ def _check_machine(archive: Archive) -> None:
             )
 
 
+@forking.enters_compiled
 def _load_library(ffi: Any, archive: Archive) -> Any:
     """Loads the shared library through a file that is gone right afterwards."""
     if LIBRARY not in archive.manifest.files and OBJECTS in archive.manifest.files:

@@ -17,6 +17,7 @@ import tvm_ffi
 from tvm_ffi.libinfo import load_lib_ctypes
 
 from tvmgraph.errors import DeviceError
+from tvmgraph.forking import enters_compiled
 from tvmgraph.runtime import host
 from tvmgraph.runtime.workers import seat
 from tvmgraph.tiles import permit_tiles
@@ -57,6 +58,7 @@ def _folders() -> list[Path]:
     return [Path(next(iter(spec.submodule_search_locations))) / "lib"]
 
 
+@enters_compiled
 def load(path: str | Path) -> Any:
     """Returns the module in a shared library."""
     use_runtime()
@@ -64,6 +66,7 @@ def load(path: str | Path) -> Any:
     return tvm_ffi.load_module(str(path))
 
 
+@enters_compiled
 def start(module: Any, device: Any) -> Any:
     """Returns a virtual machine over a module; one thread at a time may use it.
 

@@ -15,10 +15,10 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-import tvm_ffi
+from tvmgraph.runtime import pool
 
 _TASKS = Path("/proc/self/task")
-_BIG_CORES = 1  # TVM's word for "as the environment says"
+_NOWHERE = -1  # the home of a thread whose workers were lost in a fork
 _CPU_ID = 4  # bytes from the beginning of Linux's `struct rseq` to `cpu_id`
 
 _this = threading.local()
@@ -40,7 +40,14 @@ class Seat:
         self._workers = workers
 
     def move(self) -> None:
-        """Lets the worker of the core that the thread came to have the core that it left."""
+        """Lets the worker of the core that the thread came to have the core that it left.
+
+        Raises:
+            DeviceError: if the workers were lost in a fork and cannot be started again.
+        """
+        if self.home == _NOWHERE:
+            self._take(_bound())
+            return
         here, left = self.core[0], self.home
         worker = self._workers.get(here)
         if worker is None:
@@ -51,6 +58,17 @@ class Seat:
             os.sched_setaffinity(worker, {left})
         except OSError:
             self.core, self._workers = [here], {}  # not allowed any more: do not ask again
+
+    def leave(self) -> None:
+        """Notes that the workers were lost; the next call starts others."""
+        self.home, self._workers = _NOWHERE, {}
+
+    def _take(self, other: Seat | None) -> None:
+        """Becomes another seat of the same thread; ``core`` stays what calls have kept of it."""
+        if other is None or isinstance(self.core, list):
+            self.home = self.core[0]
+        else:
+            self.home, self._workers = other.home, other._workers
 
 
 def seat() -> Seat:
@@ -66,16 +84,12 @@ def seat() -> Seat:
 
 
 def _bound() -> Seat | None:
-    count = int(os.environ.get("TVM_NUM_THREADS") or 0)  # what TVM will see
+    before = _tasks()
+    count = pool.start()
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     wanted = os.environ.get("TVMGRAPH_BIND_WORKERS", "1") != "0"
-    if not wanted or count < 2 or count != len(cores) or not _TASKS.is_dir():
+    if not wanted or count < 2 or count != len(cores):
         return None
-    before = _tasks()
-    start_pool = tvm_ffi.get_global_func("runtime.config_threadpool", allow_missing=True)
-    if start_pool is None:
-        return None
-    start_pool(_BIG_CORES, count)
     tasks = sorted(_tasks() - before)
     here = ctypes.CDLL(None).sched_getcpu()  # the caller mostly stays where it is
     free = [c for c in cores if c != here]
@@ -92,7 +106,7 @@ def _bound() -> Seat | None:
 
 def _tasks() -> set[int]:
     """The threads of this process."""
-    return {int(task.name) for task in _TASKS.iterdir()}
+    return {int(task.name) for task in _TASKS.iterdir()} if _TASKS.is_dir() else set()
 
 
 def core_word() -> Sequence[int] | None:
@@ -118,5 +132,14 @@ def core_word() -> Sequence[int] | None:
     word = (ctypes.c_uint32 * 1).from_address(libc.pthread_self() + offset + _CPU_ID)
     return memoryview(word).cast("B").cast("I")
 
+
+def _forked() -> None:
+    found = getattr(_this, "seat", None)
+    if pool.lost() and found is not None:
+        found.leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)  # after that of the pool
 
 __all__ = ["Seat", "core_word", "seat"]

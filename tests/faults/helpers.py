@@ -1,0 +1,40 @@
+"""Programs that run in a process of their own and must end in time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+_START = """
+import os, random, signal, sys, threading, time
+import numpy as np
+import tvmgraph as ms
+from tvmgraph import Parameter, Tensor, jit, nn, ops
+"""
+
+
+def run(program: str, *arguments: object, timeout: float = 60, **variables: str) -> str:
+    """Runs a program in a process and returns what it printed.
+
+    Args:
+        program: Its text, after the usual imports.
+        arguments: Its ``sys.argv[1:]``.
+        timeout: Seconds after which it counts as hanging.
+        variables: Environment variables.
+    """
+    text = _START + textwrap.dedent(program)
+    env: dict[str, Any] = {
+        **os.environ,
+        "TVM_NUM_THREADS": "2",
+        "OPENBLAS_NUM_THREADS": "1",
+        **variables,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", text, *map(str, arguments)], env=env, timeout=timeout,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert not done.returncode, f"{done.returncode}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
+    return done.stdout

@@ -1,0 +1,131 @@
+"""What makes ``os.fork`` safe: nothing in the child waits for a thread that stayed behind.
+
+Only the thread that forks goes on in the child. A lock that another one held stays locked there
+for ever unless it is made anew (:func:`lock`, :func:`rlock`); that is right for locks around state
+that is replaced in one step. What other threads may leave half changed in the memory of TVM and
+LLVM, which have locks of their own, is waited for: compiles (:func:`whole`) and running calls of
+compiled code (:func:`enters_compiled`). Calls need not be counted for that, which would slow each
+of them: what a thread is in shows in its frames, and none can enter while this one has the GIL.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Name of the file that functions written for one kind of call seem to come from.
+CALL_FILE = "<call of compiled code>"
+_TASKS, _STAT_BYTES = "/proc/self/task", 512
+_PATIENCE = 60.0  # seconds
+_PAUSE, _CALM = 200, 3  # microseconds between two looks, and how many must show nothing
+_NO_SWITCH = 5.0  # seconds in which no other thread asks for the GIL
+
+_renewed: weakref.WeakSet[Any] = weakref.WeakSet()
+_whole: list[Any] = []
+_held: list[Any] = []  # while this thread forks
+_entering: set[CodeType] = set()
+_switch_interval = 0.0  # while this thread forks
+
+
+def lock() -> Any:
+    """Returns a ``threading.Lock`` that is free in a forked child."""
+    return _kept(threading.Lock())
+
+
+def rlock() -> Any:
+    """Returns a ``threading.RLock`` that is free in a forked child."""
+    return _kept(threading.RLock())
+
+
+def whole() -> Any:
+    """Returns a ``threading.RLock`` that no other thread holds when a process forks.
+
+    ``os.fork`` waits for it. To be called once, for a module.
+    """
+    made = threading.RLock()
+    _whole.append(made)
+    return made
+
+
+def enters_compiled(function: F) -> F:
+    """Decorates a function that calls compiled code itself; ``os.fork`` waits for its end."""
+    _entering.add(function.__code__)
+    return function
+
+
+def _kept(made: Any) -> Any:
+    _renewed.add(made)
+    return made
+
+
+def _before() -> None:
+    for each in _whole:
+        each.acquire()
+        _held.append(each)
+    _wait_for_calls()
+
+
+def _wait_for_calls() -> None:
+    """Keeps the GIL from here to the end of the fork, and waits for calls of compiled code.
+
+    A thread whose call has ended then sleeps until it gets the GIL. One whose call goes on does
+    not sleep, but for a lock that another one holds, which does not sleep then.
+    """
+    global _switch_interval
+    _switch_interval = sys.getswitchinterval()
+    sys.setswitchinterval(_NO_SWITCH)
+    calling = _calling()
+    if not calling or not os.path.isdir(_TASKS):
+        return
+    libc, end, calm = ctypes.PyDLL(None), time.monotonic() + _PATIENCE, 0  # it keeps the GIL
+    while calm < _CALM and time.monotonic() < end:
+        libc.usleep(_PAUSE)
+        calm = calm + 1 if all(_sleeps(libc, task) for task in calling) else 0
+
+
+def _calling() -> list[int]:
+    """The other threads that call compiled code, as Linux numbers them."""
+    here, frames = threading.get_ident(), sys._current_frames()
+    codes = {t.native_id: frames[t.ident].f_code for t in threading.enumerate()
+             if t.ident in frames and t.ident != here}  # fmt: skip
+    return [
+        task for task, code in codes.items()
+        if task and (code in _entering or code.co_filename == CALL_FILE)
+    ]  # fmt: skip
+
+
+def _sleeps(libc: ctypes.PyDLL, task: int) -> bool:
+    file = libc.open(f"{_TASKS}/{task}/stat".encode(), os.O_RDONLY)
+    if file < 0:
+        return True  # it has ended
+    text = ctypes.create_string_buffer(_STAT_BYTES)
+    libc.read(file, text, _STAT_BYTES)
+    libc.close(file)
+    return text.value.rpartition(b")")[2].split()[:1] == [b"S"]
+
+
+def _after() -> None:
+    sys.setswitchinterval(_switch_interval)
+    while _held:
+        _held.pop().release()
+
+
+def _in_child() -> None:
+    _after()
+    for each in _renewed:
+        each._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
+
+__all__ = ["CALL_FILE", "enters_compiled", "lock", "rlock", "whole"]
