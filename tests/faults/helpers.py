@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
+from pathlib import Path
 from typing import Any
 
 _START = """
@@ -25,16 +27,14 @@ def run(program: str, *arguments: object, timeout: float = 60, **variables: str)
         timeout: Seconds after which it counts as hanging.
         variables: Environment variables.
     """
-    text = _START + textwrap.dedent(program)
-    env: dict[str, Any] = {
-        **os.environ,
-        "TVM_NUM_THREADS": "2",
-        "OPENBLAS_NUM_THREADS": "1",
-        **variables,
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", text, *map(str, arguments)], env=env, timeout=timeout,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    threads = {"TVM_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1"}
+    env: dict[str, Any] = {**os.environ, **threads, **variables}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "program.py"  # captures read the source of functions
+        file.write_text(_START + textwrap.dedent(program))
+        done = subprocess.run(
+            [sys.executable, str(file), *map(str, arguments)], env=env, timeout=timeout,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
     assert not done.returncode, f"{done.returncode}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
     return done.stdout

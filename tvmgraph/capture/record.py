@@ -33,6 +33,7 @@ from tvmgraph.core.symbols import Symbol, specialise_inside
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, user_source
 from tvmgraph.graph import Graph, Value
+from tvmgraph.interruption import held_back
 
 
 @dataclass(frozen=True)
@@ -95,17 +96,18 @@ class Captured:
 def _active(recorder: Recorder) -> Iterator[None]:
     """Makes the recorder the interpreter of this thread and observes user frames."""
     outer = state.interpreter, state.tapes, state.scope
-    state.interpreter, state.tapes, state.scope = recorder, (), ()
-    recorder.guards.observer.begin()
     try:
+        state.interpreter, state.tapes, state.scope = recorder, (), ()
+        recorder.guards.observer.begin()
         with no_collection():
             yield
     except BaseException:
-        recorder.roll_back()
+        with held_back():
+            recorder.roll_back()
         raise
     finally:
+        state.interpreter, state.tapes, state.scope = outer  # first: Ctrl-C may come again
         recorder.guards.observer.end()
-        state.interpreter, state.tapes, state.scope = outer
 
 
 def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -191,7 +193,8 @@ def _capture(
             interpreter.hoisted.finish(interpreter)
             return _finish(recorder, value, before, interpreter)
         finally:
-            interpreter.effects.undo()
+            with held_back():
+                interpreter.effects.undo()
 
 
 def record(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:

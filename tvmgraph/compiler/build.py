@@ -14,6 +14,7 @@ from tvmgraph.compiler import disk
 from tvmgraph.debug import Phases
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph, GraphBuilder, Node
+from tvmgraph.interruption import raise_noticed
 from tvmgraph.runtime.device_image import describe
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def build(
     except (TvmgraphError, OSError):
         raise
     except Exception as e:
+        raise_noticed()
         raise blame(graph, e, lambda g: build_alone(g, options)) from e
 
 

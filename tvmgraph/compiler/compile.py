@@ -24,6 +24,7 @@ from tvmgraph.errors import TvmgraphError
 from tvmgraph.graph import Graph, Role
 from tvmgraph.graph.rewrite import Show, optimize
 from tvmgraph.graph_kernel import GraphKernel, at_level
+from tvmgraph.interruption import noticed
 from tvmgraph.runtime.device_image import assemble
 from tvmgraph.runtime.executable import Executable, cpu
 from tvmgraph.runtime.host import runnable
@@ -132,7 +133,8 @@ def compile_graph(
             return executable, replace(stats, seconds=0.0, cached=True, phases=())
         start = time.perf_counter()
         try:
-            executable, native, kept = _obtain(graph, options, phases)
+            with noticed():
+                executable, native, kept = _obtain(graph, options, phases)
         except TvmgraphError as e:
             phases.finish({"failed": e.message, "jit_level": options.level})
             raise

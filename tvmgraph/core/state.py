@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tvmgraph import forking
+
 if TYPE_CHECKING:
     from tvmgraph.core.op import Op
     from tvmgraph.core.tensor import Tensor
@@ -100,6 +102,10 @@ class ThreadState(threading.local):
 
 
 state = ThreadState()
+
+#: Held by compiled calls that write to tensors, from looking them up to the last write, and by
+#: others while they look theirs up: each sees all of what such a call writes, or nothing.
+turn = forking.whole()
 
 _counter = itertools.count(1)
 

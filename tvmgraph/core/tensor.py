@@ -11,7 +11,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.op import F
-from tvmgraph.core.state import bump_epoch, note_write, state
+from tvmgraph.core.state import bump_epoch, note_write, state, turn
 from tvmgraph.core.storage import aligned_copy, lend
 from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods
@@ -118,8 +118,12 @@ class Tensor(TensorMethods, DeviceMethods):
         if name == "_device":  # a slot that most tensors never fill
             return None
         if name == "array" and self._ffi is not None:
-            self.array = array = np.from_dlpack(self._ffi)
-            return array
+            if self.__class__ is Tensor:
+                self.array = array = np.from_dlpack(self._ffi)
+                return array
+            with turn:  # compiled code of another thread may be writing to it
+                self.array = array = np.from_dlpack(self._ffi)
+                return array
         if name == "array" and self._device is not None:
             return self._device.numpy()
         raise AttributeError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.interruption import noticed
 
 
 def _write_onnx(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -56,6 +57,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
     return found
 
 
+@noticed()
 def export(
     net: Any,
     *inputs: Any,

@@ -94,17 +94,22 @@ class CompiledGraph:
         """Names of the kernels that a call runs, in the order they were generated."""
         return self.executable.kernels if self.steps is None else self.steps.kernels
 
-    def __call__(self, args: Sequence[Tensor], consume: bool = False) -> list[Tensor]:
+    def __call__(
+        self, args: Sequence[Tensor], consume: bool = False, kept: list[Any] | None = None
+    ) -> list[Tensor]:
         """Runs the graph on one tensor per parameter; recorded on active tapes as one entry.
 
         Args:
             args: The tensors.
             consume: Whether the caller drops the values of the parameters that the graph replaces.
+            kept: Gets first of all what :meth:`results` makes the outputs of.
         """
         if active.watched:
             outputs = observe.call(self, args)
+            if kept is not None:
+                kept.append(outputs)
         else:
-            outputs = self.run(args, consume and not state.tapes)
+            outputs = self.run(args, consume and not state.tapes, kept)
         if state.tapes:
             for tape in state.tapes:
                 tape.record_call(  # pyright: ignore[reportAttributeAccessIssue]
@@ -112,13 +117,26 @@ class CompiledGraph:
                 )
         return outputs
 
-    def run(self, args: Sequence[Tensor], consume: bool = False) -> list[Tensor]:
+    def run(
+        self, args: Sequence[Tensor], consume: bool = False, kept: list[Any] | None = None
+    ) -> list[Tensor]:
         """Runs the graph the quick way, whoever watches; see :meth:`__call__`."""
         if self.steps is not None:
-            return self.steps.run(args)
+            outputs = self.steps.run(args)
+            if kept is not None:
+                kept.append(outputs)
+            return outputs
         if self.overwritten:
             args = self.executable.for_writing(args, self.overwritten, consume)  # pyright: ignore
-        outputs = self.executable.run(args, self._types)
+        outputs = self.executable.run(args, self._types, kept=kept)
+        self.own_constants(outputs)
+        return outputs
+
+    def results(self, kept: Any) -> list[Tensor]:
+        """Returns the outputs of a call that was interrupted when its code had ended."""
+        if isinstance(kept, list):
+            return kept
+        outputs = self.executable.results(kept, self._types)
         self.own_constants(outputs)
         return outputs
 

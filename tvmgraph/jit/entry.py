@@ -13,7 +13,9 @@ from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
+from tvmgraph.core.state import turn
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.interruption import held_back
 from tvmgraph.jit.compiled import CompiledGraph
 
 if TYPE_CHECKING:
@@ -21,9 +23,14 @@ if TYPE_CHECKING:
 
 
 class Entry:
-    """A capture with its compiled graph, bound to the tensors it reads by reference."""
+    """A capture with its compiled graph, bound to the tensors it reads by reference.
+
+    Attributes:
+        acts: Whether a call changes anything outside.
+    """
 
     __slots__ = (
+        "acts",
         "aliases",
         "alive",
         "captured",
@@ -45,6 +52,7 @@ class Entry:
         self.captured = captured
         self.config = config
         self.settings = settings or Settings()
+        self.acts = bool(captured.written or captured.attributes or captured.effects)
         self.fast: dict[Any, FastCall] = {}  # by kind of arguments
         self.aliases: Any = None  # which arguments were one tensor
         self.told = False  # whether a change that this entry does not see was named
@@ -101,7 +109,42 @@ class Entry:
         return None
 
     def run(self, leaves: Sequence[Tensor], given: Any) -> Any:
-        """Runs the graph on the tensors of ``given = (args, kwargs)``; returns the result."""
+        """Runs the graph on the tensors of ``given = (args, kwargs)``; returns the result.
+
+        What it changes outside is changed as one: such calls take turns, and one that is
+        interrupted when its code has ended still changes everything.
+        """
+        if not self.acts:
+            return self._run(leaves, given, None)
+        kept: list[Any] = []
+        with turn:
+            try:
+                return self._run(leaves, given, kept)
+            except BaseException:
+                while kept:  # Ctrl-C may come again before it is held back
+                    try:
+                        self.complete(kept, leaves, given)
+                        break
+                    except KeyboardInterrupt:
+                        continue
+                raise
+
+    def complete(self, kept: list[Any], leaves: Sequence[Tensor], given: Any) -> None:
+        """Changes what a call was to change that was interrupted when its code had ended.
+
+        Args:
+            kept: What the code returned; then whether the effects were begun.
+            leaves: The tensors among the arguments.
+            given: ``(args, kwargs)``.
+        """
+        with held_back():
+            outputs = self.compiled.results(kept[0]) if self.compiled is not None else []
+            self._store(leaves, outputs)
+            if len(kept) == 1:
+                kept.append(True)
+                self._act(leaves, given, outputs)
+
+    def _run(self, leaves: Sequence[Tensor], given: Any, kept: list[Any] | None) -> Any:
         captured = self.captured
         outputs: list[Tensor] = []
         if self.compiled is not None:
@@ -113,14 +156,42 @@ class Entry:
                 leaf = captured.random_leaf
                 blocks: Any = captured.random_blocks if leaf is None else leaves[leaf]
                 args[self.random] = default_generator.advance(blocks)
-            outputs = self.compiled(args, consume=True)
-            if captured.random_output is not None:
-                default_generator.seek(int(outputs[captured.random_output].array[1]))
-        return self.finish(leaves, given, outputs)
+            outputs = self.compiled(args, True, kept)
+        elif kept is not None:
+            kept.append(outputs)
+        return self.finish(leaves, given, outputs, kept)
 
-    def finish(self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor]) -> Any:
-        """Stores what the graph computed where it belongs; returns the function's result."""
+    def finish(
+        self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor], kept: list[Any] | None
+    ) -> Any:
+        """Stores what the graph computed where it belongs; returns the function's result.
+
+        Args:
+            leaves: The tensors among the arguments.
+            given: ``(args, kwargs)``.
+            outputs: What the graph computed.
+            kept: As :meth:`complete` takes it, if anything is changed.
+        """
         captured = self.captured
+        self._store(leaves, outputs)
+        if captured.effects:
+            with held_back():
+                if kept is not None:
+                    kept.append(True)
+                self._act(leaves, given, outputs)
+        if captured.result.__class__ is tree.Leaf and captured.result.kind == "output":  # pyright: ignore
+            return outputs[captured.result.value]  # pyright: ignore
+        return tree.rebuild(captured.result, outputs, list(leaves))
+
+    def _act(self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor]) -> None:
+        for effect in self.captured.effects:
+            effect.apply(given, outputs, list(leaves))
+
+    def _store(self, leaves: Sequence[Tensor], outputs: list[Tensor]) -> None:
+        """Stores new values; doing it again does no harm."""
+        captured = self.captured
+        if captured.random_output is not None:
+            default_generator.seek(int(outputs[captured.random_output].array[1]))
         if captured.written:
             new = outputs[len(outputs) - len(captured.written) :]
             for target, value in zip(captured.written, new):
@@ -132,11 +203,6 @@ class Entry:
                     target._exclusive = target._ffi or (target._device and target._device.handle)
         for cell, name, structure in captured.attributes:
             setattr(cell, name, tree.rebuild(structure, outputs, list(leaves)))
-        for effect in captured.effects:
-            effect.apply(given, outputs, list(leaves))
-        if captured.result.__class__ is tree.Leaf and captured.result.kind == "output":  # pyright: ignore
-            return outputs[captured.result.value]  # pyright: ignore
-        return tree.rebuild(captured.result, outputs, list(leaves))
 
 
 def _map(value: Any, change: Callable[[Any], Any]) -> Any:

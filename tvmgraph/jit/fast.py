@@ -9,6 +9,7 @@ a tape, an outer capture, a flag that watches calls) is a *miss*: the caller loo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph import config as configuration
@@ -23,6 +24,7 @@ from tvmgraph.flag_registry import active
 from tvmgraph.forking import CALL_FILE
 from tvmgraph.graph.sizes import fixed_type, sizes_of
 from tvmgraph.jit.frozen import FrozenExecutable
+from tvmgraph.runtime.ownership import share
 
 if TYPE_CHECKING:
     from tvmgraph.core.types import TensorType
@@ -73,7 +75,8 @@ class _Source:
         self.space: dict[str, Any] = {
             "MISS": MISS, "state": state, "versioned": versioned, "configuration": configuration,
             "active": active, "storage": storage, "Tensor": Tensor, "new": object.__new__,
-            "to_ffi": to_ffi, "from_ffi": from_ffi, "entry": entry,
+            "to_ffi": to_ffi, "from_ffi": from_ffi, "entry": entry, "starmap": starmap,
+            "turn": versioned.turn,
         }  # fmt: skip
         self._known: dict[int, str] = {}
 
@@ -166,7 +169,10 @@ class _Source:
         leaves = f"[{', '.join(tensors)}]"
         self.space["refresh"] = self._refresh
         self.space["ready"] = (-1, -1, None, ())
-        return [
+        call = [f"result = run({given}*held)"]
+        if self.entry.acts:  # what it returns is kept before a signal's handler can run
+            call = [f"kept.extend(starmap(run, (({given}*held),)))", "[result] = kept"]
+        lines = [
             *counting,
             "at, lent, executable, held = ready",
             f"if {stale}:",
@@ -179,12 +185,17 @@ class _Source:
             "    run, core, seat = executable.local.entry",
             "if core[0] != seat.home:",
             "    seat.move()",
-            f"result = run({given}*held)",
+            *call,
             *self._results(leaves),
         ]
+        return _as_one(lines, leaves) if self.entry.acts else lines
 
     def _refresh(self, leaves: list[Tensor]) -> tuple[int, int, Any, tuple[Any, ...]]:
         """Looks the captured tensors up again."""
+        with versioned.turn:
+            return self._looked_up(leaves)
+
+    def _looked_up(self, leaves: list[Tensor]) -> tuple[int, int, Any, tuple[Any, ...]]:
         at, lent = versioned.writes, storage.lendings
         self.space["ready"] = (-1, -1, None, ())
         compiled: Any = self.entry.compiled
@@ -194,6 +205,8 @@ class _Source:
             executable, args = executable.resolve(args)
         elif compiled.overwritten:
             args = executable.for_writing(args, compiled.overwritten, consume=True)
+        if not self.entry.acts:
+            share(args[len(leaves) :])
         handles = tuple([executable.handle(t) for t in args[len(leaves) :]])
         ready = (at, lent, executable, handles)
         if executable.on_host or not any(map(may_change, args[len(leaves) :])):
@@ -210,14 +223,14 @@ class _Source:
         for i, kind in enumerate(types):
             lines += self._wrapped(f"t{i}", f"result[{i}]" if len(types) > 1 else "result", kind)
         outputs = f"[{', '.join(f't{i}' for i in range(len(types)))}]"
-        effects = captured.written or captured.attributes or captured.effects
         plain = isinstance(captured.result, tree.Leaf) and captured.result.kind == "output"
-        if not effects and plain and not compiled.constants:
+        if not self.entry.acts and plain and not compiled.constants:
             return [*lines, f"return t{captured.result.value}"]  # pyright: ignore
         if compiled.constants:
             lines += [f"outputs = {outputs}", f"{self.name(compiled.own_constants)}(outputs)"]
             outputs = "outputs"
-        return [*lines, f"return entry.finish({leaves}, (args, {{}}), {outputs})"]
+        kept = "kept" if self.entry.acts else None
+        return [*lines, f"return entry.finish({leaves}, (args, {{}}), {outputs}, {kept})"]
 
     def _wrapped(self, name: str, value: str, kind: TensorType) -> list[str]:
         known = self.name(kind)
@@ -230,3 +243,21 @@ class _Source:
             f"{name} = new(Tensor)",
             f"{name}._ffi, {name}._token, {name}.type = {value}, None, {known}",
         ]
+
+
+def _as_one(lines: list[str], leaves: str) -> list[str]:
+    """A call whose changes are made as one, as :meth:`Entry.run` makes them."""
+    return [
+        "kept = []",
+        "with turn:",
+        "    try:",
+        *[f"        {line}" for line in lines],
+        "    except BaseException:",
+        "        while kept:",
+        "            try:",
+        f"                entry.complete(kept, {leaves}, (args, {{}}))",
+        "                break",
+        "            except KeyboardInterrupt:",
+        "                continue",
+        "        raise",
+    ]

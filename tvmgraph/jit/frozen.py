@@ -12,6 +12,7 @@ import numpy as np
 from tvmgraph import forking
 from tvmgraph.core import storage
 from tvmgraph.core.lending import may_change
+from tvmgraph.core.state import turn
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 
@@ -133,11 +134,21 @@ class FrozenExecutable:
         return self._executable.wrapped(output, type)
 
     def run(
-        self, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
+        self,
+        args: Sequence[Tensor],
+        types: Sequence[TensorType],
+        name: str = "main",
+        kept: list[Any] | None = None,
     ) -> list[Tensor]:
-        """Calls the function with the arguments of the original graph."""
-        executable, args = self.resolve(args)
-        return executable.run(args, types, name)
+        """Calls the function with the arguments of the original graph; see :class:`Executable`."""
+        with turn:
+            executable, args = self.resolve(args)
+            handles = executable.handles(args)
+        return executable.results(executable.call(handles, name, kept), types)
+
+    def results(self, outputs: Any, types: Sequence[TensorType]) -> list[Tensor]:
+        """Returns what the code returned as tensors."""
+        return self._executable.results(outputs, types)
 
     def keeps(self, count: int) -> bool:
         """Whether the first ``count`` arguments come first in the frozen graph, too."""

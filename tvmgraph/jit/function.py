@@ -27,6 +27,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, CompileError, DTypeError, user_source
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
+from tvmgraph.interruption import noticed
 from tvmgraph.jit import watch
 from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry
@@ -302,6 +303,7 @@ class JitFunction(Inspectable):
     def _config(self) -> JitConfig:
         return effective_jit_config(self.config, getattr(self.owner, "jit_config", None))
 
+    @noticed()
     def _compile(
         self, key: Any, why: str, config: JitConfig, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Entry:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -91,24 +92,15 @@ class DeviceExecutable(Executable):
         return getattr(self._module, "mod", self._module)
 
     @forking.enters_compiled
-    def run(
-        self, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
-    ) -> list[Tensor]:
-        """Calls a function with tensors; those that are not on the device are copied there.
-
-        Args:
-            args: One tensor per parameter.
-            types: The output types, as the graph declares them.
-            name: Which function.
-
-        Returns:
-            One tensor per output, on the device.
-        """
+    def call(
+        self, handles: Sequence[Any], name: str = "main", kept: list[Any] | None = None
+    ) -> Any:
+        """Calls a function with what :meth:`handles` returned, on the device."""
         function = self.function(name)
-        outputs = function(*[handle_on(a, self.device_id) for a in args])
-        if len(types) == 1:
-            return [wrap(outputs, types[0])]
-        return [wrap(o, t) for o, t in zip(outputs, types)]
+        if kept is None:
+            return function(*handles)
+        kept.extend(starmap(function, (handles,)))
+        return kept[0]
 
     def for_writing(
         self, args: Sequence[Tensor], places: Sequence[int], consume: bool

@@ -9,19 +9,21 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import Any
 
 import numpy as np
 import tvm_ffi
 
 from tvmgraph import dtypes
+from tvmgraph.core.state import turn
 from tvmgraph.core.storage import ALIGNMENT, aligned_copy
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DeviceError, user_source
 from tvmgraph.forking import enters_compiled
 from tvmgraph.runtime import native
-from tvmgraph.runtime.ownership import for_writing
+from tvmgraph.runtime.ownership import for_writing, share
 from tvmgraph.runtime.workers import seat
 
 _from_dlpack = tvm_ffi.from_dlpack
@@ -89,9 +91,12 @@ class Executable:
         """Returns what is called for a function of the virtual machine."""
         return function
 
-    @enters_compiled
     def run(
-        self, args: Sequence[Tensor], types: Sequence[TensorType], name: str = "main"
+        self,
+        args: Sequence[Tensor],
+        types: Sequence[TensorType],
+        name: str = "main",
+        kept: list[Any] | None = None,
     ) -> list[Tensor]:
         """Calls a function with tensors.
 
@@ -99,17 +104,46 @@ class Executable:
             args: One tensor per parameter.
             types: The output types, as the graph declares them.
             name: Which function.
+            kept: Gets what the code returned, see :meth:`call`.
 
         Returns:
             One tensor per output.
         """
+        return self.results(self.call(self.handles(args), name, kept), types)
+
+    def handles(self, args: Sequence[Tensor]) -> list[Any]:
+        """Returns what the compiled code gets of tensors, all of one state of their values."""
+        with turn:
+            share(args)
+            return [self.handle(a) for a in args]
+
+    @enters_compiled
+    def call(
+        self, handles: Sequence[Any], name: str = "main", kept: list[Any] | None = None
+    ) -> Any:
+        """Calls a function with what :meth:`handles` returned.
+
+        Args:
+            handles: The arguments.
+            name: Which function.
+            kept: Gets what the code returned before a signal's handler can run, which may raise.
+
+        Returns:
+            What the code returned, for :meth:`results`.
+        """
         function, here = self.function(name), seat()
         if here.core[0] != here.home:
             here.move()
-        outputs = function(*[a._ffi or to_ffi(a) for a in args])
+        if kept is None:
+            return function(*handles)
+        kept.extend(starmap(function, (handles,)))
+        return kept[0]
+
+    def results(self, outputs: Any, types: Sequence[TensorType]) -> list[Tensor]:
+        """Returns what the code returned as tensors."""
         if len(types) == 1:
-            return [from_ffi(outputs, types[0])]
-        return [from_ffi(o, t) for o, t in zip(outputs, types)]
+            return [self.wrapped(outputs, types[0])]
+        return [self.wrapped(o, t) for o, t in zip(outputs, types)]
 
     def instrumented(self, instrument: Callable[..., Any], name: str = "main") -> Any:
         """Returns this thread's entry point ``name`` on a machine that reports every call.

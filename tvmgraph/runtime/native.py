@@ -22,6 +22,8 @@ from tvmgraph.runtime import host
 from tvmgraph.runtime.workers import seat
 from tvmgraph.tiles import permit_tiles
 
+tvm_ffi.register_error("KeyboardInterrupt", KeyboardInterrupt)  # raised in a callback of TVM's
+
 _HOST = 1  # DLPack's number of the CPU
 _POOLED_ALLOCATOR = 2  # keeps freed blocks for the next call
 

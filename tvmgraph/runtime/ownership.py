@@ -45,6 +45,13 @@ def for_writing_on(
     return given
 
 
+def share(tensors: Sequence[Tensor]) -> None:
+    """Notes that a call reads tensors which may go on while another one writes to them."""
+    for tensor in tensors:
+        if tensor._exclusive is not None:
+            tensor._exclusive = None
+
+
 def _is_exclusive(tensor: Tensor) -> bool:
     handle = tensor._exclusive
     stored = tensor._device.handle if tensor._device is not None else tensor._ffi
@@ -54,4 +61,4 @@ def _is_exclusive(tensor: Tensor) -> bool:
     return ctypes.c_uint32.from_address(handle.__chandle__()).value <= _OWNERS
 
 
-__all__ = ["for_writing", "for_writing_on"]
+__all__ = ["for_writing", "for_writing_on", "share"]
