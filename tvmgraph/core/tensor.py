@@ -22,6 +22,7 @@ from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
 
 _new = object.__new__
+_AT_ONCE = contextlib.nullcontext()
 
 
 class Tensor(TensorMethods, DeviceMethods):
@@ -118,12 +119,9 @@ class Tensor(TensorMethods, DeviceMethods):
         if name == "_device":  # a slot that most tensors never fill
             return None
         if name == "array" and self._ffi is not None:
-            if self.__class__ is Tensor:
+            with _AT_ONCE if self.__class__ is Tensor else turn:  # others may be written to now
                 self.array = array = np.from_dlpack(self._ffi)
-                return array
-            with turn:  # compiled code of another thread may be writing to it
-                self.array = array = np.from_dlpack(self._ffi)
-                return array
+            return array
         if name == "array" and self._device is not None:
             return self._device.numpy()
         raise AttributeError(
