@@ -7,9 +7,15 @@ import numpy as np
 from benchmarks.workloads import Array, Workload
 
 #: M, K, N of products with fixed weights, as in a dense layer without bias.
-DENSE = ((64, 784, 512), (64, 512, 512), (1, 512, 512))
+DENSE = (
+    (64, 784, 512), (64, 512, 512), (1, 512, 512), (128, 768, 3072), (384, 768, 768),
+    (1024, 3072, 768), (1024, 1024, 1024),
+)  # fmt: skip
 #: Shapes of both operands of products of two arguments.
 MATMUL = {
+    "gemm-64x784x512": ((64, 784), (784, 512)),
+    "gemm-384x768x768": ((384, 768), (768, 768)),
+    "gemm-1024x3072x768": ((1024, 3072), (3072, 768)),
     "gemm-1024": ((1024, 1024), (1024, 1024)),
     "gemm-1x4096x4096": ((1, 4096), (4096, 4096)),
     "gemm-37x211x129": ((37, 211), (211, 129)),

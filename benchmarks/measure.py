@@ -37,11 +37,33 @@ class WorkerDied(RuntimeError):
     """A worker process ended without answering."""
 
 
-def worker_environment(threads: int) -> dict[str, str]:
-    """Return the environment that limits every framework to ``threads`` threads."""
+#: What keeps frameworks from instructions beyond those of a processor; ONNX Runtime has no such
+#: setting, and MKL heeds it on Intel's processors only.
+RESTRICTIONS: dict[str, dict[str, str]] = {
+    "x86-64-v3": {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+    },
+}
+
+
+def worker_environment(threads: int, cpu: str = "") -> dict[str, str]:
+    """Return the environment that limits every framework to ``threads`` threads.
+
+    Args:
+        threads: Threads per framework.
+        cpu: A key of ``RESTRICTIONS`` whose instructions all frameworks shall do with.
+    """
     env = dict(os.environ)
+    limits = dict(RESTRICTIONS[cpu]) if cpu else {}
+    xla = limits.pop("XLA_FLAGS", "")
+    env.update(limits | ({"TVMGRAPH_CPU": cpu} if cpu else {}))
     env.update({name: str(threads) for name in THREAD_VARIABLES})
-    env["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen=true intra_op_parallelism_threads={threads}"
+    threading = f"--xla_cpu_multi_thread_eigen=true intra_op_parallelism_threads={threads}"
+    env["XLA_FLAGS"] = f"{threading} {xla}".strip()
     env["JAX_PLATFORMS"] = "cpu"
     env["GLOG_v"] = "4"
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), env.get("PYTHONPATH")]))
@@ -51,7 +73,7 @@ def worker_environment(threads: int) -> dict[str, str]:
 class WorkerProcess:
     """A framework running in its own interpreter and its own empty directory."""
 
-    def __init__(self, name: str, python: str, threads: int) -> None:
+    def __init__(self, name: str, python: str, threads: int, cpu: str = "") -> None:
         self.name = name
         self.directory = tempfile.TemporaryDirectory(
             prefix="benchmark-", ignore_cleanup_errors=True
@@ -63,7 +85,7 @@ class WorkerProcess:
             stderr=subprocess.DEVNULL,
             text=True,
             cwd=self.directory.name,
-            env=worker_environment(threads),
+            env=worker_environment(threads, cpu),
         )
 
     def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
@@ -133,13 +155,14 @@ class Coordinator:
         threads: int,
         quiet: float,
         log: Log,
+        cpu: str = "",
     ) -> None:
         self.log = log
         self.quiet = quiet
         self.info: dict[str, dict[str, Any]] = {}
         self.facts: dict[str, dict[str, Any]] = {}
         self.workers: dict[str, WorkerProcess] = {}
-        self._start = lambda name: WorkerProcess(name, pythons[name], threads)
+        self._start = lambda name: WorkerProcess(name, pythons[name], threads, cpu)
         for name in peers:
             self._open(name)
 

@@ -138,4 +138,5 @@ NETWORKS: dict[str, Callable[[], Workload]] = {
     "gpt2-layer-kv1024": gpt2_layer,
     "attention-causal-1024": causal_attention,
     "lstm-b1": lstm,
+    "lstm-b16": lambda: lstm(16),
 }

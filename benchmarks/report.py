@@ -37,7 +37,8 @@ pip install -e ".[peers]"
 python -m benchmarks.run --data benchmarks/results.json --out benchmarks/RESULTS.md
 ```
 
-`--rows` (names or groups) and `--peers` select a part; with `--data` the rows measured earlier
+`--rows` (names or groups) and `--peers` select a part, `--cpu x86-64-v3` lets every framework do
+with the instructions of that processor; with `--data` the rows measured earlier
 stay in the report. Frameworks may live in other environments, for instance when
 they need another NumPy: `--python mindspore=/path/to/python` (repeatable) names the interpreter of
 one peer. A framework that is absent is reported as 'not installed'. torch.compile needs a C++
@@ -58,22 +59,29 @@ def _field(lines: list[str], key: str, separator: str) -> str:
     return "unknown"
 
 
-def machine_description(threads: int) -> list[tuple[str, str]]:
-    """Return what a reader must know about this machine, as (name, value) pairs."""
-    cpu = _read("/proc/cpuinfo")
-    flags = set(_field(cpu, "flags", ":").split())
+def machine_description(threads: int, cpu: str = "") -> list[tuple[str, str]]:
+    """Return what a reader must know about this machine, as (name, value) pairs.
+
+    Args:
+        threads: Threads per framework.
+        cpu: The processor whose instructions frameworks do with, if it is not this one.
+    """
+    info = _read("/proc/cpuinfo")
+    flags = set(_field(info, "flags", ":").split())
     memory = _field(_read("/proc/meminfo"), "MemTotal", ":").split()
     gigabytes = f"{int(memory[0]) / 2**20:.0f} GiB" if memory[0].isdigit() else "unknown"
     system = _field(_read("/etc/os-release"), "PRETTY_NAME", "=")
     return [
         ("date", datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")),
-        ("CPU", _field(cpu, "model name", ":")),
+        ("CPU", _field(info, "model name", ":")),
         ("logical cores", str(os.cpu_count())),
         ("CPU features", " ".join(f for f in CPU_FEATURES if f in flags) or "unknown"),
         ("memory", gigabytes),
         ("system", f"{system}, {platform.system()} {platform.release()}"),
         ("load average at the start", f"{os.getloadavg()[0]:.2f}"),
         ("threads per framework", str(threads)),
+        ("clock", "processor time" if threads == 1 else "wall time"),
+        *([("instructions", cpu)] if cpu else []),
     ]
 
 
@@ -223,19 +231,47 @@ def _memory(found: Mapping[str, Mapping[str, int]]) -> str:
     )
 
 
-def render(results: Results) -> str:
-    """Return the text of RESULTS.md in Markdown."""
+def _machine(results: Results) -> str:
+    """The table of the machine, and how many samples were taken there."""
     counts = sorted(
         {len(t.samples) for r in results.rows.values() for t in r.timings.values()} - {0}
     )
     facts = [*results.machine, ("samples per median", " or ".join(map(str, counts)))]
+    return _table(["", ""], [[a, b] for a, b in facts])
+
+
+def _rates(results: Results) -> str:
+    """GFLOP/s of every framework, by its fastest sample, where arithmetic bounds a row."""
+    names = list(dict.fromkeys(n for row in results.rows.values() for n in row.timings))
+    rows = []
+    for name, row in results.rows.items():
+        found = [row.timings.get(n) for n in names]
+        cells = [f"{row.flops / t.minimum / 1e9:.0f}" if t and t.samples else "-" for t in found]
+        if row.flops:
+            rows.append([name, *cells])
+    return _table(["GFLOP/s, fastest sample", *names], rows) if rows else ""
+
+
+def _restricted(cpu: str, results: Results) -> list[str]:
+    """The section of what was measured with the instructions of another processor."""
+    text = (
+        f"Every framework kept to the instructions of {cpu} (`python -m benchmarks.run --cpu "
+        f"{cpu}`), apart from ONNX Runtime, which has no such setting and uses all of this "
+        "processor's; MKL heeds its own on Intel's processors only."
+    )
+    return [f"## On {cpu}", text, _machine(results), _summary(results), _rates(results)]
+
+
+def render(results: Results) -> str:
+    """Return the text of RESULTS.md in Markdown."""
     sections = [
         INTRODUCTION.strip(),
         "## Machine",
-        _table(["", ""], [[a, b] for a, b in facts]),
+        _machine(results),
         _packages(results.info),
         "## Summary",
         _summary(results),
+        *(part for cpu, r in results.cpus.items() for part in _restricted(cpu, r) if part),
         *filter(None, [_memory(results.memory)]),
         *[_row_section(row) for row in results.rows.values()],
         REPRODUCE.strip(),

@@ -36,6 +36,8 @@ class Results:
         peaks: ``flops`` and ``bandwidth`` per second that this machine was measured to reach.
         rows: The rows, in the order of the report.
         memory: Peak bytes of training steps by row and framework.
+        cpus: What was found when all frameworks did with the instructions of another processor, by
+            its name.
     """
 
     machine: list[tuple[str, str]] = field(default_factory=list)
@@ -43,6 +45,7 @@ class Results:
     peaks: dict[str, float] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
     memory: dict[str, dict[str, int]] = field(default_factory=dict)
+    cpus: "dict[str, Results]" = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the file; a reader never sees half of it."""
@@ -55,7 +58,11 @@ class Results:
         """Read a file; one that does not exist holds no rows."""
         if not path.exists():
             return cls()
-        data = json.loads(path.read_text())
+        return cls.of(json.loads(path.read_text()))
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> "Results":
+        """Make results of what a file holds."""
         rows = {
             name: Row(
                 row["title"], row["flops"], row["bytes"],
@@ -64,4 +71,5 @@ class Results:
             for name, row in data["rows"].items()
         }  # fmt: skip
         machine = [(name, value) for name, value in data["machine"]]
-        return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}))
+        cpus = {name: cls.of(found) for name, found in data.get("cpus", {}).items()}
+        return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), cpus)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.measure import Coordinator, RowTimings
+from benchmarks.measure import RESTRICTIONS, Coordinator, RowTimings
 from benchmarks.peers import PEERS
 from benchmarks.report import format_seconds, machine_description, render
 from benchmarks.results import Results, Row
@@ -28,6 +28,13 @@ Repeats = Annotated[int, typer.Option(min=1, help="Samples per framework and row
 Threads = Annotated[int, typer.Option(min=1, help="Threads per framework.")]
 Quiet = Annotated[
     float, typer.Option(min=0.0, help="Retake samples while others use more than this many cores.")
+]
+Cpu = Annotated[
+    str,
+    typer.Option(
+        help="Processor whose instructions all frameworks do with, instead of those of this one: "
+        f"{', '.join(RESTRICTIONS)}. The results go into a section of their own."
+    ),
 ]
 Pythons = Annotated[
     list[str] | None,
@@ -89,19 +96,24 @@ def main(
     repeats: Repeats = 15,
     threads: Threads = 2,
     quiet: Quiet = 0.15,
+    cpu: Cpu = "",
     python: Pythons = None,
 ) -> None:
     """Measure tvmgraph and its peers, interleaved, and write the report."""
     named = select(rows, {**GROUPS, **ROWS}, "row") if rows else list(GROUPS)
     row_names = list(dict.fromkeys(row for name in named for row in GROUPS.get(name, [name])))
     peer_names = select(peers, dict(PEERS), "peer")
-    machine = machine_description(threads)
+    if cpu:
+        select(cpu, dict(RESTRICTIONS), "processor")
+    machine = machine_description(threads, cpu)
     pythons = interpreters(python or [], peer_names)
-    coordinator = Coordinator(peer_names, pythons, threads, quiet, _log)
-    results = Results.load(data) if data is not None else Results()
+    coordinator = Coordinator(peer_names, pythons, threads, quiet, _log, cpu)
+    report = Results.load(data) if data is not None else Results()
+    results = report.cpus.setdefault(cpu, Results()) if cpu else report
     results.machine, results.info = machine, results.info | coordinator.info
     try:
-        results.peaks = coordinator.peaks() or results.peaks
+        if not cpu:  # what is found is remembered as this processor's own
+            results.peaks = coordinator.peaks() or results.peaks
         for row in row_names:
             _log(row)
             timings = coordinator.measure(row, repeats)
@@ -109,12 +121,13 @@ def main(
             results.rows[row] = Row(**facts, timings=timings)
             _print_row(row, timings)
             if data is not None:
-                results.save(data)
+                report.save(data)
     finally:
         coordinator.close()
     if out is not None:
-        results.rows = {row: results.rows[row] for row in ROWS if row in results.rows}
-        out.write_text(render(results))
+        for part in (report, *report.cpus.values()):
+            part.rows = {row: part.rows[row] for row in ROWS if row in part.rows}
+        out.write_text(render(report))
         _log(f"wrote {out}")
 
 

@@ -98,6 +98,8 @@ class Worker:
     def measure(self, calls: int) -> dict[str, Any]:
         """Time a number of calls after one that wakes the thread pool.
 
+        Of a single thread it is the processor's time, which others' work does not stretch.
+
         Returns the seconds per call, how many cores other processes used meanwhile, and the seconds
         of a pass over as much memory (0 for other peers and rows).
         """
@@ -106,10 +108,10 @@ class Worker:
         busy, own, start = _busy_seconds(), time.process_time(), time.perf_counter()
         for _ in range(calls):
             call()
-        elapsed = time.perf_counter() - start
-        others = _busy_seconds() - busy - (time.process_time() - own)
+        elapsed, own = time.perf_counter() - start, time.process_time() - own
+        others = _busy_seconds() - busy - own
         return {
-            "seconds": elapsed / calls,
+            "seconds": (own if self.threads == 1 else elapsed) / calls,
             "others": max(0.0, others / elapsed),
             "memory": self._memory_seconds(calls),
         }
