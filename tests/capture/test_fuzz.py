@@ -60,7 +60,7 @@ class _NumpyExecutable:
 class NumpyGraph(CompiledGraph):
     """A compiled graph that was not compiled."""
 
-    def __init__(self, graph: Any, config: JitConfig) -> None:
+    def __init__(self, graph: Any, config: JitConfig, held: Any = ()) -> None:
         self.graph, self.config, self.steps, self.constants = graph, config, None, []
         self.executable: Any = _NumpyExecutable(graph)
         self._types = tuple(v.type for v in graph.outputs)

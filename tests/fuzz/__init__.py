@@ -1,1 +1,1 @@
-"""Hostile input: what fuzzers call, and the inputs that once found something."""
+"""Hostile input and random programs: what fuzzers call, and what once found something."""

@@ -1,0 +1,525 @@
+"""Compares what a program gives: eager, captured, compiled in every way, exported, differentiated.
+
+Captured graphs are first evaluated in NumPy, where they must give the very bits of eager code.
+Compiled code may differ where operators round: by no more than the results move when every
+operator that is not correctly rounded is disturbed by a few units in the last place (stochastic
+arithmetic). A program of correctly rounded operators must give the same bits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import tvmgraph as ms
+from tests.capture.test_fuzz import NumpyGraph
+from tests.fuzz.programs import Program
+from tvmgraph import Tensor, dtypes, jit
+from tvmgraph.autodiff.reverse import reverse
+from tvmgraph.compiler.freeze import arrange, freeze
+from tvmgraph.eager import evaluate
+from tvmgraph.errors import ExportError, NoGradientError, TvmgraphError
+from tvmgraph.export.onnx import to_onnx
+from tvmgraph.graph import Graph, Node, Role, Value, parse
+from tvmgraph.graph.rewrite import optimize
+from tvmgraph.graph_kernel import parse_flags
+from tvmgraph.jit import entry
+from tvmgraph.testing.samples import RTOL, all_cases
+
+Arrays = list[np.ndarray]
+
+#: Operators that give the exact result, or the one nearest to it: all code agrees to the bit.
+_EXACT = """
+    add sub mul real_div neg abs sign sqrt square reciprocal identity relu relu6 cast where full
+    eye maximum minimum fmax fmin floor ceil trunc round copysign nextafter replace_nonfinite
+    reshape squeeze expand_dims transpose broadcast_to concat split_at tile flip roll tril triu
+    diagonal place_diagonal pad_constant pad_index basic_index basic_update index_get
+    gather_along reduce_max reduce_min arg_extreme arg_sort arg_top max_pool max_pool_index
+    interleave image_to_columns gradient_barrier bits_to_integers bits_to_permutation
+    bits_to_uniform running_arg_extreme search_sorted isnan isinf isfinite floor_mod fmod
+    trunc_div floor_divide
+"""
+EXACT = frozenset(re.findall(r"\w+", _EXACT))
+#: Those that round.
+ROUNDED = frozenset(("add", "sub", "mul", "real_div", "sqrt", "square", "reciprocal"))
+#: What is known to differ, and must not hide the rest. To be emptied.
+TOLERATED = frozenset({"rounding of bfloat16"})
+_UNITS = 4.0  # in the last place: what another implementation of a function may be off
+_FACTOR = 4.0  # the spread of a few samples, times this, bounds what rounding can do
+_FIRST, _MORE = 6, 60  # disturbed evaluations: of every program, and of one that seems to differ
+
+
+@dataclass
+class Recorded:
+    """One graph that ran.
+
+    Attributes:
+        graph: The graph.
+        arrays: Its arguments.
+        expected: Its results in NumPy.
+    """
+
+    graph: Graph
+    arrays: Arrays
+    expected: Arrays
+
+
+@dataclass
+class Difference(Exception):
+    """A program that gives two results.
+
+    Attributes:
+        kind: Which comparison failed.
+        text: What was found.
+    """
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[list[Recorded]]:
+    """Runs compiled graphs in NumPy, and keeps every one with its arguments."""
+    found: list[Recorded] = []
+
+    class Keeping(NumpyGraph):
+        def run(self, args: Sequence[Tensor], consume: bool = False) -> list[Tensor]:
+            arrays = [a.array.copy() for a in args]
+            expected = [np.asarray(a) for a in evaluate(self.graph, arrays)]
+            found.append(Recorded(self.graph, arrays, [e.copy() for e in expected]))
+            return [Tensor(e) for e in expected]
+
+    real, entry.CompiledGraph = entry.CompiledGraph, Keeping
+    try:
+        yield found
+    finally:
+        entry.CompiledGraph = real
+
+
+# ---- eager and captured -------------------------------------------------------------------------
+
+
+def observe(function: Any, net: Any, tensors: list[Tensor]) -> Any:
+    """Returns the results of a call, and what it left in arguments and parameters."""
+    ms.set_seed(1)
+    try:
+        results = function(*tensors)
+    except (TvmgraphError, IndexError, TypeError, ValueError) as e:
+        return f"{type(e).__name__}: {str(e).splitlines()[0]}"
+    left = [*tensors, *net.get_parameters()]
+    return [np.asarray(t.asnumpy()).copy() for t in [*results, *left]]
+
+
+def captured(program: Program) -> list[Recorded]:
+    """Compares eager with captured code; returns the graphs that ran.
+
+    Raises:
+        Difference: if they differ in a bit, or only one of them raises.
+    """
+    eager, compiled = program.net(), program.net()
+    expected = observe(eager, eager, program.arguments())
+    if isinstance(expected, str):
+        raise Difference("invalid", expected)
+    mode = "bytecode" if program.seed % 3 == 0 else "ast"
+    with recording() as graphs:
+        actual = observe(jit(compiled, capture_mode=mode), compiled, program.arguments())
+    if isinstance(actual, str):
+        raise Difference("capture refuses", actual)
+    names = [*program.outputs, *program.inputs, *(f"self.{p}" for p in program.parameters)]
+    for name, a, e in zip(names, actual, expected, strict=True):
+        where = unequal(a, e)
+        if where is not None:
+            raise Difference("captured", f"{name}{where}")
+    return graphs
+
+
+def unequal(actual: np.ndarray, expected: np.ndarray) -> str | None:
+    """Says where two arrays do not hold the same numbers; NaN are equal, zeros have signs."""
+    if actual.dtype != expected.dtype or actual.shape != expected.shape:
+        return f" {actual.dtype}{actual.shape} != {expected.dtype}{expected.shape}"
+    wrong = ~same_bits(actual, expected)
+    return describe(actual, expected, wrong) if wrong.any() else None
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Where two arrays hold the same number."""
+    if a.dtype.kind not in "fV":
+        return np.asarray(a == b)
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return ((a == b) & (np.signbit(a) == np.signbit(b))) | (np.isnan(a) & np.isnan(b))
+
+
+def describe(actual: np.ndarray, expected: np.ndarray, wrong: np.ndarray) -> str:
+    """Returns the first wrong element as text."""
+    i = tuple(int(n) for n in np.argwhere(wrong)[0]) if actual.ndim else ()
+    place, share = ", ".join(map(str, i)), f"{wrong.sum()} of {wrong.size}"
+    return f"[{place}]: {actual[i]!r} instead of {expected[i]!r} ({share})"
+
+
+# ---- compiled -----------------------------------------------------------------------------------
+
+
+def _noise_of_rows() -> dict[str, dict[str, float]]:
+    """The relative error of a row's implementations, by dtype, where it is above the usual."""
+    found: dict[str, dict[str, float]] = {}
+    for case in all_cases():
+        if case.sample.rtol is not None:
+            kind = (
+                case.sample.dtype if isinstance(case.sample.dtype, str) else case.sample.dtype[-1]
+            )
+            noise = found.setdefault(case.op.name, {})
+            noise[kind] = max(noise.get(kind, 0.0), case.sample.rtol)
+        if case.op.module.rsplit(".", 1)[-1] in _SPECIAL_FUNCTIONS:
+            found.setdefault(case.op.name, {}).update(RTOL)
+    return found
+
+
+_SPECIAL_FUNCTIONS = ("math_bessel", "math_special", "math_gamma", "math_combined", "math")
+_NOISE = _noise_of_rows()
+
+
+def noise(name: str, kind: np.dtype) -> float:
+    """Returns how far apart results of a row may be, relative to them."""
+    d = dtypes.dtype_of(kind)
+    units = _UNITS * float(dtypes_eps(d.name))
+    return max(units, _NOISE.get(name, {}).get(d.name, 0.0))
+
+
+def dtypes_eps(name: str) -> float:
+    """Returns half the distance from one to the next number."""
+    return {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}[
+        name
+    ]
+
+
+def is_float(a: np.ndarray) -> bool:
+    """Whether an array holds floating-point numbers."""
+    return a.dtype.kind == "f" or a.dtype.name == "bfloat16"
+
+
+def disturbed(graph: Graph, arrays: Arrays, rng: np.random.Generator, exact: bool = True) -> Arrays:
+    """Evaluates a graph with operators that are as far off as other implementations may be.
+
+    Args:
+        graph: The graph.
+        arrays: Its arguments.
+        rng: Decides how far and where.
+        exact: Whether what is correctly rounded is left alone. Arithmetic in another order is not.
+    """
+    left_alone = EXACT if exact else EXACT - ROUNDED
+
+    def shaken(a: np.ndarray, amount: float) -> np.ndarray:
+        wide = a.astype(np.float64)
+        tiny = float(np.finfo(np.float32).tiny) if a.dtype.itemsize != 2 else 6e-8
+        wide = wide * (1 + rng.uniform(-amount, amount, a.shape))
+        wide = np.where(
+            (np.abs(wide) < tiny) & (wide != 0), wide * rng.uniform(0, 2, a.shape), wide
+        )
+        return np.asarray(wide.astype(a.dtype))
+
+    fused = _contracted(graph)
+    if not exact:
+        arrays = [_rezeroed(a, rng) for a in arrays]
+
+    def watch(node: Node, inputs: Arrays, results: Arrays) -> None:
+        if node.regions or not any(map(is_float, results)):
+            return
+        if node.op.name in left_alone:
+            for i, r in enumerate(results):
+                unrounded = node.outputs[i] in fused
+                if "rounding of bfloat16" in TOLERATED:
+                    unrounded = unrounded or r.dtype.name == "bfloat16"
+                results[i] = _rezeroed(shaken(r, _half(r)) if unrounded else r, rng)
+            return
+        eps = [dtypes_eps(dtypes.dtype_of(a.dtype).name) if is_float(a) else 0 for a in inputs]
+        moved = [shaken(a, 2 * e) if e else a for a, e in zip(inputs, eps)]
+        found = node.op.eager(*moved, **node.keywords)
+        for i, r in enumerate(found if node.op.multi else (found,)):
+            r = np.asarray(r)
+            if is_float(r):
+                r = shaken(r, noise(node.op.name, r.dtype))
+                r = r + _cancelled(node, moved[0] if moved else r, r) * rng.uniform(-1, 1, r.shape)
+                results[i] = _rezeroed(np.asarray(r.astype(results[i].dtype)), rng)
+            else:
+                results[i] = r
+
+    with np.errstate(all="ignore"):
+        return [np.asarray(a) for a in evaluate(graph, arrays, watch)]
+
+
+#: Modules of rows that add what may cancel inside.
+_CANCELLING = ("activation", "attention", "recurrent", "normalization", "reduction_scan", "image")
+
+
+def _cancelled(node: Node, x: np.ndarray, r: np.ndarray) -> Any:
+    """The absolute error of a row that is a sum inside, such as gelu or a recurrent network."""
+    if not any(f".{m}" in node.op.module for m in _CANCELLING) or not is_float(x):
+        return 0.0
+    size = np.abs((x if x.shape == r.shape else r).astype(np.float64))
+    finite = np.where(np.isfinite(size), size, 0.0)
+    size = finite if "activation" in node.op.module else finite.max(initial=0.0)
+    return _UNITS * dtypes_eps(dtypes.dtype_of(r.dtype).name) * size
+
+
+def _half(a: np.ndarray) -> float:
+    """What rounding to the dtype of an array may have changed, relative to it."""
+    return 2 * dtypes_eps(dtypes.dtype_of(a.dtype).name)
+
+
+def _contracted(graph: Graph) -> set[Value]:
+    """Products that are summed: compiled code does not round them, as its processor can."""
+    found: set[Value] = set()
+    for g in [graph, *(r for n in graph.walk() for r in n.regions)]:
+        summed = {v for n in g.nodes if n.op.name in ("add", "sub", "reduce_sum") for v in n.inputs}
+        made = (n for n in g.nodes if n.op.name in ("mul", "square", "power_scalar"))
+        found |= {n.outputs[0] for n in made if n.outputs[0] in summed}
+    return found
+
+
+def _rezeroed(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Gives zeros any sign."""
+    if "signs of zero" not in TOLERATED or not is_float(a):
+        return a
+    return np.where((a == 0) & (rng.random(a.shape) < 0.5), -a, a)
+
+
+def compare(
+    item: Recorded, actual: Arrays, kind: str, seed: int, exact: bool = True, floor: float = 0.0
+) -> None:
+    """Compares results of compiled code with NumPy's.
+
+    Args:
+        item: A graph with its results in NumPy.
+        actual: The results that are compared with them.
+        kind: What the difference is called.
+        seed: Seed of the disturbances.
+        exact: Whether the arithmetic is in the same order.
+        floor: A difference that counts as none, relative to results of more than 1.
+
+    Raises:
+        Difference: if they are further apart than rounding explains.
+    """
+    rng = np.random.default_rng(seed)
+    samples = [disturbed(item.graph, item.arrays, rng, exact) for _ in range(_FIRST)]
+    if _differs(item, actual, samples, floor) is None:
+        return
+    samples += [disturbed(item.graph, item.arrays, rng, exact) for _ in range(_MORE)]
+    found = _differs(item, actual, samples, floor)
+    if found is not None:
+        raise Difference(kind, found)
+
+
+def _differs(item: Recorded, actual: Arrays, samples: list[Arrays], floor: float) -> str | None:
+    for i, (a, e) in enumerate(zip(actual, item.expected, strict=True)):
+        if a.dtype != e.dtype or a.shape != e.shape:
+            return f"output {i}: {a.dtype}{a.shape} != {e.dtype}{e.shape}"
+        wrong = ~_close(a, e, [s[i] for s in samples], floor)
+        if wrong.any():
+            return f"output {i}{describe(a, e, wrong)}"
+    return None
+
+
+def _close(actual: np.ndarray, expected: np.ndarray, samples: Arrays, floor: float) -> np.ndarray:
+    same = same_bits(actual, expected)
+    if "signs of zero" in TOLERATED:
+        same |= actual == expected
+    if same.all():
+        return same
+    if actual.dtype.kind == "b":
+        return same | np.any([s != expected for s in samples], axis=0)
+    a, e = actual.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(all="ignore"):
+        spread = np.max([np.abs(s.astype(np.float64) - e) for s in samples], axis=0)
+        unsure = np.any(
+            [np.isfinite(s.astype(np.float64)) != np.isfinite(e) for s in samples], axis=0
+        )
+        unsure |= (
+            np.any([s.astype(np.float64) != e for s in samples], axis=0)
+            & ~np.isfinite(e)
+            & ~np.isnan(e)
+        )
+        ulp = np.abs(np.spacing(expected)).astype(np.float64) if is_float(expected) else 0.0
+        least = floor * np.maximum(1.0, np.abs(e))
+        near = np.abs(a - e) <= _FACTOR * spread + np.maximum(
+            least, np.where(spread > 0, 2 * ulp, 0)
+        )
+    return same | near | unsure
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+_STEPS = (1e-5, 3e-6, 1e-7)
+_SMOOTH = 1e-3  # differences that differ more than this do not approximate a derivative
+_WRONG = 1e-3  # what a derivative may differ from them: rules with a series are less accurate
+
+
+def gradient(item: Recorded, seed: int) -> Recorded | None:
+    """Returns the graph of a pull-back, compared with central differences where those exist.
+
+    Args:
+        item: A graph of float64.
+        seed: Seed of the cotangents and the direction.
+
+    Raises:
+        Difference: if the derivative along a random direction is wrong.
+    """
+    graph, rng = item.graph, np.random.default_rng(seed)
+    wanted = [i for i, p in enumerate(graph.params) if p.value.type.dtype.is_float]
+    floats = [i for i, v in enumerate(graph.outputs) if v.type.dtype.is_float]
+    if not wanted or not floats or not all(np.isfinite(item.expected[i]).all() for i in floats):
+        return None
+    try:
+        pulled = reverse(graph, wanted, floats)
+    except NoGradientError:
+        return None
+    weights = [np.asarray(rng.standard_normal(item.expected[i].shape)) for i in floats]
+    found = [np.asarray(g) for g in evaluate(pulled, [*item.arrays, *weights])]
+    way = [np.asarray(rng.standard_normal(item.arrays[i].shape)) for i in wanted]
+    actual = sum(float(np.sum(g * w)) for g, w in zip(found, way))
+    slopes = [s for h in _STEPS for s in _slopes(item, wanted, floats, weights, way, h)]
+    scale = max(1.0, *map(abs, slopes), *(float(np.abs(g).max(initial=0)) for g in found))
+    agree = np.ptp(slopes) <= _SMOOTH * scale
+    if np.isfinite([*slopes, actual]).all() and agree and abs(actual - slopes[-1]) > _WRONG * scale:
+        raise Difference("gradient", f"{actual} along a direction, differences give {slopes}")
+    return Recorded(pulled, [*item.arrays, *weights], found)
+
+
+def _slopes(
+    item: Recorded, wanted: list[int], floats: list[int], weights: Arrays, way: Arrays, h: float
+) -> tuple[float, float]:
+    """Returns the differences of the weighted results to either side along a direction."""
+    totals = []
+    for step in (h, 0.0, -h):
+        moved = list(item.arrays)
+        for i, w in zip(wanted, way):
+            moved[i] = moved[i] + step * w
+        results = evaluate(item.graph, moved)
+        totals.append([results[i] for i in floats])
+    up, here, down = totals
+    ahead = sum(float(np.sum((a - b) * w)) for a, b, w in zip(up, here, weights)) / h
+    behind = sum(float(np.sum((a - b) * w)) for a, b, w in zip(here, down, weights)) / h
+    return ahead, behind
+
+
+# ---- passes of graphs -----------------------------------------------------------------------
+
+_EXACT_RULES = parse_flags("--opt_level=2 --disable_pass=attention")
+_ALL_RULES = parse_flags("--opt_level=3")
+
+
+def passes(item: Recorded, seed: int) -> None:
+    """Compares a graph with what its passes make of it, both in NumPy.
+
+    Raises:
+        Difference: if exact rules change a bit, or others more than rounding explains.
+    """
+    exact = evaluate(optimize(item.graph, _EXACT_RULES, _unseen), item.arrays)
+    for i, (a, e) in enumerate(zip(exact, item.expected, strict=True)):
+        where = unequal(np.asarray(a), e)
+        if where is not None:
+            raise Difference("exact rules", f"output {i}{where}")
+    changed = evaluate(optimize(item.graph, _ALL_RULES, _unseen), item.arrays)
+    compare(item, [np.asarray(a) for a in changed], "all rules", seed, exact=False)
+    arranged = evaluate(arrange(item.graph), item.arrays)
+    compare(item, [np.asarray(a) for a in arranged], "arranged", seed)
+    frozen = freeze(item.graph)
+    if frozen is not None:
+        ahead = frozen.prepare([item.arrays[i] for i in frozen.sources])
+        arrays = [*[item.arrays[i] for i in frozen.kept], *ahead]
+        compare(item, [np.asarray(a) for a in evaluate(frozen.main, arrays)], "frozen", seed)
+
+
+def _unseen(title: str, graph: Graph) -> Graph:
+    return graph
+
+
+# ---- ONNX and text ------------------------------------------------------------------------------
+
+
+def round_trips(item: Recorded, seed: int) -> None:
+    """Compares a graph with itself after a way through ONNX, and through text.
+
+    Raises:
+        Difference: if it is another one.
+    """
+    graph = item.graph
+    if parse(graph.text(full=True)).structural_hash() != graph.structural_hash():
+        raise Difference("text", "the parsed text is another graph")
+    named = {p.label: a for p, a in zip(graph.params, item.arrays) if p.role is not Role.INPUT}
+    if any(p.role is Role.STATE for p in graph.params) or not _has_onnx_meaning(item):
+        return
+    try:
+        model = to_onnx(graph, named)
+    except ExportError:
+        return
+    cell = ms.onnx.load(model)
+    given = {p.label: a for p, a in zip(graph.params, item.arrays)}
+    try:
+        results = cell(*[Tensor(given[n].copy()) for n in cell.input_names])
+    except TvmgraphError as e:
+        raise Difference("onnx refuses", str(e)) from e
+    results = results if isinstance(results, tuple) else (results,)
+    count = len(graph.outputs) - len(graph.writes)
+    shown = Recorded(graph, item.arrays, item.expected[:count])
+    # attributes are float32 there, and some functions are written in terms of others
+    compare(shown, [r.asnumpy() for r in results], "onnx", seed, exact=False, floor=2.0**-22)
+
+
+def _has_onnx_meaning(item: Recorded) -> bool:
+    """Whether ONNX says what a graph gives: it has no rule for some values.
+
+    Integers divided by zero, shifts by more bits than there are, and how NaN, infinities and
+    empty tensors go through the operators that others are written in.
+    """
+    found = [np.isfinite(a.astype(np.float64)).all() and a.size > 0 for a in item.arrays]
+
+    def watch(node: Node, inputs: Arrays, results: Arrays) -> None:
+        if node.op.name in _DIVISIONS and inputs[1].dtype.kind in "iu":
+            found.append(bool(inputs[1].all()))
+        if "shift" in node.op.name:
+            found.append(bool((inputs[1] < 8).all()))
+        floats = [r.astype(np.float64) for r in results if is_float(r)]
+        found.extend(bool(np.isfinite(r).all()) for r in floats)
+        found.extend(r.size > 0 for r in results)
+
+    evaluate(item.graph, item.arrays, watch)
+    return all(found)
+
+
+_DIVISIONS = ("trunc_div", "floor_divide", "floor_mod", "fmod", "real_div")
+
+
+def explain_failure(e: Exception) -> str:
+    """Returns the innermost line of this package and the message."""
+    frames = [f for f in traceback.extract_tb(e.__traceback__) if "tvmgraph" in f.filename]
+    place = f"{frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno}" if frames else ""
+    return f"{type(e).__name__}: {str(e)[:300]} ({place})"
+
+
+def compile_all(graphs: dict[str, Graph], level: str, target: str = "host") -> dict[str, Any]:
+    """Compiles graphs as few modules as possible: those that TVM rejects stand alone.
+
+    Returns:
+        For every name the executable, or the exception.
+    """
+    from tvmgraph.compiler import compile_many
+
+    try:
+        made = compile_many(graphs, level, target)
+        return dict.fromkeys(graphs, made)
+    except Exception as e:
+        if len(graphs) == 1:
+            return dict.fromkeys(graphs, e)
+    names = list(graphs)
+    half = len(names) // 2
+    parts = ({n: graphs[n] for n in part} for part in (names[:half], names[half:]))
+    return {n: found for part in parts for n, found in compile_all(part, level, target).items()}
