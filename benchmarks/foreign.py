@@ -3,8 +3,8 @@
     python -m benchmarks.foreign build aarch64 table.so aarch64-linux-gnu-g++
     qemu-aarch64 -L ROOT ROOT/usr/bin/python3 -m benchmarks.foreign run table.so
 
-The second command needs packages of that processor: NumPy, ml_dtypes, xxhash, apache-tvm-ffi and
-TVM's runtime. It exits with the number of samples that differ.
+The second command needs packages of that processor: NumPy, ml_dtypes, safetensors, xxhash,
+apache-tvm-ffi and TVM's runtime. It exits with the number of samples that differ.
 """
 
 from __future__ import annotations

@@ -15,8 +15,6 @@ from tvmgraph.ops.conv_blocked import blocked_sums, cut_weight, from_blocks, gro
 from tvmgraph.schedule import cpu_model
 from tvmgraph.schedule.products.pairs import pair_functions
 
-_MODEL = cpu_model("host", THREADS)
-
 
 def rounded(*shape, seed=0):
     """An array of bfloat16, and the same numbers in float64."""
@@ -130,7 +128,9 @@ def test_processors_without_the_instruction(target, outputs, padding):
 
 
 def test_the_instruction_is_used_where_the_processor_has_it():
-    assert ("llvm.x86.avx512bf16" in pair_functions(16, _MODEL)) == ("bfloat16" in _MODEL.dot_types)
+    assert ("llvm.x86.avx512bf16" in pair_functions(16, cpu_model("host", THREADS))) == (
+        "bfloat16" in cpu_model("host", THREADS).dot_types
+    )
 
 
 def test_windows_of_an_image_that_is_no_number_of_pairs():

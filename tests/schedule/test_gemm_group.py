@@ -11,8 +11,6 @@ import tvmgraph as ms
 from tvmgraph import Tensor, jit, ops
 from tvmgraph.schedule import cpu_model
 
-_MODEL = cpu_model("host", THREADS)
-
 
 def _build(turned, out):
     def build(bb, x, w):
@@ -65,7 +63,7 @@ def test_whole_range_of_bytes(turned):
 @pytest.mark.parametrize("dtype, out", [("bfloat16", "float32"), ("int8", "int32")])
 def test_the_instruction_is_used_where_the_processor_has_it(dtype, out):
     text = kernels(module(_build(False, out), *_specs(32, 64, 64, False, dtype)))
-    assert (f"tvmgraph_dot_{dtype}" in text) == (dtype in _MODEL.dot_types)
+    assert (f"tvmgraph_dot_{dtype}" in text) == (dtype in cpu_model("host", THREADS).dot_types)
 
 
 def test_values_that_are_not_finite():
@@ -108,5 +106,5 @@ def test_few_rows_along_the_depth(m, k, dtype, out, least):
         build, lambda x, w: x.astype("float64") @ w.T.astype("float64"), *specs,
         tolerance=1e-6 if dtype == "bfloat16" else 0, inputs=inputs,
     )  # fmt: skip
-    grouped = dtype in _MODEL.dot_types and k >= least
+    grouped = dtype in cpu_model("host", THREADS).dot_types and k >= least
     assert (f"tvmgraph_dot_{dtype}" in kernels(module(build, *specs))) == grouped
