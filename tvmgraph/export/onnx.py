@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
 
 from tvmgraph import dtypes
+from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.op import Reason
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import ExportError

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
 
+from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ExportError, user_source
 from tvmgraph.export.capture import Program, capture_program

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import onnx
-
+from tvmgraph.core.onnx_library import onnx
 from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.export.capture import capture_program
 from tvmgraph.export.onnx import OPSET, ExternalData, to_onnx

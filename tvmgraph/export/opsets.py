@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import onnx
-
+from tvmgraph.core.onnx_library import onnx
 from tvmgraph.errors import ExportError
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import helper
 
+from tvmgraph.core.onnx_library import helper, onnx
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import LoadError
 from tvmgraph.onnx.narrow import Narrow

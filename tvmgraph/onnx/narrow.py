@@ -12,9 +12,9 @@ from typing import Any, TypeGuard
 
 import ml_dtypes
 import numpy as np
-from onnx import TensorProto
 
 from tvmgraph import dtypes
+from tvmgraph.core.onnx_library import TensorProto
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 

@@ -26,7 +26,7 @@ def _constant(n: NodeCall) -> Any:
 
 @converter("ConstantOfShape")
 def _constant_of_shape(n: NodeCall, shape: Tensor) -> Any:
-    from onnx import numpy_helper
+    from tvmgraph.core.onnx_library import numpy_helper
 
     value = n.attrs.get("value")
     fill = np.zeros(1, np.float32) if value is None else numpy_helper.to_array(value)

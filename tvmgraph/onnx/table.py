@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
 
 from tvmgraph import dtypes
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import CaptureError, LoadError, user_source
