@@ -196,7 +196,7 @@ class Generator:
                 self.steps.append(Step(code, tuple(reads), tuple(defines), tuple(rows)))
                 self.names += [n for n in defines if n not in self.names]
                 return True
-        except (TvmgraphError, IndexError, TypeError, ValueError):
+        except (TvmgraphError, IndexError, OverflowError, TypeError, ValueError):
             pass
         self.restore(copies, stored, defines)
         return False
@@ -440,7 +440,7 @@ class Generator:
                     scope[new] = start[new]
                     exec(line.strip(), scope)
                     exec_ok = exec_ok and scope[new].type is kind
-        except (TvmgraphError, IndexError, TypeError, ValueError):
+        except (TvmgraphError, IndexError, OverflowError, TypeError, ValueError):
             return
         names = [n for n in self.names if n in code]
         if exec_ok:
