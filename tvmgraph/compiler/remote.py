@@ -23,12 +23,14 @@ from tvmgraph.debug.announce import KERNEL
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph, Node
 from tvmgraph.graph.passes import HAS_EFFECT
-from tvmgraph.targets import resolve
+from tvmgraph.processor import host_features
+from tvmgraph.targets import HOST, resolve
 
 if TYPE_CHECKING:
     from tvmgraph.compiler.compile import CompileOptions
 
 _MOST_NAMED = 4  # operators in a message
+_TELLING = ("sse4.2", "avx2", "avx512f", "avx512fp16", "amx-tile", "neon", "sve")
 _PATIENCE = 60.0  # seconds that are spent on finding a node
 
 
@@ -138,9 +140,16 @@ def _ending(graph: Graph, options: CompileOptions, ended: CompilerEnded) -> Comp
     origins = _origins_of(graph, options, kernel) if kernel else _culprits(graph, options)
     ops, got, where = (_listed(part) for part in zip(*origins)) if origins else ("", "", "")
     return CompileError(
-        f"the compiler has no code for it on {resolve(options.target)}: at {at} {ended}",
+        f"the compiler failed at {at} for {_target(options)}: {ended}",
         op=ops or graph.name, got=got, at=where, fix=ended.fix,
     )  # fmt: skip
+
+
+def _target(options: CompileOptions) -> str:
+    """The target by name, and what vectors the processor at hand has if it is that."""
+    name = resolve(options.target)
+    found = " ".join(f for f in _TELLING if f in host_features())
+    return f"{name} ({found})" if name == HOST and found else name
 
 
 def _listed(parts: Iterable[str]) -> str:

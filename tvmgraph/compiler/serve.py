@@ -108,6 +108,7 @@ class _Replies:
         try:
             function, args, surroundings = pickle.loads(message)
             surroundings.apply()
+            _Screen.terminal = surroundings.terminal
             self.send("returned", function(*args))
         except Exception as e:
             cause = e.__cause__ or e.__context__
@@ -127,8 +128,14 @@ def _portable(error: Exception) -> Exception:
 class _Screen(io.TextIOBase):
     """What is printed here is shown by the process that asks."""
 
+    terminal = False  # of the process that asks
+
     def __init__(self, replies: _Replies) -> None:
         self._replies = replies
+
+    def isatty(self) -> bool:
+        """Whether progress bars make sense."""
+        return _Screen.terminal
 
     def write(self, text: str, /) -> int:
         """Sends a text."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -23,12 +24,14 @@ class Surroundings:
         folder: Its current folder.
         settings: What was given to ``set_context``.
         flags: The debugging flags in force.
+        terminal: Whether what it prints is seen on a terminal.
     """
 
     environment: dict[str, str]
     folder: str
     settings: dict[str, Any]
     flags: dict[str, int]
+    terminal: bool
 
     def apply(self) -> None:
         """Makes them those of this process."""
@@ -48,7 +51,8 @@ def surroundings() -> Surroundings:
     for name in _LEFT_OUT:
         del settings[name]
     flags = {name: getattr(active, name) for name in REGISTRY}
-    return Surroundings(dict(os.environ), _current_folder(), settings, flags)
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    return Surroundings(dict(os.environ), _current_folder(), settings, flags, terminal)
 
 
 def _current_folder() -> str:

@@ -31,8 +31,8 @@ from tvmgraph.compiler.surroundings import surroundings
 from tvmgraph.config import context
 from tvmgraph.errors import ConfigError
 
-#: Environment variables: 0 compiles in this process; seconds of silence that count as a hang, and
-#: MiB that the worker may take, 0 for as much as there is.
+#: Environment variables: 0 compiles in this process; seconds of silence that count as a hang, 0 for
+#: none; MiB that the worker may take, 0 for as much as there is.
 WORKER_VARIABLE = "TVMGRAPH_COMPILE_WORKER"
 TIMEOUT_VARIABLE = "TVMGRAPH_COMPILE_TIMEOUT"
 MEMORY_VARIABLE = "TVMGRAPH_COMPILE_MB"
@@ -193,7 +193,7 @@ class Worker:
 
         Args:
             message: A pickled call.
-            limit: Seconds without a sign of life that count as a hang.
+            limit: Seconds without a sign of life that count as a hang; 0 waits for ever.
 
         Raises:
             CompilerEnded: if there is no answer.
@@ -206,7 +206,7 @@ class Worker:
             selector.register(hearing, selectors.EVENT_READ)
             selector.register(noise, selectors.EVENT_READ)
             while True:
-                events = selector.select(limit)
+                events = selector.select(limit or None)
                 if not events:
                     raise self._hung(limit)
                 for key, _ in events:
@@ -252,7 +252,7 @@ class Worker:
         return None
 
     def _note(self, kind: str, content: list[Any]) -> None:
-        if kind == "shows":
+        if kind == "shows" and sys.stderr is not None:
             sys.stderr.write(content[0])
             sys.stderr.flush()
         elif kind == "begins":
