@@ -11,6 +11,7 @@ import numpy as np
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.capture.tree import Names
 from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import STATE_TYPE
@@ -60,7 +61,7 @@ class Recorder:
         self._written: dict[int, Tensor] = {}
         self._created: dict[int, Tensor] = {}  # keeps them alive, so ids stay unique
         self._homes: dict[int, Region] = {}  # where those were created
-        self._labels: set[str] = set()
+        self._labels = Names()
         self._journal: list[tuple[Any, str, Any]] = []
         self._cells: list[Any] = []
 
@@ -105,7 +106,7 @@ class Recorder:
             if not self.computes:
                 raise Specialise(value.roots)
             np.array(value.current(), dtype.numpy)  # refuses what does not fit, as in eager code
-            label = self._unique("number")
+            label = self._labels.add("number")
             param = self.root.builder.param(tensor_type((), dtype), Role.STATE, label)
             self.root.adopt(param)
             found = self.numbers[key] = (value, param, dtype)
@@ -246,7 +247,7 @@ class Recorder:
 
     def _admit(self, tensor: Tensor) -> Value:
         label = tensor.name if isinstance(tensor, Parameter) else "tensor"
-        value = self.root.builder.param(tensor.type, Role.PARAMETER, self._unique(label))
+        value = self.root.builder.param(tensor.type, Role.PARAMETER, self._labels.add(label))
         self.root.adopt(value)
         self.captured.append((tensor, value))
         return value
@@ -255,13 +256,6 @@ class Recorder:
         """Whether a tensor with elements was made during the capture and not changed since."""
         made = id(tensor) in self._created and not isinstance(tensor, Parameter)
         return made and id(tensor) not in self._current
-
-    def _unique(self, label: str) -> str:
-        unique, n = label, 1
-        while unique in self._labels:
-            unique, n = f"{label}_{n}", n + 1
-        self._labels.add(unique)
-        return unique
 
     @property
     def interprets(self) -> bool:

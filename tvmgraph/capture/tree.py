@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
@@ -128,12 +128,23 @@ def labels(arguments: Mapping[str, Any]) -> dict[int, str]:
     return found
 
 
+class Names:
+    """Makes names distinct by numbering repeats."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._repeats: Counter[str] = Counter()
+
+    def add(self, name: str) -> str:
+        """Returns the name, with a number if it was given before."""
+        found = name
+        while found in self._taken:
+            self._repeats[name] += 1
+            found = f"{name}_{self._repeats[name]}"
+        self._taken.add(found)
+        return found
+
+
 def unique(names: list[str]) -> list[str]:
     """Makes names distinct by numbering repeats."""
-    result: list[str] = []
-    for name in names:
-        candidate, n = name, 1
-        while candidate in result:
-            candidate, n = f"{name}_{n}", n + 1
-        result.append(candidate)
-    return result
+    return list(map(Names().add, names))

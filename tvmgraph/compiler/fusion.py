@@ -300,22 +300,22 @@ class _Fuser:
         done: set[int] = set()
         bindings: list[Any] = []
         builder = relax.BlockBuilder(self.mod)
-
-        def emit(i: int) -> None:
-            if i in done:
-                return
+        waiting = list(reversed(range(len(self.bindings))))  # no recursion: chains may be long
+        while waiting:
+            i = waiting[-1]
             group = member.get(i)
             indices = {i} if group is None else {u.index for u in group.units}
+            missing = self._inputs(indices) - indices - done
+            if missing and i not in done:
+                waiting += sorted(missing, reverse=True)
+                continue
+            waiting.pop()
+            if i in done:
+                continue
             done.update(indices)
-            kernel = group is not None or _calls_kernel(self.bindings[i].value)
-            for read in sorted(self._inputs(indices) - indices):
-                emit(read)
-            if kernel:
+            if group is not None or _calls_kernel(self.bindings[i].value):
                 self.order.append(sorted(indices))
             bindings.extend([self.bindings[i]] if group is None else self._call(group, builder))
-
-        for i in range(len(self.bindings)):
-            emit(i)
         self.mod = builder.get()
         return bindings
 

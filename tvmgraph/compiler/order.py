@@ -140,8 +140,7 @@ class _Steps:
         """Returns the largest sum of bytes that live at one time in an order."""
         place = {i: n for n, i in enumerate(order)}
         freed: dict[int, list[int]] = defaultdict(list)
-        for i in order:
-            ends = self._last_use(i, place)
+        for i, ends in self._last_uses(order, place).items():
             freed[ends].append(self.sizes[i])
         live = peak = 0
         for n, i in enumerate(order):
@@ -158,13 +157,14 @@ class _Steps:
             if any(place[r] > place[position] for r in self.readers.get(param, ()))
         )
 
-    def _last_use(self, position: int, place: dict[int, int]) -> int:
-        """Where in an order the memory of a binding is used last, under any of its names."""
-        last = place[position]
-        for user in self.users[position]:
-            last = max(last, place[user])
-            if self._is_name(self.bindings[user].value) and user != self.last:
-                last = max(last, self._last_use(user, place))
+    def _last_uses(self, order: Sequence[int], place: dict[int, int]) -> dict[int, int]:
+        """Where in an order the memory of every binding is used last, under any of its names."""
+        last: dict[int, int] = {}
+        for i in reversed(order):
+            last[i] = place[i]
+            for user in self.users[i]:
+                is_name = self._is_name(self.bindings[user].value) and user != self.last
+                last[i] = max(last[i], last[user] if is_name else place[user])
         return last
 
 

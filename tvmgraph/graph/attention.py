@@ -10,6 +10,7 @@ operator too. Attention whose weights something else reads stays as it is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -115,6 +116,8 @@ class _Fuser:
         self.places = {node: place for place, node in enumerate(graph.nodes)}
         self.names = {v.name for node in graph.walk() for v in node.outputs}
         self.count = 0
+        #: Values of expressions of constants, see :meth:`_constant`.
+        self.known: dict[Value, np.ndarray | None] = dict(graph.consts)
 
     def run(self) -> Graph:
         """Returns the rewritten graph."""
@@ -363,19 +366,39 @@ class _Fuser:
 
     def _constant(self, value: Value) -> np.ndarray | None:
         """The value of an expression of constants, or None."""
-        if value in self.graph.consts:
-            return self.graph.consts[value]
-        node = self.makers.get(value)
-        if node is None or node.regions or len(node.outputs) != 1:
+        if value not in self.known:
+            self.known[value] = self._evaluated(value)
+        return self.known[value]
+
+    def _evaluated(self, value: Value) -> np.ndarray | None:
+        nodes = self._nodes_behind(value)
+        if nodes is None:
             return None
-        if isinstance(node.op.lower, Reason) or not all(
-            v.type.is_static and v.type.size <= _MAX_MASK for v in (*node.inputs, *node.outputs)
-        ):
-            return None
-        arrays = [self._constant(v) for v in node.inputs]
-        if any(array is None for array in arrays):
-            return None
-        return np.asarray(node.op.eager(*arrays, **node.attrs))
+        arrays: dict[Value, Any] = {}
+        left = Counter(v for node in nodes for v in node.inputs)
+        for node in sorted(nodes, key=self.places.__getitem__):
+            inputs = [arrays[v] if v in arrays else self.known[v] for v in node.inputs]
+            arrays[node.outputs[0]] = np.asarray(node.op.eager(*inputs, **node.attrs))
+            left.subtract(node.inputs)
+            for v in node.inputs:  # masks are large, and expressions may be long
+                if not left[v]:
+                    arrays.pop(v, None)
+        return arrays[value]
+
+    def _nodes_behind(self, value: Value) -> set[Node] | None:
+        """What computes a value from those that are known; None if it is no constant."""
+        found: set[Node] = set()
+        waiting = [value]
+        while waiting:
+            v = waiting.pop()
+            node = self.makers.get(v)
+            if self.known.get(v) is not None or node in found:
+                continue
+            if v in self.known or node is None or not _is_evaluated(node):
+                return None
+            found.add(node)
+            waiting += node.inputs
+        return found
 
     # Building
 
@@ -470,6 +493,14 @@ class _Fuser:
     ) -> None:  # fmt: skip
         at = found.last
         found.built.append(Node(op, tuple(inputs), attrs, results, at.source, at.scope))
+
+
+def _is_evaluated(node: Node) -> bool:
+    """Whether a node of constants may be evaluated here."""
+    if node.regions or len(node.outputs) != 1 or isinstance(node.op.lower, Reason):
+        return False
+    values = (*node.inputs, *node.outputs)
+    return all(v.type.is_static and v.type.size <= _MAX_MASK for v in values)
 
 
 def _mixes(node: Node, weights: Value) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
 
 import tvm_ffi
 from tvm import ir, tirx
@@ -11,9 +11,8 @@ from tvm import ir, tirx
 from tvmgraph.schedule.analysis.program import (
     Program,
     Stage,
-    is_choice,
-    loads_of,
-    map_loads,
+    map_body,
+    node_count,
     substitute,
 )
 from tvmgraph.schedule.types import Expr, Load, Var
@@ -21,8 +20,11 @@ from tvmgraph.schedule.types import Expr, Load, Var
 #: Calls cheap enough to be evaluated again at every use.
 _LIGHT_CALLS = frozenset({"prim.likely", "tirx.isnan", "tirx.fabs"})
 #: A stage larger than this many expression nodes becomes a buffer instead of being merged again,
-#: which bounds the code size (and the compile time) of long chains.
+#: and so does one whose copies at several places would have more than this together.
 _MAX_NODES = 400
+#: No stage is merged into one that this makes larger: the time to merge a chain of stages grows
+#: with the square of its length.
+_MAX_MERGED = 1500
 #: A reduction that reads an element more often than this is given it from memory.
 _MAX_REREADS = 4
 
@@ -62,10 +64,9 @@ def _is_inlinable(program: Program, stage: Stage) -> bool:
     if stage.is_reduction or program.is_parameter(stage.buffer) or not has_identity_store(stage):
         return False
     consumers = program.consumers(stage.buffer)
-    size = sum(map(_nodes, stage.exprs))
-    if not consumers or size > _MAX_NODES:
+    if not consumers or stage.size > _MAX_NODES:
         return False
-    if any(_written_out(c, stage, size) > _MAX_NODES for c in consumers):
+    if any(_is_too_large(consumer, stage) for consumer in consumers):
         return False
     runs = sum(consumer.work for consumer in consumers) / max(1, stage.points)
     if runs <= 1 or _is_copy(stage):
@@ -94,73 +95,93 @@ def _is_light(value: Expr) -> bool:
     return not heavy
 
 
-def _nodes(value: Expr) -> int:
-    count = 0
+@dataclass(frozen=True)
+class _Element:
+    """An element of a producer that a consumer reads.
 
-    def visit(_node: Expr) -> None:
-        nonlocal count
-        count += 1
+    Attributes:
+        load: The first read of it.
+        count: How often it is read.
+        expand: Whether every read is replaced by the whole expression: a name stands for the value
+            otherwise, if there are several.
+    """
 
-    tvm_ffi.structural_walk(value, (ir.Expr, visit))
-    return count
+    load: Load
+    count: int
+    expand: bool
 
 
 def _merge(consumer: Stage, producer: Stage) -> Stage:
-    """Replaces reads of the producer; an element read several times is computed once, by name.
-
-    Where a condition guards a read (padding, concatenation) nothing is computed ahead of it, as
-    that would read outside of buffers; nor where what the consumer has named says which element
-    is read, as names of its own come later.
-    """
-    guarded = any(_has_guard(expr) for expr in consumer.exprs)
-    elements = _distinct(consumer, producer)
+    """Replaces reads of the producer; an element read several times is computed once, by name."""
     lets: list[tuple[Var, Expr]] = []
     known: list[tuple[Load, Expr]] = []
-    for load, count in elements:
-        expand = guarded or _mentions(load.indices, [var for var, _ in consumer.lets])
-        extra, value = _element(load, producer, expand=expand)
+    for element in _elements(consumer, producer):
+        extra, value = _element(element.load, producer, expand=element.expand)
         lets += extra
-        if count > 1 and not expand and not _is_atom(value):
+        if element.count > 1 and not element.expand and not _is_atom(value):
             var = tirx.Var("t", ir.PrimType(str(producer.buffer.dtype)))
             lets.append((var, value))
             value = var
-        known.append((load, value))
+        known.append((element.load, value))
 
     def visit(load: Load) -> Expr:
         if not load.source.same_as(producer.buffer):
             return load
         return next(value for seen, value in known if _same_element(seen, load))
 
-    own = tuple((var, map_loads(value, visit)) for var, value in consumer.lets)
-    values = tuple(map_loads(value, visit) for value in consumer.values)
-    return replace(consumer, lets=(*lets, *own), values=values)
+    merged = map_body(consumer, visit)
+    return replace(merged, lets=(*lets, *merged.lets))
 
 
-def _written_out(consumer: Stage, producer: Stage, size: int) -> int:
-    """Nodes of a consumer that may not name what it reads twice, with the producer's written out.
+def _is_too_large(consumer: Stage, producer: Stage) -> bool:
+    """Whether a merge would make a stage that takes long to compile.
 
-    Args:
-        consumer: Reads the producer; one without guards names its values, and counts as nothing.
-        producer: The stage to merge.
-        size: Nodes of the producer.
+    Without this limit stages double from merge to merge where they read a producer at several
+    places, and so do indices where each is computed from another's elements.
     """
-    if not any(_has_guard(expr) for expr in consumer.exprs):
-        return 0
-    reads = sum(load.source.same_as(producer.buffer) for load in loads_of(*consumer.exprs))
-    return reads * size + sum(map(_nodes, consumer.exprs)) if reads > 1 else 0
+    added = copies = written_out = 0
+    for element in _elements(consumer, producer):
+        times = element.count if element.expand else 1
+        added += times * _size_at(element.load, producer)
+        copies += times
+        written_out += times * element.expand
+    if copies > 1 and added + (consumer.size if written_out > 1 else 0) > _MAX_NODES:
+        return True
+    return added + consumer.size > _MAX_MERGED
 
 
-def _mentions(exprs: Sequence[Expr], names: Sequence[Var]) -> bool:
+def _size_at(load: Load, producer: Stage) -> int:
+    """The nodes of an element of a producer, with its indices in place of the loop variables."""
+    indices = {
+        hash(at): node_count(index) - 1
+        for at, index in zip(producer.indices, load.indices)
+        if isinstance(at, Var)
+    }
     found: list[Var] = []
-    for expr in exprs:
-        tvm_ffi.structural_walk(expr, (tirx.Var, found.append))
-    return any(var.same_as(name) for var in found for name in names)
+    if any(indices.values()):
+        tvm_ffi.structural_walk(producer.exprs, (Var, found.append))
+    uses = Counter(map(hash, found))
+    return producer.size + sum(uses[var] * extra for var, extra in indices.items())
 
 
-def _distinct(consumer: Stage, producer: Stage) -> list[tuple[Load, int]]:
-    """The different elements of the producer that are read, and how often each."""
+def _mentions_name(load: Load, stage: Stage) -> bool:
+    """Whether values that a stage has named say which element is read."""
+    found: list[Var] = []
+    if stage.lets:
+        tvm_ffi.structural_walk(load.indices, (tirx.Var, found.append))
+    names = {hash(var) for var, _ in stage.lets}
+    return any(hash(var) in names for var in found)
+
+
+def _elements(consumer: Stage, producer: Stage) -> list[_Element]:
+    """The different elements of the producer that are read.
+
+    Where a condition guards a read (padding, concatenation) nothing is computed ahead of it, as
+    that would read outside of buffers; nor where what the consumer has named says which element
+    is read, as names of its own come later.
+    """
     counted: list[tuple[Load, int]] = []
-    for load in loads_of(*consumer.exprs):
+    for load in consumer.loads:
         if not load.source.same_as(producer.buffer):
             continue
         for position, (seen, count) in enumerate(counted):
@@ -169,7 +190,8 @@ def _distinct(consumer: Stage, producer: Stage) -> list[tuple[Load, int]]:
                 break
         else:
             counted.append((load, 1))
-    return counted
+    guarded = consumer.has_choice
+    return [_Element(load, n, guarded or _mentions_name(load, consumer)) for load, n in counted]
 
 
 def _is_atom(value: Expr) -> bool:
@@ -196,14 +218,3 @@ def _element(load: Load, producer: Stage, *, expand: bool) -> tuple[list[tuple[V
             mapping[var] = tirx.Var("t", var.ty)
             lets.append((mapping[var], bound))
     return lets, substitute(producer.value, mapping)
-
-
-def _has_guard(value: Expr) -> bool:
-    guards: list[Expr] = []
-
-    def visit(call: ir.Call) -> None:
-        if is_choice(call):
-            guards.append(call)
-
-    tvm_ffi.structural_walk(value, (ir.Call, visit))
-    return bool(guards)

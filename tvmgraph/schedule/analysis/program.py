@@ -90,20 +90,38 @@ class Stage:
 
     def reads(self, buffer: Buffer) -> bool:
         """Whether the value reads ``buffer`` (a reduction's own accumulator included)."""
-        return any(load.source.same_as(buffer) for load in self.loads)
+        return hash(buffer) in self._sources
 
     @property
     def has_calls(self) -> bool:
         """Whether the body is more than arithmetic and tests of single instructions."""
-        calls: list[ir.Call] = []
-        for expr in self.exprs:
-            tvm_ffi.structural_walk(expr, (ir.Call, calls.append))
-        return any(str(getattr(call.op, "name", "")) not in _INSTRUCTIONS for call in calls)
+        return any(str(getattr(call.op, "name", "")) not in _INSTRUCTIONS for call in self._calls)
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether a condition guards a part of the body (padding, concatenation)."""
+        return any(map(is_choice, self._calls))
 
     @functools.cached_property
     def loads(self) -> list[Load]:
         """Every element that the body reads, repeats included."""
         return loads_of(*self.exprs)
+
+    @functools.cached_property
+    def size(self) -> int:
+        """Number of expression nodes of the body."""
+        return node_count(*self.exprs)
+
+    @functools.cached_property
+    def _sources(self) -> frozenset[int]:
+        """The identities of the buffers that the body reads."""
+        return frozenset(hash(load.source) for load in self.loads)
+
+    @functools.cached_property
+    def _calls(self) -> list[ir.Call]:
+        calls: list[ir.Call] = []
+        tvm_ffi.structural_walk(self.exprs, (ir.Call, calls.append))
+        return calls
 
 
 @dataclass(frozen=True)
@@ -150,9 +168,20 @@ def static_shape(buffer: Buffer) -> tuple[int, ...] | None:
 def loads_of(*exprs: Expr) -> list[Load]:
     """Every element read by the expressions, repeats included."""
     found: list[Load] = []
-    for expr in exprs:
-        tvm_ffi.structural_walk(expr, (Load, found.append))
+    tvm_ffi.structural_walk(exprs, (Load, found.append))  # at once: a call takes 50 us
     return found
+
+
+def node_count(*exprs: Expr) -> int:
+    """Number of nodes of expressions, those that they hold several times counted as often."""
+    count = 0
+
+    def visit(_node: Expr) -> None:
+        nonlocal count
+        count += 1
+
+    tvm_ffi.structural_walk(exprs, (ir.Expr, visit))
+    return count
 
 
 def substitute(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
@@ -172,6 +201,13 @@ def is_choice(expr: Expr) -> bool:
 def map_loads(expr: Expr, visit: Callable[[Load], Expr]) -> Expr:
     """Replaces element reads, innermost first."""
     return tvm_ffi.structural_map(expr, (Load, visit))
+
+
+def map_body(stage: Stage, visit: Callable[[Load], Expr]) -> Stage:
+    """Replaces the element reads of a stage's body."""
+    named, exprs = len(stage.lets), tvm_ffi.structural_map(stage.exprs, (Load, visit))
+    lets = tuple((var, value) for (var, _), value in zip(stage.lets, exprs))
+    return replace(stage, lets=lets, values=tuple(exprs[named:]))
 
 
 def parse(func: Func) -> Program | None:
