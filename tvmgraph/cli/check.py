@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import threading
+
 from rich.console import Console
-from rich.progress import track
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tvmgraph.compiler.library import describe_target
 from tvmgraph.config import JitConfig
 from tvmgraph.errors import NotFoundError
 from tvmgraph.processor import missing_features
 from tvmgraph.runtime import host
-from tvmgraph.testing.conformance import compile_case, run_case
-from tvmgraph.testing.samples import all_cases, has_column
+from tvmgraph.testing.isolated import Isolated
+from tvmgraph.testing.samples import Case, all_cases, has_column
 
 
 def run_check(name: str = "", target: str = "host", level: str = "O2") -> bool:
     """Checks every sample whose operator contains ``name``; returns whether all agree.
+
+    Samples are compiled and run in other processes: an operator that ends one, or never ends, is a
+    failure like any other, and the rest is checked all the same.
 
     Args:
         name: Part of an operator's name.
@@ -27,23 +32,40 @@ def run_check(name: str = "", target: str = "host", level: str = "O2") -> bool:
         ArgumentError: for an unknown target.
         ConfigError: for an unknown level.
     """
-    config = JitConfig(jit_level=level, options={"target": target})
+    JitConfig(jit_level=level, options={"target": target})
     runs = _runs_here(target)
-    console = Console()
     cases = [c for c in all_cases() if name in c.op.name and has_column(c.op, "lower")]
     if not cases:
         raise NotFoundError(f"no operator is called like {name!r}", op="tvmgraph check",
                             fix="`tvmgraph ops` lists them")  # fmt: skip
-    failures: list[tuple[str, str]] = []
-    for case in track(cases, "checking", console=Console(stderr=True)):
-        problem = run_case(case, config) if runs else compile_case(case, config)
-        if problem is not None:
-            failures.append((case.name, problem))
+    failures = _failures(cases, Isolated(target, level, runs))
+    console = Console()
     for label, problem in failures:
         console.print(f"[red]{label}[/]: {problem}", highlight=False)
     what = "agree with NumPy" if runs else f"compile for {target}, which this machine cannot run"
     console.print(f"{len(cases) - len(failures)} of {len(cases)} samples {what}")
     return not failures
+
+
+def _failures(cases: list[Case], how: Isolated) -> list[tuple[str, str]]:
+    """Names of the samples that fail, with the reasons, while a bar shows how far it got."""
+    failures: list[tuple[str, str]] = []
+    lock = threading.Lock()
+    columns = (
+        TextColumn("checking {task.description}"), BarColumn(), MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task("", total=len(cases))
+
+        def report(case: Case, problem: str | None) -> None:
+            with lock:
+                progress.update(bar, advance=1, description=case.op.name)
+                if problem is not None:
+                    failures.append((case.name, problem))
+
+        how.check(cases, report)
+    return sorted(failures)
 
 
 def _runs_here(target: str) -> bool:
