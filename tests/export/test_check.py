@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tvmgraph.cli.doctor import processor_class
+from tvmgraph.compiler.host import describe_host, processor_class
 from tvmgraph.testing.isolated import Isolated
 from tvmgraph.testing.samples import Case, all_cases, has_column
 
@@ -73,3 +73,4 @@ def test_processor_classes(arch: str, features: tuple[str, ...], expected: str) 
     name, note = processor_class(arch, frozenset(features))
     assert name == expected
     assert note
+    assert describe_host()["processor class"].endswith(")")
