@@ -703,3 +703,37 @@ def test_padding_after_a_product() -> None:
     f = lambda x: ((w @ x[:, :2]) ** 2).sum()  # noqa: E731
     for g in (ms.grad(f), lambda x: ops.pad(w @ x, (0, 1)), lambda x: ops.pad(w @ x, (2, 1, 1, 3))):
         np.testing.assert_allclose(jit(g)(x).asnumpy(), g(x).asnumpy(), rtol=1e-5)
+
+
+def test_options_that_contradict_each_other() -> None:
+    def f(x: Tensor) -> Tensor:
+        return x
+
+    here = "test_jit.py"
+    with pytest.raises(ArgumentError, match=r"jit_level='O0' contradicts jit_config") as level:
+        ms.jit(f, jit_level="O0", jit_config=ms.JitConfig(jit_level="O2"))
+    assert here in str(level.value)
+    ms.jit(f, jit_level="O0", jit_config=ms.JitConfig(exec_mode="no_sink"))  # it names no level
+    ms.jit(f, jit_level="O2", jit_config=ms.JitConfig(jit_level="O2"))
+    with pytest.raises(ArgumentError, match="mode='PIJit' contradicts capture_mode='ast'"):
+        ms.jit(f, mode="PIJit", capture_mode="ast")
+    with pytest.raises(ArgumentError, match="mode='PSJit' contradicts capture_mode='trace'"):
+        ms.jit(f, mode="PSJit", capture_mode="trace")
+    with pytest.raises(ArgumentError, match="unknown option 'debug_level'"):
+        ms.jit(f, debug_level=9)
+    for value in (9, 0):
+        with pytest.raises(ConfigError, match=f"debug_level cannot be {value}"):
+            ms.JitConfig(debug_level=value)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="jit_level cannot be 'O4'") as unknown:
+        ms.jit(f, jit_level="O4")
+    assert here in str(unknown.value)
+    with pytest.raises(DTypeError, match="not the class Plain") as plain:
+        ms.jit(type("Plain", (), {}))
+    assert here in str(plain.value)
+
+
+def test_settings_that_are_given_stay_so() -> None:
+    config = ms.JitConfig(exec_mode="no_sink").replace(debug_level="DEBUG")
+    assert config.given == {"exec_mode", "debug_level"}
+    assert config.replace(jit_level="O0").jit_level == "O0"
+    assert config == ms.JitConfig(exec_mode="no_sink", debug_level="DEBUG")

@@ -12,9 +12,9 @@ import os
 import tomllib
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tvmgraph.errors import ConfigError, DTypeError, user_source
 from tvmgraph.flag_registry import active
@@ -80,6 +80,8 @@ class JitConfig:
     jit_syntax_level: str = "LAX"
     debug_level: str = "RELEASE"
     options: Mapping[str, Any] = field(default_factory=dict)
+    #: Names of the settings that are given; the others are those of the default preset.
+    given: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,
@@ -103,7 +105,8 @@ class JitConfig:
         }
         defaults = presets()["default"]
         for name, value in given.items():
-            object.__setattr__(self, name, _choice(name, value or defaults[name]))
+            object.__setattr__(self, name, _choice(name, defaults[name] if value == "" else value))
+        object.__setattr__(self, "given", frozenset(k for k, v in given.items() if v != ""))
         if infer_boost != "off":
             raise ConfigError(
                 f"infer_boost cannot be {infer_boost!r}", op="JitConfig", at=user_source(),
@@ -146,7 +149,8 @@ class JitConfig:
 
     def replace(self, **changes: Any) -> JitConfig:
         """Returns a copy with some settings changed."""
-        return replace(self, **changes)
+        own = {name: getattr(self, name) for name in self.given}  # not those left to the defaults
+        return JitConfig(**{"options": self.options, **own, **changes})
 
 
 _OPTIONS = (

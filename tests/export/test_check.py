@@ -29,7 +29,7 @@ def compile_planted(graphs, *rest):
 def run_planted(case, run):
     if case.op.name == "cosh":
         os.kill(os.getpid(), 11)
-    if case.op.name == "asinh" and case.index == 0:
+    if case.op.name == "asinh":
         time.sleep(1000)
     if case.op.name == "atanh":
         return "planted difference"
@@ -41,22 +41,21 @@ isolated.work()
 
 
 def test_crashes_and_hangs_are_failures_of_one_operator() -> None:
-    names = ("abs", "asinh", "atanh", "cosh", "neg", "sinh", "tanh")
+    names = ("abs", "asinh", "atanh", "cosh", "sinh")
     cases = [c for c in all_cases() if c.op.name in names and has_column(c.op, "lower")]
-    # the first sample of each, and a second one of what hangs
-    cases = [c for c in cases if c.index == 0 or (c.op.name, c.index) == ("asinh", 1)]
+    cases = [c for c in cases if c.index == 0]
     found: dict[str, str | None] = {}
 
     def report(case: Case, problem: str | None) -> None:
         assert case.name not in found
         found[case.name] = problem
 
-    how = Isolated(level="O1", limit=40.0, command=(sys.executable, "-c", _PLANTED))
+    how = Isolated(level="O1", limit=30.0, command=(sys.executable, "-c", _PLANTED))
     how.check(cases, report)
     assert set(found) == {c.name for c in cases}
     failed = {name: problem for name, problem in found.items() if problem is not None}
     assert failed == {
-        "asinh-0": "it took more than 40 s",
+        "asinh-0": "it took more than 30 s",
         "atanh-0": "planted difference",
         "cosh-0": "the process was ended by SIGSEGV",
         "sinh-0": "the process was ended by SIGABRT: LLVM ERROR: planted",

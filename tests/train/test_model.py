@@ -185,3 +185,46 @@ def test_errors_say_what_to_do() -> None:
     ):
         with pytest.raises(kind, match=text):
             call()
+
+
+class _Seen(train.Callback):
+    """Notes the epoch, the step and the first input of every batch."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int, float]] = []
+        self.batch_nums: set[int] = set()
+
+    def step_end(self, run_context: Any) -> None:
+        p = run_context.original_args()
+        first = float(p.train_dataset_element[0].asnumpy().flat[0])
+        self.steps.append((p.cur_epoch_num, p.cur_step_num, first))
+        self.batch_nums.add(p.batch_num)
+
+
+def _seen(sink: bool, size: int, epochs: int) -> _Seen:
+    x = np.repeat(np.arange(3, dtype=np.float32), 2).reshape(6, 1)
+    data = NumpySlicesDataset({"x": x, "y": x}, shuffle=False).batch(2)
+    net = nn.Dense(1, 1)
+    model = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.01))
+    seen = _Seen()
+    model.train(epochs, data, callbacks=seen, dataset_sink_mode=sink, sink_size=size)
+    return seen
+
+
+def test_sink_size_is_the_length_of_an_epoch() -> None:
+    seen = _seen(True, 2, 3)  # an epoch goes on where the last one ended
+    assert seen.steps == [
+        (1, 1, 0.0),
+        (1, 2, 1.0),
+        (2, 3, 2.0),
+        (2, 4, 0.0),
+        (3, 5, 1.0),
+        (3, 6, 2.0),
+    ]
+    assert seen.batch_nums == {2}
+    longer = _seen(True, 4, 2)
+    assert [first for *_, first in longer.steps] == [0, 1, 2, 0, 1, 2, 0, 1]
+    assert _seen(True, -1, 2).steps == _seen(False, 2, 2).steps  # without sinking it does not count
+    for size in (0, -2, 1.5, True):
+        with pytest.raises(ArgumentError, match="sink_size must be a positive int or -1"):
+            _seen(True, size, 1)  # pyright: ignore[reportArgumentType]

@@ -159,6 +159,7 @@ class ParameterTuple(tuple[Parameter, ...]):
 
     Raises:
         DTypeError: if an entry is not a Parameter.
+        ArgumentError: if two Parameters have one name.
     """
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
@@ -169,6 +170,7 @@ class ParameterTuple(tuple[Parameter, ...]):
                     f"ParameterTuple holds Parameters only, not {type(p).__name__}",
                     op="ParameterTuple", at=user_source(),
                 )  # fmt: skip
+        _require_names(items)
         return super().__new__(cls, items)
 
     def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
@@ -183,3 +185,15 @@ class ParameterTuple(tuple[Parameter, ...]):
         for c in clones:
             c.name = f"{prefix}.{c.name}"
         return ParameterTuple(clones)
+
+
+def _require_names(params: tuple[Parameter, ...]) -> None:
+    places: dict[str, int] = {}
+    for i, p in enumerate(params):
+        first = places.setdefault(p.name, i)
+        if params[first] is not p:
+            raise ArgumentError(
+                f"entries {first} and {i} are different Parameters, both named {p.name!r}",
+                op="ParameterTuple", got=f"{params[first].type} and {p.type}", at=user_source(),
+                fix="give each a name of its own: Parameter(value, name=...)",
+            )  # fmt: skip

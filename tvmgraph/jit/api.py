@@ -15,7 +15,8 @@ from tvmgraph.errors import ArgumentError, ConfigError, DTypeError, user_source
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.jit.signature import Signature, signature_of
 
-_MODES = ("PSJit", "PIJit")
+#: The capture mode that every older name stands for.
+_MODES = {"PSJit": "ast", "PIJit": "bytecode"}
 _CAPTURE_MODES = ("ast", "bytecode", "trace")
 _DEPRECATED = ("hash_args", "compile_once")
 
@@ -23,8 +24,8 @@ _DEPRECATED = ("hash_args", "compile_once")
 def jit(
     function: Any = None,
     *,
-    mode: str = "PSJit",
-    capture_mode: str = "ast",
+    mode: str = "",
+    capture_mode: str = "",
     jit_level: str = "",
     dynamic: int = 0,
     fullgraph: bool = False,
@@ -46,12 +47,13 @@ def jit(
     Args:
         function: Function, method, ``construct`` or Cell; without it a decorator is returned.
         mode: ``"PSJit"`` or ``"PIJit"``, MindSpore's older names of the capture modes ``"ast"`` and
-            ``"bytecode"``.
-        capture_mode: ``"ast"`` interprets the code; what cannot be part of one graph is an error
-            that names the line. ``"bytecode"`` runs such a function as plain Python, with every
-            Cell that it calls compiled on its own; ``explain()`` says why. ``"trace"`` runs the
-            code once with symbolic tensors, where control flow on a tensor is an error.
-        jit_level: ``"O0"`` to ``"O3"``; empty follows ``jit_config``.
+            ``"bytecode"``; empty follows ``capture_mode``.
+        capture_mode: ``"ast"``, or empty without ``mode``, interprets the code; what cannot be part
+            of one graph is an error that names the line. ``"bytecode"`` runs such a function as
+            plain Python, with every Cell that it calls compiled on its own; ``explain()`` says
+            why. ``"trace"`` runs the code once with symbolic tensors, where control flow on a
+            tensor is an error.
+        jit_level: ``"O0"`` to ``"O3"``; empty follows ``jit_config``, which may not name another.
         dynamic: 0: a size becomes symbolic when a second one is seen. 1: all sizes are symbolic
             from the first call on, where the code allows it.
         fullgraph: ``True`` makes what cannot be one graph an error in every mode.
@@ -71,8 +73,8 @@ def jit(
         A :class:`JitFunction`.
 
     Raises:
-        ArgumentError: for an unknown option value.
-        DTypeError: if ``function`` is not callable.
+        ArgumentError: for an unknown option or value, or two that contradict each other.
+        DTypeError: if ``function`` is no function, method, Cell or class of Cells.
 
     Example:
         >>> @ms.jit
@@ -84,6 +86,7 @@ def jit(
     config = as_jit_config(jit_config) if jit_config is not None else None
     _choice("attr_guard", attr_guard, (True, False))
     _choice("global_writes", global_writes, ("", *GLOBAL_WRITES))
+    _check_level(jit_level, config)
     regions = (mode == "PIJit" or capture_mode == "bytecode") and not fullgraph
     captured = "trace" if capture_mode == "trace" else "region" if regions else "ast"
     settings = Settings(captured, attr_guard, global_writes, bool(dynamic))
@@ -107,8 +110,13 @@ def _choice(name: str, value: Any, valid: tuple[Any, ...]) -> None:
 def _check_options(
     mode: str, capture_mode: str, dynamic: int, fullgraph: bool, backend: str, options: Any
 ) -> None:
-    _choice("mode", mode, _MODES)
-    _choice("capture_mode", capture_mode, _CAPTURE_MODES)
+    _choice("mode", mode, ("", *_MODES))
+    _choice("capture_mode", capture_mode, ("", *_CAPTURE_MODES))
+    if mode and capture_mode and _MODES[mode] != capture_mode:
+        raise ArgumentError(
+            f"mode={mode!r} contradicts capture_mode={capture_mode!r}: it is another name of "
+            f"{_MODES[mode]!r}", op="jit", at=user_source(), fix="leave one of them out",
+        )  # fmt: skip
     _choice("dynamic", dynamic, (0, 1, False, True))
     _choice("fullgraph", fullgraph, (False, True))
     _choice("backend", backend, ("", "tvm", "ms_backend"))
@@ -120,6 +128,15 @@ def _check_options(
                 "attr_guard or global_writes",
             )  # fmt: skip
         warnings.warn(f"jit: {name} is deprecated and has no effect", stacklevel=4)
+
+
+def _check_level(level: str, config: JitConfig | None) -> None:
+    """Raises ArgumentError for a level beside another one that the configuration names."""
+    if level and config is not None and "jit_level" in config.given and level != config.jit_level:
+        raise ArgumentError(
+            f"jit_level={level!r} contradicts jit_config, whose jit_level is "
+            f"{config.jit_level!r}", op="jit", at=user_source(), fix="leave one of them out",
+        )  # fmt: skip
 
 
 def _wrap(
@@ -134,10 +151,13 @@ def _wrap(
         return _jitted(function.fn, config, function.owner, settings, signature)
     if is_cell(function):
         return _jitted(CellCall(function), config, function, settings, signature)
-    if not callable(function):
+    if not callable(function) or isinstance(function, type):
+        what = f"the class {function.__name__}" if isinstance(function, type) else (
+            type(function).__name__
+        )  # fmt: skip
         raise DTypeError(
-            f"jit needs a function, a method or a Cell, not {type(function).__name__}",
-            op="jit", at=user_source(),
+            f"jit needs a function, a method or a Cell, not {what}", op="jit", at=user_source(),
+            fix="decorate the functions or methods that compute; a class may be a Cell",
         )  # fmt: skip
     owner = getattr(function, "__self__", None)
     return _jitted(function, config, owner if is_cell(owner) else None, settings, signature)

@@ -253,7 +253,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
         Raises:
             DTypeError: if ``param`` is not a Parameter.
-            ArgumentError: if the name contains a dot.
+            ArgumentError: if the name contains a dot, or another parameter of this Cell has the
+                name of this one.
         """
         if not isinstance(param, Parameter):
             raise DTypeError(f"a Parameter is needed, not {type(param).__name__}",
@@ -263,8 +264,20 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                                 op="insert_param_to_cell", at=user_source())  # fmt: skip
         if param.name == _DEFAULT_NAME:
             param.name = param_name
+        self._require_own_name(param_name, param)
         self._params[param_name] = param
         bump_epoch()
+
+    def _require_own_name(self, attribute: str, param: Parameter) -> None:
+        for other, held in self._params.items():
+            if held is None or held is param or other == attribute or held.name != param.name:
+                continue
+            raise ArgumentError(
+                f"the Parameters {other!r} and {attribute!r} are both named {param.name!r}: "
+                "checkpoints would hold one of them",
+                op=self.cls_name, got=f"{held.type} and {param.type}", at=user_source(),
+                fix="give each a name of its own: Parameter(value, name=...)",
+            )  # fmt: skip
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Registers a sub-cell under an attribute name."""

@@ -73,13 +73,17 @@ class Optimizer(Cell):
                                      requires_grad=False)  # fmt: skip
         self._settings = tuple(settings)
         self.__register_rates(settings)
+        for s in settings:
+            if s.param.name in self._params:
+                reject(ArgumentError, self.cls_name, f"{s.param.name!r} is the name of a Parameter "
+                       "of the optimizer and of one that it trains")  # fmt: skip
         self.parameters = ParameterTuple(s.param for s in settings)
         self._parameters = self.parameters
-        self.__register("parameters", self.parameters)
+        self.__register(self.parameters)
 
-    def __register(self, kind: str, params: Sequence[Parameter]) -> None:
-        for i, p in enumerate(params):  # the dot keeps these names apart from attributes
-            self.insert_param_to_cell(f"{kind}.{i}", p, check_name_contain_dot=False)
+    def __register(self, params: Sequence[Parameter]) -> None:
+        for p in params:
+            self.insert_param_to_cell(p.name, p, check_name_contain_dot=False)
 
     def __register_rates(self, settings: list[Setting]) -> None:
         rates = {id(s.lr): s.lr for s in settings}
@@ -88,7 +92,7 @@ class Optimizer(Cell):
         if not self.is_group_lr:
             self.learning_rate = settings[0].lr
             return
-        self.__register("rates", [r for r in rates.values() if isinstance(r, Parameter)])
+        self.__register([r for r in rates.values() if isinstance(r, Parameter)])
         for i, rate in enumerate(rates.values()):
             if isinstance(rate, Cell):
                 setattr(self, f"learning_rate_{i}", rate)
@@ -106,13 +110,13 @@ class Optimizer(Cell):
         state = self.parameters.clone(prefix, init)
         for s in state:
             s.requires_grad = False
-        self.__register(prefix, state)
+        self.__register(state)
         return state
 
     def new_scalars(self, prefix: str, value: float) -> ParameterTuple:
         """Returns (and registers) a 0-d Parameter per trained parameter, named ``prefix<name>``."""
         state = ParameterTuple(new_scalar(prefix + p.name, value) for p in self.parameters)
-        self.__register(prefix, state)
+        self.__register(state)
         return state
 
     def step_count(self) -> Tensor:

@@ -59,9 +59,7 @@ class Isolated:
                 stop.set()
                 raise
 
-    def _check_batch(
-        self, batch: Sequence[Case], report: Report, stop: threading.Event
-    ) -> None:
+    def _check_batch(self, batch: Sequence[Case], report: Report, stop: threading.Event) -> None:
         """Checks samples together; where the process ends, those left are halved and tried again.
 
         A process that gave some results ended at the next sample, so that one is tried alone.
@@ -70,11 +68,17 @@ class Isolated:
         while waiting and not stop.is_set():
             cases = waiting.popleft()
             left, end = self._run(cases, report)
-            if left and len(cases) == 1:
-                report(cases[0], end)
+            hung = end == self._too_long and len(left) < len(cases)  # at the next sample
+            if left and (hung or len(cases) == 1):
+                report(left.pop(0), end)
+                waiting.extendleft([left] if left else [])
             elif left:
                 cut = max(1, len(left) // 2) if len(left) == len(cases) else 1
                 waiting.extendleft(part for part in (left[cut:], left[:cut]) if part)
+
+    @property
+    def _too_long(self) -> str:
+        return f"it took more than {self.limit:g} s"
 
     def _run(self, cases: list[Case], report: Report) -> tuple[list[Case], str]:
         """Checks samples in a process; returns those without a result and how it ended."""
@@ -103,7 +107,7 @@ class Isolated:
         status = worker.wait()
         listener.join()
         worker.stdout.close()
-        why = f"it took more than {self.limit:g} s" if hangs else _end_of(status, errors)
+        why = self._too_long if hangs else _end_of(status, errors)
         return list(by_name.values()), why
 
 
@@ -121,8 +125,8 @@ def _answers(lines: IO[str], limit: float, end: Callable[[], None]) -> Iterator[
 
 
 def _end_of(status: int, errors: Sequence[str]) -> str:
-    """How a process ended, with the last that it wrote."""
-    text = next((line.strip() for line in reversed(errors) if line.strip()), "")
+    """How a process ended, with the first error that it wrote at the end."""
+    text = next((line.strip() for line in errors if "error" in line.lower()), "")
     text = f": {text[:_ERRORS_KEPT]}" if text else ""
     if status < 0:
         return f"the process was ended by {signal.Signals(-status).name}{text}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -106,15 +109,18 @@ class Model:
             epoch: Number of the last epoch.
             train_dataset: Batches; the columns are the inputs of network and loss.
             callbacks: A Callback or a list of them.
-            dataset_sink_mode: Kept for MindSpore programs; batches are prepared by a thread.
-            sink_size: Kept for MindSpore programs.
+            dataset_sink_mode: Whether ``sink_size`` counts; a thread prepares batches anyway.
+            sink_size: Batches per epoch: an epoch goes on where the last one ended, and the dataset
+                starts again when it is over. With -1 an epoch is the whole dataset.
             initial_epoch: Epochs that are over already.
 
         Raises:
-            ArgumentError: if there is no optimizer, or ``epoch`` is not positive.
+            ArgumentError: if there is no optimizer, ``epoch`` is not positive, or ``sink_size`` is
+                neither positive nor -1.
             DTypeError: if ``train_dataset`` is no dataset.
         """
-        self._loop(epoch, train_dataset, None, 1, callbacks, initial_epoch)
+        size = _sink_size("Model.train", dataset_sink_mode, sink_size)
+        self._loop(epoch, train_dataset, None, 1, callbacks, initial_epoch, size)
 
     def fit(
         self,
@@ -136,19 +142,23 @@ class Model:
             valid_dataset: Batches to evaluate with.
             valid_frequency: Every how many epochs, or a list of epochs.
             callbacks: A Callback or a list of them; they see the results as ``eval_results``.
-            dataset_sink_mode: Kept for MindSpore programs.
+            dataset_sink_mode: As in :meth:`train`.
             valid_dataset_sink_mode: Kept for MindSpore programs.
-            sink_size: Kept for MindSpore programs.
+            sink_size: As in :meth:`train`.
             initial_epoch: Epochs that are over already.
 
         Raises:
             ArgumentError: as :meth:`train`.
         """
-        self._loop(epoch, train_dataset, valid_dataset, valid_frequency, callbacks, initial_epoch)
+        size = _sink_size("Model.fit", dataset_sink_mode, sink_size)
+        self._loop(
+            epoch, train_dataset, valid_dataset, valid_frequency, callbacks, initial_epoch, size
+        )
 
     def _loop(
-        self, epochs: int, data: Any, valid: Any, frequency: Any, callbacks: Any, done: int
-    ) -> None:
+        self, epochs: int, data: Any, valid: Any, frequency: Any, callbacks: Any, done: int,
+        size: int | None,
+    ) -> None:  # fmt: skip
         if self.train_network is None:
             reject(ArgumentError, "Model.train", "training needs an optimizer",
                    "Model(network, loss_fn, optimizer)")  # fmt: skip
@@ -157,15 +167,16 @@ class Model:
         hooks = Callbacks(callbacks)
         p = self._parameters("train", data, hooks, epochs)
         p.cur_epoch_num, p.valid_dataset = done, valid
+        p.batch_num = size or p.batch_num
         p.cur_step_num = done * p.batch_num
         context = RunContext(p)
         self._training().set_train(True)
-        batches = data.create_tuple_iterator(num_epochs=epochs - done) if epochs > done else None
+        batches = _epochs_of(data, epochs - done, size)
         with hooks.around("train", "", context):
             while p.cur_epoch_num < epochs and not context.stop_requested:
                 p.cur_epoch_num += 1
                 hooks.call("train", "epoch_begin", context)
-                self._epoch(batches, p, context, hooks)
+                self._epoch(next(batches), p, context, hooks)
                 every = isinstance(frequency, int) and p.cur_epoch_num % frequency == 0
                 listed = not isinstance(frequency, int) and p.cur_epoch_num in frequency
                 if valid is not None and (every or listed):
@@ -268,3 +279,30 @@ class Model:
 
 
 __all__ = ["Model"]
+
+
+def _sink_size(op: str, sink: bool, size: Any) -> int | None:
+    """Batches per epoch, or None for the whole dataset."""
+    if isinstance(size, bool) or not isinstance(size, int) or (size < 1 and size != -1):
+        reject(ArgumentError, op, f"sink_size must be a positive int or -1, not {size!r}",
+               "-1 takes the whole dataset in every epoch")  # fmt: skip
+    return size if sink and size > 0 else None
+
+
+def _epochs_of(data: Dataset, epochs: int, size: int | None) -> Iterator[Iterable[Any]]:
+    """Yields the batches of each epoch.
+
+    Args:
+        data: The dataset.
+        epochs: How many.
+        size: Batches per epoch, which go on from one epoch to the next; None for all of them.
+    """
+    if epochs < 1:
+        return
+    passes = epochs
+    if size is not None:
+        passes = math.ceil(epochs * size / max(1, data.get_dataset_size()))
+    batches = data.create_tuple_iterator(num_epochs=passes)
+    endless = itertools.chain.from_iterable(batches for _ in range(passes))
+    for _ in range(epochs):
+        yield batches if size is None else itertools.islice(endless, size)

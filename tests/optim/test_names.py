@@ -1,0 +1,60 @@
+"""Names of Parameters and of what optimizers keep for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Parameter, ParameterTuple, Tensor, nn
+from tvmgraph.errors import ArgumentError
+
+
+def _ones(name: str | None = None) -> Parameter:
+    value = Tensor(np.ones(3, np.float32))
+    return Parameter(value) if name is None else Parameter(value, name=name)
+
+
+class _Scale(nn.Cell):
+    def __init__(self, first: str | None = None, second: str | None = None) -> None:
+        super().__init__()
+        self.weight = _ones(first)
+        self.bias = _ones(second)
+
+
+def test_two_parameters_of_one_name() -> None:
+    with pytest.raises(ArgumentError, match="'weight' and 'bias' are both named 'x'") as caught:
+        _Scale("x", "x")
+    assert isinstance(caught.value, ValueError)
+    assert "test_names.py" in str(caught.value)
+    with pytest.raises(ArgumentError, match=r"entries 0 and 2 .* both named 'x'"):
+        ParameterTuple([_ones("x"), _ones("y"), _ones("x")])
+    with pytest.raises(ArgumentError, match=r"entries 0 and 1 .* both named"):
+        nn.Momentum([_ones("x"), _ones("x")], 0.1, 0.9)
+    with pytest.raises(ArgumentError, match="'learning_rate' is the name of a Parameter"):
+        nn.Momentum([_ones("learning_rate")], 0.1, 0.9)
+    shared = _ones("x")
+    assert len(ParameterTuple([shared, shared])) == 2
+
+
+def test_states_are_called_after_their_parameters(tmp_path: Path) -> None:
+    def trained() -> nn.Momentum:
+        return nn.Momentum(_Scale().trainable_params(), 0.1, 0.9)
+
+    optimizer = trained()
+    wanted = ["moments.weight", "moments.bias"]
+    assert [name for name, _ in optimizer.parameters_and_names()][-2:] == wanted
+    assert [p.name for p in optimizer.moments] == wanted
+    optimizer((Tensor(np.full(3, 2, np.float32)), Tensor(np.full(3, 3, np.float32))))
+    ms.save_checkpoint(optimizer, tmp_path / "optimizer.ckpt")
+    other = trained()
+    missing, unexpected = ms.load_param_into_net(
+        other, ms.load_checkpoint(tmp_path / "optimizer.ckpt")
+    )
+    assert not missing
+    assert not unexpected
+    for a, b in zip(optimizer.moments, other.moments, strict=True):
+        np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
+    assert other.moments[1].asnumpy()[0] == 3
