@@ -160,7 +160,7 @@ PASSES: dict[str, Callable[[Graph], Any]] = {
     "gpu": lambda g: recompute_cheap(channels_last(optimize(g, at_level(2), _show, True)), 1),
     "attention": fuse_attention,
     "freeze": freeze,
-    "freeze for a gpu": lambda g: freeze(g, True),
+    "freeze for a gpu": lambda g: freeze(g, "sm_90"),
     "arrange": arrange,
     "text": lambda g: parse(g.text(full=True)),
     "check": check,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -100,13 +101,15 @@ class Isolated:
             worker.kill()
 
         assert worker.stdin is not None and worker.stdout is not None
-        with worker.stdin as to_worker:
+        with contextlib.suppress(BrokenPipeError), worker.stdin as to_worker:
             json.dump(task, to_worker)
         for name, problem in _answers(worker.stdout, self.limit, end):
             report(by_name.pop(name), problem)
         status = worker.wait()
         listener.join()
-        worker.stdout.close()
+        for stream in (worker.stdout, worker.stderr):
+            if stream is not None:
+                stream.close()
         why = self._too_long if hangs else _end_of(status, errors)
         return list(by_name.values()), why
 
