@@ -42,8 +42,8 @@ from tvmgraph.schedule.types import Buffer, Expr, Var
 
 #: Rows of the image up to this many eighths of a vector are joined to longer ones.
 _NARROW = 4
-#: Output channels, and (input channel, tap) pairs, of a tile: 16 vectors of partial sums.
-_TILE_ROWS, _TILE_COLUMNS = 4, 4
+#: Output channels of a tile, and (input channel, tap) pairs where registers hold so many sums.
+_TILE_ROWS, _MAX_TILE_COLUMNS = 4, 4
 #: Vectors along the sums between two passes over the partial sums, at least.
 _MIN_BAND = 16
 #: Tiles of one work item at most: their partial sums take part of the second-level cache.
@@ -156,7 +156,7 @@ class _WeightGradient:
     def write(self) -> None:
         """Writes the loops over work items: a block of rows times several blocks of columns."""
         rows, columns = self._extents()
-        row_blocks, column_blocks = -(-rows // _TILE_ROWS), -(-columns // _TILE_COLUMNS)
+        row_blocks, column_blocks = -(-rows // _TILE_ROWS), -(-columns // self._tile_columns)
         groups = [axis.extent for axis in self.contraction.batch]
         wanted = -(-2 * self.model.threads // (row_blocks * product(groups)))
         tiles = max(1, min(_MAX_TILES, column_blocks // wanted))
@@ -167,13 +167,21 @@ class _WeightGradient:
             *group, block, piece = emit.unfuse(item, extents)
             self._item(group, block * _TILE_ROWS, piece * tiles, tiles)
 
+    @property
+    def _tile_columns(self) -> int:
+        """Pairs of a tile: registers hold its sums, a factor per pair and one of a channel."""
+        columns = _MAX_TILE_COLUMNS
+        while columns > 1 and (_TILE_ROWS + 1) * columns + 1 >= self.model.registers:
+            columns //= 2
+        return columns
+
     def _extents(self) -> tuple[int, int]:
         rows = product(axis.extent for axis in self.contraction.rows)
         return rows, product(axis.extent for axis in self.contraction.columns)
 
     def _item(self, group: Sequence[Expr], row: Expr, first: Expr, tiles: int) -> None:
         """One block of rows times ``tiles`` blocks of columns, of one group of channels."""
-        size = _TILE_ROWS * _TILE_COLUMNS * self.lanes
+        size = _TILE_ROWS * self._tile_columns * self.lanes
         sums = emit.workspace([tiles * size], self.contraction.dtype)
         with emit.serial(tiles * size // self.lanes) as at:
             zeros = emit.broadcast(emit.zero(self.contraction.dtype), self.lanes)
@@ -186,10 +194,10 @@ class _WeightGradient:
             loops: list[_Loop] = [(axis.extent, 0) for axis in inner]
             if bands > 1:
                 loops[0] = band, part % bands * band
-            column = (first + tile) * _TILE_COLUMNS
+            column = (first + tile) * self._tile_columns
             self._accumulate(group, row, column, lead, loops, sums, tile * size)
         with emit.serial(tiles) as tile:
-            self._finish(group, row, (first + tile) * _TILE_COLUMNS, sums, tile * size)
+            self._finish(group, row, (first + tile) * self._tile_columns, sums, tile * size)
 
     def _band(self, loops: Sequence[Axis]) -> int:
         """Iterations of the first loop over an image during which all tiles of a work item pass:
@@ -225,7 +233,8 @@ class _WeightGradient:
         """
         lanes = self.lanes
         tile = [
-            emit.stack(lanes, self.contraction.dtype) for _ in range(_TILE_ROWS * _TILE_COLUMNS)
+            emit.stack(lanes, self.contraction.dtype)
+            for _ in range(_TILE_ROWS * self._tile_columns)
         ]
         for number, buffer in enumerate(tile):
             at = emit.ramp(base + number * lanes, lanes)
@@ -233,7 +242,7 @@ class _WeightGradient:
 
         def step(at: Sequence[Expr]) -> None:
             for number, buffer in enumerate(tile):
-                r, c = divmod(number, _TILE_COLUMNS)
+                r, c = divmod(number, self._tile_columns)
                 term = self._grad(group, row + r, at) * self._input(group, column + c, at)
                 here = emit.ramp(0, lanes)
                 emit.store(buffer, buffer[here] + term, [here])
@@ -261,7 +270,9 @@ class _WeightGradient:
 
     def _input(self, group: Sequence[Expr], column: Expr, at: Sequence[Expr]) -> Expr:
         _, columns = self._extents()
-        values: Bound = bind_group(self.contraction.columns, _clamp(column, columns, _TILE_COLUMNS))
+        values: Bound = bind_group(
+            self.contraction.columns, _clamp(column, columns, self._tile_columns)
+        )
         values |= {axis.var: value for axis, value in zip(self.summed, at)}
         values |= self._group(group)
         indices = self.copy.indices(values)
@@ -276,18 +287,18 @@ class _WeightGradient:
     ) -> None:
         """Sums the lanes of a tile and stores what exists of it."""
         rows, columns = self._extents()
-        count = _TILE_ROWS * _TILE_COLUMNS
+        count = _TILE_ROWS * self._tile_columns
         tile = [emit.stack(self.lanes, self.contraction.dtype) for _ in range(count)]
         for number, buffer in enumerate(tile):
             at = emit.ramp(base + number * self.lanes, self.lanes)
             emit.store(buffer, sums[at], [emit.ramp(0, self.lanes)])
         totals = sum_each(tile, self.lanes, self.contraction.dtype)
         epilogue = Epilogue(self.contraction, self.contraction.columns)
-        with emit.serial(_TILE_ROWS) as r, emit.serial(_TILE_COLUMNS) as c:
+        with emit.serial(_TILE_ROWS) as r, emit.serial(self._tile_columns) as c:
 
             def element() -> None:
                 bound = self._group(group) | bind_group(self.contraction.rows, row + r)
-                epilogue.vector(bound, column + c, 1, lambda _: totals[r * _TILE_COLUMNS + c])
+                epilogue.vector(bound, column + c, 1, lambda _: totals[r * self._tile_columns + c])
 
             exists = tirx.all(row + r < emit.i64(rows), column + c < emit.i64(columns))
             emit.only_if(exists, element)
