@@ -102,11 +102,11 @@ def export(
     return write(net, *inputs, file_name=file_name, file_format=file_format, **options)
 
 
-def load(path: Any) -> Any:
+def load(path: Any, public_key: Any = None) -> Any:
     """Loads what :func:`export` wrote; see :func:`tvmgraph.export.api.load`."""
     from tvmgraph.export.api import load as read
 
-    return read(path)
+    return read(path, public_key)
 
 
 def load_hf(folder: Any) -> Any:

@@ -41,6 +41,7 @@ def compile_(
     linker: Annotated[str, typer.Option(help="Compiler driver of another target.")] = "",
     frozen: Annotated[bool, typer.Option(help="Put the weights into the code.")] = False,
     dynamic: _Dynamic = None,
+    sign: Annotated[str, typer.Option(help="PEM file with the private Ed25519 key.")] = "",
 ) -> None:
     """Compile a model into one file that runs without Python code of the model."""
     from tvmgraph.cli.model_argument import find_config
@@ -48,6 +49,7 @@ def compile_(
     options = {
         "target": target, "jit_level": level, "jit_config": find_config(config),
         "linker": linker, "frozen": frozen, "dynamic": axes_of(dynamic or []),
+        "sign": sign or None,
     }  # fmt: skip
     _write(model, input, output, "TVM", options)
 

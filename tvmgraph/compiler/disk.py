@@ -29,7 +29,7 @@ from tvmgraph.config import context
 from tvmgraph.errors import ConfigError
 from tvmgraph.graph import Graph
 from tvmgraph.graph.passes import HAS_EFFECT
-from tvmgraph.runtime import native
+from tvmgraph.runtime import native, trust
 from tvmgraph.runtime.store import Store
 from tvmgraph.runtime.tensors import mapped_bytes
 from tvmgraph.threads import configure_threads
@@ -102,6 +102,8 @@ def why_not(graph: Graph | None = None) -> str | None:
         return f"{LIMIT_VARIABLE}=0"
     if linker() is None:
         return f"no linker was found (looked for {', '.join(_LINKERS)})"
+    if not trust.is_trusted(folder()):
+        return trust.why_not(folder())
     if graph is not None and not is_of_the_table(graph):
         return "it has operators of your own, whose kernels may change at any time"
     if graph is not None and any(node.op.name in HAS_EFFECT for node in graph.walk()):
@@ -137,7 +139,9 @@ def load(key: str) -> tuple[Any, dict[str, Any], bytes] | None:
         store().discard(key)
         return None
     try:
-        return native.load(path), *content
+        module = native.load(path)
+        module["vm_load_executable"]  # another library has none
+        return module, *content
     except Exception:  # whatever is wrong with the file, it can be compiled again
         store().discard(key)
         return None
@@ -203,8 +207,15 @@ def _read_entry(path: Path) -> tuple[dict[str, Any], bytes] | None:
     end = content.size - _TAIL
     if size > end or xxhash.xxh3_128(content[:end]).digest() != tail[:_DIGEST]:
         return None
-    facts = json.loads(content[end - size : end].tobytes())
-    return facts, content[end - size - facts["payload"] : end - size].tobytes()
+    try:
+        facts = json.loads(content[end - size : end].tobytes())
+        start = end - size - facts["payload"]
+        whole = isinstance(facts["kernels"], list) and isinstance(facts["native"], bool)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if not whole or not 0 <= start <= end - size:
+        return None
+    return facts, content[start : end - size].tobytes()
 
 
 def is_of_the_table(graph: Graph) -> bool:

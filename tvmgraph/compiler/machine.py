@@ -29,6 +29,7 @@ from tvmgraph.core.types import tensor_type
 from tvmgraph.debug.dump import write_atomically
 from tvmgraph.debug.profile import Peaks
 from tvmgraph.graph import GraphBuilder
+from tvmgraph.runtime import trust
 from tvmgraph.schedule import configure_threads, cpu_model, emit, make_target
 from tvmgraph.schedule.target import host_cpu
 
@@ -163,6 +164,8 @@ def _path(threads: int) -> Any:
 def _load(threads: int) -> Peaks | None:
     if disk.why_not() is not None:
         return None
+    if not trust.is_trusted(_path(threads)):
+        return None
     try:
         return Peaks(**json.loads(_path(threads).read_text()))
     except (OSError, ValueError, TypeError):  # absent or damaged: measured again
@@ -174,8 +177,9 @@ def _save(found: Peaks) -> None:
         return
     path = _path(found.threads)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        trust.make_folder(path.parent)
         write_atomically(path, json.dumps(asdict(found), indent=1))
+        trust.make_private(path)
     except OSError:  # a full or read-only disk is no reason not to know the peaks now
         return
 

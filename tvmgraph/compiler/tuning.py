@@ -20,6 +20,7 @@ from typing import Any
 
 from tvmgraph.compiler import disk
 from tvmgraph.debug.dump import write_atomically
+from tvmgraph.runtime import trust
 
 #: Environment variable that names the folder.
 FOLDER_VARIABLE = "TVMGRAPH_TUNING_DIR"
@@ -69,8 +70,11 @@ def key_of(kernel_hash: int, target: str, threads: int) -> str:
 
 def find(key: str) -> Record | None:
     """Returns a record, or None when there is none that can be read."""
+    path = folder() / f"{key}.json"
+    if not (trust.is_trusted(folder()) and trust.is_trusted(path)):
+        return None
     try:
-        return Record(**json.loads((folder() / f"{key}.json").read_text()))
+        return Record(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):
         return None
 
@@ -78,8 +82,10 @@ def find(key: str) -> Record | None:
 def keep(key: str, record: Record) -> None:
     """Writes a record; a folder that cannot be written to is no error."""
     with contextlib.suppress(OSError):
-        folder().mkdir(parents=True, exist_ok=True)
-        write_atomically(folder() / f"{key}.json", json.dumps(asdict(record), indent=1))
+        trust.make_folder(folder())
+        path = folder() / f"{key}.json"
+        write_atomically(path, json.dumps(asdict(record), indent=1))
+        trust.make_private(path)
 
 
 def records() -> list[Record]:

@@ -118,25 +118,31 @@ def export(
     return path
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], public_key: str | os.PathLike[str] | None = None) -> Any:
     """Loads a file that :func:`export` wrote.
 
     Args:
         path: A ``.graph``, ``.onnx`` or ``.tvm`` file.
+        public_key: A PEM file with the Ed25519 key that must have signed a ``.tvm`` file.
 
     Returns:
         A Cell that computes what the file holds, or (``.tvm``) a compiled
         :class:`tvmgraph.runtime.Module`.
 
     Raises:
-        ArgumentError: if the suffix is unknown.
+        ArgumentError: if the suffix is unknown, or files of its kind are not signed.
         LoadError: if the file is damaged.
     """
     kind = format_of(path)
     if kind == "TVM":
         from tvmgraph.runtime import load as load_module
 
-        return load_module(path)
+        return load_module(path, public_key=public_key)
+    if public_key is not None:
+        raise ArgumentError(
+            "only compiled modules are signed", op="load", got=str(path), at=user_source(),
+            fix='export with file_format="TVM" and sign=..., or leave public_key out',
+        )  # fmt: skip
     if kind == "GRAPH":
         from tvmgraph.export.graph_file import load_graph
 

@@ -23,6 +23,7 @@ from tvmgraph.jit.execution import choose_path
 from tvmgraph.runtime import archive, host
 from tvmgraph.runtime.archive import Entry, Manifest
 from tvmgraph.runtime.device_image import describe
+from tvmgraph.runtime.signature import Key
 from tvmgraph.runtime.tensors import to_bytes
 
 
@@ -38,6 +39,7 @@ def save_module(
     frozen: bool = False,
     training: bool = False,
     dynamic: Dynamic | None = None,
+    sign: Key | None = None,
 ) -> Manifest:
     """Compiles a network and writes it with its weights.
 
@@ -53,6 +55,7 @@ def save_module(
         frozen: Whether the weights become constants of the code, which then needs nothing else.
         training: Whether to capture in training mode.
         dynamic: Names of axes of variable size by argument name and axis.
+        sign: A PEM file with the private Ed25519 key that signs the file.
 
     Returns:
         The manifest.
@@ -83,7 +86,7 @@ def save_module(
     if program.parameters:
         members[archive.PARAMETERS] = to_bytes(program.parameters)
     manifest = _manifest(program, library, options, names)
-    archive.write(path, manifest, members)
+    archive.write(path, manifest, members, sign)
     return manifest
 
 

@@ -33,11 +33,13 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import LoadError
+from tvmgraph.errors import ArgumentError, LoadError, NotFoundError
+from tvmgraph.runtime import signature
+from tvmgraph.runtime.signature import Key
 from tvmgraph.runtime.tensors import ALIGNMENT, aligned_bytes, mapped_bytes
 
 FORMAT = "tvmgraph-module"
-VERSION = 3
+VERSION = 4
 MANIFEST = "manifest.json"
 LIBRARY = "model.so"
 OBJECTS = "model.tar"
@@ -105,12 +107,25 @@ class Manifest:
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-def write(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
-    """Writes a module file; an interrupted write leaves the old file, or none."""
+def write(
+    path: Path, manifest: Manifest, members: Mapping[str, bytes], sign: Key | None = None
+) -> None:
+    """Writes a module file; an interrupted write leaves the old file, or none.
+
+    Args:
+        path: Where.
+        manifest: What it says about itself.
+        members: The content of the other members by name.
+        sign: A private key that signs all of it.
+    """
     described = {
         name: {"size": len(data), "digest": digest(data)} for name, data in members.items()
     }
     facts = {"format": FORMAT, "version": VERSION, **asdict(manifest), "files": described}
+    content = _content(facts)
+    facts["digest"] = digest(content)
+    if sign is not None:
+        facts["signature"] = signature.sign(content, sign)
     text = json.dumps(facts, indent=1, sort_keys=True).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -125,6 +140,12 @@ def write(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
     except BaseException:
         os.unlink(part)
         raise
+
+
+def _content(facts: dict[str, Any]) -> bytes:
+    """What the digest and the signature of a manifest are of; the members by their digests."""
+    plain = {k: v for k, v in facts.items() if k not in ("digest", "signature")}
+    return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
 def digest(data: bytes | np.ndarray) -> str:
@@ -152,18 +173,22 @@ class Archive:
 
     Args:
         path: The file.
+        public_key: The key that must have signed it; ``None`` not to ask.
 
     Raises:
-        LoadError: if it is no module file, is damaged, or was made by a newer version.
+        LoadError: if it is no module file, is damaged, was made by a newer version, or is not
+            signed as wanted.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], public_key: Key | None = None) -> None:
         self.path = Path(path)
         if not self.path.is_file():
             raise self.fail("there is no such file", "check the path")
         try:
             self._zip = zipfile.ZipFile(self.path)
-            self.manifest = _parse(self._read(MANIFEST, _MANIFEST_BYTES))
+            self.manifest = _parse(self._read(MANIFEST, _MANIFEST_BYTES), public_key)
+        except (ArgumentError, NotFoundError):  # of the key
+            raise
         except LoadError as e:
             raise self.fail(e.message, e.fix or "export the network again") from None
         except Exception as e:  # zipfile raises many kinds for damaged archives
@@ -228,7 +253,7 @@ class Archive:
         self._zip.close()
 
 
-def _parse(data: bytes) -> Manifest:
+def _parse(data: bytes, public_key: Key | None) -> Manifest:
     try:
         facts = json.loads(data)
     except (ValueError, RecursionError):
@@ -240,9 +265,14 @@ def _parse(data: bytes) -> Manifest:
             f"its format is version {facts.get('version')!r}, this runtime reads {VERSION}",
             fix="export it again with this version of tvmgraph, or install the newer one",
         )
+    content = _content(facts)
+    if facts.get("digest") != digest(content):
+        raise LoadError("its manifest was changed since it was written")
+    if public_key is not None:
+        signature.verify(content, facts.get("signature"), public_key)
     try:
         return _checked({f.name: facts[f.name] for f in fields(Manifest)})
-    except (KeyError, TypeError, ValueError) as e:
+    except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise LoadError(f"its manifest is incomplete: {e}") from None
 
 

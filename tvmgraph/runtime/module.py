@@ -18,6 +18,7 @@ from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 from tvmgraph.processor import missing_features
 from tvmgraph.runtime import host, pool
 from tvmgraph.runtime.archive import LIBRARY, OBJECTS, PARAMETERS, Archive, Entry, Manifest
+from tvmgraph.runtime.signature import Key
 from tvmgraph.runtime.tensors import ALIGNMENT, BadTensors, aligned_bytes
 from tvmgraph.runtime.tensors import views as tensor_views
 
@@ -35,6 +36,7 @@ class Module:
         path: The file.
         threads: Workers of one call, ``None`` for the usable cores.
         device_id: The GPU that runs a module compiled for one.
+        public_key: A PEM file with the Ed25519 key that must have signed the file.
 
     Attributes:
         manifest: What the file says about itself.
@@ -45,11 +47,15 @@ class Module:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], threads: int | None = None, device_id: int = 0
+        self,
+        path: str | os.PathLike[str],
+        threads: int | None = None,
+        device_id: int = 0,
+        public_key: Key | None = None,
     ) -> None:
         if threads is not None and threads < 1:
             raise ArgumentError("threads must be positive", op="runtime.load", got=str(threads))
-        archive = Archive(path)
+        archive = Archive(path, public_key)
         try:
             self.manifest: Manifest = archive.manifest
             _check_machine(archive)
@@ -269,7 +275,12 @@ class Module:
         return host.view(view, "bfloat16") if raw.dtype != array.dtype else view
 
 
-def load(path: str | os.PathLike[str], threads: int | None = None, device_id: int = 0) -> Module:
+def load(
+    path: str | os.PathLike[str],
+    threads: int | None = None,
+    device_id: int = 0,
+    public_key: Key | None = None,
+) -> Module:
     """Loads a compiled module that ``tvmgraph.export(..., file_format="TVM")`` wrote.
 
     The manifest is data: reading it runs nothing. The library beside it is machine code, so load
@@ -279,6 +290,7 @@ def load(path: str | os.PathLike[str], threads: int | None = None, device_id: in
         path: The file.
         threads: Workers of one call, ``None`` for the usable cores.
         device_id: The GPU that runs a module compiled for one.
+        public_key: A PEM file with the Ed25519 key that must have signed the file.
 
     Returns:
         A :class:`Module`, called with NumPy arrays.
@@ -287,7 +299,7 @@ def load(path: str | os.PathLike[str], threads: int | None = None, device_id: in
         LoadError: if the file is damaged or made for another machine or version.
         DeviceError: if the module needs a GPU and there is none that fits.
     """
-    return Module(path, threads, device_id)
+    return Module(path, threads, device_id, public_key)
 
 
 def _gpu(archive: Archive, index: int) -> Any:

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tvmgraph.runtime import trust
+
 #: Endings of the file names: compiled code, and weights prepared for it.
 EXECUTABLE, WEIGHTS = ".so", ".weights"
 _PARTIAL = ".tmp-"
@@ -74,8 +76,10 @@ class Store:
         return self.folder / f"{key}{self.suffix}"
 
     def find(self, key: str) -> Path | None:
-        """Returns the entry of a key and marks it as used now."""
+        """Returns the entry of a key, unless others may have written it, and marks it as used."""
         path = self.path(key)
+        if not trust.is_trusted(path):
+            return None
         try:
             os.utime(path)
         except OSError:
@@ -85,7 +89,7 @@ class Store:
     @contextlib.contextmanager
     def workspace(self) -> Iterator[Path]:
         """A folder for the files that an entry is made from, on the same disk."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        trust.make_folder(self.folder)
         with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=self.folder) as folder:
             yield Path(folder)
 
@@ -93,6 +97,7 @@ class Store:
         """Moves a finished file from the workspace into the store and makes room for it."""
         path = self.path(key)
         size = file.stat().st_size
+        trust.make_private(file)
         os.replace(file, path)
         known = _known.get(self.folder)
         if known is not None:

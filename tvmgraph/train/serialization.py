@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import xxhash
 from safetensors.numpy import save_file
 
 from tvmgraph import dtypes
@@ -28,6 +29,7 @@ _NAMES = {
 }  # fmt: skip
 _WRITTEN = {v: v for v in _NAMES.values()}
 _ORDER = "order"  # metadata entry with the names as they were saved; the format sorts them
+_DIGEST = "digest"  # metadata entry with the digest of everything else
 _TEXT = "text:"  # prefix of metadata entries that append_dict put there
 
 
@@ -159,12 +161,24 @@ def save_checkpoint(
         return
     order = json.dumps([*raw, *(name.removeprefix(_TEXT) for name in texts)])
     metadata = {"format": "pt", "producer": "tvmgraph", _ORDER: order, **texts}
+    metadata[_DIGEST] = _digest(raw, metadata)
     _replace(path, lambda temporary: save_file(raw, temporary, metadata))
 
 
 def _save_as_mindspore(entries: Mapping[str, Any], name: str) -> None:
     with open(name, "wb") as file:
         mindspore_checkpoint.write(entries, file)
+
+
+def _digest(raw: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> str:
+    """The digest of names, dtypes, shapes, elements and texts, which finds every accident."""
+    found = xxhash.xxh3_128()
+    facts = {name: (array.dtype.name, array.shape) for name, array in raw.items()}
+    texts = {name: text for name, text in metadata.items() if name != _DIGEST}
+    found.update(json.dumps([facts, texts], sort_keys=True).encode())
+    for name in sorted(raw):
+        found.update(np.ascontiguousarray(raw[name]).reshape(-1).view(np.uint8))
+    return found.hexdigest()
 
 
 def _replace(path: Path, write: Callable[[str], None]) -> None:
@@ -208,6 +222,9 @@ def _read(path: Path, op: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
             _reject(CheckpointError, op, f"{name!r} has the unknown dtype {entry['dtype']}")
         start, end = (8 + size + o for o in entry["data_offsets"])
         found[name] = np.frombuffer(content[start:end], kind).reshape(entry["shape"])
+    if metadata.get(_DIGEST, wanted := _digest(found, metadata)) != wanted:
+        _reject(CheckpointError, op, f"{path.name} is damaged: it was changed since it was written",
+                fix="nothing was loaded; write the checkpoint again")  # fmt: skip
     return found, metadata
 
 
