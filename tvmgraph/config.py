@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from tvmgraph.errors import ConfigError, DTypeError, user_source
 from tvmgraph.flag_registry import active
-from tvmgraph.graph_kernel import parse_flags
+from tvmgraph.graph_kernel import GraphKernel, at_level, parse_flags
 from tvmgraph.targets import HOST, check_cpu, target_names
 
 GRAPH_MODE = 0
@@ -63,6 +63,9 @@ class JitConfig:
             products go to NVIDIA's cuBLASLt where that is measured to be faster on the GPU at hand,
             ``deterministic`` (False) whether kernels of a processor are divided alike for any
             number of threads, so that equal calls give equal bits on all of them,
+            ``half_rounding`` where float16 and bfloat16 are rounded (``"eager"``: the result of
+            every operator, as in eager code; ``"fast"``: kernels keep float32 between operators, as
+            with torch.compile, and round what they store and what is cast explicitly),
             ``graph_kernel_flags`` says which rewrites and fusions run (see
             :mod:`tvmgraph.graph_kernel`), ``search_trials`` how many kernels the search of ``O3``
             builds and times for each kernel of a graph.
@@ -143,6 +146,15 @@ class JitConfig:
         return self.options.get("target") or self.options.get("cpu", HOST)
 
     @property
+    def graph_kernel(self) -> GraphKernel | None:
+        """The graph-kernel settings, ``None`` for those of the level."""
+        flags = self.options.get("graph_kernel_flags")
+        found = None if flags is None else parse_flags(flags)
+        if self.options.get("half_rounding") != "fast":
+            return found
+        return replace(found or at_level(int(self.jit_level[1])), fast_rounding=True)
+
+    @property
     def search_trials(self) -> int:
         """Kernels that the search may try per kernel; 0 below ``O3``."""
         return self.options.get("search_trials", _TRIALS) if self.jit_level == "O3" else 0
@@ -154,10 +166,11 @@ class JitConfig:
 
 
 _OPTIONS = (
-    "target", "cpu", "device_id", "fast_math", "tf32", "library_dispatch", "graph_kernel_flags",
-    "search_trials", "deterministic",
+    "target", "cpu", "device_id", "fast_math", "tf32", "library_dispatch", "half_rounding",
+    "graph_kernel_flags", "search_trials", "deterministic",
 )  # fmt: skip
 _BOOL_OPTIONS = ("fast_math", "tf32", "library_dispatch", "deterministic")
+_ROUNDINGS = ("eager", "fast")
 #: Kernels that the search of O3 builds and times per kernel, unless ``search_trials`` is given.
 _TRIALS = 16
 
@@ -174,6 +187,11 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise ConfigError(
                 f"{name} must be a bool, not {value!r}", op="JitConfig", at=user_source()
             )
+        if name == "half_rounding" and value not in _ROUNDINGS:
+            raise ConfigError(
+                f"half_rounding cannot be {value!r}", op="JitConfig", at=user_source(),
+                fix=f"use one of {', '.join(_ROUNDINGS)}",
+            )  # fmt: skip
         if name == "search_trials" and (type(value) is not int or value < 0):
             raise ConfigError(
                 f"search_trials cannot be {value!r}", op="JitConfig", at=user_source(),

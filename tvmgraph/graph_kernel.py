@@ -62,7 +62,7 @@ RULE_NAMES = (
     "add_neg", "sub_neg", "even_of_neg", "idempotent", "pow_to_mul", "pow_to_root",
     "div_by_power_of_two", "div_to_mul", "reciprocal_of_sqrt", "div_by_sqrt", "mul_constants",
     "add_constants", "common_factor", "transpose_chain", "reshape_chain", "no_change",
-    "cast_chain", "integer_product", "where_same", "extreme_of_same",
+    "value_of_leaf", "cast_chain", "integer_product", "where_same", "extreme_of_same",
 )  # fmt: skip
 
 
@@ -73,10 +73,12 @@ class GraphKernel:
     Attributes:
         passes: Names of the passes that run, see :data:`PASSES`.
         off_rules: Single rewrite rules that are switched off.
+        fast_rounding: Whether a kernel keeps float32 between operators of half precision.
     """
 
     passes: frozenset[str]
     off_rules: frozenset[str] = frozenset()
+    fast_rounding: bool = False
 
     def has(self, name: str) -> bool:
         """Whether a pass runs."""

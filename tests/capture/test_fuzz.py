@@ -38,6 +38,8 @@ COMPILED_EVERY = 200
 class _NumpyExecutable:
     """Runs a graph in NumPy behind the interface of compiled code."""
 
+    on_host = True
+
     def __init__(self, graph: Any) -> None:
         self.graph = graph
         self.local = threading.local()

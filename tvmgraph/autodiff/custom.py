@@ -10,7 +10,7 @@ from typing import Any
 from tvmgraph.autodiff.tape import Cotangents, GradTape, backward, paused, recording, snapshot
 from tvmgraph.capture import tree
 from tvmgraph.capture.traced import TracedTensor
-from tvmgraph.core.op import F
+from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import state
@@ -147,6 +147,38 @@ def custom_vjp(bprop: Bprop) -> Callable[[Callable[..., Any]], Callable[..., Any
     return decorate
 
 
+class _Reads(GradTape):
+    """Notes the tensors that a function reads beside its arguments, with what they denoted.
+
+    Args:
+        given: Snapshots of the arguments.
+    """
+
+    def __init__(self, given: Sequence[Tensor]) -> None:
+        super().__init__()
+        self.read: list[tuple[Tensor, Tensor]] = []
+        self._known = {id(t.token): t.token for t in given}  # kept, so that ids stay unique
+
+    def record(
+        self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
+    ) -> None:
+        """Notes the operands and results of an operator."""
+        self.record_call(op.name, args, outputs)
+
+    def record_call(
+        self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
+        pull_back: Any = None, partial: bool = False,
+    ) -> None:  # fmt: skip
+        """Notes the operands and results of a call."""
+        for a in args:
+            now = snapshot(a)
+            if id(now.token) not in self._known:
+                self.read.append((a, now))
+                self._known[id(now.token)] = now.token
+        for o in map(snapshot, outputs):
+            self._known[id(o.token)] = o.token
+
+
 def recomputed(
     name: str, forward: Callable[..., Any], args: tuple[Any, ...], params: Sequence[Parameter]
 ) -> Any:
@@ -156,8 +188,8 @@ def recomputed(
         name: Name for error messages.
         forward: The function.
         args: Its positional arguments.
-        params: Parameters that it reads or writes. The second run sees what the first one saw,
-            and what it writes is dropped.
+        params: Parameters that it may write. The second run sees what the first one saw, of these
+            and of all tensors that it reads, and what it writes is dropped.
 
     Returns:
         What ``forward`` returns.
@@ -169,26 +201,36 @@ def recomputed(
     """
     if not state.tapes:
         return forward(*args)
-    inputs = tree.tensors(args)
-    before, olds = [snapshot(t) for t in inputs], [snapshot(p) for p in params]
-    position = _random_position()
+    inputs, written = tree.tensors(args), [(p, snapshot(p)) for p in params]
+    before, position = [snapshot(t) for t in inputs], _random_position()
+    reads = _Reads([*before, *[old for _, old in written]])
+    with paused(), recording(reads):
+        value = forward(*args)
+    outside, olds = zip(*written, *reads.read) if written or reads.read else ((), ())
     with paused():
-        value = _own(forward(*args), [*inputs, *params])
+        value = _own(value, [*inputs, *outside])
     outputs = tree.tensors(value)
 
     def pull_back(cotangents: tuple[Tensor, ...]) -> Cotangents:
         tape, starts = GradTape(), before
         if state.interpreter is not None:
             starts = [F.computed_after(t, cotangents[0]) for t in starts]
-        with _as_before(params, olds, position, cotangents[0]), recording(tape):
+        with _as_before(outside, olds, position, cotangents[0]) as read, recording(tape):
             again = forward(*tree.replace(args, iter(starts)))
         results = [snapshot(t) for t in tree.tensors(again)]
         found = backward(tape, results, cotangents)
-        return [found.get(id(t.token)) for t in (*starts, *olds)]
+        direct = [None if t is s else found.get(id(t.token)) for t, s in zip(before, starts)]
+        passed = [found.get(id(t.token)) for t in (*starts, *read)]
+        return [*map(_sum, passed, direct), *passed[len(starts) :]]
 
     for tape in state.tapes:
         tape.record_call(name, (*before, *olds), tuple(outputs), pull_back)  # pyright: ignore
     return value
+
+
+def _sum(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """Adds the cotangents of an argument as passed, and as also known from outside."""
+    return a if b is None else b if a is None else F.add(a, b)
 
 
 def recompute(block: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -221,21 +263,21 @@ def recompute(block: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 @contextmanager
 def _as_before(
-    params: Sequence[Parameter], olds: Sequence[Tensor], position: Any, after: Tensor
-) -> Iterator[None]:
-    """Takes parameters and the random stream back for a while."""
-    now, held = _random_position(), [snapshot(p) for p in params]
+    tensors: Sequence[Tensor], olds: Sequence[Tensor], position: Any, after: Tensor
+) -> Iterator[list[Tensor]]:
+    """Takes tensors and the random stream back for a while; gives what the tensors are then."""
+    now, held = _random_position(), [snapshot(t) for t in tensors]
     _seek(position)
     if isinstance(now, tuple) and now[1] is not None:  # the same numbers are drawn, but later
         recorder: Any = state.interpreter
         start = F.computed_after(TracedTensor(recorder, recorder.position()), after)
         recorder.set_position(recorder.value_of(start))
-    _restore(params, olds)
+    _restore(tensors, olds)
     try:
-        yield
+        yield [snapshot(t) for t in tensors]
     finally:
         _seek(now)
-        _restore(params, held)
+        _restore(tensors, held)
 
 
 def _random_position() -> Any:
@@ -254,10 +296,10 @@ def _seek(position: Any) -> None:
         default_generator.set_state(position)
 
 
-def _restore(params: Sequence[Parameter], values: Sequence[Tensor]) -> None:
-    for p, value in zip(params, values):
-        if snapshot(p).token is not value.token:
-            p.rebind(value)
+def _restore(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+    for t, value in zip(tensors, values):
+        if snapshot(t).token is not value.token:
+            t.rebind(value)
 
 
 __all__ = ["call_with_bprop", "custom_vjp", "recompute", "recomputed"]

@@ -36,11 +36,12 @@ class _NotingTape(GradTape):
         super().record(op, args, attrs, outputs)
 
     def record_call(
-        self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...], pull_back: PullBack
-    ) -> None:
+        self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
+        pull_back: PullBack, partial: bool = False,
+    ) -> None:  # fmt: skip
         """Appends a whole call with its own derivative."""
         self._note(args)
-        super().record_call(name, args, outputs, pull_back)
+        super().record_call(name, args, outputs, pull_back, partial)
 
 
 class _Run:

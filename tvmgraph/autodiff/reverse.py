@@ -27,7 +27,7 @@ def _only(recorder: Recorder) -> Iterator[None]:
 
 
 def _pulled(
-    graph: Graph, wanted: Sequence[int], floats: Sequence[int], recorder: Recorder
+    graph: Graph, wanted: Sequence[int], given: Sequence[int], recorder: Recorder
 ) -> tuple[list[Tensor], Callable[[Sequence[Tensor]], list[Tensor]]]:
     """Replays a graph on a tape; returns its parameters and the pull-back."""
     graph = quiet(graph)  # what it prints, it printed
@@ -40,7 +40,7 @@ def _pulled(
 
     def pull_back(cotangents: Sequence[Tensor]) -> list[Tensor]:
         with _only(recorder):
-            found = backward(tape, [outputs[i] for i in floats], cotangents)
+            found = backward(tape, [outputs[i] for i in given], cotangents)
             tokens = [(params[i], id(params[i].token)) for i in wanted]
             return [found[t] if t in found else F.zeros_like(p) for p, t in tokens]
 
@@ -50,7 +50,7 @@ def _pulled(
 def reverse(
     graph: Graph,
     wanted: Sequence[int],
-    floats: Sequence[int],
+    given: Sequence[int],
     sizes: Mapping[str, int] | None = None,
 ) -> Graph:
     """Builds the graph that maps parameters and output cotangents to parameter cotangents.
@@ -60,7 +60,7 @@ def reverse(
     Args:
         graph: The graph.
         wanted: Numbers of the parameters to differentiate by.
-        floats: Numbers of the outputs that have a cotangent.
+        given: Numbers of the outputs that have a cotangent.
         sizes: Examples of the symbolic sizes, if there are any.
 
     Raises:
@@ -69,8 +69,8 @@ def reverse(
     recorder = Recorder(f"{graph.name}_vjp")
     if sizes:
         recorder.symbols, recorder.computes = SymbolScope(sizes), False
-    _, pull_back = _pulled(graph, wanted, floats, recorder)
-    cotangents = [recorder.argument(graph.outputs[i].type, f"g{i}") for i in floats]
+    _, pull_back = _pulled(graph, wanted, given, recorder)
+    cotangents = [recorder.argument(graph.outputs[i].type, f"g{i}") for i in given]
     found = [recorder.value_of(g) for g in pull_back(cotangents)]
     if recorder.symbols is not None and recorder.symbols.conditions:
         raise Specialise(frozenset(recorder.symbols.decided))
@@ -82,8 +82,8 @@ def reverse_step(body: Graph, moving: Sequence[int], fixed: Sequence[int]) -> Gr
 
     Args:
         body: The loop's body.
-        moving: Numbers of the float state values.
-        fixed: Numbers of the float operands that stay fixed.
+        moving: Numbers of the state values that have a cotangent.
+        fixed: Numbers of the operands with a cotangent that stay fixed.
 
     Returns:
         A graph of the body's parameters, the cotangents of the new state and the sums for the
@@ -112,8 +112,8 @@ def tangent_loop(
         cond: The loop's condition.
         body: The loop's body.
         pull_back: The reverse of one iteration, see :func:`reverse_step`.
-        moving: Numbers of the float state values.
-        fixed: Numbers of the float operands that stay fixed.
+        moving: Numbers of the state values that have a cotangent.
+        fixed: Numbers of the operands with a cotangent that stay fixed.
 
     Returns:
         Condition and body of a loop of: the state, its directions, the fixed operands, their

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvmgraph.core.op import F, Op, Reason
-from tvmgraph.core.state import state
+from tvmgraph.core.state import has_cotangent, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import NoGradientError, user_source
 
 Cotangents = Sequence[Tensor | None]
-PullBack = Callable[[tuple[Tensor, ...]], Cotangents]
+PullBack = Callable[[tuple[Any, ...]], Cotangents]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class Entry:
         outputs: Snapshots of the results.
         pull_back: Maps output cotangents to input cotangents.
         source: The user's ``file.py:line`` (only kept where there is no derivative).
+        partial: Whether ``pull_back`` takes None for a result without a cotangent; it gets zeros
+            otherwise.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Entry:
     outputs: tuple[Tensor, ...]
     pull_back: PullBack | Reason
     source: str = ""
+    partial: bool = False
 
 
 class GradTape:
@@ -62,15 +65,16 @@ class GradTape:
                 return op.vjp(cotangents, results, *inputs, **attrs)
             return op.vjp(cotangents[0], results[0], *inputs, **attrs)
 
-        self.entries.append(Entry(op.name, inputs, results, pull_back))
+        self.entries.append(Entry(op.name, inputs, results, pull_back, "", bool(op.regions)))
 
     def record_call(
-        self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...], pull_back: PullBack
-    ) -> None:
+        self, name: str, args: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
+        pull_back: PullBack, partial: bool = False,
+    ) -> None:  # fmt: skip
         """Appends a whole call with its own derivative: a compiled function, a custom VJP."""
         inputs = tuple([snapshot(a) for a in args])
         results = tuple([snapshot(o) for o in outputs])
-        self.entries.append(Entry(name, inputs, results, pull_back))
+        self.entries.append(Entry(name, inputs, results, pull_back, "", partial))
 
 
 def snapshot(tensor: Tensor) -> Tensor:
@@ -93,20 +97,20 @@ def recording(tape: GradTape) -> Iterator[GradTape]:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Suspends all tapes of this thread."""
-    outer = state.tapes
-    state.tapes = ()
+    """Suspends all tapes of this thread; they only see what Parameters are assigned."""
+    outer = state.tapes, state.paused
+    state.tapes, state.paused = (), outer[1] + outer[0]
     try:
         yield
     finally:
-        state.tapes = outer
+        state.tapes, state.paused = outer
 
 
 def backward(
     tape: GradTape,
     outputs: Sequence[Tensor],
     cotangents: Sequence[Tensor],
-    kinds: str = "fc",
+    kinds: str | None = None,
 ) -> dict[int, Tensor]:
     """Runs the reverse pass.
 
@@ -115,6 +119,7 @@ def backward(
         outputs: Snapshots of the differentiated results.
         cotangents: One per output, of its shape and dtype.
         kinds: Kinds of dtypes that cotangents flow to; with ``"i"`` integers have gradients too.
+            By default those of the reverse pass that this one is part of.
 
     Returns:
         The cotangent of every value that has one, by ``id(value.token)``.
@@ -122,6 +127,17 @@ def backward(
     Raises:
         NoGradientError: if a cotangent reaches an operator without a derivative.
     """
+    outer = state.cotangents
+    state.cotangents = kinds or outer
+    try:
+        return _swept(tape, outputs, cotangents)
+    finally:
+        state.cotangents = outer
+
+
+def _swept(
+    tape: GradTape, outputs: Sequence[Tensor], cotangents: Sequence[Tensor]
+) -> dict[int, Tensor]:
     found: dict[int, Tensor] = {}
     for o, g in zip(outputs, cotangents, strict=True):
         _accumulate(found, o, g)
@@ -133,10 +149,10 @@ def backward(
             o.dtype.kind in "biu" for o in entry.outputs
         ):
             continue  # comparisons, positions of maxima: steps, which are flat
-        if not any(x.type.dtype.kind in kinds for x in entry.inputs):
+        if not any(has_cotangent(x.type) for x in entry.inputs):
             continue  # a constant, or a function of integers only
         for x, g in zip(entry.inputs, _pull_back(entry, wanted), strict=True):
-            if g is not None and x.type.dtype.kind in kinds:
+            if g is not None and has_cotangent(x.type):
                 _accumulate(found, x, g)
     return found
 
@@ -147,6 +163,8 @@ def _pull_back(entry: Entry, wanted: list[Tensor | None]) -> Cotangents:
             f"there is no derivative: {entry.pull_back}", op=f"ops.{entry.name}", at=entry.source,
             fix="apply ops.stop_gradient to its input",
         )  # fmt: skip
+    if entry.partial:
+        return entry.pull_back(tuple(wanted))
     full = [F.zeros_like(o) if g is None else g for o, g in zip(entry.outputs, wanted)]
     return entry.pull_back(tuple(full))
 

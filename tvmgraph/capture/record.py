@@ -28,6 +28,7 @@ from tvmgraph.capture.promotion import (
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Symbol, specialise_inside
 from tvmgraph.core.tensor import Tensor
@@ -176,6 +177,8 @@ def _capture(
     names = tree.unique([labels.get(id(t), f"arg{i}") for i, t in enumerate(leaves)])
     types = [promotion.type_of(i, t.type) for i, t in enumerate(leaves)]
     traced = [recorder.argument(t, n) for t, n in zip(types, names)]
+    for t, new in zip(leaves, traced):
+        new.is_leaf = isinstance(t, Parameter)
     if promotion.numbers:
         given = with_numbers(given, symbols_for(promotion, given))
     if recorder.keeps_identity:

@@ -59,6 +59,11 @@ def _run_custom(graph: Graph, custom: CustomCall, known: dict[Value, Tensor]) ->
         _run_nodes(graph.nodes[custom.start : custom.end], known)
     finally:
         state.tapes = tapes
+    for node in graph.nodes[custom.start : custom.end]:
+        if node.op.name == "leaf_value":  # what is read of a Parameter later is the Parameter's
+            read, written = (tuple([known[v] for v in vs]) for vs in (node.inputs, node.outputs))
+            for tape in tapes:
+                tape.record(node.op, read, {}, written)
     inputs = tuple(known[v].snapshot() for v in custom.inputs)
     outputs = tuple(known[v] for v in custom.outputs)
     kept = [o.snapshot() for o in outputs]

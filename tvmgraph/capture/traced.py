@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tvmgraph.core.parameter import leaf_value
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CaptureError, user_source
@@ -31,9 +32,10 @@ class TracedTensor(Tensor):
         value: The graph value it denotes now.
         recorder: The capture it belongs to.
         number: ``bool``, ``int`` or ``float`` where it stands for a Python number.
+        is_leaf: Whether it stands for a Parameter that was passed.
     """
 
-    __slots__ = ("number", "recorder", "value")
+    __slots__ = ("is_leaf", "number", "recorder", "value")
 
     value: Value
     recorder: Recorder
@@ -43,6 +45,7 @@ class TracedTensor(Tensor):
         self.recorder = recorder
         self.value = value  # pyright: ignore[reportIncompatibleMethodOverride]
         self.number = None
+        self.is_leaf = False
         self.type: TensorType = value.type
         self._ffi = None
 
@@ -65,6 +68,12 @@ class TracedTensor(Tensor):
     def token(self) -> object:
         """Identity of the value it denotes now."""
         return self.value
+
+    def rebind(self, new: Tensor) -> Tensor:
+        """Makes it denote ``new``; what stands for a Parameter stays a leaf, as that does."""
+        if self.is_leaf and new.type is self.type:
+            new = leaf_value(self, new)
+        return super().rebind(new)
 
     def snapshot(self) -> TracedTensor:
         """Returns a tensor that keeps denoting the current value."""

@@ -47,11 +47,9 @@ def build(
         OSError: if the disk is full.
     """
     import_compiler(phases)
-    from tvmgraph.lowering import lower
-
     try:
         with phases.time("lower"):
-            mod = lower(graph)
+            mod = lowered(graph, options)
         return generate(mod, options, phases, folder, portable, singly)
     except (TvmgraphError, OSError):
         raise
@@ -112,17 +110,19 @@ def write_entry(
     if isinstance(source, Graph):
         built = build(source, options, phases, folder, portable, singly)
     else:
-        built = generate(lowered(source), options, phases, folder, portable, singly)
+        built = generate(lowered(source, options), options, phases, folder, portable, singly)
     return link(built, name, phases, folder), phases
 
 
-def lowered(source: Graph | str) -> Any:
+def lowered(source: Graph | str, options: CompileOptions) -> Any:
     """The module of a graph, or of the JSON that one was written as."""
     import tvm
 
     from tvmgraph.lowering import lower
 
-    return lower(source) if isinstance(source, Graph) else tvm.ir.load_json(source)
+    if not isinstance(source, Graph):
+        return tvm.ir.load_json(source)
+    return lower(source, marks_casts=options.settings.fast_rounding)
 
 
 def link(built: Built, name: str, phases: Phases, folder: Path) -> Path | None:

@@ -31,6 +31,7 @@ from tvmgraph.compiler.loops import (
 from tvmgraph.compiler.memory import apply_offsets
 from tvmgraph.compiler.pages import ask_for_pages
 from tvmgraph.compiler.remainders import keep_remainders
+from tvmgraph.schedule.half_rounding import round_halves, write_rounding
 
 _S, _X = s_tir.transform, tirx.transform
 
@@ -68,14 +69,14 @@ def _passes(checked: bool, blocks: bool) -> Any:
         ask_for_pages, keep_library_calls, _S.CanonicalizeLoop(), _S.LowerInitBlock(), *place,
         _S.ConvertBlocksToOpaque(), keep_remainders, *compact, _S.LowerMatchBuffer(),
         _S.LowerOpaqueBlock(), _X.ConvertSSA(), _X.FlattenBuffer(), keep_booleans,
-        compute_half_in_single, _X.BF16ComputeLegalize(),
+        compute_half_in_single, round_halves, _X.BF16ComputeLegalize(),
         _X.NarrowDataType(32), _S.LoopPartition(), _X.VectorizeLoop(), _X.StorageRewrite(),
         keep_stack, _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _S.RewriteUnsafeSelect(),
         _tidy,
     ]  # fmt: skip
     calls = [
         _X.SplitHostDevice(), _X.MakePackedAPI(), apply_offsets, _X.BF16StorageLegalize(),
-        _X.LowerTVMBuiltin(), write_formulas, _X.LowerIntrin(),
+        _X.LowerTVMBuiltin(), write_rounding, write_formulas, _X.LowerIntrin(),
     ]  # fmt: skip
     return tvm.transform.Sequential([*loops, *calls, *([] if checked else [_X.SkipAssert()])])
 

@@ -28,6 +28,7 @@ from tvmgraph.graph_kernel import GraphKernel, at_level
 from tvmgraph.runtime.device_image import DeviceImage
 from tvmgraph.schedule import configure_threads, gpu_model, make_target, schedule_for_cuda
 from tvmgraph.schedule.cuda.rows import joining_model
+from tvmgraph.schedule.half_rounding import keep_wide
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ def build(
             else:
                 mod = schedule_for_cuda(mod, model, target)
         mod = bind_updates(mod)
+        if kernels is not None and kernels.fast_rounding:
+            mod = keep_wide(mod)
         phases.text(3, "TIR scheduled", "py", mod.script)
         native = len(names) > NATIVE_FROM if native is None else native
         with phases.time("codegen"):

@@ -19,6 +19,7 @@ from tvmgraph.compiler.device_constants import exact_doubles
 from tvmgraph.compiler.memory import apply_offsets
 from tvmgraph.compiler.remainders import keep_remainders
 from tvmgraph.runtime.device_image import Kernel
+from tvmgraph.schedule.half_rounding import separate_products
 from tvmgraph.schedule.types import WRITTEN_OUT
 
 _S, _X = s_tir.transform, tirx.transform
@@ -121,10 +122,10 @@ def _passes() -> Any:
         _S.LowerAutoCopy(), _S.UnifyThreadBinding(), _S.LowerMatchBuffer(),
         _S.InjectPermutedLayout(), _S.AnnotateIrregularLoop(), _S.InjectSoftwarePipeline(),
         _S.TransformMmaBufferLayout(), _S.LowerOpaqueBlock(), _X.FlattenBuffer(),
-        _X.BF16ComputeLegalize(), _X.NarrowDataType(32), _S.LoopPartition(), _X.VectorizeLoop(),
-        _S.InjectVirtualThread(), _S.InjectDoubleBuffer(), _X.StorageRewrite(),
-        _S.HoistIfThenElse(), _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _X.RemoveNoOp(),
-        _S.RewriteUnsafeSelect(),
+        separate_products, _X.BF16ComputeLegalize(), _X.NarrowDataType(32), _S.LoopPartition(),
+        _X.VectorizeLoop(), _S.InjectVirtualThread(), _S.InjectDoubleBuffer(),
+        _X.StorageRewrite(), _S.HoistIfThenElse(), _X.UnrollLoop(),
+        _S.RenormalizeSplitPattern(), _X.RemoveNoOp(), _S.RewriteUnsafeSelect(),
     ]  # fmt: skip
     threads = [
         _X.FP8ComputeLegalize(), _X.VerifyMemory(), _X.AnnotateEntryFunc(),

@@ -71,7 +71,7 @@ def write_lowered(source: Graph | str, options: CompileOptions, path: Path, link
     from tvm.support import cc
 
     try:
-        executable, kernels, images = _build(lowered(source), options)
+        executable, kernels, images = _build(lowered(source, options), options)
         extra: dict[str, Any] = {}
         if linker and path.suffix == ".so":
             extra["fcompile"] = cc.cross_compiler(linker)

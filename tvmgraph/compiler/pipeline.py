@@ -37,6 +37,7 @@ from tvmgraph.config import context
 from tvmgraph.debug import Phases
 from tvmgraph.graph_kernel import GraphKernel
 from tvmgraph.schedule import configure_threads, cpu_model, make_target, schedule_cpu
+from tvmgraph.schedule.half_rounding import keep_wide
 
 _T = relax.transform
 
@@ -173,6 +174,8 @@ def build(
             else:
                 mod = schedule_cpu(mod, model, level.schedule)
         mod = bind_updates(mod)
+        if kernels is not None and kernels.fast_rounding:
+            mod = keep_wide(mod)
         phases.text(3, "TIR scheduled", "py", mod.script)
         native = len(names) > NATIVE_FROM if native is None else native
         with phases.time("codegen"):

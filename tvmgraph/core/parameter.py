@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.op import OPS, F
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
@@ -111,6 +112,18 @@ class Parameter(Tensor):
         """Returns the parameter, which is always initialised."""
         return self
 
+    def rebind(self, new: Tensor) -> Parameter:
+        """Makes this parameter denote ``new``'s elements; it stays a leaf.
+
+        No gradient flows through it to what it was computed from. Gradients by the parameter are
+        those of all its reads, before and after.
+        """
+        if new.type is self.type and (state.interpreter or state.tapes or state.paused):
+            return super().rebind(leaf_value(self, new))
+        super().rebind(new)
+        self._token = None  # a value of its own, not the one that `new` is
+        return self
+
     def value(self) -> Tensor:
         """Returns the current value as a plain tensor."""
         return self.snapshot()
@@ -145,6 +158,20 @@ class Parameter(Tensor):
 
     def __str__(self) -> str:
         return repr(self)
+
+
+def leaf_value(parameter: Tensor, new: Tensor) -> Tensor:
+    """Returns the value of ``new``, for a parameter to denote, as active tapes shall see it."""
+    if state.interpreter is not None:
+        value = F.leaf_value(parameter, new)
+        tapes = state.paused
+    else:
+        value = new.snapshot()
+        value._token = None
+        tapes = (*state.paused, *state.tapes)
+    for tape in tapes:
+        tape.record(OPS["leaf_value"], (parameter, new), {}, (value,))
+    return value
 
 
 def _unpickle_parameter(

@@ -89,6 +89,9 @@ class ThreadState(threading.local):
     Attributes:
         interpreter: The active interpreter, or ``None`` for eager NumPy.
         tapes: Active gradient tapes, outermost first.
+        paused: Tapes that see nothing but what Parameters are assigned.
+        cotangents: Kinds of the dtypes whose values have cotangents in the reverse pass that runs;
+            ``"fc"``, with ``"iu"`` where an integer argument is differentiated by.
         scope: Names of the Cells being called, outermost first.
         pieces: The function or Cell that runs as plain Python because it cannot be one graph;
             the Cells it calls compile themselves. ``None`` otherwise.
@@ -98,7 +101,9 @@ class ThreadState(threading.local):
         self.pieces: object = None
         self.interpreter: Interpreter | None = None
         self.tapes: tuple[Tape, ...] = ()
+        self.paused: tuple[Tape, ...] = ()
         self.scope: tuple[str, ...] = ()
+        self.cotangents = "fc"
 
 
 state = ThreadState()
@@ -130,6 +135,11 @@ def note_write() -> None:
 def current_epoch() -> int:
     """Returns a number that changes whenever a Cell attribute or a tensor type does."""
     return epoch
+
+
+def has_cotangent(type: TensorType) -> bool:
+    """Whether values of a type have cotangents in the reverse pass that runs."""
+    return type.dtype.kind in state.cotangents
 
 
 def scope_text() -> str:

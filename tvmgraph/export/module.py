@@ -18,7 +18,6 @@ from tvmgraph.errors import ConfigError, ExportError, user_source
 from tvmgraph.export.capture import Program, capture_program
 from tvmgraph.export.variable import Dynamic, given_inputs, variable_inputs
 from tvmgraph.graph import Graph, Role
-from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.jit.execution import choose_path
 from tvmgraph.runtime import archive, host
 from tvmgraph.runtime.archive import Entry, Manifest
@@ -127,10 +126,8 @@ def _options(jit_config: Any, jit_level: str, target: str) -> Any:
         raise ConfigError("a compiled module is one call, so exec_mode cannot be 'no_sink'",
                           op="export", at=user_source(), fix="use 'sink' or 'auto'")  # fmt: skip
     config = config.replace(jit_level=jit_level or config.jit_level)
-    flags = config.options.get("graph_kernel_flags")
-    settings = None if flags is None else parse_flags(flags)
     return CompileOptions(
-        config.jit_level, target or config.target, None, settings,
+        config.jit_level, target or config.target, None, config.graph_kernel,
         fast_math=config.options.get("fast_math", False), tf32=config.options.get("tf32", False),
         deterministic=config.options.get("deterministic", context.deterministic == "ON"),
     )  # fmt: skip

@@ -352,6 +352,12 @@ def no_change(m: Match) -> Value | None:
     return m.inputs[0] if m.inputs[0].type is m.node.outputs[0].type else None
 
 
+@rule("leaf_value")
+def value_of_leaf(m: Match) -> Value | None:
+    """What a Parameter is given; derivatives are graphs of their own by now."""
+    return m.inputs[1]
+
+
 @rule("cast")
 def cast_chain(m: Match) -> Value | None:
     """``cast(x)`` to its own dtype, and casts after one that loses nothing."""

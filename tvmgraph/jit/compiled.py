@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.autodiff.reverse import reverse
-from tvmgraph.autodiff.tape import Cotangents, paused, snapshot
+from tvmgraph.autodiff.tape import Cotangents, PullBack, paused, snapshot
 from tvmgraph.config import JitConfig
 from tvmgraph.core.op import Reason
-from tvmgraph.core.state import state
+from tvmgraph.core.state import has_cotangent, state
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
@@ -19,7 +19,6 @@ from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, Node, Role, Value
 from tvmgraph.graph.passes import HAS_EFFECT
 from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
-from tvmgraph.graph_kernel import parse_flags
 from tvmgraph.jit import observe
 from tvmgraph.jit.execution import choose_path
 from tvmgraph.jit.frozen import FrozenExecutable, prepare_early
@@ -57,7 +56,8 @@ class CompiledGraph:
         self.config = config
         self.path = choose_path(graph, config)
         self._types = tuple(v.type for v in graph.outputs)
-        self._pull_back: dict[tuple[int, ...], CompiledGraph] = {}  # by the symbolic sizes
+        # by what has a cotangent and the symbolic sizes, None where it serves all sizes
+        self._pull_back: dict[Any, CompiledGraph] = {}
         on_gpu = config.target.startswith("sm_")
         self.overwritten = _overwritten(graph) if config.jit_level != "O0" else ()
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
@@ -113,7 +113,7 @@ class CompiledGraph:
         if state.tapes:
             for tape in state.tapes:
                 tape.record_call(  # pyright: ignore[reportAttributeAccessIssue]
-                    self.graph.name, tuple(args), tuple(outputs), self._differentiate(args)
+                    self.graph.name, tuple(args), tuple(outputs), self._differentiate(args), True
                 )
         return outputs
 
@@ -145,14 +145,14 @@ class CompiledGraph:
         for i in self.constants:
             outputs[i] = _owned(outputs[i])
 
-    def _differentiate(self, args: Sequence[Tensor]) -> Any:
+    def _differentiate(self, args: Sequence[Tensor]) -> PullBack:
         kept = [snapshot(a) for a in args]
-        wanted = [i for i, p in enumerate(self.graph.params) if p.value.type.dtype.is_float]
-        floats = [i for i, v in enumerate(self.graph.outputs) if v.type.dtype.is_float]
 
-        def pull_back(cotangents: tuple[Tensor, ...]) -> Cotangents:
-            backward = self._backward(kept, wanted, floats)
-            found = backward([*kept, *[cotangents[i] for i in floats]])
+        def pull_back(cotangents: tuple[Tensor | None, ...]) -> Cotangents:
+            wanted = [i for i, p in enumerate(self.graph.params) if has_cotangent(p.value.type)]
+            given = {i: g for i, g in enumerate(cotangents) if g is not None}
+            backward = self._backward(kept, wanted, list(given))
+            found = backward([*kept, *given.values()])
             result: list[Tensor | None] = [None] * len(kept)
             for i, g in zip(wanted, found):
                 result[i] = g
@@ -161,34 +161,35 @@ class CompiledGraph:
         return pull_back
 
     def _backward(
-        self, args: Sequence[Tensor], wanted: Sequence[int], floats: Sequence[int]
+        self, args: Sequence[Tensor], wanted: Sequence[int], given: Sequence[int]
     ) -> CompiledGraph:
         """Returns the compiled derivative: one for all sizes, or one for those of this call."""
-        found = self._pull_back.get(())
+        kind = (state.cotangents, tuple(given))
+        found = self._pull_back.get((kind, None))
         if found is not None:
             return found
         sizes = sizes_of(self.graph, [a.type for a in args]) if is_symbolic(self.graph) else {}
-        key = tuple(sizes.values())
+        key = (kind, tuple(sizes.values()))
         found = self._pull_back.get(key)
         if found is None:
             with paused():
-                if sizes and not self._pull_back:
-                    found = self._symbolic_backward(wanted, floats, sizes)
+                if sizes and not any(k[0] == kind for k in self._pull_back):
+                    found = self._symbolic_backward(wanted, given, sizes)
                     if found is not None:
-                        self._pull_back[()] = found
+                        self._pull_back[kind, None] = found
                         return found
                 graph = with_sizes(self.graph, sizes) if sizes else self.graph
-                found = CompiledGraph(reverse(graph, wanted, floats), self.config)
+                found = CompiledGraph(reverse(graph, wanted, given), self.config)
             while len(self._pull_back) >= _MAX_DERIVATIVES:
                 del self._pull_back[next(iter(self._pull_back))]
             self._pull_back[key] = found
         return found
 
     def _symbolic_backward(
-        self, wanted: Sequence[int], floats: Sequence[int], sizes: dict[str, int]
+        self, wanted: Sequence[int], given: Sequence[int], sizes: dict[str, int]
     ) -> CompiledGraph | None:
         try:
-            return CompiledGraph(reverse(self.graph, wanted, floats, sizes), self.config)
+            return CompiledGraph(reverse(self.graph, wanted, given, sizes), self.config)
         except (Specialise, TvmgraphError):  # it needs the sizes: one derivative for each
             return None
 
@@ -230,11 +231,8 @@ def compile_options(config: JitConfig, native: bool, replay: bool = False) -> Co
     """Returns what the compiler is told under ``config``."""
     from tvmgraph.compiler.compile import CompileOptions
 
-    flags = config.options.get("graph_kernel_flags")
-    settings = None if flags is None else parse_flags(flags)
-    trials = config.search_trials
     return CompileOptions(
-        config.jit_level, config.target, native, settings, trials,
+        config.jit_level, config.target, native, config.graph_kernel, config.search_trials,
         config.options.get("fast_math", False), config.options.get("device_id", 0),
         config.options.get("tf32", False), replay, config.options.get("library_dispatch", False),
         config.options.get("deterministic", False),

@@ -18,6 +18,7 @@ from tvmgraph.capture import tree
 from tvmgraph.core import state as versioned
 from tvmgraph.core import storage
 from tvmgraph.core.lending import may_change
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.flag_registry import active
@@ -75,8 +76,8 @@ class _Source:
         self.space: dict[str, Any] = {
             "MISS": MISS, "state": state, "versioned": versioned, "configuration": configuration,
             "active": active, "storage": storage, "Tensor": Tensor, "new": object.__new__,
-            "to_ffi": to_ffi, "from_ffi": from_ffi, "entry": entry, "starmap": starmap,
-            "turn": versioned.turn,
+            "Parameter": Parameter, "to_ffi": to_ffi, "from_ffi": from_ffi, "entry": entry,
+            "starmap": starmap, "turn": versioned.turn,
         }  # fmt: skip
         self._known: dict[int, str] = {}
 
@@ -119,6 +120,10 @@ class _Source:
         if self.entry.captured.written:  # what is written must be one tensor, passed once
             tensors = [i for i, a in enumerate(self.args) if isinstance(a, Tensor)]
             kinds += [f"a{i} is not a{j}" for i in tensors for j in tensors if i < j]
+            kinds += [
+                f"isinstance(a{i}, Parameter) is {isinstance(self.args[i], Parameter)}"
+                for i in tensors
+            ]
             held = {id(t) for t, _ in self.entry.held}
             if held:
                 kinds += [f"id(a{i}) not in {self.name(held)}" for i in tensors]

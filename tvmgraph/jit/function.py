@@ -22,6 +22,7 @@ from tvmgraph.capture.promotion import MutableFloat, MutableInt, Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, CompileError, DTypeError, user_source
@@ -469,12 +470,12 @@ class JitFunction(Inspectable):
 def _key_of(value: Any, leaves: list[Tensor]) -> Any:
     """Returns the hashable kind of an argument and collects its tensors.
 
-    A tensor counts by its type, a number or string by its value, an array by its elements, any
-    other object by identity.
+    A tensor counts by its type and whether it is a Parameter, a number or string by its value, an
+    array by its elements, any other object by identity.
     """
     if isinstance(value, Tensor):
         leaves.append(value)
-        return value.type
+        return (Parameter, value.type) if isinstance(value, Parameter) else value.type
     kind = value.__class__
     if kind is tuple or kind is list:
         return (kind, tuple([_key_of(v, leaves) for v in value]))

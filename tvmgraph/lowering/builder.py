@@ -14,6 +14,7 @@ from tvmgraph.errors import GraphError
 from tvmgraph.graph.ir import Graph, Node
 from tvmgraph.runtime import callback
 from tvmgraph.schedule.cpu import written
+from tvmgraph.schedule.half_rounding import rounded
 from tvmgraph.schedule.types import WRITTEN
 
 #: TVM's operator pattern of what must not be fused.
@@ -33,6 +34,7 @@ class RelaxBuilder:
         outline: Lowers a region to a private function and returns it.
         functions: What the nodes with regions defined before the function that holds them.
         hint: Names what is emitted; that of a node's result is its name in the graph.
+        marks_casts: Whether kernels may leave out roundings to half precision that are not casts.
     """
 
     def __init__(self, block: relax.BlockBuilder) -> None:
@@ -47,6 +49,7 @@ class RelaxBuilder:
         self.outline: Callable[[Graph], Any] = _not_ready
         self.functions: dict[Node, Any] = {}
         self.hint = "value"
+        self.marks_casts = False
 
     def emit(self, expr: Any) -> Any:
         """Binds an expression to a variable, so that its type is known."""
@@ -72,6 +75,19 @@ class RelaxBuilder:
         if written_as is not None:
             kwargs["primfunc_attrs"] = {"op_pattern": _OPAQUE, WRITTEN: written_as}
         return self.emit(self.block.call_te(function, *args, **kwargs))
+
+    def cast(self, x: Any, dtype: str) -> Any:
+        """Returns an expression that converts a tensor, and rounds whatever kernel it becomes."""
+        source = self.type(x).dtype
+        if not self.marks_casts or not (source.is_float and source.itemsize > 2):
+            return relax.op.astype(x, dtype)
+        if dtype not in ("float16", "bfloat16"):
+            return relax.op.astype(x, dtype)
+
+        def converted(t: Any) -> Any:
+            return te.compute(t.shape, lambda *i: rounded(tirx.Cast(dtype, t(*i))), name="cast")
+
+        return self.emit_te(converted, x)
 
     def host_call(self, function: Callable[..., Any], key: str, args: Sequence[Any]) -> Any:
         """Returns a call of a Python function, which gives its first argument back.

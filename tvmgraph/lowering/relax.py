@@ -18,23 +18,32 @@ from tvmgraph.lowering.builder import RelaxBuilder, constant, unpack
 WRITES = "tvmgraph.writes"
 
 
-def lower(graph: Graph, outlined: dict[str, Graph] | None = None) -> tvm.IRModule:
+def lower(
+    graph: Graph, outlined: dict[str, Graph] | None = None, marks_casts: bool = False
+) -> tvm.IRModule:
     """Lowers one graph; its function is called ``main``.
 
     Args:
         graph: The graph.
         outlined: Gets the regions that became functions of their own, by function name.
+        marks_casts: Whether conversions to half precision are marked as such, because kernels leave
+            out other roundings.
 
     Raises:
         CompileError: if an operator has no lowering, naming the user's line.
     """
-    return lower_many({"main": graph}, outlined)
+    return lower_many({"main": graph}, outlined, marks_casts)
 
 
-def lower_many(graphs: dict[str, Graph], outlined: dict[str, Graph] | None = None) -> tvm.IRModule:
+def lower_many(
+    graphs: dict[str, Graph],
+    outlined: dict[str, Graph] | None = None,
+    marks_casts: bool = False,
+) -> tvm.IRModule:
     """Lowers several graphs into one module, so that they compile together."""
     block = relax.BlockBuilder()
     builder = RelaxBuilder(block)
+    builder.marks_casts = marks_casts
 
     def outline(region: Graph) -> Any:
         name = builder.fresh(_identifier(region.name))

@@ -14,7 +14,7 @@ def lower_cast(R: Any, x: Any, *, dtype: dtypes.DType) -> Any:
     """Emits the conversion of :func:`tvmgraph.core.conversion.converted`."""
     if R.type(x).dtype.is_float and dtype.is_integer:
         return _LOWER_SATURATED[dtype](R, x)
-    return R.op.astype(x, dtype.name)
+    return R.cast(x, dtype.name)
 
 
 def _saturated(m: TirMath, x: Any, dtype: dtypes.DType) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core import state as thread
 from tvmgraph.core.op import OPS, F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
@@ -103,13 +104,13 @@ def _emit_if(R: Any, functions: Any, args: Sequence[Any]) -> Any:
 def _vjp_if(g: Any, y: Any, condition: Tensor, *xs: Tensor, then: Graph, orelse: Graph) -> Any:
     from tvmgraph.autodiff.reverse import reverse
 
-    wanted = [i for i, x in enumerate(xs) if _is_float(x.type)]
-    floats = [i for i, t in enumerate(_types(then)[1]) if _is_float(t)]
+    wanted = [i for i, x in enumerate(xs) if thread.has_cotangent(x.type)]
+    given = [i for i, c in enumerate(g) if c is not None]
     if not wanted:
         return (None, *[None for _ in xs])
     found = F.if_(
-        condition, *xs, *[g[i] for i in floats],
-        then=reverse(then, wanted, floats), orelse=reverse(orelse, wanted, floats),
+        condition, *xs, *[g[i] for i in given],
+        then=reverse(then, wanted, given), orelse=reverse(orelse, wanted, given),
     )  # fmt: skip
     by_position = dict(zip(wanted, found))
     return (None, *[by_position.get(i) for i in range(len(xs))])
@@ -212,16 +213,29 @@ def _vjp_while(g: Any, y: Any, *xs: Tensor, cond: Graph, body: Graph) -> Any:
 
     cond, body = quiet(cond), quiet(body)  # its iterations run again
     count = len(body.outputs)
-    moving = [i for i in range(count) if _is_float(xs[i].type)]
-    fixed = [i for i in range(count, len(xs)) if _is_float(xs[i].type)]
+    whole = any(c is not None and not _is_float(c.type) for c in g)
+    kinds = _KINDS[1] if whole else thread.state.cotangents
+    moving, fixed = _with_cotangent([x.type for x in xs], count, kinds)
     if not moving:
         return tuple(None for _ in xs)
-    start = [*[g[i] for i in moving], *[F.zeros_like(xs[i]) for i in fixed]]
+    ends = [F.zeros_like(xs[i]) if g[i] is None else g[i] for i in moving]
+    start = [*ends, *[F.zeros_like(xs[i]) for i in fixed]]
     found = F.while_grad(
         *xs, *start, cond=cond, body=body, pull_back=reverse_step(body, moving, fixed)
     )
     by_position = dict(zip([*moving, *fixed], found))
     return tuple(by_position.get(i) for i in range(len(xs)))
+
+
+_KINDS = ("fc", "fciu")  # of what has cotangents: floats, or all numbers
+
+
+def _with_cotangent(
+    types: Sequence[TensorType], count: int, kinds: str
+) -> tuple[list[int], list[int]]:
+    """Returns which of ``count`` state values and of the fixed operands have cotangents."""
+    found = [i for i, t in enumerate(types) if t.dtype.kind in kinds]
+    return [i for i in found if i < count], [i for i in found if i >= count]
 
 
 def _loop_regions(t: TensorType) -> dict[str, Graph]:
@@ -329,15 +343,16 @@ def _vjp_while_grad(
 
     count, forward = _split(body, pull_back)
     state, rest = operands[:count], operands[count:forward]
-    moving = [i for i, x in enumerate(state) if _is_float(x.type)]
-    fixed = [i for i, x in enumerate(rest, count) if _is_float(x.type)]
+    types = [x.type for x in operands[:forward]]
+    both = (_with_cotangent(types, count, kinds) for kinds in _KINDS)
+    moving, fixed = next(p for p in both if len(p[0]) + len(p[1]) == len(operands) - forward)
     m, f = len(moving), len(fixed)
     test, step = tangent_loop(cond, body, pull_back, moving, fixed)
+    g = [F.zeros_like(x) if c is None else c for c, x in zip(g, operands[forward:])]
     start = [*state, *g[:m], *rest, *g[m:]]
     directions = F.while_(*start, cond=test, body=step)[count:]
-    floats = [i for i, x in enumerate(start) if _is_float(x.type)]
-    carried = [i for i in floats if i < count + m]
-    constant = [i for i in floats if i >= count + m]
+    carried = [*moving, *range(count, count + m)]
+    constant = [*[i + m for i in fixed], *range(len(start) - f, len(start))]
     cotangents = [
         *[F.zeros_like(state[i]) for i in moving], *operands[forward : forward + m],
         *[F.zeros_like(start[i]) for i in constant],
