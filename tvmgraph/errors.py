@@ -92,6 +92,16 @@ class CaptureError(TvmgraphError, RuntimeError):
     """The Python code cannot be turned into a graph."""
 
 
+class LeavesGraph(CaptureError):
+    """Something runs as plain Python also in compiled code, and so does whoever calls it.
+
+    Attributes:
+        holds: Whether it still does.
+    """
+
+    holds: Callable[[], bool] = staticmethod(lambda: True)
+
+
 class GraphError(TvmgraphError, ValueError):
     """A graph breaks its own rules, or a graph text cannot be parsed."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, ShapeError, user_source
+from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, user_source
 from tvmgraph.graph.ir import CustomCall
 
 Bprop = Callable[..., Any]
@@ -66,6 +67,44 @@ def call_with_bprop(
             name, tuple(before), tuple(outputs), lambda g: pull_back(before, after, g)
         )
     return value
+
+
+def require_pure(
+    op: str,
+    hook: Callable[..., Any],
+    likes: tuple[Any, ...],
+    holds: Callable[[], bool] = lambda: True,
+) -> None:
+    """Leaves the graph that is captured, if a hook of gradients does more than compute.
+
+    A graph would call it once, with tensors that have no elements.
+
+    Args:
+        op: What registered the hook.
+        hook: The user's function.
+        likes: What it is called with, with values in place of their gradients.
+        holds: Whether the hook is still there.
+
+    Raises:
+        LeavesGraph: if it does.
+    """
+    if state.interpreter is None:
+        return
+    interpreter = state.interpreter
+
+    def run() -> Any:
+        gradients = [F.zeros_like(t) for t in tree.tensors(likes)]
+        return interpreter.call(hook, tree.replace(likes, iter(gradients)), {})
+
+    if not inspect.isbuiltin(hook) and interpreter.is_pure(run):
+        return
+    error = LeavesGraph(
+        "a hook of gradients does more than compute, so what it is put on is no part of a graph",
+        op=op, got=getattr(hook, "__qualname__", type(hook).__name__), at=user_source(),
+        fix="let the hook only return gradients, or leave it: it runs at every call",
+    )  # fmt: skip
+    error.holds = holds
+    raise error
 
 
 def _own(value: Any, inputs: list[Tensor]) -> Any:
@@ -302,4 +341,4 @@ def _restore(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
             t.rebind(value)
 
 
-__all__ = ["call_with_bprop", "custom_vjp", "recompute", "recomputed"]
+__all__ = ["call_with_bprop", "custom_vjp", "recompute", "recomputed", "require_pure"]

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvmgraph.autodiff.custom import call_with_bprop
+from tvmgraph.autodiff.custom import call_with_bprop, require_pure
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
@@ -65,6 +65,7 @@ def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
             op="Tensor.register_hook", at=user_source(),
             fix="register it inside the function that is differentiated, or on a Parameter",
         )  # fmt: skip
+    require_pure("Tensor.register_hook", hook_fn, (self,))
     self.rebind(
         call_with_bprop(
             "hook", F.identity, (self,), lambda x, out, dout: (run_hooks((handle,), dout),)
@@ -120,6 +121,7 @@ class InsertGradientOf:
         self.f = _checked("InsertGradientOf", f)
 
     def __call__(self, x: Tensor) -> Tensor:
+        require_pure("InsertGradientOf", self.f, (x,))
         return call_with_bprop(
             "InsertGradientOf", F.identity, (x,), lambda x, out, dout: (self.f(dout),)
         )
@@ -155,6 +157,7 @@ class HookBackward:
 
     def __call__(self, *inputs: Tensor) -> Any:
         several = len(inputs) > 1
+        require_pure("HookBackward", self.hook_fn, (inputs,))
 
         def forward(*values: Tensor) -> Any:
             copies = tuple(F.identity(v) for v in values)

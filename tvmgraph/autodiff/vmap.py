@@ -163,6 +163,10 @@ class Batcher:
         """Calls a Python function."""
         return function(*args, **kwargs)
 
+    def is_pure(self, run: Callable[[], Any]) -> bool:
+        """Whether running something only computes."""
+        return self.interpreter is None or self.interpreter.is_pure(run)
+
     def read(self, tensor: Tensor) -> None:
         """Notes that Python code looks at the elements of a tensor."""
         if self.interpreter is not None:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.capture.frame import Completion, Frame, Unset
-from tvmgraph.capture.hoist import recorded_again
+from tvmgraph.capture.hoist import Hoist, recorded_again
 from tvmgraph.capture.merge import Merger, Mismatch, Plan, as_tensor
+from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.snapshot import Snapshot, refill
 from tvmgraph.capture.traced import TracedTensor
@@ -97,6 +98,24 @@ class Branches:
             return None
         finally:
             del self.recorder.region.builder.nodes[mark:]
+
+    def is_pure(self: Interpreter, run: Callable[[], Any]) -> bool:
+        """Whether running something only computes: what it reads is guarded, and it writes nothing.
+
+        It is recorded and forgotten. Calls of code that cannot be read count as writes, and are
+        not made.
+        """
+        region, nodes = Region("probe", self.recorder.region), self.recorder.region.builder.nodes
+        mark, outer = len(nodes), self.reads_only
+        self.reads_only = True
+        try:
+            side = self.trace(region, self.snapshot(self.current or self.hoisted.frame), run)
+        except (Exception, Hoist, PrintsInside):
+            return False
+        finally:
+            self.reads_only = outer
+            del nodes[mark:]
+        return not (side.effects or side.changed or side.assigned)
 
     def choose(
         self: Interpreter, condition: Tensor, then: Callable[[], Any], orelse: Callable[[], Any],

@@ -8,6 +8,7 @@ what has no source (or suspends itself) is run natively too.
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import inspect
 import types
@@ -36,7 +37,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.symbols import FUNCTIONS, Symbol, apply_function, is_number
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
-from tvmgraph.errors import CaptureError, TvmgraphError
+from tvmgraph.errors import CaptureError, TvmgraphError, user_source
 
 # builtins that look at classes and lengths only
 _HARMLESS = (isinstance, issubclass, len, type, id, callable, hasattr, range, print, super)
@@ -56,12 +57,14 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         current: The frame that is being executed.
         hoisted: Places outside that are variables of the capture.
         overlay: Globals written by the captured code.
+        reads_only: Whether it is being found out if code does anything but compute.
     """
 
     def __init__(self, recorder: Recorder, settings: Settings) -> None:
         self.recorder = recorder
         self.settings = settings
         self.depth = 0
+        self.reads_only = False
         self.effects = Effects(self)
         self.hoisted = Hoisted()
         self.overlay: dict[tuple[int, str], Any] = {}
@@ -106,6 +109,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         module = getattr(function, "__module__", None) or type(function).__module__
         if str(module).partition(".")[0] == "tvmgraph" or any(function is h for h in _HARMLESS):
             return
+        if self.reads_only and getattr(builtins, getattr(function, "__name__", ""), None) is None:
+            raise CaptureError("code that cannot be read is called", op="jit", at=user_source())
         for value in (function, getattr(function, "__self__", None), *args, *kwargs.values()):
             self.recorder.guards.add_object(value)
 

@@ -257,6 +257,10 @@ class Recorder:
         made = id(tensor) in self._created and not isinstance(tensor, Parameter)
         return made and id(tensor) not in self._current
 
+    def is_pure(self, run: Callable[[], Any]) -> bool:
+        """Whether running something only computes; unknown where code is not interpreted."""
+        return self.interprets and self.call.__self__.is_pure(run)  # pyright: ignore
+
     @property
     def interprets(self) -> bool:
         """Whether user code is interpreted, so that every attribute write is known."""

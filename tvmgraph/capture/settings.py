@@ -20,6 +20,7 @@ class Settings:
             ``set_context(global_writes=...)``.
         prints: Whether ``print`` is a node of the graph; found out while capturing.
         dynamic: Whether the sizes of all axes vary from the first call on.
+        fullgraph: Whether nothing may run as plain Python between compiled pieces.
         alias: Name under which the function was made, for messages.
     """
 
@@ -28,6 +29,7 @@ class Settings:
     global_writes: str = ""
     dynamic: bool = False
     prints: bool = False
+    fullgraph: bool = False
     alias: str = "jit"
 
     @property

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.core.parameter import leaf_value
+from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CaptureError, user_source
@@ -22,6 +24,7 @@ def _no_value(what: str, fix: str) -> NoReturn:
     )  # fmt: skip
 
 
+_TEXT_OUTSIDE = "pass the tensor itself to print() or to a logger, or format it outside"
 _OUTSIDE = "do this outside the compiled function, or return the tensor and convert it there"
 
 
@@ -120,9 +123,22 @@ class TracedTensor(Tensor):
     __copy__ = snapshot
 
     def __str__(self) -> str:
-        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<%{self.value.name}>)"
+        return self._text(sys._getframe(1).f_globals)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return self._text(sys._getframe(1).f_globals)
 
     def __format__(self, spec: str) -> str:
-        return str(self)
+        return self._text(sys._getframe(1).f_globals)
+
+    def _text(self, asking: dict[str, Any]) -> str:
+        """Describes it to this package's own messages; anybody else wants its elements.
+
+        Args:
+            asking: The globals of the code that asks, also on behalf of a container or a format.
+        """
+        package, _, rest = str(asking.get("__name__")).partition(".")
+        own = package == "tvmgraph" and rest.partition(".")[0] != "capture"
+        if not own and state.interpreter is not None:
+            _no_value("the text of a tensor's elements", _TEXT_OUTSIDE)
+        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<%{self.value.name}>)"

@@ -56,6 +56,10 @@ class Interpreter(Protocol):
 
     call: Callable[..., Any]  # (function, args, kwargs): calls a Python function
 
+    def is_pure(self, run: Callable[[], Any]) -> bool:
+        """Whether running something only computes."""
+        ...
+
     def made_cell(self, cell: Any) -> None:
         """Notes that a Cell comes into being while interpreting."""
         ...

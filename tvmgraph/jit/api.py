@@ -89,7 +89,7 @@ def jit(
     _check_level(jit_level, config)
     regions = (mode == "PIJit" or capture_mode == "bytecode") and not fullgraph
     captured = "trace" if capture_mode == "trace" else "region" if regions else "ast"
-    settings = Settings(captured, attr_guard, global_writes, bool(dynamic))
+    settings = Settings(captured, attr_guard, global_writes, bool(dynamic), fullgraph=fullgraph)
     signature = signature_of(input_signature)
     if jit_level:
         base = JitConfig() if config is None else config

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tvmgraph.autodiff.custom import call_with_bprop
+from tvmgraph.autodiff.custom import call_with_bprop, require_pure
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
@@ -65,6 +65,7 @@ class HookedCall:
             args = self.__watch_inputs(args)
         value = construct(args, kwargs)
         if differentiates:
+            self.__check_graph(args, value)
             value = self.__watch_outputs(value)
         for _, hook, with_kwargs, _ in _entries(cell, "forward"):
             given = (args, kwargs, value) if with_kwargs else (args, value)
@@ -101,6 +102,17 @@ class HookedCall:
         for i, t in zip(positions, wrapped):
             result[i] = t
         return tuple(result)
+
+    def __check_graph(self, args: tuple[Any, ...], value: Any) -> None:
+        """Leaves the graph that is captured if a hook of the derivative does more than compute."""
+        hooks, cell = self.cell._hooks, self.cell
+        given = tuple(a for a in args if isinstance(a, Tensor))
+        outputs = _as_tuple(value)
+        likes = {"backward": (cell, given, outputs), "backward_pre": (cell, outputs)}
+        for kind, hook, _, _ in hooks:
+            if kind in likes:
+                name = f"{cell.cls_name}.register_{kind}_hook"
+                require_pure(name, hook, likes[kind], lambda: cell._hooks is hooks)
 
     def leave(self, *values: Any) -> tuple[Any, ...]:
         """Returns the gradients of the inputs; the last of ``values`` is what they are so far."""
