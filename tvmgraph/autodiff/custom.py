@@ -100,7 +100,7 @@ def require_pure(
         return
     error = LeavesGraph(
         "a hook of gradients does more than compute, so what it is put on is no part of a graph",
-        op=op, got=getattr(hook, "__qualname__", type(hook).__name__), at=user_source(),
+        op=op, got=str(getattr(hook, "__qualname__", type(hook).__name__)), at=user_source(),
         fix="let the hook only return gradients, or leave it: it runs at every call",
     )  # fmt: skip
     error.holds = holds

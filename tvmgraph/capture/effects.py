@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph.capture import printing, tree
+from tvmgraph.capture import logs, printing, tree
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.places import contents
 from tvmgraph.capture.snapshot import Container, copy_of, refill
+from tvmgraph.core.symbols import Symbol
+from tvmgraph.core.tensor import Tensor
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
@@ -55,6 +57,8 @@ class Effect:
             target = given
         if self.method == "print":
             print(*args, **kwargs)
+        elif isinstance(self.target, logs.Record):
+            self.target.emit(*args, **kwargs)
         elif self.method == "write_cell":
             target.cell_contents = args[0]
         else:
@@ -86,6 +90,16 @@ class Noted:
     def describe(self) -> str:
         """Names it for messages."""
         return f"{type(self.owner).__name__}.{self.method}() on a container from outside"
+
+
+def _check_texts(values: list[Any]) -> None:
+    """Raises where an object would show a tensor whose elements are not known."""
+    for value in values:
+        if not isinstance(value, (Tensor, Symbol, str, *_SHOWN)):
+            str(value)
+
+
+_SHOWN = (int, float, bool, complex, type(None), list, tuple, dict, set)
 
 
 class Effects:
@@ -194,12 +208,30 @@ class Effects:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST, frame: Frame
     ) -> None:
         """Prints: after every call, or in the graph where a tensor decides about some print."""
+        _check_texts([*args, *kwargs.values()])
         if self._interpreter.settings.prints:
             printing.emit(self._interpreter, args, kwargs, node, frame)
         elif self._interpreter.depth:
             raise printing.PrintsInside
         else:
             self._log.append(Noted(None, "print", args, kwargs, node, frame))
+
+    def log(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+        node: ast.AST, frame: Frame,
+    ) -> None:  # fmt: skip
+        """Makes a record of ``logging`` after every call."""
+        self.unconditional("logging", node, frame)
+        what = ""
+        if function.__name__ == "exception" or kwargs.get("exc_info"):
+            what = "logging the traceback of an exception"
+        elif self._interpreter.settings.prints:
+            what = "logging in a function where a tensor decides about a print"
+        if what:
+            self._interpreter.refuse(node, frame, what, "log what the function returns, outside")
+        _check_texts([*args, *kwargs.values()])
+        record = logs.Record(function, node, frame)
+        self._log.append(Noted(record, "emit", args, kwargs, node, frame))
 
     # ---- the end of the capture -------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from tvmgraph import dtypes
-from tvmgraph.capture import printing
+from tvmgraph.capture import logs, printing
 from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.effects import MUTATING, Effects
 from tvmgraph.capture.expect import LIBRARIES
@@ -125,6 +125,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         """Calls something that interpreted code names."""
         if function is print:
             return self.effects.print(args, kwargs, node, frame)
+        if logs.is_call(function):
+            return self.effects.log(function, args, kwargs, node, frame)
         owner = getattr(function, "__self__", None)
         if isinstance(owner, (list, dict, set)) and isinstance(function, types.BuiltinMethodType):
             name = function.__name__
@@ -276,6 +278,13 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             yield self.effects.item(value, item)
 
     # ---- errors -----------------------------------------------------------------------------
+
+    def line(self) -> str:
+        """Returns ``file.py:line`` of what is executed, also where that calls a library."""
+        frame = self.current
+        if frame is None:
+            return ""
+        return frame.source.describe(frame.node or frame.source.node)[0]
 
     def refuse(
         self, node: ast.AST, frame: Frame, what: str, fix: str = "", verb: str = "is not supported"

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from tvmgraph.graph.ir import Value
 
 
-def _no_value(what: str, fix: str) -> NoReturn:
+def _no_value(what: str, fix: str, at: str = "") -> NoReturn:
     raise CaptureError(
         f"{what} needs the value of a tensor, which is not known while a function is compiled",
-        op="jit", at=user_source(), fix=fix,
+        op="jit", at=at or user_source(), fix=fix,
     )  # fmt: skip
 
 
@@ -140,5 +140,7 @@ class TracedTensor(Tensor):
         package, _, rest = str(asking.get("__name__")).partition(".")
         own = package == "tvmgraph" and rest.partition(".")[0] != "capture"
         if not own and state.interpreter is not None:
-            _no_value("the text of a tensor's elements", _TEXT_OUTSIDE)
+            interpreter = getattr(self.recorder.call, "__self__", None)
+            at = interpreter.line() if interpreter is not None else ""
+            _no_value("the text of a tensor's elements", _TEXT_OUTSIDE, at)
         return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<%{self.value.name}>)"
