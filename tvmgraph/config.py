@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from tvmgraph.errors import ConfigError, DTypeError, user_source
 from tvmgraph.flag_registry import active
-from tvmgraph.graph_kernel import GraphKernel, at_level, parse_flags
+from tvmgraph.graph_kernel import GraphKernel, check_rounding, parse_flags, settings_of
 from tvmgraph.targets import HOST, check_cpu, target_names
 
 GRAPH_MODE = 0
@@ -148,11 +148,7 @@ class JitConfig:
     @property
     def graph_kernel(self) -> GraphKernel | None:
         """The graph-kernel settings, ``None`` for those of the level."""
-        flags = self.options.get("graph_kernel_flags")
-        found = None if flags is None else parse_flags(flags)
-        if self.options.get("half_rounding") != "fast":
-            return found
-        return replace(found or at_level(int(self.jit_level[1])), fast_rounding=True)
+        return settings_of(self.options, self.jit_level)
 
     @property
     def search_trials(self) -> int:
@@ -170,7 +166,6 @@ _OPTIONS = (
     "graph_kernel_flags", "search_trials", "deterministic",
 )  # fmt: skip
 _BOOL_OPTIONS = ("fast_math", "tf32", "library_dispatch", "deterministic")
-_ROUNDINGS = ("eager", "fast")
 #: Kernels that the search of O3 builds and times per kernel, unless ``search_trials`` is given.
 _TRIALS = 16
 
@@ -187,11 +182,8 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise ConfigError(
                 f"{name} must be a bool, not {value!r}", op="JitConfig", at=user_source()
             )
-        if name == "half_rounding" and value not in _ROUNDINGS:
-            raise ConfigError(
-                f"half_rounding cannot be {value!r}", op="JitConfig", at=user_source(),
-                fix=f"use one of {', '.join(_ROUNDINGS)}",
-            )  # fmt: skip
+        if name == "half_rounding":
+            check_rounding(value)
         if name == "search_trials" and (type(value) is not int or value < 0):
             raise ConfigError(
                 f"search_trials cannot be {value!r}", op="JitConfig", at=user_source(),

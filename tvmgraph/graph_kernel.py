@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import functools
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tvmgraph.errors import ConfigError, user_source
 
+#: Where results of half precision are rounded: everywhere, or where a kernel stores them.
+ROUNDINGS = ("eager", "fast")
 #: The passes by the opt_level that switches them on.
 PASSES = {
     "simplify": 1,  # exact rules on the graph: identities, double transposes, cast chains
@@ -121,6 +125,24 @@ def parse_flags(text: str) -> GraphKernel:
             raise _fail(f"{option} is given twice", "it once")
         given[option] = value
     return _settings(given)
+
+
+def settings_of(options: Mapping[str, Any], jit_level: str) -> GraphKernel | None:
+    """Returns the settings that the options of a JitConfig ask for, ``None`` for the level's."""
+    flags = options.get("graph_kernel_flags")
+    found = None if flags is None else parse_flags(flags)
+    if options.get("half_rounding") != "fast":
+        return found
+    return replace(found or at_level(int(jit_level[1])), fast_rounding=True)
+
+
+def check_rounding(value: object) -> None:
+    """Raises ConfigError if ``half_rounding`` cannot be ``value``."""
+    if value not in ROUNDINGS:
+        raise ConfigError(
+            f"half_rounding cannot be {value!r}", op="JitConfig", at=user_source(),
+            fix=f"use one of {', '.join(ROUNDINGS)}",
+        )  # fmt: skip
 
 
 def _settings(given: dict[str, str]) -> GraphKernel:

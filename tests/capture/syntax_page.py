@@ -29,8 +29,9 @@ Rules:
 * Writes to attributes, closure variables and containers from outside, and `print`, happen after the
   compiled part of every call, in order. Where a tensor decides, an attribute or variable is merged
   like a local one (so it needs a value before), a container takes what both sides of a branch do to
-  it, and `print` becomes a node of the graph. Parameters may be assigned anywhere; they stay leaves,
-  through which no gradient flows. Calls of `logging` make their records after the compiled part, too.
+  it, and `print` becomes a node of the graph. Parameters may be assigned anywhere; they stay
+  leaves, through which no gradient flows. Calls of `logging` make their records after the compiled
+  part, too.
 * The text of a tensor (`str`, `repr`, `format`, `%`, f-strings) is not known in a graph: give the
   tensor itself to `print` or to a logger.
 * A write to a global variable is seen by the rest of the call only; it warns once.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvmgraph.compiler import disk, worker
-from tvmgraph.compiler.build import blame, isolate, write_entry
+from tvmgraph.compiler.build import blame, isolate, lowered, write_entry
 from tvmgraph.compiler.worker import CompilerEnded
 from tvmgraph.debug import Phases
 from tvmgraph.debug.announce import KERNEL
@@ -60,7 +60,7 @@ def ask(
         OSError: if the disk is full.
     """
     try:
-        source = _source(graph, phases)
+        source = _source(graph, options, phases)
         if not worker.is_ready():
             with phases.time("start worker"):
                 worker.call(os.getpid)
@@ -90,7 +90,7 @@ def call(graph: Graph, options: CompileOptions, function: Callable[..., Any], *a
         NoWorker: if there is none.
     """
     try:
-        source = _source(graph, Phases("module", quiet=True))
+        source = _source(graph, options, Phases("module", quiet=True))
         return worker.call(function, source, options, *args)
     except CompilerEnded as e:
         raise _ending(graph, options, e) from None
@@ -109,16 +109,14 @@ def _ask(
     return library
 
 
-def _source(graph: Graph, phases: Phases) -> Graph | str:
+def _source(graph: Graph, options: CompileOptions, phases: Phases) -> Graph | str:
     """What is sent: the graph, or, with kernels or functions of the user, what it is lowered to."""
     if not _needs_this_process(graph):
         return graph
     import tvm
 
-    from tvmgraph.lowering import lower
-
     with phases.time("lower"):
-        return tvm.ir.save_json(lower(graph))
+        return tvm.ir.save_json(lowered(graph, options))
 
 
 def _needs_this_process(graph: Graph) -> bool:
@@ -130,7 +128,8 @@ def _attempt(graph: Graph, options: CompileOptions) -> None:
     """Compiles a graph to see whether that is possible."""
     quiet = Phases("node", quiet=True)
     with tempfile.TemporaryDirectory() as folder:
-        _ask(_source(graph, quiet), graph.name, options, quiet, Path(folder), portable=False)
+        source = _source(graph, options, quiet)
+        _ask(source, graph.name, options, quiet, Path(folder), portable=False)
 
 
 def _ending(graph: Graph, options: CompileOptions, ended: CompilerEnded) -> CompileError:

@@ -25,7 +25,7 @@ from tvmgraph.config import JitConfig, effective_jit_config
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import CaptureError, CompileError, DTypeError, LeavesGraph, user_source
+from tvmgraph.errors import CaptureError, CompileError, DTypeError, user_source
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
 from tvmgraph.interruption import noticed
@@ -34,7 +34,14 @@ from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
 from tvmgraph.jit.look import Inspectable
-from tvmgraph.jit.pieces import Raised, describe_breaks, run_in_pieces, run_plain
+from tvmgraph.jit.pieces import (
+    Raised,
+    describe_breaks,
+    may_break,
+    run_in_pieces,
+    run_plain,
+    still_refused,
+)
 from tvmgraph.jit.signature import Signature
 from tvmgraph.jit.watch import describe_call, explain_record, why_new
 
@@ -170,17 +177,10 @@ class JitFunction(Inspectable):
         except Raised as e:
             error = e.error
         except CaptureError as e:
-            if not self._may_break(e):
+            if not may_break(self, e):
                 raise
             return run_in_pieces(self, args, kwargs)
         return run_plain(self, args, kwargs, error)
-
-    def _may_break(self, error: CaptureError) -> bool:
-        """Whether a call that is refused runs in pieces."""
-        if self.settings.mode == "region":
-            return True
-        strict = self.settings.fullgraph or self._config().jit_syntax_level == "STRICT"
-        return isinstance(error, LeavesGraph) and not strict
 
     def _look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Serves a call that is not like the one before."""
@@ -212,16 +212,12 @@ class JitFunction(Inspectable):
             why = why or f"one tensor comes in several ways: {aliases[0]}"
             entry = self._compile_aliased(leaves, why, config, args, kwargs)
             return entry.run(leaves, (args, kwargs))
-        refused = self.refused.get(key)
-        if isinstance(refused, LeavesGraph) and not refused.holds():
-            del self.refused[key]
-            refused = None
-        if refused is not None:
-            raise refused
+        if still_refused(self, key):
+            raise self.refused[key]
         try:
             return self._serve(key, why, config, leaves, args, kwargs)
         except CaptureError as e:
-            if self._may_break(e):
+            if may_break(self, e):
                 self.refused[key] = e.with_traceback(None)
             raise
 

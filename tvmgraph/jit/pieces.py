@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tvmgraph.capture.expect import BOUND
 from tvmgraph.capture.settings import Settings
 from tvmgraph.core.state import state
-from tvmgraph.errors import CaptureError, user_source
+from tvmgraph.errors import CaptureError, LeavesGraph, user_source
 
 if TYPE_CHECKING:
     from tvmgraph.jit.function import JitFunction
@@ -31,6 +31,22 @@ class Raised(BaseException):
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+def may_break(function: JitFunction, error: CaptureError) -> bool:
+    """Whether a call that is refused runs in pieces."""
+    if function.settings.mode == "region":
+        return True
+    strict = function.settings.fullgraph or function._config().jit_syntax_level == "STRICT"
+    return isinstance(error, LeavesGraph) and not strict
+
+
+def still_refused(function: JitFunction, key: Any) -> bool:
+    """Whether a kind of calls is known to be refused; forgets reasons that are gone."""
+    error = function.refused.get(key)
+    if isinstance(error, LeavesGraph) and not error.holds():
+        del function.refused[key]
+    return key in function.refused
 
 
 def run_in_pieces(function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
