@@ -54,7 +54,7 @@ class _NumpyExecutable:
         self.local.entry = run, here.core, here
         return run
 
-    def run(self, args: Any, types: Any) -> list[Tensor]:
+    def run(self, args: Any, types: Any, **_: Any) -> list[Tensor]:
         found = evaluate(self.graph, [a.array for a in args])
         return [Tensor(np.asarray(a)) for a in found]
 

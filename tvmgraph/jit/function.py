@@ -29,19 +29,12 @@ from tvmgraph.errors import CaptureError, CompileError, DTypeError, user_source
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
 from tvmgraph.interruption import noticed
-from tvmgraph.jit import watch
+from tvmgraph.jit import pieces, watch
 from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
 from tvmgraph.jit.look import Inspectable
-from tvmgraph.jit.pieces import (
-    Raised,
-    describe_breaks,
-    may_break,
-    run_in_pieces,
-    run_plain,
-    still_refused,
-)
+from tvmgraph.jit.pieces import Raised
 from tvmgraph.jit.signature import Signature
 from tvmgraph.jit.watch import describe_call, explain_record, why_new
 
@@ -177,10 +170,10 @@ class JitFunction(Inspectable):
         except Raised as e:
             error = e.error
         except CaptureError as e:
-            if not may_break(self, e):
+            if not pieces.may_break(self, e):
                 raise
-            return run_in_pieces(self, args, kwargs)
-        return run_plain(self, args, kwargs, error)
+            return pieces.run_in_pieces(self, args, kwargs)
+        return pieces.run_plain(self, args, kwargs, error)
 
     def _look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Serves a call that is not like the one before."""
@@ -212,12 +205,12 @@ class JitFunction(Inspectable):
             why = why or f"one tensor comes in several ways: {aliases[0]}"
             entry = self._compile_aliased(leaves, why, config, args, kwargs)
             return entry.run(leaves, (args, kwargs))
-        if still_refused(self, key):
+        if pieces.still_refused(self, key):
             raise self.refused[key]
         try:
             return self._serve(key, why, config, leaves, args, kwargs)
         except CaptureError as e:
-            if may_break(self, e):
+            if pieces.may_break(self, e):
                 self.refused[key] = e.with_traceback(None)
             raise
 
@@ -450,7 +443,7 @@ class JitFunction(Inspectable):
         lines = [f"{name}: compiled {len(self.history)} time(s)"]
         for i, record in enumerate(self.history, 1):
             lines += explain_record(i, record)
-        lines += describe_breaks(self.refused)
+        lines += pieces.describe_breaks(self.refused)
         return "\n".join(lines)
 
     def _note(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvmgraph.core.op import F
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, user_source
@@ -103,3 +104,24 @@ def print_(*input_x: Any) -> None:
         loss: 1.5
     """
     print(*input_x, flush=state.interpreter is None)
+
+
+@primitive(
+    infer=rules.same_as_first(),
+    eager=lambda before, value: value,
+    lower=lambda R, before, value: value,
+    vjp=lambda g, y, before, value: (g, None),
+    onnx=lambda O, before, value: O.Identity(value),
+    samples=[sample(s, s, grad=False) for s in ((3, 4), (), (0, 2))],
+)
+def leaf_value(before: Tensor, value: Tensor) -> Tensor:
+    """Returns the value that a Parameter is given: its cotangent is the Parameter's own.
+
+    Args:
+        before: What the Parameter was, of any shape.
+        value: What it becomes, of the same shape and dtype.
+
+    Returns:
+        ``value``.
+    """
+    ...

@@ -416,27 +416,6 @@ def computed_after(x: Tensor, after: Tensor) -> Tensor:
     ...
 
 
-@primitive(
-    infer=rules.same_as_first(),
-    eager=lambda before, value: value,
-    lower=lambda R, before, value: value,
-    vjp=lambda g, y, before, value: (g, None),
-    onnx=lambda O, before, value: O.Identity(value),
-    samples=[replace(sample(s, s), grad=False) for s in ((3, 4), (), (0, 2))],
-)
-def leaf_value(before: Tensor, value: Tensor) -> Tensor:
-    """Returns the value that a Parameter is given: its cotangent is the Parameter's own.
-
-    Args:
-        before: What the Parameter was, of any shape.
-        value: What it becomes, of the same shape and dtype.
-
-    Returns:
-        ``value``.
-    """
-    ...
-
-
 def stop_gradient(value: Any) -> Any:
     """Returns its input as a constant: no derivative flows through it.
 

@@ -132,54 +132,62 @@ def keep_wide(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _kept_wide(func: Any) -> Any:
-    def value_of(node: Any) -> Any:
-        """A value of half precision before it is rounded, if there is such a thing."""
-        if isinstance(node, tirx.Cast) and _scalar(node) in _NARROW:
-            return node.value if _scalar(node.value) == "float32" else None
-        return None
-
-    def wide(node: Any) -> Any:
-        found = value_of(node)
-        return _wide(node) if found is None else found
-
-    def narrow(node: Any, result: Any) -> Any:
-        return Lanes(node).cast(result, _scalar(node))
-
-    def arithmetic(node: Any) -> Any:
-        if _scalar(node) not in _NARROW:
-            return node
-        return narrow(node, type(node)(wide(node.a), wide(node.b)))
-
-    def extreme(node: Any) -> Any:
-        if value_of(node.a) is None and value_of(node.b) is None:
-            return node
-        return arithmetic(node)
-
-    def select(node: Any) -> Any:
-        a, b = node.true_value, node.false_value
-        if value_of(a) is None and value_of(b) is None:
-            return node
-        return narrow(node, tirx.Select(node.condition, wide(a), wide(b)))
-
-    def cast(node: Any) -> Any:
-        found = value_of(node.value) if _scalar(node) == "float32" else None
-        return node if found is None else found
-
-    def call(node: Any) -> Any:
-        if _scalar(node) not in _NARROW or not _computes(node):
-            return node
-        operands = [wide(a) for a in node.args]
-        return narrow(node, ir.Call(node.op, operands, ret_ty=Lanes(node).type("float32")))
-
     def unmarked(node: Any) -> Any:
         return node.args[0] if _is(node, _ROUNDED) else node
 
     callbacks = [
-        *[(kind, arithmetic) for kind in _ARITHMETIC], (tirx.Max, extreme), (tirx.Min, extreme),
-        (tirx.Select, select), (tirx.Cast, cast), (ir.Call, call),
+        *[(kind, _wide_arithmetic) for kind in _ARITHMETIC],
+        *[(kind, _wide_extreme) for kind in (tirx.Max, tirx.Min)],
+        (tirx.Select, _wide_select), (tirx.Cast, _wide_cast), (ir.Call, _wide_call),
     ]  # fmt: skip
     body = tvm_ffi.structural_map(func.body, callbacks)
     return func.with_body(tvm_ffi.structural_map(body, (ir.Call, unmarked)))
+
+
+def _before_rounding(node: Any) -> Any:
+    """A value of half precision as it is before it is rounded, if there is such a thing."""
+    if isinstance(node, tirx.Cast) and _scalar(node) in _NARROW:
+        return node.value if _scalar(node.value) == "float32" else None
+    return None
+
+
+def _unrounded(node: Any) -> Any:
+    found = _before_rounding(node)
+    return _wide(node) if found is None else found
+
+
+def _narrow(node: Any, result: Any) -> Any:
+    return Lanes(node).cast(result, _scalar(node))
+
+
+def _wide_arithmetic(node: Any) -> Any:
+    if _scalar(node) not in _NARROW:
+        return node
+    return _narrow(node, type(node)(_unrounded(node.a), _unrounded(node.b)))
+
+
+def _wide_extreme(node: Any) -> Any:
+    known = all(_before_rounding(x) is None for x in (node.a, node.b))
+    return node if known else _wide_arithmetic(node)
+
+
+def _wide_select(node: Any) -> Any:
+    values = (node.true_value, node.false_value)
+    if all(_before_rounding(x) is None for x in values):
+        return node
+    return _narrow(node, tirx.Select(node.condition, *map(_unrounded, values)))
+
+
+def _wide_cast(node: Any) -> Any:
+    found = _before_rounding(node.value) if _scalar(node) == "float32" else None
+    return node if found is None else found
+
+
+def _wide_call(node: Any) -> Any:
+    if _scalar(node) not in _NARROW or not _computes(node):
+        return node
+    operands = [_unrounded(a) for a in node.args]
+    return _narrow(node, ir.Call(node.op, operands, ret_ty=Lanes(node).type("float32")))
 
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.SeparateProducts")
