@@ -86,8 +86,9 @@ import tvmgraph.runtime
 module = tvmgraph.runtime.load(sys.argv[1])
 outputs = module(np.load(sys.argv[2]))
 np.savez(sys.argv[3], *outputs)
-front = [m for m in sys.modules if m == "tvm" or m.startswith(("tvm.", "tvmgraph.core",
-         "tvmgraph.ops", "tvmgraph._front", "tvmgraph.nn", "onnx"))]
+front = [m for m, module in sys.modules.items() if m == "tvm" or m.startswith(("tvm.",
+         "tvmgraph.core", "tvmgraph.ops", "tvmgraph._front", "tvmgraph.nn", "onnx"))
+         and type(module).__name__ != "AliasModule"]  # these are names only
 print(front)
 """
 
