@@ -31,6 +31,7 @@ from tvmgraph.compiler.loops import (
 from tvmgraph.compiler.memory import apply_offsets
 from tvmgraph.compiler.pages import ask_for_pages
 from tvmgraph.compiler.remainders import keep_remainders
+from tvmgraph.compiler.wrapping import wrap_integers
 from tvmgraph.schedule.half_rounding import round_halves, write_rounding
 
 _S, _X = s_tir.transform, tirx.transform
@@ -72,7 +73,7 @@ def _passes(checked: bool, blocks: bool) -> Any:
         compute_half_in_single, round_halves, _X.BF16ComputeLegalize(),
         _X.NarrowDataType(32), _S.LoopPartition(), _X.VectorizeLoop(), _X.StorageRewrite(),
         keep_stack, _X.UnrollLoop(), _S.RenormalizeSplitPattern(), _S.RewriteUnsafeSelect(),
-        _tidy,
+        _tidy, wrap_integers,
     ]  # fmt: skip
     calls = [
         _X.SplitHostDevice(), _X.MakePackedAPI(), apply_offsets, _X.BF16StorageLegalize(),

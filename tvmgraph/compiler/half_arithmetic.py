@@ -51,7 +51,7 @@ def _call(node: Any) -> Any:
         return node
     args = [_single(arg) for arg in node.args]
     if not _is_half(node):
-        return ir.Call(node.ty, node.op, args)
+        return ir.Call(node.op, args, node.attrs, ret_ty=node.ty)
     like = Lanes(node)
     return _half(tirx.call_intrin(like.type("float32"), node.op, *args))
 
