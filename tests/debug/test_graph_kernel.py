@@ -10,6 +10,7 @@ import pytest
 import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, nn, ops
 from tvmgraph.capture import record
+from tvmgraph.core.op import F
 from tvmgraph.eager import evaluate
 from tvmgraph.errors import ConfigError, DTypeError
 from tvmgraph.graph import check
@@ -64,6 +65,7 @@ CASES: list[tuple[str, Body, type, tuple[str, ...]]] = [
     ("transpose_chain", lambda x: ops.transpose(ops.transpose(x, (1, 0)), (1, 0)), F32, ()),
     ("reshape_chain", lambda x: ops.reshape(ops.reshape(x, (-1,)), (8, 3)), F32, ("reshape",)),
     ("no_change", lambda x: ops.broadcast_to(x, (4, 6)), F32, ()),
+    ("value_of_leaf", lambda x: F.leaf_value(x, x * x), F32, ("mul",)),
     ("cast_chain", lambda x: x.astype(ms.float64).astype(ms.float16), F32, ("cast",)),
     (
         "integer_product",

@@ -97,18 +97,18 @@ class Captured:
 def _active(recorder: Recorder) -> Iterator[None]:
     """Makes the recorder the interpreter of this thread and observes user frames."""
     outer = state.interpreter, state.tapes, state.scope
-    try:
-        state.interpreter, state.tapes, state.scope = recorder, (), ()
-        recorder.guards.observer.begin()
-        with no_collection():
+    with no_collection():
+        try:
+            state.interpreter, state.tapes, state.scope = recorder, (), ()
+            recorder.guards.observer.begin()
             yield
-    except BaseException:
-        with held_back():
-            recorder.roll_back()
-        raise
-    finally:
-        state.interpreter, state.tapes, state.scope = outer  # first: Ctrl-C may come again
-        recorder.guards.observer.end()
+        except BaseException:
+            with held_back():
+                recorder.roll_back()
+            raise
+        finally:
+            state.interpreter, state.tapes, state.scope = outer  # first: Ctrl-C may come again
+            recorder.guards.observer.end()
 
 
 def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

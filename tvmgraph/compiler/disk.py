@@ -26,6 +26,7 @@ from typing import Any
 import xxhash
 
 from tvmgraph.config import context
+from tvmgraph.core.op import CUSTOM
 from tvmgraph.errors import ConfigError
 from tvmgraph.graph import Graph
 from tvmgraph.graph.passes import HAS_EFFECT
@@ -221,6 +222,8 @@ def _read_entry(path: Path) -> tuple[dict[str, Any], bytes] | None:
 def is_of_the_table(graph: Graph) -> bool:
     """Whether all operators are this package's own; a user's kernels may change at any time."""
     for node in graph.nodes:
+        if node.op.name in CUSTOM:
+            return False
         module = getattr(node.op.lower, "__module__", "tvmgraph") if callable(node.op.lower) else ""
         if module and not module.startswith("tvmgraph"):
             return False

@@ -17,7 +17,7 @@ from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import ConfigError, ExportError, user_source
 from tvmgraph.export.capture import Program, capture_program
 from tvmgraph.export.variable import Dynamic, given_inputs, variable_inputs
-from tvmgraph.graph import Graph, Role
+from tvmgraph.graph import Graph, Role, Value, passes
 from tvmgraph.jit.execution import choose_path
 from tvmgraph.runtime import archive, host
 from tvmgraph.runtime.archive import Entry, Manifest
@@ -185,13 +185,16 @@ def _shared_outputs(graph: Graph) -> list[int]:
     """Returns the outputs that are an argument, a constant of the code, or one another."""
     own = {v for n in graph.nodes for v in n.outputs}
     varying = {p.value for p in graph.params}
+    same: dict[Value, Value] = {}  # other names of a value
     for node in graph.nodes:
-        if any(v in varying for v in node.inputs):
+        if any(v in varying for v in passes.read_by(node)):
             varying.update(node.outputs)
+        if node.op.name == "leaf_value":
+            given = node.inputs[1]
+            same[node.outputs[0]] = same.get(given, given)
+    outputs = [same.get(v, v) for v in graph.outputs]
     return [
-        i
-        for i, v in enumerate(graph.outputs)
-        if v not in own or v not in varying or v in graph.outputs[:i]
+        i for i, v in enumerate(outputs) if v not in own or v not in varying or v in outputs[:i]
     ]
 
 

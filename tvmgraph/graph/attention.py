@@ -17,22 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.core.op import Op, Reason, get_op
+from tvmgraph.core.op import Op, get_op
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.dtypes import FLOATS, bfloat16, bool_, float16
 from tvmgraph.graph.attention_grad import Attention, Backward, find_backward
+from tvmgraph.graph.attention_mask import MAX_MASK, hidden_above, is_evaluated
 from tvmgraph.graph.ir import Graph, Node, Value
 from tvmgraph.graph.links import Links
 
 _AXES = "BNSD"
-#: A fill value from here down leaves nothing of a weight, whatever the other scores are.
-_HIDDEN = -3e4
-#: Constant masks up to this many elements are looked at.
-_MAX_MASK = 1 << 25
-
 #: Sizes of a head that kernels of GPUs take at most, and those of the derivative.
 _LARGEST, _LARGEST_DERIVED = 256, 128
-
 #: Whether there is a kernel for an attention, see :func:`fuse_attention`.
 Takes = Callable[[TensorType, Sequence[TensorType], Sequence[str], bool], bool]
 
@@ -245,7 +240,7 @@ class _Fuser:
     def _fill_value(self, value: Value) -> float | None:
         """The number that all elements of a value hold, if it is made of constants."""
         number = self.links.number(value)
-        if number is None and value.type.is_static and value.type.size <= _MAX_MASK:
+        if number is None and value.type.is_static and value.type.size <= MAX_MASK:
             array = self._constant(value)
             if array is not None and array.size and np.all(array == array.flat[0]):
                 number = float(array.flat[0])
@@ -349,7 +344,11 @@ class _Fuser:
         known = mask.type.is_static and isinstance(rows, int) and isinstance(keys, int)
         if known and mask.type.size == rows * keys:  # pyright: ignore[reportOperatorIssue]
             array = self._constant(mask)
-            diagonal = None if array is None else _diagonal(found, array.reshape(rows, keys))
+            diagonal = (
+                None
+                if array is None
+                else hidden_above(array.reshape(rows, keys), found.fill, found.inverted)
+            )
             if diagonal is not None:
                 found.mask, found.fill, found.diagonal = None, None, diagonal
                 return
@@ -394,7 +393,7 @@ class _Fuser:
             node = self.makers.get(v)
             if self.known.get(v) is not None or node in found:
                 continue
-            if v in self.known or node is None or not _is_evaluated(node):
+            if v in self.known or node is None or not is_evaluated(node):
                 return None
             found.add(node)
             waiting += node.inputs
@@ -495,33 +494,7 @@ class _Fuser:
         found.built.append(Node(op, tuple(inputs), attrs, results, at.source, at.scope))
 
 
-def _is_evaluated(node: Node) -> bool:
-    """Whether a node of constants may be evaluated here."""
-    if node.regions or len(node.outputs) != 1 or isinstance(node.op.lower, Reason):
-        return False
-    values = (*node.inputs, *node.outputs)
-    return all(v.type.is_static and v.type.size <= _MAX_MASK for v in values)
-
-
 def _mixes(node: Node, weights: Value) -> bool:
     """Whether a node multiplies something with weights, row by row."""
     attrs = node.attrs
     return node.op.name == "matmul" and node.inputs[0] is weights and not attrs["transpose_a"]
-
-
-def _diagonal(found: _Found, mask: np.ndarray) -> int | None:
-    """The diagonal up to which a mask hides nothing, if it hides everything above it."""
-    if found.fill is not None:
-        if not found.fill <= _HIDDEN:
-            return None
-        visible = mask if found.inverted else ~mask
-    else:
-        wide = mask.astype(np.float64)
-        if not np.all((wide == 0) | (wide <= _HIDDEN)):
-            return None
-        visible = wide == 0
-    rows, keys = mask.shape
-    diagonal = int(visible[0].sum()) - 1
-    if diagonal < 0 or not np.array_equal(visible, np.tri(rows, keys, diagonal, dtype=bool)):
-        return None
-    return diagonal

@@ -177,3 +177,11 @@ def quiet(graph: Graph) -> Graph:
         changed = with_inputs(node, renamed)
         nodes.append(replace(changed, regions=tuple(map(quiet, node.regions))))
     return _rebuild(graph, nodes, tuple([renamed.get(v, v) for v in graph.outputs]))
+
+
+def read_by(node: Node) -> tuple[Value, ...]:
+    """Returns the inputs that a node computes with.
+
+    What a Parameter was before it is assigned only says where its cotangent goes.
+    """
+    return node.inputs[1:] if node.op.name == "leaf_value" else node.inputs

@@ -17,7 +17,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, Node, Role, Value
-from tvmgraph.graph.passes import HAS_EFFECT
+from tvmgraph.graph.passes import HAS_EFFECT, read_by
 from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
 from tvmgraph.jit import observe
 from tvmgraph.jit.execution import choose_path
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from tvmgraph.compiler.compile import CompileOptions, CompileStats
 
 #: Operators whose result may share memory with their operand.
-_VIEWS = frozenset(("reshape", "transpose", "expand_dims", "squeeze", "identity", "flatten"))
+_VIEWS = frozenset(
+    ("reshape", "transpose", "expand_dims", "squeeze", "identity", "flatten", "leaf_value")
+)
 _MAX_DERIVATIVES = 64  # of a graph with symbolic sizes whose derivative needs their values
 
 Watch = Callable[[Node, list[Tensor], list[Tensor]], None]
@@ -210,11 +212,12 @@ def _constant_outputs(graph: Graph) -> list[int]:
     """
     views = {p.value for p in graph.params if p.role is not Role.INPUT}
     for node in graph.nodes:
-        if len(node.inputs) == 1 and node.inputs[0] in views and node.op.name in _VIEWS:
+        read = read_by(node)
+        if len(read) == 1 and read[0] in views and node.op.name in _VIEWS:
             views.update(node.outputs)
     varying = {p.value for p in graph.params}
     for node in graph.nodes:
-        if node.regions or any(v in varying for v in node.inputs):
+        if node.regions or any(v in varying for v in read_by(node)):
             varying.update(node.outputs)
     return [i for i, v in enumerate(graph.outputs) if v not in varying or v in views]
 

@@ -176,7 +176,7 @@ class _Source:
         self.space["ready"] = (-1, -1, None, ())
         call = [f"result = run({given}*held)"]
         if self.entry.acts:  # what it returns is kept before a signal's handler can run
-            call = [f"kept.extend(starmap(run, (({given}*held),)))", "[result] = kept"]
+            call = [f"kept.extend(starmap(run, (({given}*held,),)))", "[result] = kept"]
         lines = [
             *counting,
             "at, lent, executable, held = ready",
