@@ -16,9 +16,11 @@ from tvmgraph.schedule import (
     target_names,
     thread_count,
 )
+from tvmgraph.targets import CPU_VARIABLE
 
 
-def test_host_target_names_every_feature():
+def test_host_target_names_every_feature(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(CPU_VARIABLE, raising=False)
     attributes = {str(item) for item in make_target("host").attrs["mattr"]}
     assert {f"+{feature}" for feature in host_features()} <= attributes
 
