@@ -42,7 +42,7 @@ def _negated(index: Any, plus: int) -> Any:
     if isinstance(index, tirx.Sub):
         return _negated(index.a, plus) + index.b
     if isinstance(index, tirx.Mul) and isinstance(index.b, tirx.IntImm):
-        return index.a * -int(index.b) + plus
+        return index.a * -int(index.b) + plus  # pyright: ignore[reportOperatorIssue]
     return plus - index
 
 

@@ -177,7 +177,7 @@ def _digest(raw: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> str:
     texts = {name: text for name, text in metadata.items() if name != _DIGEST}
     found.update(json.dumps([facts, texts], sort_keys=True).encode())
     for name in sorted(raw):
-        found.update(np.ascontiguousarray(raw[name]).reshape(-1).view(np.uint8))
+        found.update(np.ascontiguousarray(raw[name]).reshape(-1).view(np.uint8))  # pyright: ignore[reportArgumentType]
     return found.hexdigest()
 
 
