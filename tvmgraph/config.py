@@ -11,7 +11,7 @@ import importlib.resources
 import os
 import tomllib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -456,42 +456,39 @@ def _default_config() -> JitConfig:
     return JitConfig()
 
 
-_placed: dict[tuple[int, int], tuple[JitConfig, JitConfig]] = {}
+_derived: dict[tuple[Any, ...], tuple[JitConfig, JitConfig]] = {}
+
+
+def _once(config: JitConfig, key: tuple[Any, ...], derive: Callable[[], JitConfig]) -> JitConfig:
+    """Returns the one object derived from a configuration: entries compare by identity."""
+    place = (id(config), *key)
+    if place not in _derived:
+        _derived[place] = (config, derive())  # kept, so that its id stays its own
+    return _derived[place][1]
 
 
 def _on_device(config: JitConfig) -> JitConfig:
     """Returns the configuration with the context's GPU as its target."""
-    key = (id(config), context.device_id)
-    found = _placed.get(key)
-    if found is None:
+
+    def derive() -> JitConfig:
         from tvmgraph.runtime import cuda
 
         row = cuda.row_of(cuda.device(context.device_id))
         options = {"target": row, "device_id": context.device_id, **config.options}
-        found = _placed[key] = (config, config.replace(options=options))
-    return found[1]
+        return config.replace(options=options)
 
-
-_reproducibles: dict[int, tuple[JitConfig, JitConfig]] = {}
+    return _once(config, ("device", context.device_id), derive)
 
 
 def _reproducible(config: JitConfig) -> JitConfig:
-    found = _reproducibles.get(id(config))
-    if found is None:
-        options = {"deterministic": True, **config.options}
-        found = _reproducibles[id(config)] = (config, config.replace(options=options))
-    return found[1]
-
-
-_fused: dict[tuple[int, str], tuple[JitConfig, JitConfig]] = {}
+    options = {"deterministic": True, **config.options}
+    return _once(config, ("deterministic",), lambda: config.replace(options=options))
 
 
 def _with_fusion(config: JitConfig) -> JitConfig:
-    # one object per configuration: entries compare by identity
-    key = (id(config), context.graph_kernel_flags)
-    found = _fused.get(key)
-    if found is None:
-        options = {"graph_kernel_flags": context.graph_kernel_flags} | dict(config.options)
-        level = "O1" if config.jit_level == "O0" else config.jit_level
-        found = _fused[key] = (config, config.replace(jit_level=level, options=options))
-    return found[1]
+    options = {"graph_kernel_flags": context.graph_kernel_flags} | dict(config.options)
+    level = "O1" if config.jit_level == "O0" else config.jit_level
+    return _once(
+        config, ("fusion", context.graph_kernel_flags),
+        lambda: config.replace(jit_level=level, options=options),
+    )  # fmt: skip

@@ -20,6 +20,8 @@ PROGRAMS: dict[str, Binary] = {
     "halved": lambda x, y: (x * 2) // 2,
     "least": lambda x, y: ops.minimum(x + y, x),
     "converted": lambda x, y: (x + y).astype(ms.float64),
+    "distance": lambda x, y: (x - y).astype(ms.int64) + 1,
+    "distance as a float": lambda x, y: (x - y).astype(ms.float64),
     "chosen": lambda x, y: ops.where(x * y - x > y, x + y, x - y),
     "stored": lambda x, y: x * x * x - y * x + 3,
     "summed": lambda x, y: (x + y).sum(),

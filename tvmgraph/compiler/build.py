@@ -159,9 +159,7 @@ def blame(graph: Graph, cause: Exception, attempt: Callable[[Graph], object]) ->
 
 def build_alone(graph: Graph, options: CompileOptions) -> None:
     """Compiles a graph to see whether that is possible."""
-    from tvmgraph.lowering import lower
-
-    generate(lower(graph), options, Phases("node", quiet=True), None)
+    generate(lowered(graph, options), options, Phases("node", quiet=True), None)
 
 
 def isolate(node: Node) -> Graph:

@@ -27,6 +27,7 @@ import xxhash
 
 from tvmgraph.config import context
 from tvmgraph.core.op import CUSTOM
+from tvmgraph.debug.dump import write_atomically
 from tvmgraph.errors import ConfigError
 from tvmgraph.graph import Graph
 from tvmgraph.graph.passes import HAS_EFFECT
@@ -105,9 +106,14 @@ def why_not(graph: Graph | None = None) -> str | None:
         return f"no linker was found (looked for {', '.join(_LINKERS)})"
     if not trust.is_trusted(folder()):
         return trust.why_not(folder())
-    if graph is not None and not is_of_the_table(graph):
+    return None if graph is None else why_bound(graph)
+
+
+def why_bound(graph: Graph) -> str | None:
+    """Returns why a graph means something in this process only, or None when it does not."""
+    if not _is_of_the_table(graph):
         return "it has operators of your own, whose kernels may change at any time"
-    if graph is not None and any(node.op.name in HAS_EFFECT for node in graph.walk()):
+    if any(node.op.name in HAS_EFFECT for node in graph.walk()):
         return "it calls Python"
     return None
 
@@ -158,6 +164,17 @@ def opened(path: Path) -> tuple[Any, dict[str, Any], bytes]:
     if content is None:
         raise OSError(f"{path} is damaged")
     return native.load(path), *content
+
+
+def write_private(path: Path, text: str) -> None:
+    """Writes a file beside the entries, all at once, which only this user may read.
+
+    Raises:
+        OSError: if the disk is full, or the folder cannot be written to.
+    """
+    trust.make_folder(path.parent)
+    write_atomically(path, text)
+    trust.make_private(path)
 
 
 def link(
@@ -219,7 +236,7 @@ def _read_entry(path: Path) -> tuple[dict[str, Any], bytes] | None:
     return facts, content[start : end - size].tobytes()
 
 
-def is_of_the_table(graph: Graph) -> bool:
+def _is_of_the_table(graph: Graph) -> bool:
     """Whether all operators are this package's own; a user's kernels may change at any time."""
     for node in graph.nodes:
         if node.op.name in CUSTOM:
@@ -227,7 +244,7 @@ def is_of_the_table(graph: Graph) -> bool:
         module = getattr(node.op.lower, "__module__", "tvmgraph") if callable(node.op.lower) else ""
         if module and not module.startswith("tvmgraph"):
             return False
-        if not all(map(is_of_the_table, node.regions)):
+        if not all(map(_is_of_the_table, node.regions)):
             return False
     return True
 

@@ -14,7 +14,7 @@ from tvm import ir, tirx
 
 from tvmgraph.schedule.intrinsics.lanes import Lanes
 from tvmgraph.schedule.target import has_feature
-from tvmgraph.schedule.types import dtype_of
+from tvmgraph.schedule.types import dtype_of, scalar_of
 
 _NATIVE = ("avx512fp16", "fullfp16")
 _ARITHMETIC = (tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Mod, tirx.Min, tirx.Max)
@@ -58,7 +58,7 @@ def _call(node: Any) -> Any:
 
 def _cast(node: Any) -> Any:
     """Conversions but those of floats take two steps."""
-    kinds = {dtype_of(node).partition("x")[0], dtype_of(node.value).partition("x")[0]}
+    kinds = {scalar_of(node), scalar_of(node.value)}
     if "float16" not in kinds or kinds <= {"float16", "float32", "float64"}:
         return node
     if _is_half(node):
@@ -67,7 +67,7 @@ def _cast(node: Any) -> Any:
 
 
 def _is_half(value: Any) -> bool:
-    return dtype_of(value).partition("x")[0] == "float16"
+    return scalar_of(value) == "float16"
 
 
 def _single(value: Any) -> Any:

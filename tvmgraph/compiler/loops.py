@@ -23,6 +23,7 @@ from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.analysis.program import is_choice, product, static_shape, substitute
 from tvmgraph.schedule.intrinsics import formula
 from tvmgraph.schedule.intrinsics.half import convert
+from tvmgraph.schedule.intrinsics.lanes import Lanes
 
 #: Functions that have no vector form in float64.
 _LIBRARY = frozenset((
@@ -112,25 +113,22 @@ def keep_booleans(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
 
     def load(node: Any) -> Any:
         made = bytes_of.get(node.source)
-        return node if made is None else _cast("bool", tirx.BufferLoad(made, node.indices))
+        if made is None:
+            return node
+        found = tirx.BufferLoad(made, node.indices)
+        return Lanes(found).cast(found, "bool")
 
     def store(node: Any) -> Any:
         made = bytes_of.get(node.buffer)
         if made is None:
             return node
-        return tirx.BufferStore(made, _cast("int8", node.value), node.indices)
+        return tirx.BufferStore(made, Lanes(node.value).cast(node.value, "int8"), node.indices)
 
     tvm_ffi.structural_walk(func.body, (tirx.AllocBuffer, note))
     if not bytes_of:
         return func
     callbacks = [(tirx.AllocBuffer, alloc), (ir.TensorLoad, load), (tirx.BufferStore, store)]
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
-
-
-def _cast(dtype: str, value: Any) -> Any:
-    """A cast of as many lanes as the value has."""
-    _, _, lanes = str(value.ty.dtype).partition("x")
-    return tirx.Cast(f"{dtype}x{lanes}" if lanes else dtype, value)
 
 
 def _has_bindings(root: Any) -> bool:

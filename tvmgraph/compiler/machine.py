@@ -26,7 +26,6 @@ from tvmgraph.core.op import get_op
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import tensor_from_numpy
 from tvmgraph.core.types import tensor_type
-from tvmgraph.debug.dump import write_atomically
 from tvmgraph.debug.profile import Peaks
 from tvmgraph.graph import GraphBuilder
 from tvmgraph.runtime import trust
@@ -175,11 +174,8 @@ def _load(threads: int) -> Peaks | None:
 def _save(found: Peaks) -> None:
     if disk.why_not() is not None:
         return
-    path = _path(found.threads)
     try:
-        trust.make_folder(path.parent)
-        write_atomically(path, json.dumps(asdict(found), indent=1))
-        trust.make_private(path)
+        disk.write_private(_path(found.threads), json.dumps(asdict(found), indent=1))
     except OSError:  # a full or read-only disk is no reason not to know the peaks now
         return
 

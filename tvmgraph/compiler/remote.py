@@ -22,7 +22,6 @@ from tvmgraph.debug import Phases
 from tvmgraph.debug.announce import KERNEL
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph, Node
-from tvmgraph.graph.passes import HAS_EFFECT
 from tvmgraph.processor import host_features
 from tvmgraph.targets import HOST, resolve
 
@@ -111,17 +110,12 @@ def _ask(
 
 def _source(graph: Graph, options: CompileOptions, phases: Phases) -> Graph | str:
     """What is sent: the graph, or, with kernels or functions of the user, what it is lowered to."""
-    if not _needs_this_process(graph):
+    if disk.why_bound(graph) is None:
         return graph
     import tvm
 
     with phases.time("lower"):
         return tvm.ir.save_json(lowered(graph, options))
-
-
-def _needs_this_process(graph: Graph) -> bool:
-    """Whether operators are known to this process only: the user's, and calls of Python."""
-    return not disk.is_of_the_table(graph) or any(n.op.name in HAS_EFFECT for n in graph.walk())
 
 
 def _attempt(graph: Graph, options: CompileOptions) -> None:
@@ -161,7 +155,7 @@ def _listed(parts: Iterable[str]) -> str:
 def _origins_of(graph: Graph, options: CompileOptions, kernels: str) -> list[Origin]:
     """The operators behind kernels, none if they cannot be found."""
     try:
-        if _needs_this_process(graph):
+        if disk.why_bound(graph) is not None:
             return origins_of(graph, options, kernels)
         return worker.call(origins_of, graph, options, kernels)
     except Exception:  # what the compiler cannot do may be in the way here, too

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.compiler import disk
-from tvmgraph.debug.dump import write_atomically
 from tvmgraph.runtime import trust
 
 #: Environment variable that names the folder.
@@ -82,10 +81,7 @@ def find(key: str) -> Record | None:
 def keep(key: str, record: Record) -> None:
     """Writes a record; a folder that cannot be written to is no error."""
     with contextlib.suppress(OSError):
-        trust.make_folder(folder())
-        path = folder() / f"{key}.json"
-        write_atomically(path, json.dumps(asdict(record), indent=1))
-        trust.make_private(path)
+        disk.write_private(folder() / f"{key}.json", json.dumps(asdict(record), indent=1))
 
 
 def records() -> list[Record]:

@@ -17,7 +17,7 @@ from tvm import ir, tirx
 from tvm.tirx import op
 
 from tvmgraph.schedule.intrinsics.lanes import Lanes
-from tvmgraph.schedule.types import dtype_of
+from tvmgraph.schedule.types import dtype_of, scalar_of
 
 _ARITHMETIC = (tirx.Add, tirx.Sub, tirx.Mul)
 _LOOKING = (
@@ -34,10 +34,8 @@ def wrap_integers(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
     elements, arguments = _Elements(func), {str(param.name) for param in func.params}
 
     def wrapped(value: Any) -> Any:
-        if not isinstance(value, _ARITHMETIC) or not elements.has(value):
-            return value
-        kind = dtype_of(value).partition("x")[0]
-        if kind not in _FORMS:
+        kind = scalar_of(value)
+        if kind not in _FORMS or not isinstance(value, _ARITHMETIC) or not elements.has(value):
             return value
         return _FORMS[kind](type(value)(wrapped(value.a), wrapped(value.b)), kind)
 
@@ -120,9 +118,9 @@ def _operands(value: Any) -> tuple[Any, ...]:
 
 
 def _in_64(node: Any, kind: str) -> Any:
-    """Arithmetic of 32 bits: no result of it exceeds 64."""
+    """Arithmetic of 32 bits: no result of it exceeds 64, if differences may be negative."""
     lanes = Lanes(node)
-    wide = kind.replace("32", "64")
+    wide = "uint64" if kind == "uint32" and isinstance(node, tirx.Mul) else "int64"
     return lanes.cast(type(node)(lanes.cast(node.a, wide), lanes.cast(node.b, wide)), kind)
 
 

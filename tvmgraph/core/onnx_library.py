@@ -6,32 +6,10 @@ same process, so Ctrl-C waits until the import is over.
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
-from collections.abc import Iterator
-from types import FrameType
+from tvmgraph.interruption import held_back
 
-
-@contextlib.contextmanager
-def ctrl_c_waits() -> Iterator[None]:
-    """Holds Ctrl-C back, which Python only ever gives to the main thread, until the end."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
-    arrived: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: arrived.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if arrived:
-            before(*arrived[0])
-
-
-with ctrl_c_waits():
+with held_back():
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["TensorProto", "ctrl_c_waits", "helper", "numpy_helper", "onnx"]
+__all__ = ["TensorProto", "helper", "numpy_helper", "onnx"]

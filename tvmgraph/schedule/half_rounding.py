@@ -19,7 +19,7 @@ from tvm import ir, tirx
 from tvm.tirx import op
 
 from tvmgraph.schedule.intrinsics.lanes import Lanes, let
-from tvmgraph.schedule.types import Expr, dtype_of
+from tvmgraph.schedule.types import Expr, dtype_of, scalar_of
 
 #: TVM's names of the operators below.
 _BITS, _BITS_OF_ANY = "tirx.tvmgraph_bfloat16_bits", "tirx.tvmgraph_bfloat16_bits_of_any"
@@ -48,10 +48,6 @@ def rounded(value: Expr) -> Expr:
     return ir.Call(ir.Op.get(_ROUNDED), [value], ret_ty=value.ty)
 
 
-def _scalar(value: Expr) -> str:
-    return str(getattr(value.ty, "dtype", "")).partition("x")[0]  # addresses have none
-
-
 def _is(call: Expr, name: str) -> bool:
     return isinstance(call, ir.Call) and str(getattr(call.op, "name", "")) == name
 
@@ -59,7 +55,7 @@ def _is(call: Expr, name: str) -> bool:
 def _wide(value: Expr) -> Expr:
     """A value as float32."""
     lanes = Lanes(value)
-    return value if _scalar(value) == "float32" else lanes.cast(value, "float32")
+    return value if scalar_of(value) == "float32" else lanes.cast(value, "float32")
 
 
 def _nearest(value: Expr) -> Expr:
@@ -75,7 +71,7 @@ def _reads_wide(value: Expr) -> bool:
     found: list[Any] = []
 
     def load(node: Any) -> None:
-        if _scalar(node) in ("float32", "float64", "float16"):
+        if scalar_of(node) in ("float32", "float64", "float16"):
             found.append(node)
 
     tvm_ffi.structural_walk(value, [(ir.TensorLoad, load), (tirx.Var, load)])
@@ -97,15 +93,15 @@ def round_halves(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc
         return func
 
     def arithmetic(node: Any) -> Any:
-        if _scalar(node) != "bfloat16":
+        if scalar_of(node) != "bfloat16":
             return node
         return _nearest(type(node)(_wide(node.a), _wide(node.b)))
 
     def cast(node: Any) -> Any:
-        return _nearest(_wide(node.value)) if _scalar(node) == "bfloat16" else node
+        return _nearest(_wide(node.value)) if scalar_of(node) == "bfloat16" else node
 
     def call(node: Any) -> Any:
-        if _scalar(node) != "bfloat16" or not _computes(node):
+        if scalar_of(node) != "bfloat16" or not _computes(node):
             return node
         wide = [_wide(a) for a in node.args]
         return _nearest(ir.Call(node.op, wide, ret_ty=Lanes(node).type("float32")))
@@ -146,8 +142,8 @@ def _kept_wide(func: Any) -> Any:
 
 def _before_rounding(node: Any) -> Any:
     """A value of half precision as it is before it is rounded, if there is such a thing."""
-    if isinstance(node, tirx.Cast) and _scalar(node) in _NARROW:
-        return node.value if _scalar(node.value) == "float32" else None
+    if isinstance(node, tirx.Cast) and scalar_of(node) in _NARROW:
+        return node.value if scalar_of(node.value) == "float32" else None
     return None
 
 
@@ -157,11 +153,11 @@ def _unrounded(node: Any) -> Any:
 
 
 def _narrow(node: Any, result: Any) -> Any:
-    return Lanes(node).cast(result, _scalar(node))
+    return Lanes(node).cast(result, scalar_of(node))
 
 
 def _wide_arithmetic(node: Any) -> Any:
-    if _scalar(node) not in _NARROW:
+    if scalar_of(node) not in _NARROW:
         return node
     return _narrow(node, type(node)(_unrounded(node.a), _unrounded(node.b)))
 
@@ -179,12 +175,12 @@ def _wide_select(node: Any) -> Any:
 
 
 def _wide_cast(node: Any) -> Any:
-    found = _before_rounding(node.value) if _scalar(node) == "float32" else None
+    found = _before_rounding(node.value) if scalar_of(node) == "float32" else None
     return node if found is None else found
 
 
 def _wide_call(node: Any) -> Any:
-    if _scalar(node) not in _NARROW or not _computes(node):
+    if scalar_of(node) not in _NARROW or not _computes(node):
         return node
     operands = [_unrounded(a) for a in node.args]
     return _narrow(node, ir.Call(node.op, operands, ret_ty=Lanes(node).type("float32")))
@@ -247,7 +243,7 @@ def _computes(call: Any) -> bool:
     name = str(getattr(call.op, "name", ""))
     if name.endswith(("reinterpret", "if_then_else")) or name == _ROUNDED:
         return False
-    return all(_scalar(a) in ("bfloat16", "float32") for a in call.args) and bool(call.args)
+    return all(scalar_of(a) in ("bfloat16", "float32") for a in call.args) and bool(call.args)
 
 
 def _is_stored_as_is(value: Any) -> bool:
@@ -260,7 +256,7 @@ def _has_type(func: Any, dtype: str) -> bool:
     found: list[Any] = []
 
     def cast(node: Any) -> None:
-        if _scalar(node) == dtype:
+        if scalar_of(node) == dtype:
             found.append(node)
 
     def buffer(node: Any) -> None:

@@ -43,3 +43,8 @@ Index = Expr | int
 def dtype_of(value: Expr) -> str:
     """TVM's name of an expression's type, such as ``float32`` or ``int64x8``."""
     return str(value.ty.dtype)
+
+
+def scalar_of(value: Expr) -> str:
+    """TVM's name of the type of one lane of an expression; of an address, which has none, ""."""
+    return str(getattr(value.ty, "dtype", "")).partition("x")[0]

@@ -17,7 +17,7 @@ from tvmgraph.processor import CpuModel
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.analysis.access import dtype_bytes
 from tvmgraph.schedule.intrinsics.lanes import Lanes
-from tvmgraph.schedule.types import Buffer, Expr, Func, dtype_of
+from tvmgraph.schedule.types import Buffer, Expr, Func, scalar_of
 
 State = Sequence[Expr]
 Registers = Callable[[int, str], Buffer]
@@ -45,7 +45,7 @@ class Steps:
 
 def _start_power(v: Lanes, base: Expr, exponent: Expr) -> State:
     """Of negative exponents: 1 / base rounded towards 0, to a power of 0 or 1."""
-    kind = _scalar(base)
+    kind = scalar_of(base)
     zero, one = v.of(0, kind), v.of(1, kind)
     if kind.startswith("uint"):
         return [one, base, exponent]
@@ -58,7 +58,7 @@ def _start_power(v: Lanes, base: Expr, exponent: Expr) -> State:
 
 
 def _step_power(v: Lanes, result: Expr, square: Expr, exponent: Expr) -> State:
-    one = v.of(1, _scalar(exponent))
+    one = v.of(1, scalar_of(exponent))
     odd = op.bitwise_and(exponent, one) == one
     product = tirx.Select(odd, result * square, result)
     return [product, square * square, op.shift_right(exponent, one)]
@@ -80,7 +80,7 @@ def _step_divisor(v: Lanes, *state: Expr) -> State:
         large, small = state
         return [small, tirx.truncmod(large, small)]
     twos, a, b = state
-    zero = v.of(0, _scalar(b))
+    zero = v.of(0, scalar_of(b))
     odd = op.shift_right(b, _twos(v, b))
     done = b == zero
     least: Expr = tirx.min(a, odd)
@@ -94,7 +94,7 @@ def _divisor(v: Lanes, *state: Expr) -> Expr:
 
 def _magnitude(v: Lanes, x: Expr) -> Expr:
     """|x| as an unsigned number, which that of the least integer is too."""
-    kind = _scalar(x)
+    kind = scalar_of(x)
     if kind.startswith("uint"):
         return x
     bits = 8 * dtype_bytes(kind)
@@ -105,7 +105,7 @@ def _magnitude(v: Lanes, x: Expr) -> Expr:
 
 def _twos(v: Lanes, x: Expr) -> Expr:
     """How often 2 divides a number; of 0, 0."""
-    kind = _scalar(x)
+    kind = scalar_of(x)
     count = op.call_llvm_pure_intrin(v.type(kind), "llvm.cttz", x, tirx.IntImm("bool", 0))
     return op.bitwise_and(count, v.of(8 * dtype_bytes(kind) - 1, kind))
 
@@ -158,18 +158,18 @@ def write_repeated(
     values = [_operand(buffer, place, lanes) for buffer in operands]
     v = Lanes(values[0])
     state = steps.start(v, *values)
-    held = [registers(lanes, _scalar(value)) for value in state]
+    held = [registers(lanes, scalar_of(value)) for value in state]
     whole = emit.ramp(0, lanes)
 
     def keep(state: State) -> None:
-        fresh = [registers(lanes, _scalar(value)) for value in state]
+        fresh = [registers(lanes, scalar_of(value)) for value in state]
         for pairs in (zip(fresh, state), zip(held, [buffer[whole] for buffer in fresh])):
             for buffer, value in pairs:
                 emit.store(buffer, value, [whole])
 
     keep(state)
     last = held[-1][whole]
-    name, scalar = "llvm.vector.reduce.or", _scalar(last)
+    name, scalar = "llvm.vector.reduce.or", scalar_of(last)
     some = last if lanes == 1 else op.call_llvm_pure_intrin(scalar, name, last)
     with T.While(some != tirx.const(0, scalar)):
         keep(steps.step(v, *[buffer[whole] for buffer in held]))
@@ -181,7 +181,3 @@ def _operand(buffer: Buffer, place: Expr, lanes: int) -> Expr:
     (size,) = buffer.shape
     single = isinstance(size, tirx.IntImm) and int(size) == 1
     return emit.broadcast(buffer[0], lanes) if single else buffer[place]
-
-
-def _scalar(value: Expr) -> str:
-    return dtype_of(value).partition("x")[0]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from tvm import tirx
 from tvm.tirx import op
 
-from tvmgraph.schedule.intrinsics.lanes import Lanes, keep_nan, let, with_nearest
+from tvmgraph.schedule.intrinsics.lanes import Lanes, keep_nan, keep_zero, let, with_nearest
 from tvmgraph.schedule.types import Expr
 
 _LOG2E = 1.4426950408889634
@@ -317,7 +317,7 @@ def log1p(x: Expr) -> Expr:
 
 def sin(x: Expr) -> Expr:
     """sin(x) = sin(r), cos(r), -sin(r) or -cos(r) with x = n pi/2 + r."""
-    return let(x, lambda x: _keep_zero(x, _of_angle("sin", x, _quarter)))
+    return let(x, lambda x: keep_zero(x, _of_angle("sin", x, _quarter)))
 
 
 def cos(x: Expr) -> Expr:
@@ -327,12 +327,7 @@ def cos(x: Expr) -> Expr:
 
 def tan(x: Expr) -> Expr:
     """tan(x) = sin(r) / cos(r) or -cos(r) / sin(r) with x = n pi/2 + r."""
-    return let(x, lambda x: _keep_zero(x, _of_angle("tan", x, _tangent)))
-
-
-def _keep_zero(x: Expr, result: Expr) -> Expr:
-    """``x`` where it is 0, whose sign is lost in sums, else ``result``."""
-    return tirx.Select(x == Lanes(x).f64(0), x, result)
+    return let(x, lambda x: keep_zero(x, _of_angle("tan", x, _tangent)))
 
 
 def _of_angle(library: str, x: Expr, body: Callable[[Lanes, Expr, Expr], Expr]) -> Expr:

@@ -11,7 +11,7 @@ from tvm.tirx import op
 
 from tvmgraph.schedule.intrinsics.lanes import Lanes, let
 from tvmgraph.schedule.target import has_feature
-from tvmgraph.schedule.types import Expr, dtype_of
+from tvmgraph.schedule.types import Expr, scalar_of
 
 #: Bits between the fractions of float16 and float32, and between the biases of their exponents.
 _FRACTION, _BIAS = 13, (127 - 15) << 23
@@ -24,7 +24,7 @@ _INFINITY16, _NAN16 = 0x7C00, 0x7E00
 
 def convert(cast: tirx.Cast) -> Expr:
     """The formula of a conversion from or to float16; a conversion of the processor's as it is."""
-    source, wanted = (dtype_of(value).partition("x")[0] for value in (cast.value, cast))
+    source, wanted = map(scalar_of, (cast.value, cast))
     if "float16" not in (source, wanted) or has_feature("neon") or has_feature("avx512fp16"):
         return cast
     if (source, wanted) == ("float64", "float16"):

@@ -10,7 +10,7 @@ from tvm.tirx import op
 
 from tvmgraph.schedule import emit
 from tvmgraph.schedule.target import has_feature
-from tvmgraph.schedule.types import Expr, dtype_of
+from tvmgraph.schedule.types import Expr, dtype_of, scalar_of
 
 
 class Lanes:
@@ -106,6 +106,11 @@ def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
         return body(value)
     var = tirx.Var("t", value.ty)
     return tirx.Let(var, value, body(var))
+
+
+def keep_zero(x: Expr, result: Expr) -> Expr:
+    """``x`` where it is 0, whose sign is lost in sums, else ``result``."""
+    return tirx.Select(x == Lanes(x).of(0.0, scalar_of(x)), x, result)
 
 
 def with_nearest(x: Expr, low: Expr, high: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:

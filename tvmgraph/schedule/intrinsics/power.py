@@ -10,7 +10,7 @@ from tvm.tirx import op
 
 from tvmgraph.schedule.intrinsics import double
 from tvmgraph.schedule.intrinsics.lanes import Lanes, keep_nan, let
-from tvmgraph.schedule.types import Expr, dtype_of
+from tvmgraph.schedule.types import Expr, scalar_of
 
 _LOG2E = 1.4426950408889634
 _MAX_FINITE = {"float32": 3.4028234663852886e38, "float64": double.MAX_FINITE}
@@ -154,17 +154,13 @@ def _integer_power(x: Expr, exponent: int) -> Expr:
         value = x
         for _ in range(abs(exponent) - 1):
             value = value * x
-        return value if exponent > 0 else Lanes(x).of(1.0, _scalar(x)) / value
+        return value if exponent > 0 else Lanes(x).of(1.0, scalar_of(x)) / value
 
     return let(x, product)
 
 
-def _scalar(x: Expr) -> str:
-    return dtype_of(x).partition("x")[0]
-
-
 def _general_power(v: Lanes, x: Expr, y: Expr) -> Expr:
-    dtype = _scalar(x)
+    dtype = scalar_of(x)
     single = dtype == "float32"
     zero, half, one, infinity, largest = (
         v.of(value, dtype) for value in (0.0, 0.5, 1.0, math.inf, _MAX_FINITE[dtype])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tvm import tirx
 from tvm.tirx import op
 
-from tvmgraph.schedule.intrinsics.lanes import Lanes, keep_nan, let
+from tvmgraph.schedule.intrinsics.lanes import Lanes, keep_nan, keep_zero, let
 from tvmgraph.schedule.types import Expr
 
 #: pi/2 in three parts of 24 bits each.
@@ -29,7 +29,7 @@ _ASIN_POLY = (1.6666754e-1, 7.4952395e-2, 4.54774092e-2, 2.41459518e-2, 4.222155
 
 def sin(x: Expr) -> Expr:
     """sin(x) = sin(r), cos(r), -sin(r) or -cos(r) with x = n pi/2 + r."""
-    return let(x, lambda x: _keep_zero(x, _of_angle("sinf", x, _quarter)))
+    return let(x, lambda x: keep_zero(x, _of_angle("sinf", x, _quarter)))
 
 
 def cos(x: Expr) -> Expr:
@@ -47,12 +47,7 @@ def tan(x: Expr) -> Expr:
 
         return let(_sin(v, r), lambda s: let(_cos(v, r), lambda c: body(s, c)))
 
-    return let(x, lambda x: _keep_zero(x, _of_angle("tanf", x, quotient)))
-
-
-def _keep_zero(x: Expr, result: Expr) -> Expr:
-    """``x`` where it is 0, whose sign is lost in sums, else ``result``."""
-    return tirx.Select(x == Lanes(x).f32(0), x, result)
+    return let(x, lambda x: keep_zero(x, _of_angle("tanf", x, quotient)))
 
 
 def _of_angle(library: str, x: Expr, body: Callable[[Lanes, Expr, Expr], Expr]) -> Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tvmgraph.processor import CpuModel
@@ -248,11 +249,15 @@ def part_of_panel(rows: int, vectors: int, model: CpuModel) -> tuple[int, int]:
     parts = [v for v in range(min(vectors, _MAX_ROW_VECTORS), 0, -1) if vectors % v == 0]
     for part in parts:
         for height in range(1, min(rows, max_tile_rows(part, model)) + 1):
-            full, rest = divmod(rows, height)
-            cycles = full * step_cycles(height, part, model)
-            cycles += step_cycles(rest, part, model) if rest else 0
+            cycles = _in_tiles(rows, height, lambda r, part=part: step_cycles(r, part, model))
             costs[height, part] = cycles * (vectors // part)
     return min(costs, key=lambda tile: costs[tile])
+
+
+def _in_tiles(rows: int, height: int, cycles: Callable[[int], float]) -> float:
+    """Cycles of all rows in tiles of ``height``, the last of which may have fewer."""
+    full, rest = divmod(rows, height)
+    return full * cycles(height) + (cycles(rest) if rest else 0)
 
 
 def max_tile_rows(vectors: int, model: CpuModel) -> int:
@@ -263,11 +268,9 @@ def max_tile_rows(vectors: int, model: CpuModel) -> int:
 
 def _rows_cycles(shape: GemmShape, rows: int, vectors: int, model: CpuModel) -> float:
     """Cycles of one k-step of all rows of a panel, in tiles of ``rows``."""
-    full, rest = divmod(shape.rows, rows)
     panel = shape.depth * vectors * model.vector_bytes
     read = vectors * model.vector_bytes / _L2_BYTES_PER_CYCLE if panel > model.l1_bytes // 2 else 0
-    cycles = full * max(step_cycles(rows, vectors, model), read)
-    cycles += max(step_cycles(rest, vectors, model), read) if rest else 0
+    cycles = _in_tiles(shape.rows, rows, lambda r: max(step_cycles(r, vectors, model), read))
     return cycles * (1 + _CROWDED_COST * _crowded(rows, shape.row_bytes, model))
 
 
