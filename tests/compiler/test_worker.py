@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -95,9 +96,9 @@ def test_a_program_that_is_about_to_compile_starts_it() -> None:
         import tvmgraph as ms
         from tvmgraph.compiler import worker
         function = ms.jit(lambda x: ms.ops.tanh(x) - 0.375)
-        early = worker._state.worker is not None
+        early = bool(worker._state.workers)
         function(ms.Tensor([1.0]))
-        print(early, worker._state.worker is not None, function.history[0].disk)
+        print(early, bool(worker._state.workers), function.history[0].disk)
     """
     assert run(program).split() == ["True", "True", "kept"]
     assert run(program).split() == ["True", "False", "loaded"]
@@ -256,6 +257,64 @@ def test_an_idle_worker_ends_and_is_started_again(monkeypatch: pytest.MonkeyPatc
     assert gone(before)
     monkeypatch.undo()
     assert worker.call(os.getpid) != before
+
+
+def test_threads_have_a_worker_each() -> None:
+    both = threading.Barrier(2)
+    seen: dict[int, list[float]] = {}
+
+    def ask() -> None:
+        both.wait()
+        start = time.monotonic()
+        worker.call(time.sleep, 1.5)
+        seen[threading.get_ident()] = [start, time.monotonic()]
+
+    worker.call(os.getpid)
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (first, second) = seen.values()
+    assert max(first[0], second[0]) < min(first[1], second[1]), "one waited for the other"
+
+
+def test_threads_that_compile_different_graphs_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, both = remote._ask, threading.Barrier(2, timeout=60)
+
+    def ask(*args, **kwargs):
+        both.wait()  # only passes if the other thread is about to ask, too
+        return asked(*args, **kwargs)
+
+    monkeypatch.setattr(remote, "_ask", ask)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(check_compiles, (0.015625, 0.0078125)))
+
+
+def test_threads_that_want_the_same_graph_compile_it_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, calls = remote._ask, []
+
+    def ask(source, *args, **kwargs):
+        calls.append(source.name)
+        time.sleep(0.2)
+        return asked(source, *args, **kwargs)
+
+    monkeypatch.setattr(remote, "_ask", ask)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(check_compiles, [1.0625] * 8))
+    assert len(calls) == 1
+
+
+def test_stopping_ends_what_other_threads_wait_for() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        stuck = pool.submit(worker.call, time.sleep, 60)
+        time.sleep(0.5)
+        worker.stop()
+        with pytest.raises(CompilerEnded, match="SIGKILL"):
+            stuck.result(20)
+    check_compiles(1.125)
 
 
 def test_deep_expressions_do_not_exhaust_the_stack() -> None:

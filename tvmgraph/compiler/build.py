@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph import forking
 from tvmgraph.compiler import disk
 from tvmgraph.debug import Phases
 from tvmgraph.errors import CompileError, TvmgraphError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: What TVM made, what is to be remembered of it, and code for a device.
 Built = tuple[Any, dict[str, Any], bytes]
+#: Held while TVM and LLVM are in the middle of something in this process: one thread at a time.
+in_tvm = forking.whole()
 
 
 def build(
@@ -46,11 +49,12 @@ def build(
         CompileError: if an operator has no lowering or TVM rejects it.
         OSError: if the disk is full.
     """
-    import_compiler(phases)
     try:
-        with phases.time("lower"):
-            mod = lowered(graph, options)
-        return generate(mod, options, phases, folder, portable, singly)
+        with in_tvm:
+            import_compiler(phases)
+            with phases.time("lower"):
+                mod = lowered(graph, options)
+            return generate(mod, options, phases, folder, portable, singly)
     except (TvmgraphError, OSError):
         raise
     except Exception as e:
@@ -122,7 +126,8 @@ def lowered(source: Graph | str, options: CompileOptions) -> Any:
 
     if not isinstance(source, Graph):
         return tvm.ir.load_json(source)
-    return lower(source, marks_casts=options.settings.fast_rounding)
+    with in_tvm:
+        return lower(source, marks_casts=options.settings.fast_rounding)
 
 
 def link(built: Built, name: str, phases: Phases, folder: Path) -> Path | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
+import weakref
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from tvmgraph import forking
 from tvmgraph.compiler import disk, nvcc, remote, worker
-from tvmgraph.compiler.build import build, link
+from tvmgraph.compiler.build import build, in_tvm, link
 from tvmgraph.compiler.channels_last import channels_last
 from tvmgraph.compiler.recompute import recompute_cheap
 from tvmgraph.debug import Phases
@@ -98,9 +99,13 @@ class CompileStats:
     disk: str = ""
 
 
-_cache: OrderedDict[tuple[str, CompileOptions], tuple[Executable, CompileStats]] = OrderedDict()
-#: TVM and LLVM are in the middle of something while it is held.
-_lock = forking.whole()
+_Key = tuple[str, CompileOptions]
+_cache: OrderedDict[_Key, tuple[Executable, CompileStats]] = OrderedDict()
+#: Held while a graph is compiled that was not before, by what it will be found under.
+_turns: weakref.WeakValueDictionary[_Key, Any] = weakref.WeakValueDictionary()
+_tables = forking.lock()
+#: Kernels that are timed have the machine to themselves.
+_searching = forking.lock()
 
 
 def compile_graph(
@@ -124,11 +129,10 @@ def compile_graph(
     options = options or CompileOptions(level, target)
     options = replace(options, target=runnable(options.target))
     key = (graph.structural_hash(), options)
-    with _lock:  # TVM releases the GIL while compiling; one compile per graph is enough
+    with _turn(key), _searching if options.trials else contextlib.nullcontext():
         phases = Phases(graph.name)
-        found = None if phases.wanted else _cache.get(key)
+        found = None if phases.wanted else _recall(key)
         if found is not None:
-            _cache.move_to_end(key)
             executable, stats = found
             return executable, replace(stats, seconds=0.0, cached=True, phases=())
         start = time.perf_counter()
@@ -147,10 +151,28 @@ def compile_graph(
             tuple(phases.seconds.items()), native, kept,
         )  # fmt: skip
         phases.finish(_facts(stats, options))
+        _remember(key, executable, stats)
+        return executable, stats
+
+
+def _turn(key: _Key) -> Any:
+    """The lock of a graph: threads that want the same one wait for the first of them."""
+    with _tables:
+        return _turns.setdefault(key, forking.rlock())
+
+
+def _recall(key: _Key) -> tuple[Executable, CompileStats] | None:
+    with _tables:
+        if key in _cache:
+            _cache.move_to_end(key)
+        return _cache.get(key)
+
+
+def _remember(key: _Key, executable: Executable, stats: CompileStats) -> None:
+    with _tables:
         _cache[key] = (executable, stats)
         if len(_cache) > _MEMORY_LIMIT:
             _cache.popitem(last=False)
-        return executable, stats
 
 
 def _facts(stats: CompileStats, options: CompileOptions) -> dict[str, str]:
@@ -179,7 +201,7 @@ def compile_many(graphs: dict[str, Graph], level: str = "O2", target: str = "hos
 
 def clear_cache() -> None:
     """Forgets every executable of this process."""
-    with _lock:
+    with _tables:
         _cache.clear()
 
 
@@ -194,7 +216,8 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
         return *build_aside(graph, options, phases), f"not kept: {reason}"
     key = disk.key_of(graph, options, nvcc.fingerprint() if options.on_gpu else "")
     start = time.perf_counter()
-    found = disk.load(key)
+    with in_tvm:
+        found = disk.load(key)
     if found is not None:
         phases.seconds["disk"] = time.perf_counter() - start
         worker.stop_unused()
@@ -257,7 +280,7 @@ def _build(
     if library is None:
         built = build(simplified, options, phases, folder, key is not None)
         library = None if folder is None else link(built, graph.name, phases, folder)
-    with phases.time("load"):
+    with in_tvm, phases.time("load"):
         if library is not None:
             library = library if key is None else disk.store().put(key, library)
             built = disk.opened(library)

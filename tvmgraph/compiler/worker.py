@@ -3,9 +3,10 @@
 LLVM ends its process when it meets something it has no code for, and TVM may take it down by
 exhausting a stack or the memory. So this process only asks: a worker that is started on demand,
 kept for later and started again when it ended does what takes TVM's compiler, and this process
-never loads it. The worker is told everything it needs with every call
-(:mod:`tvmgraph.compiler.surroundings`), runs nothing but functions of this package, leaves the
-terminal's interrupts alone, and ends with the process that started it.
+never loads it. Threads that compile at the same time have a worker each. A worker is told
+everything it needs with every call (:mod:`tvmgraph.compiler.surroundings`), runs nothing but
+functions of this package, leaves the terminal's interrupts alone, and ends with the process that
+started it.
 
 Compiling stays in this process where :func:`why_here` says so.
 """
@@ -39,6 +40,8 @@ MEMORY_VARIABLE = "TVMGRAPH_COMPILE_MB"
 _TIMEOUT = 600
 #: A worker that was not asked for so many seconds gives its memory back.
 _IDLE = 900
+#: Workers at most: one more is started when all are busy and another thread compiles.
+_MOST = min(os.cpu_count() or 1, 4)
 #: The length before every message.
 HEADER = struct.Struct("<Q")
 #: The worker's program. TVM would import PyTorch where it is installed, which takes longer than all
@@ -98,12 +101,8 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
     """
     message = pickle.dumps((function, args, surroundings()), protocol=5)
     limit = _number(TIMEOUT_VARIABLE, _TIMEOUT)
-    with _state.lock:
-        try:
-            kind, *content = _ask(message, limit)
-        except BaseException:  # interrupted: nobody will take the answer
-            stop()
-            raise
+    with _state.turns:
+        kind, *content = _ask(message, limit)
     if kind == "raised":
         error, why = content
         raise error from (RemoteError(f"\n{why}") if why else None)
@@ -111,55 +110,77 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def start() -> None:
-    """Starts the worker, unless there is one, without waiting for it."""
-    with _state.lock, contextlib.suppress(NoWorker):  # a call will say so
-        _started()
+    """Starts a worker, unless there is one, without waiting for it."""
+    with _state.starting, contextlib.suppress(NoWorker):  # a call will say so
+        if not _state.workers:
+            _state.idle.append(_started())
 
 
 def is_ready() -> bool:
-    """Whether there is a worker that has started."""
-    return _state.worker is not None and _state.worker.ready
+    """Whether there is a worker that has started and has nothing to do."""
+    return any(worker.ready for worker in _state.idle[-1:])
 
 
 def stop_unused() -> None:
     """Ends a worker that was started early: what it was for is found on disk."""
-    if _state.worker is not None and not _state.worker.asked:
-        with _state.lock:
-            stop()
+    for worker in list(_state.idle):
+        if not worker.asked:
+            with contextlib.suppress(ValueError):  # another thread was first
+                _state.idle.remove(worker)
+                _end(worker)
 
 
 def stop() -> None:
-    """Ends the worker; the next call starts another."""
-    worker, _state.worker = _state.worker, None
-    if worker is not None:
+    """Ends all workers, whatever they do; the next call starts another."""
+    while _state.idle:
+        _end(_state.idle.pop())
+    for worker in list(_state.workers):
         worker.kill()
 
 
 def _ask(message: bytes, limit: float) -> tuple[Any, ...]:
-    worker = _started()
+    """Asks a worker that has nothing to do, or a new one."""
+    worker = _idle_or_new()
     try:
-        return worker.ask(message, limit)
+        answer = worker.ask(message, limit)
     except CompilerEnded as e:
+        _end(worker)
         if not worker.ready:
             raise _refuse(e) from e
         if not worker.retired:
             raise
-    stop()
-    return _started().ask(message, limit)
+        return _ask(message, limit)
+    except BaseException:  # interrupted: nobody will take the answer
+        _end(worker)
+        raise
+    _state.idle.append(worker)
+    return answer
+
+
+def _idle_or_new() -> Worker:
+    with contextlib.suppress(IndexError):
+        return _state.idle.pop()
+    return _started()
+
+
+def _started() -> Worker:
+    try:
+        worker = Worker()
+    except OSError as e:
+        raise _refuse(e) from e
+    _state.workers.add(worker)
+    return worker
+
+
+def _end(worker: Worker) -> None:
+    _state.workers.discard(worker)
+    worker.kill()
+    worker.forget()
 
 
 def _refuse(cause: Exception) -> NoWorker:
     _state.refused = f"the compiler's process cannot be started: {cause}"
     return NoWorker(_state.refused)
-
-
-def _started() -> Worker:
-    if _state.worker is None:
-        try:
-            _state.worker = Worker()
-        except OSError as e:
-            raise _refuse(e) from e
-    return _state.worker
 
 
 class Worker:
@@ -297,7 +318,6 @@ class Worker:
         with contextlib.suppress(OSError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        self.forget()
 
     def forget(self) -> None:
         """Closes this process's ends of the pipes."""
@@ -340,11 +360,13 @@ def _number(variable: str, default: int) -> int:
 
 
 class _State:
-    """The worker of this process."""
+    """The workers of this process."""
 
     def __init__(self) -> None:
-        self.worker: Worker | None = None
-        self.lock = threading.RLock()
+        self.workers: set[Worker] = set()
+        self.idle: list[Worker] = []  # those of them that nobody asks; the last was asked last
+        self.turns = threading.BoundedSemaphore(_MOST)
+        self.starting = threading.Lock()
         self.refused: str | None = None  # why none can be started
 
 
@@ -352,10 +374,11 @@ _state = _State()
 
 
 def _forget_in_child() -> None:
-    """A process that was forked has no worker: the pipes belong to its parent."""
-    worker = _state.worker
-    _state.worker, _state.lock = None, threading.RLock()
-    if worker is not None:
+    """A process that was forked has no workers: the pipes belong to its parent."""
+    workers, refused = _state.workers, _state.refused
+    _state.__init__()
+    _state.refused = refused
+    for worker in workers:
         worker.forget()
         worker.process.returncode = 0  # not a child of this process
 
