@@ -1,0 +1,266 @@
+"""Arrays made of numbers, and random ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import ops
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.dtypes import float32, int32
+from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axis_of, dtype_of, floats
+from tvmgraph.numpy.helpers import full as filled_with
+from tvmgraph.numpy.helpers import ops_broadcast
+
+
+def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
+    """Returns a new array of ``obj`` with at least ``ndmin`` axes; ``copy=False`` shares it."""
+    found = array_of(obj, dtype)
+    found = ops.reshape(found, (1,) * (ndmin - found.ndim) + tuple(found.shape))
+    return found.copy() if copy and isinstance(obj, Tensor) else found
+
+
+def asarray(a: Any, dtype: Any = None) -> Tensor:
+    """Returns ``a`` as an array, itself where it is one of that dtype."""
+    return array_of(a, dtype)
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Tensor:
+    """Returns ``start, start + step, ...`` below ``stop``; int32 or float32 unless told."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    step = 1 if step is None else step
+    whole = all(isinstance(n, int) for n in (start, stop, step))
+    return ops.arange(start, stop, step, dtype=dtype_of(dtype or ("int32" if whole else "float32")))
+
+
+def zeros(shape: Any, dtype: Any = float32) -> Tensor:
+    """Returns an array of zeros."""
+    return filled_with(shape, 0, dtype)
+
+
+def ones(shape: Any, dtype: Any = float32) -> Tensor:
+    """Returns an array of ones."""
+    return filled_with(shape, 1, dtype)
+
+
+def empty(shape: Any, dtype: Any = float32) -> Tensor:
+    """Returns an array whose elements are to be written; they are zeros."""
+    return filled_with(shape, 0, dtype)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    """Returns an array of one value, or of an array that broadcasts to ``shape``."""
+    return filled_with(shape, fill_value, dtype)
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float32) -> Tensor:  # noqa: N803
+    """Returns a matrix with ones on its ``k``-th diagonal."""
+    return Tensor(np.eye(N, M, k), dtype_of(dtype))
+
+
+def identity(n: int, dtype: Any = float32) -> Tensor:
+    """Returns the identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float32) -> Tensor:  # noqa: N803
+    """Returns a matrix with ones on and below its ``k``-th diagonal."""
+    return Tensor(np.tri(N, M, k), dtype_of(dtype))
+
+
+def _spaced(start: Any, stop: Any) -> tuple[Tensor, Tensor]:
+    return tuple(floats(t) for t in ops_broadcast(array_of(start), array_of(stop)))  # pyright: ignore
+
+
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+             dtype: Any = None, axis: int = 0) -> Any:  # fmt: skip
+    """Returns ``num`` evenly spaced numbers along a new axis.
+
+    Args:
+        start: First number, or an array of them.
+        stop: Last number, left out unless ``endpoint``.
+        num: How many.
+        endpoint: Whether ``stop`` is the last one.
+        retstep: Whether to return the distance too.
+        dtype: Dtype of the result; float32 unless told.
+        axis: Where the new axis is.
+    """
+    if num < 1:
+        raise ArgumentError(f"num must be at least 1, not {num}", at=user_source())
+    first, last = _spaced(start, stop)
+    axis = axis_of(axis, first.ndim + 1)
+    steps = num - 1 if endpoint else num
+    delta = (last - first) / steps if steps else ops.full_like(first, float("nan"))
+    count = ops.reshape(ops.arange(num, dtype=float32), (num,) + (1,) * first.ndim)
+    found = first + (count * delta if num > 1 else count)
+    if endpoint and num > 1:  # exactly, whatever the steps round to
+        found = ops.where(ops.equal(count, steps), last, found)
+    found = as_dtype(ops.moveaxis(found, 0, axis), dtype)
+    return (found, delta) if retstep else found
+
+
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: float = 10.0,
+             dtype: Any = None, axis: int = 0) -> Tensor:  # fmt: skip
+    """Returns ``base ** linspace(start, stop)``."""
+    return as_dtype(ops.pow(float(base), linspace(start, stop, num, endpoint, axis=axis)), dtype)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
+              axis: int = 0) -> Tensor:  # fmt: skip
+    """Returns ``num`` numbers whose quotients are equal, from ``start`` to ``stop``."""
+    first, last = _spaced(start, stop)
+    root = num - 1 if endpoint else num
+    power = linspace(ops.zeros_like(first), ops.full_like(first, root), num, endpoint, axis=axis)
+    place = axis_of(axis, first.ndim + 1)
+    base = ops.expand_dims(ops.pow(last / first, 1.0 / root), place)
+    return as_dtype(ops.pow(base, power) * ops.expand_dims(first, place), dtype)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
+    """Returns the matrix of powers of a vector, the highest first unless ``increasing``."""
+    x = array_of(x)
+    powers = np.arange(N or x.shape[0])
+    powers = Tensor(powers if increasing else powers[::-1].copy(), x.dtype)
+    return ops.pow(ops.expand_dims(x, 1), ops.expand_dims(powers, 0))
+
+
+def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Returns coordinate arrays of vectors.
+
+    Args:
+        xi: The vectors.
+        sparse: Whether to leave out the repetitions.
+        indexing: "xy", where the second axis is the first vector's, or "ij".
+    """
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"indexing must be 'xy' or 'ij', not {indexing!r}", at=user_source())
+    found = []
+    for place, x in enumerate(arrays_of(xi)):
+        at = 1 - place if indexing == "xy" and len(xi) > 1 and place < 2 else place
+        found.append(ops.reshape(x, (1,) * at + (-1,) + (1,) * (len(xi) - at - 1)))
+    return tuple(found if sparse else ops_broadcast(*found))
+
+
+def indices(dimensions: Any, dtype: Any = int32, sparse: bool = False) -> tuple[Tensor, ...]:
+    """Returns the index arrays of a shape, one per axis."""
+    return meshgrid(*(arange(d, dtype=dtype) for d in dimensions), sparse=sparse, indexing="ij")
+
+
+def ix_(*args: Any) -> tuple[Tensor, ...]:
+    """Returns vectors as an open mesh that indexes their product."""
+    return meshgrid(*args, sparse=True, indexing="ij")
+
+
+def _window(M: int, values: Any) -> Tensor:  # noqa: N803
+    return Tensor(np.asarray(values(M), np.float32))
+
+
+def bartlett(M: int) -> Tensor:  # noqa: N803
+    """Returns Bartlett's window of ``M`` points."""
+    return _window(M, np.bartlett)
+
+
+def blackman(M: int) -> Tensor:  # noqa: N803
+    """Returns Blackman's window of ``M`` points."""
+    return _window(M, np.blackman)
+
+
+def hamming(M: int) -> Tensor:  # noqa: N803
+    """Returns Hamming's window of ``M`` points."""
+    return _window(M, np.hamming)
+
+
+def hanning(M: int) -> Tensor:  # noqa: N803
+    """Returns Hann's window of ``M`` points."""
+    return _window(M, np.hanning)
+
+
+def _pairs(rows: Any) -> tuple[Tensor, ...]:
+    return tuple(Tensor(r.astype(np.int32)) for r in rows)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
+    """Returns the indices of the main diagonal of an array of size ``n`` along each axis."""
+    return _pairs(np.diag_indices(n, ndim))
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
+    """Returns the indices of the lower triangle of an ``n`` by ``m`` array."""
+    return _pairs(np.tril_indices(n, k, m))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
+    """Returns the indices of the upper triangle of an ``n`` by ``m`` array."""
+    return _pairs(np.triu_indices(n, k, m))
+
+
+def tril_indices_from(arr: Tensor, k: int = 0) -> tuple[Tensor, ...]:
+    """Returns the indices of the lower triangle of a matrix."""
+    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def triu_indices_from(arr: Tensor, k: int = 0) -> tuple[Tensor, ...]:
+    """Returns the indices of the upper triangle of a matrix."""
+    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+class Grid:
+    """Coordinate arrays by slices: ``mgrid[0:3, 0:1:5j]``.
+
+    Args:
+        make: NumPy's object that does it.
+    """
+
+    def __init__(self, make: Any) -> None:
+        self._make = make
+
+    def __getitem__(self, keys: Any) -> Any:
+        found = self._make[keys]
+        return tuple(map(self._narrow, found)) if isinstance(found, (list, tuple)) else (
+            self._narrow(found))  # fmt: skip
+
+    @staticmethod
+    def _narrow(found: np.ndarray) -> Tensor:
+        return Tensor(found.astype(np.float32 if found.dtype.kind == "f" else np.int32))
+
+    def __repr__(self) -> str:
+        return f"<{type(self._make).__name__}>"
+
+
+mgrid = Grid(np.mgrid)
+ogrid = Grid(np.ogrid)
+
+
+def _shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return tuple(int(s) for s in given)
+
+
+def rand(*shape: Any, dtype: Any = float32) -> Tensor:
+    """Returns uniform random numbers between 0 and 1."""
+    return as_dtype(ops.rand(*(_shape(shape) or (1,))), dtype)
+
+
+def randn(*shape: Any, dtype: Any = float32) -> Tensor:
+    """Returns random numbers of the standard normal distribution."""
+    return as_dtype(ops.randn(*(_shape(shape) or (1,))), dtype)
+
+
+def randint(minval: int, maxval: int | None = None, shape: Any = None,
+            dtype: Any = int32) -> Tensor:  # fmt: skip
+    """Returns random integers of ``minval`` to ``maxval - 1``, or below ``minval`` alone."""
+    low, high = (0, minval) if maxval is None else (minval, maxval)
+    if low >= high:
+        raise ArgumentError(f"no integers from {low} to {high - 1}", at=user_source())
+    size = (1,) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+    return as_dtype(ops.randint(low, high, size), dtype)
+
+
+__all__ = [
+    "arange", "array", "asarray", "bartlett", "blackman", "diag_indices", "empty", "eye", "full",
+    "geomspace", "hamming", "hanning", "identity", "indices", "ix_", "linspace", "logspace",
+    "meshgrid", "mgrid", "ogrid", "ones", "rand", "randint", "randn", "tri", "tril_indices",
+    "tril_indices_from", "triu_indices", "triu_indices_from", "vander", "zeros",
+]  # fmt: skip

@@ -1,0 +1,192 @@
+"""Steps that several rows of :mod:`.rows` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import ops
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.dtypes import float32, int32
+from tvmgraph.errors import ShapeError, user_source
+from tvmgraph.numpy.conversion import (
+    array_of,
+    arrays_of,
+    as_dtype,
+    axes_of,
+    axis_of,
+    dtype_of,
+    floats,
+    is_float,
+)  # fmt: skip
+
+#: The largest float32.
+MOST = float(np.finfo(np.float32).max)
+
+
+def extreme(
+    reduce: Callable[..., Tensor], a: Tensor, axis: Any, keepdims: bool, initial: Any, where: Any
+) -> Tensor:
+    """Returns the largest or smallest elements, of those that ``where`` selects."""
+    if isinstance(where, Tensor):
+        a = ops.where(where, a, ops.full_like(a, initial))
+    found = reduce(a, axis, keepdims)
+    if initial is None:
+        return found
+    pick = ops.maximum if reduce.__name__ in ("amax", "max") else ops.minimum
+    return ops.cast(pick(found, array_of(initial, found.dtype)), a.dtype)
+
+
+def array_equiv(a: Tensor, b: Tensor) -> Tensor:
+    """Whether two arrays are equal after broadcasting; False where they do not broadcast."""
+    try:
+        np.broadcast_shapes(tuple(a.shape), tuple(b.shape))
+    except ValueError:
+        return Tensor(False)
+    return ops.all(ops.equal(a, b))
+
+
+def cuts(indices_or_sections: Any) -> Any:
+    """Returns an int or a tuple of ints."""
+    if isinstance(indices_or_sections, int):
+        return indices_or_sections
+    return tuple(int(i) for i in indices_or_sections)
+
+
+def split(x: Tensor, indices_or_sections: Any, axis: int) -> tuple[Tensor, ...]:
+    """Cuts ``x`` along ``axis`` into equal parts, or before each of the indices.
+
+    Raises:
+        ShapeError: when the parts would not be equal.
+    """
+    axis = axis_of(axis, x.ndim)
+    if isinstance(indices_or_sections, int) and x.shape[axis] % indices_or_sections:
+        raise ShapeError(
+            f"axis {axis} of size {x.shape[axis]} does not split into {indices_or_sections} equal"
+            " parts", at=user_source(), fix="use array_split",
+        )  # fmt: skip
+    return tuple(ops.tensor_split(x, cuts(indices_or_sections), axis))
+
+
+def cross(a: Tensor, b: Tensor, axisa: int, axisb: int, axisc: int, axis: int | None) -> Tensor:
+    """Returns the vector products; vectors of two elements lie in a plane."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = (ops.moveaxis(t, i, -1) for t, i in ((a, axisa), (b, axisb)))
+    flat = a.shape[-1] == 2 and b.shape[-1] == 2
+    x, y = (_parts(t) for t in (a, b))
+    third = x[0] * y[1] - x[1] * y[0]
+    if flat:
+        return third
+    first, second = x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2]
+    return ops.stack(ops_broadcast(first, second, third), axisc)
+
+
+def _parts(t: Tensor) -> list[Tensor]:
+    found = [t[..., i] for i in range(t.shape[-1])]
+    return found if len(found) == 3 else [*found, ops.zeros_like(found[0])]
+
+
+def ops_broadcast(*arrays: Tensor) -> list[Tensor]:
+    """Returns the arrays in their common shape."""
+    shape = np.broadcast_shapes(*(tuple(a.shape) for a in arrays))
+    return [ops.broadcast_to(a, shape) for a in arrays]
+
+
+def scan(run: Callable[..., Tensor], a: Tensor, axis: int | None, dtype: Any) -> Tensor:
+    """Returns running sums or products; small integers are counted in 32 bits."""
+    if axis is None:
+        a, axis = ops.reshape(a, (-1,)), 0
+    if dtype is None:
+        kind, size = a.dtype.kind, a.dtype.itemsize
+        narrow = kind == "b" or (kind in "iu" and size < 4)
+        dtype = ("uint32" if kind == "u" else "int32") if narrow else a.dtype
+    exact = a if a.dtype.kind in "fc" else ops.cast(a, int32)
+    return as_dtype(run(exact, axis_of(axis, a.ndim)), dtype)
+
+
+def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False,
+        initial: Any = None) -> Tensor:  # fmt: skip
+    """Returns sums, those of integers and bools in int64, unless told another dtype."""
+    a = array_of(a)
+    found = ops.sum(a, axis, keepdims) if a.ndim else a
+    return as_dtype(found if initial is None else ops.add(found, initial), dtype)
+
+
+def filled(a: Tensor, value: float) -> Tensor:
+    """Returns the array with ``value`` where it is NaN."""
+    return ops.where(ops.isnan(a), ops.full_like(a, value), a) if is_float(a) else a
+
+
+def nanvar(a: Tensor, axis: Any, ddof: int, keepdims: bool) -> Tensor:
+    """Returns the variance of what is not NaN."""
+    a = floats(a)
+    number = ops.logical_not(ops.isnan(a))
+    off = filled(a - ops.nanmean(a, axis, True), 0)
+    count = ops.sum(ops.cast(number, float32), axis, keepdims)
+    return ops.sum(ops.square(off), axis, keepdims) / (count - ddof)
+
+
+def diagflat(v: Tensor, k: int) -> Tensor:
+    """Returns a matrix with the vector ``v`` on its ``k``-th diagonal."""
+    return ops.diag_embed(v, k)
+
+
+def expand_dims(a: Tensor, axis: int | Sequence[int]) -> Tensor:
+    """Inserts axes of one element at places of the result."""
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    for place in sorted(axes_of(axes, a.ndim + len(axes))):
+        a = ops.expand_dims(a, place)
+    return a
+
+
+def full(shape: Any, value: Any, dtype: Any) -> Tensor:
+    """Returns an array of one value, which may be an array that broadcasts."""
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    return ops.broadcast_to(array_of(value, dtype), shape)
+
+
+def contains(element: Any, test: Any, invert: bool) -> Tensor:
+    """Whether each element is among the elements of ``test``."""
+    element = array_of(element)
+    found = ops.any(ops.equal(ops.expand_dims(element, -1), ops.ravel(array_of(test))), -1)
+    return ops.logical_not(found) if invert else found
+
+
+def rollaxis(x: Tensor, axis: int, start: int) -> Tensor:
+    """Moves ``axis`` before the axis ``start``."""
+    axis = axis_of(axis, x.ndim)
+    start = start + x.ndim if start < 0 else start
+    return ops.moveaxis(x, axis, start - (axis < start))
+
+
+def alike(a: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns both arrays in float32 unless they have one dtype."""
+    if a.dtype == v.dtype:
+        return a, v
+    return ops.cast(a, float32), ops.cast(v, float32)
+
+
+def take_along_axis(arr: Tensor, indices: Tensor, axis: int | None) -> Tensor:
+    """Picks elements along an axis; the other axes of both broadcast."""
+    if axis is None:
+        arr, axis = ops.ravel(arr), 0
+    axis = axis_of(axis, arr.ndim)
+    shapes = [list(t.shape) for t in (arr, indices)]
+    for shape in shapes:
+        shape[axis] = 1
+    common = list(np.broadcast_shapes(*map(tuple, shapes)))
+    sized = []
+    for t in (arr, indices):
+        common[axis] = t.shape[axis]
+        sized.append(ops.broadcast_to(t, tuple(common)))
+    return ops.gather_elements(sized[0], axis, sized[1])
+
+
+__all__ = [
+    "MOST", "alike", "array_equiv", "arrays_of", "axes_of", "contains", "cross", "cuts",
+    "diagflat", "dtype_of", "expand_dims", "extreme", "filled", "float32", "floats", "full",
+    "int32", "nanvar", "rollaxis", "scan", "split", "sum", "take_along_axis",
+]  # fmt: skip

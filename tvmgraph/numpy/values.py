@@ -1,0 +1,295 @@
+"""Products, differences, statistics and polynomials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tvmgraph import ops
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.dtypes import float32
+from tvmgraph.errors import ArgumentError, ShapeError, user_source
+from tvmgraph.numpy import helpers
+from tvmgraph.numpy.arrays import concatenate, result_type
+from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axes_of, axis_of, floats
+
+sum = helpers.sum
+
+
+def dot(a: Any, b: Any) -> Tensor:
+    """Returns the sums of products over the last axis of ``a`` and the last but one of ``b``."""
+    a, b = array_of(a), array_of(b)
+    if a.ndim == 0 or b.ndim == 0:
+        return ops.mul(a, b)
+    return ops.tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+
+
+def multi_dot(arrays: Sequence[Any]) -> Tensor:
+    """Returns the product of several matrices; the first and last may be vectors."""
+    first, *others = arrays_of(arrays)
+    for other in others:
+        first = dot(first, other)
+    return first
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Returns the norm of vectors (one axis) or matrices (two axes).
+
+    Args:
+        x: The array.
+        ord: Order: None, "fro", "nuc", inf, -inf or a number.
+        axis: Axes; None takes all, after flattening when ``ord`` is None.
+        keepdims: Whether the axes stay with one element.
+    """
+    x = floats(array_of(x))
+    if axis is None and ord is None:
+        found = ops.sqrt(ops.sum(ops.square(x)))
+        return ops.reshape(found, (1,) * x.ndim) if keepdims else found
+    axes = axes_of(axis, x.ndim)
+    if len(axes) == 1:
+        return ops.vector_norm(x, 2 if ord is None else ord, axes, keepdims)
+    if len(axes) != 2:
+        raise ShapeError("norms are of vectors and matrices", got=f"axis={axis}", at=user_source())
+    return ops.matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    """Returns the ``n``-th differences of neighbours, after joining what is given at the ends."""
+    a = array_of(a)
+    axis = axis_of(axis, a.ndim)
+    ends = [None if e is None else _end(array_of(e, a.dtype), a, axis) for e in (prepend, append)]
+    parts = [p for p in (ends[0], a, ends[1]) if p is not None]
+    a = concatenate(parts, axis) if len(parts) > 1 else a
+    for _ in range(n):
+        size = a.shape[axis] - 1
+        a = ops.sub(ops.narrow(a, axis, 1, size), ops.narrow(a, axis, 0, size))
+    return a
+
+
+def _end(value: Tensor, a: Tensor, axis: int) -> Tensor:
+    one = (*a.shape[:axis], 1, *a.shape[axis + 1 :])
+    return value if value.ndim else ops.broadcast_to(value, one)
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
+    """Returns the differences of neighbours in the flat array, between what is given."""
+    ary = array_of(ary)
+    parts = [to_begin, diff(ops.ravel(ary)), to_end]
+    return concatenate([ops.ravel(array_of(p, ary.dtype)) for p in parts if p is not None])
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Returns central differences inside and one-sided ones at the ends.
+
+    Args:
+        f: The values.
+        varargs: Distance of the values: none for 1, one number, or a number per axis.
+        axis: Axes along which to differentiate; None takes all.
+        edge_order: Only 1.
+
+    Returns:
+        An array, or a list of them for several axes.
+    """
+    if edge_order != 1:
+        raise ArgumentError(f"edge_order must be 1, not {edge_order}", at=user_source())
+    f = floats(array_of(f))
+    axes = axes_of(axis, f.ndim)
+    steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1,) * len(axes)
+    found = [_gradient(f, a) / h for a, h in zip(axes, steps)]
+    return found[0] if len(found) == 1 else found
+
+
+def _gradient(f: Tensor, axis: int) -> Tensor:
+    size = f.shape[axis]
+    near = diff(f, axis=axis)
+    inner = (ops.narrow(near, axis, 0, size - 2) + ops.narrow(near, axis, 1, size - 2)) * 0.5
+    first, last = ops.narrow(near, axis, 0, 1), ops.narrow(near, axis, size - 2, 1)
+    return ops.concat([first, inner, last] if size > 2 else [first, last], axis)
+
+
+def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+    """Integrates along an axis by the trapezoidal rule."""
+    y = floats(array_of(y))
+    axis = axis_of(axis, y.ndim)
+    if x is not None:
+        step = as_dtype(diff(x), y.dtype)
+        y = ops.moveaxis(y, axis, -1)
+        return ops.sum((y[..., :-1] + y[..., 1:]) * step, -1) / 2
+    return ops.trapz(y, dx=dx, dim=axis)
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
+    """Returns the convolution of two vectors; see :func:`correlate` for ``mode``."""
+    a, v = array_of(a), array_of(v)
+    return _slide(*(a, v) if a.size >= v.size else (v, a), mode)
+
+
+def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
+    """Returns the cross-correlation of two vectors.
+
+    Args:
+        a: Vector [N].
+        v: Vector [M].
+        mode: "valid" where they overlap wholly, "same" in the size of the longer, or "full".
+    """
+    a, v = array_of(a), array_of(v)
+    if a.size >= v.size:
+        return _slide(a, ops.flip(v, (0,)), mode)
+    return ops.flip(_slide(v, ops.flip(a, (0,)), mode), (0,))
+
+
+def _slide(a: Tensor, v: Tensor, mode: str) -> Tensor:
+    dtype = result_type(a, v)
+    count = v.shape[0] - 1
+    pads = {"valid": (0, 0), "full": (count, count), "same": (count - count // 2, count // 2)}
+    if mode not in pads:
+        raise ArgumentError(f"mode must be one of {list(pads)}, not {mode!r}", at=user_source())
+    signal = ops.pad(ops.reshape(ops.cast(a, float32), (1, 1, -1)), pads[mode])
+    taps = ops.reshape(ops.cast(ops.flip(v, (0,)), float32), (1, 1, -1))
+    return as_dtype(ops.reshape(ops.conv1d(signal, taps), (-1,)), dtype)
+
+
+def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
+    """Returns the weighted mean, and with ``returned`` the sum of the weights."""
+    x = floats(array_of(x))
+    if weights is None:
+        mean = ops.mean(x, axis)
+        total = ops.full_like(mean, x.size / max(mean.size, 1))
+        return (mean, total) if returned else mean
+    weights = array_of(weights)
+    if weights.ndim == 1 and x.ndim > 1:
+        weights = ops.reshape(weights, (-1,) + (1,) * (x.ndim - axis_of(axis, x.ndim) - 1))
+    weights = ops.broadcast_to(weights, x.shape)
+    total = ops.sum(weights, axis)
+    mean = ops.sum(x * weights, axis) / total
+    return (mean, as_dtype(total, mean.dtype)) if returned else mean
+
+
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+        fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Tensor:  # fmt: skip
+    """Returns the covariance of variables.
+
+    Args:
+        m: Observations, a variable per row (per column unless ``rowvar``).
+        y: More variables.
+        rowvar: See ``m``.
+        bias: Whether to divide by the number of observations instead of one less.
+        ddof: What to subtract from that number; overrides ``bias``.
+        fweights: How often each observation counts.
+        aweights: Importance of each observation.
+        dtype: Dtype of the result.
+    """
+    m = _variables(m, rowvar)
+    if y is not None:
+        m = ops.concat([m, _variables(y, rowvar)])
+    less = (0 if bias else 1) if ddof is None else ddof
+    kinds = [None if w is None else array_of(w) for w in (fweights, aweights)]
+    found = ops.cov(m, correction=less, fweights=kinds[0], aweights=kinds[1])
+    return as_dtype(ops.squeeze(found), dtype)
+
+
+def _variables(m: Any, rowvar: bool) -> Tensor:
+    m = floats(array_of(m))
+    m = m if m.ndim > 1 else ops.reshape(m, (1, -1))
+    return m if rowvar or m.shape[0] == 1 else ops.transpose(m, (1, 0))
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Tensor:
+    """Returns the correlation coefficients of variables; see :func:`cov`."""
+    c = cov(x, y, rowvar)
+    if c.ndim == 0:
+        return c / c
+    deviation = ops.sqrt(ops.diagonal(c))
+    c = c / ops.expand_dims(deviation, 1) / ops.expand_dims(deviation, 0)
+    return as_dtype(ops.clamp(c, -1, 1), dtype)
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Tensor:
+    """Returns the piecewise linear function through points at ``x``.
+
+    Args:
+        x: Where.
+        xp: Places of the points, rising.
+        fp: Their values.
+        left: Value before the first point; that of the first unless told.
+        right: Value after the last point.
+    """
+    x = floats(array_of(x))
+    xp, fp = (ops.cast(array_of(t), float32) for t in (xp, fp))
+    after = ops.clamp(ops.searchsorted(xp, x), 1, xp.shape[0] - 1)
+    at = [ops.gather(t, i, 0) for i in (after - 1, after) for t in (xp, fp)]
+    share = (x - at[0]) / (at[2] - at[0])
+    found = at[1] + (at[3] - at[1]) * share
+    found = ops.where(x < xp[0], fp[0] if left is None else array_of(left, float32), found)
+    return ops.where(x > xp[-1], fp[-1] if right is None else array_of(right, float32), found)
+
+
+def unwrap(p: Any, discont: float = math.pi, axis: int = -1) -> Tensor:
+    """Adds multiples of a full turn so that neighbouring angles differ by less than half a turn."""
+    p = floats(array_of(p))
+    axis = axis_of(axis, p.ndim)
+    step = diff(p, axis=axis)
+    turn = 2 * math.pi
+    near = ops.floor_mod(step + math.pi, turn) - math.pi
+    near = ops.where(ops.logical_and(ops.equal(near, -math.pi), step > 0), math.pi, near)
+    fix = ops.where(ops.abs(step) < discont, 0.0, near - step)
+    rest = ops.narrow(p, axis, 1, p.shape[axis] - 1) + ops.cumsum(fix, axis)
+    return ops.concat([ops.narrow(p, axis, 0, 1), rest], axis)
+
+
+def _polynomial(p: Any) -> Tensor:
+    p = array_of(p)
+    return p if p.ndim else ops.reshape(p, (1,))
+
+
+def polyadd(a1: Any, a2: Any) -> Tensor:
+    """Adds polynomials, given by their coefficients from the highest power down."""
+    parts = [_polynomial(p) for p in (a1, a2)]
+    size = max(p.shape[0] for p in parts)
+    a, b = (ops.pad(p, (size - p.shape[0], 0)) for p in parts)
+    return ops.add(a, b)
+
+
+def polysub(a1: Any, a2: Any) -> Tensor:
+    """Subtracts polynomials."""
+    return polyadd(a1, ops.neg(_polynomial(a2)))
+
+
+def polymul(a1: Any, a2: Any) -> Tensor:
+    """Multiplies polynomials."""
+    return convolve(_polynomial(a1), _polynomial(a2))
+
+
+def polyder(p: Any, m: int = 1) -> Tensor:
+    """Returns the ``m``-th derivative of a polynomial."""
+    p = _polynomial(p)
+    for _ in range(m):
+        powers = ops.arange(p.shape[0] - 1, 0, -1)
+        p = ops.mul(p[:-1], as_dtype(powers, p.dtype))
+    return p
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
+    """Returns the ``m``-th integral of a polynomial, with the constants ``k``."""
+    p = _polynomial(p)
+    constants = ops.broadcast_to(array_of(0 if k is None else k), (m,)) if m else None
+    for i in range(m):
+        powers = as_dtype(ops.arange(p.shape[0], 0, -1), float32)
+        assert constants is not None
+        p = concatenate((ops.div(p, powers), constants[i : i + 1]))
+    return p
+
+
+def polyval(p: Any, x: Any) -> Tensor:
+    """Returns the values of a polynomial at ``x``."""
+    p, x = _polynomial(p), array_of(x)
+    powers = as_dtype(ops.arange(p.shape[0] - 1, -1, -1), float32)
+    return ops.sum(p * ops.pow(ops.expand_dims(floats(x), -1), powers), -1)
+
+
+__all__ = [
+    "average", "convolve", "corrcoef", "correlate", "cov", "diff", "dot", "ediff1d", "gradient",
+    "interp", "multi_dot", "norm", "polyadd", "polyder", "polyint", "polymul", "polysub",
+    "polyval", "sum", "trapz", "unwrap",
+]  # fmt: skip
