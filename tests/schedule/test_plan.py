@@ -1,5 +1,6 @@
 """Planning of matrix products: who does how much, and which tiles the caches bear."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -86,3 +87,16 @@ def test_parts_of_a_panel_fit_the_registers(name):
         assert vectors % part == 0
         assert rows * part + part < model.registers
         assert rows * part >= 4 * model.fma_per_cycle
+
+
+def test_rows_that_no_cache_holds_meet_panels_in_blocks():
+    """Otherwise every panel reads all rows from memory."""
+    model = replace(_MODEL, l2_bytes=512 << 10, l3_bytes=16 << 20)
+
+    def plan(rows, depth):
+        return plan_panels(GemmShape(rows, 768, depth, 1, 4, 4 * depth), model, 32)
+
+    few, many = plan(384, 768), plan(1024, 3072)
+    assert few.depth_block == 768
+    assert many.depth_block < 3072 and many.rows_first
+    assert many.row_block * many.depth_block * 4 <= model.l2_bytes // 2

@@ -51,6 +51,8 @@ from tvmgraph.schedule.types import Buffer, Expr
 
 #: So many elements of the column operand at a step, from a vector of the panel on.
 _Columns = Callable[[Expr, int, int], Expr]
+#: Where sums are kept between parts of the depth: the buffer, and its element for row 0.
+_Sums = tuple[Buffer, Expr]
 
 
 def emit_gemm(contraction: Contraction, model: CpuModel, columns: Columns | None = None) -> None:
@@ -162,9 +164,9 @@ class _Gemm:
         blocks = -(-depth // plan.depth_block)
         sums = None
         if blocks > 1:
-            sums = emit.workspace([self.shape.rows * plan.panel], dtype)
+            sums = emit.workspace([self.shape.rows * plan.panel], dtype), emit.i64(0)
             with emit.serial(self.shape.rows * plan.panel) as at:
-                emit.store(sums, emit.zero(dtype), [at])
+                emit.store(sums[0], emit.zero(dtype), [at])
             with emit.serial(blocks - 1) as block:
                 span = _Span(block * plan.depth_block, plan.depth_block)
                 self._pack(item, packed, emit.i64(0), span)
@@ -177,36 +179,58 @@ class _Gemm:
     def _write_shared(self) -> None:
         """Packs everything if it must, then divides panels and blocks of rows."""
         plan, depth = self.plan, self.shape.depth
-        size = depth * plan.panel
-        whole = _Span(emit.i64(0), depth)
+        packed = None
         if plan.packing is Packing.SHARED:
+            size = depth * plan.panel
             packed = emit.workspace([self._items() * size], self.contraction.dtype)
             self._pack_all(packed, size)
+        done = (-(-depth // plan.depth_block) - 1) * plan.depth_block
+        last = _Span(emit.i64(done), depth - done)
+        if not done:
+            self._divided(last, packed)
+            return
+        dtype = self.contraction.dtype
+        sums = emit.workspace([self._items() * self.shape.rows * plan.panel], dtype)
+        self._clear(sums)
+        with emit.serial(done // plan.depth_block) as block:
+            span = _Span(block * plan.depth_block, plan.depth_block)
+            self._divided(span, packed, sums, finish=False)
+        self._divided(last, packed, sums)
+
+    def _clear(self, sums: Buffer) -> None:
+        size = self.shape.rows * self.plan.panel
+        with emit.parallel(self._items(), self.plan.parallel) as item, emit.serial(size) as at:
+            emit.store(sums, emit.zero(self.contraction.dtype), [item * size + at])
+
+    def _divided(
+        self, span: _Span, packed: Buffer | None, sums: Buffer | None = None, finish: bool = True
+    ) -> None:
+        """Adds part of the depth; a work item is a block of rows of a panel."""
+        plan = self.plan
         blocks = -(-self.shape.rows // plan.row_block)
-        rest = self.shape.rows % plan.row_block
         with emit.parallel(self._items() * blocks, plan.parallel) as piece:
             extents = [self._items(), blocks]
             if plan.rows_first:
                 block, item = emit.unfuse(piece, extents[::-1])
             else:
                 item, block = emit.unfuse(piece, extents)
+            kept = (sums, item * (self.shape.rows * plan.panel)) if sums is not None else None
 
-            def rows(panel: _Panel, first: Expr | int, count: int) -> None:
-                stored = plan.packing is Packing.DONE
-                right = self._stored(panel) if stored else self._packed(packed, item * size)  # pyright: ignore[reportPossiblyUnboundVariable]
-                self._rows(panel, whole, right, rows=(first, count))
-
-            def body(panel: _Panel) -> None:
-                if not rest:
-                    rows(panel, block * plan.row_block, plan.row_block)
-                    return
-                emit.when(
-                    block < blocks - 1,
-                    lambda: rows(panel, block * plan.row_block, plan.row_block),
-                    lambda: rows(panel, (blocks - 1) * plan.row_block, rest),
+            def rows(panel: _Panel, count: int) -> None:
+                size = self.shape.depth * plan.panel
+                right = (
+                    self._stored(panel, span.start)
+                    if packed is None
+                    else self._packed(packed, item * size + span.start * plan.panel)
                 )
+                self._rows(panel, span, right, kept, finish, (block * plan.row_block, count))
 
-            self._for_panel(item, body)
+            self._for_panel(
+                item,
+                lambda panel: emit.pieces(
+                    (block, blocks, plan.row_block, self.shape.rows), lambda n: rows(panel, n)
+                ),
+            )
 
     def _pack_all(self, packed: Buffer, size: int) -> None:
         """Packs all panels; with fewer panels than workers, pieces of the depth of each."""
@@ -234,7 +258,7 @@ class _Gemm:
         panel: _Panel,
         span: _Span,
         right: _Columns,
-        sums: Buffer | None = None,
+        sums: _Sums | None = None,
         finish: bool = True,
         rows: tuple[Expr | int, int] | None = None,
     ) -> None:
@@ -261,7 +285,7 @@ class _Gemm:
         rows: int,
         span: _Span,
         right: _Columns,
-        sums: Buffer | None,
+        sums: _Sums | None,
         finish: bool,
     ) -> None:
         plan = self.plan
@@ -271,9 +295,10 @@ class _Gemm:
         tile = Tile(rows, panel.vectors, lanes, self.contraction.dtype, adjacent)
 
         def kept(row: int, vector: int, count: int) -> Expr:
-            return emit.ramp((first + row) * plan.panel + vector * lanes, count)
+            base = sums[1] if sums else 0
+            return emit.ramp(base + (first + row) * plan.panel + vector * lanes, count)
 
-        initial = None if sums is None else lambda row, *strip: sums[kept(row, *strip)]
+        initial = None if sums is None else lambda row, *strip: sums[0][kept(row, *strip)]
         total = multiply_tile(
             tile,
             [span.depth],
@@ -291,7 +316,7 @@ class _Gemm:
             )
             return
         assert sums is not None
-        store_tile(tile, total, sums, kept)
+        store_tile(tile, total, sums[0], kept)
 
     # The column operand
 
@@ -317,13 +342,13 @@ class _Gemm:
 
         return columns
 
-    def _stored(self, panel: _Panel) -> _Columns:
-        """Vectors of an operand that is stored as panels."""
+    def _stored(self, panel: _Panel, start: Expr) -> _Columns:
+        """Vectors of an operand that is stored as panels, from a step of the depth on."""
         right, lanes = self.contraction.right, self.plan.lanes
         number = tirx.floordiv(panel.first, emit.i64(self.plan.panel))
 
         def columns(k: Expr, position: int, count: int) -> Expr:
-            return right.at(number, k, emit.ramp(emit.i64(position * lanes), count))
+            return right.at(number, start + k, emit.ramp(emit.i64(position * lanes), count))
 
         return columns
 

@@ -31,6 +31,9 @@ _MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _DOT_DEPTH = 4, 64, 256
 _MAX_GROUPED_DOT_ROWS = {"bfloat16": 128, "int8": 32}
 #: Rows that the busiest worker may have more than with the best division, for larger blocks.
 _MAX_EXCESS = 0.05
+#: Depth of a part of a product with more rows than caches hold, about: sums are read and written
+#: once per part, and L2 holds the more rows the shorter it is.
+_PART_OF_DEPTH = 512
 #: Time of panels that all workers pack together, relative to panels that each packs for itself, and
 #: cycles of the second parallel region that this takes.
 _SHARED_COST, _REGION_CYCLES = 1.1, 10_000
@@ -184,12 +187,16 @@ def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | Non
     items = shape.outer * -(-shape.columns // panel)
     parallel = _parallel(shape, model)
     row_block = shape.rows
-    if parallel and _idle(shape, panel, lanes, model.threads) > MAX_IMBALANCE:
+    depth = _stored_depth(shape, model)
+    if depth < shape.depth:
+        held = model.l2_bytes // 2 // (depth * shape.itemsize * rows)
+        row_block = min(shape.rows, max(1, held) * rows)
+    elif parallel and _idle(shape, panel, lanes, model.threads) > MAX_IMBALANCE:
         row_block = _row_block(shape.rows, rows, items, model.threads)
     row_block = choose("panel row block", row_block, _row_blocks(shape.rows, rows, row_block))
     return GemmPlan(
-        rows, vectors, lanes, _unroll(rows * vectors), shape.depth, row_block, Packing.DONE,
-        parallel, model.threads, _rows_first(),
+        rows, vectors, lanes, _unroll(rows * vectors), depth, row_block, Packing.DONE,
+        parallel, model.threads, _rows_first(depth < shape.depth),
     )  # fmt: skip
 
 
@@ -312,8 +319,8 @@ def _unroll(fmas: int) -> int:
     return choose("gemm unroll", usual, tuple(dict.fromkeys((usual, 1, 2, 4))))
 
 
-def _rows_first() -> bool:
-    return choose("gemm rows first", False, (False, True))
+def _rows_first(usual: bool = False) -> bool:
+    return choose("gemm rows first", usual, (False, True))
 
 
 def _row_blocks(rows: int, tile_rows: int, block: int) -> tuple[int, ...]:
@@ -342,6 +349,17 @@ def step_cycles(rows: int, vectors: int, model: CpuModel) -> float:
     arithmetic = rows * vectors / model.fma_per_cycle
     loads = (rows + 2 * vectors / model.fma_per_cycle) / 2
     return max(arithmetic, loads, _FMA_LATENCY) + _STEP_OVERHEAD
+
+
+def _stored_depth(shape: GemmShape, model: CpuModel) -> int:
+    """Depth of the blocks in which stored panels are gone through.
+
+    Every panel meets all rows. If they are more than L3 keeps beside what else is in it, a block of
+    them that L2 holds meets all panels instead, of a part of the depth, so that it has rows enough.
+    """
+    part = -(-shape.depth // max(1, -(-shape.depth // _PART_OF_DEPTH)))
+    large = shape.rows * shape.depth * shape.itemsize > model.l3_bytes // 4
+    return choose("panel depth block", part if large else shape.depth, (shape.depth, part))
 
 
 def _depth_block(shape: GemmShape, model: CpuModel, panel: int) -> int:
