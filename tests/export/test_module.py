@@ -24,7 +24,9 @@ from hypothesis import strategies as st
 import tvmgraph as ms
 from tests.export.helpers import MAX_ERROR, eager, relative_error
 from tests.models import MODELS, Model
+from tests.processors import CPUS
 from tvmgraph import Tensor, nn, ops, processor
+from tvmgraph.compiler.freeze import freeze as split_weights
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 from tvmgraph.export.bundle import write_bundle
 from tvmgraph.export.graph_file import load_graph
@@ -552,6 +554,40 @@ def test_smaller_target(tmp_path: Path) -> None:
         ms.export(net, x, file_name=tmp_path / "n", file_format="TVM", target="z80")
     with pytest.raises(ms.errors.CompileError, match="no library was made"):
         ms.export(net, x, file_name=tmp_path / "n", file_format="TVM", linker="no-such-linker")
+
+
+class Prepared(nn.Cell):
+    """What kernels read in another order, and a parameter with the name that such weights get."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(16, 32, 3)
+        self.dense = nn.Dense(32, 130)
+        self.scale = ms.Parameter(Tensor(np.full(16, 2, np.float32)), name="prepared0")
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = x * self.scale.reshape(1, 16, 1, 1)
+        return self.dense(ops.relu(self.conv(x)).mean((2, 3)))
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_weights_lie_as_kernels_of_the_processor_read_them(cpu: str, tmp_path: Path) -> None:
+    net = Prepared().set_train(False)
+    x = Tensor(np.random.default_rng(0).standard_normal((3, 16, 12, 12)).astype(np.float32))
+    config = ms.JitConfig(options={"cpu": cpu})
+    run = ms.jit(net, jit_config=config)
+    split = split_weights(run.graph(x), cpu)
+    assert split is not None
+    for frozen in (False, True):
+        path = ms.export(net, x, file_name=tmp_path / "n", file_format="TVM", jit_config=config,
+                         frozen=frozen)  # fmt: skip
+        module = load(path)
+        np.testing.assert_array_equal(module(x.asnumpy()), run(x).asnumpy())  # the same kernels
+        if not frozen:
+            wanted = [v.type.static_shape for v in split.prepared]
+            found = [entry.shape for entry in module.manifest.parameters]
+            assert set(wanted) <= set(found)
+            assert (32, 16, 3, 3) not in found
 
 
 def test_members_lie_in_the_file_at_aligned_places(tmp_path: Path, small: Any) -> None:

@@ -148,6 +148,12 @@ def freeze(graph: Graph, target: str = "host") -> Frozen | None:
     return _Splitter(passes.simplify(graph), model).split()
 
 
+def prepares(graph: Graph, level: str) -> bool:
+    """Whether a level prepares anything; what has an effect happens as often as it is called."""
+    effects = any(node.op.name in passes.HAS_EFFECT for node in graph.walk())
+    return level not in ("O0", "O1") and not effects
+
+
 def arrange(graph: Graph) -> Graph:
     """Returns a graph that is compiled unfrozen with what pays to be rearranged in every call.
 

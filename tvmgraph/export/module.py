@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import tvmgraph
+from tvmgraph.capture.tree import unique
 from tvmgraph.config import JitConfig, as_jit_config, context
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.types import Dim, TensorType
@@ -72,8 +73,9 @@ def save_module(
         program = net
     else:
         program, names = _program(net, given_inputs(net, args), dynamic, training)
-    program = freeze(program) if frozen else program
     options = _replayed(options, program.graph, jit_config)
+    program = prepare(program, options)
+    program = freeze(program) if frozen else program
     foreign = describe_target(options.target)[:2] != (host.architecture(), host.system())
     member = archive.OBJECTS if foreign and not linker else archive.LIBRARY
     with tempfile.TemporaryDirectory() as folder:
@@ -196,6 +198,32 @@ def _shared_outputs(graph: Graph) -> list[int]:
     return [
         i for i, v in enumerate(outputs) if v not in own or v not in varying or v in outputs[:i]
     ]
+
+
+def prepare(program: Program, options: Any) -> Program:
+    """Returns the program for a processor, with its weights as the kernels there read them.
+
+    Those that only such weights are computed from are left out. A GPU's read them as they are.
+    """
+    from tvmgraph.compiler.freeze import arrange, prepares
+    from tvmgraph.compiler.freeze import freeze as split
+
+    graph = program.graph
+    if options.on_gpu or not prepares(graph, options.level):
+        return program
+    halves = split(graph, options.target)
+    if halves is None:
+        return replace(program, graph=arrange(graph))
+    labels = [graph.params[i].label for i in halves.sources]
+    arrays = halves.prepare([np.asarray(program.parameters[label]) for label in labels])
+    main = halves.main
+    names = unique([p.label for p in main.params])  # the kept ones come first
+    params = tuple(replace(p, label=name) for p, name in zip(main.params, names))
+    parameters = dict(zip(names[len(halves.kept) :], arrays))
+    kept = (p.label for p in params[: len(halves.kept)] if p.role is Role.PARAMETER)
+    parameters |= {label: program.parameters[label] for label in kept}
+    renamed = Graph(main.name, params, main.consts, main.nodes, main.outputs)
+    return replace(program, graph=renamed, parameters=parameters)
 
 
 def freeze(program: Program) -> Program:

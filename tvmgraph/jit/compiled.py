@@ -17,7 +17,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, Node, Role, Value
-from tvmgraph.graph.passes import HAS_EFFECT, read_by
+from tvmgraph.graph.passes import read_by
 from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
 from tvmgraph.jit import observe
 from tvmgraph.jit.execution import choose_path
@@ -52,7 +52,7 @@ class CompiledGraph:
 
     def __init__(self, graph: Graph, config: JitConfig, held: Sequence[Tensor | None] = ()) -> None:
         from tvmgraph.compiler import compile_graph
-        from tvmgraph.compiler.freeze import freeze
+        from tvmgraph.compiler.freeze import freeze, prepares
 
         self.graph = graph
         self.config = config
@@ -66,8 +66,7 @@ class CompiledGraph:
         self._arranged = False
         if self.steps is None:
             options = compile_options(config, self.path.native, self.path.replay)
-            once = any(n.op.name in HAS_EFFECT for n in graph.walk())
-            plain = once or options.level in ("O0", "O1")
+            plain = not prepares(graph, options.level)
             self._arranged = not (plain or on_gpu)
             frozen = None if plain or state.tapes else freeze(graph, config.target)
             if frozen is None:
