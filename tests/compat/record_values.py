@@ -84,19 +84,37 @@ def record(call: str, scope: dict[str, Any], ms: Any) -> dict[str, np.ndarray]:
     return found | {".grad": gradient} if np.any(gradient) else found
 
 
+def optimizers(ms: Any) -> dict[str, np.ndarray]:
+    """Returns the results of :mod:`.cases_optimizers`."""
+    from tests.compat.cases_optimizers import OPTIMIZERS, SCHEDULES, run
+
+    optim = importlib.import_module("mindspore.experimental.optim")
+    found = {}
+    for call in OPTIMIZERS + SCHEDULES:
+        found |= {f"{call}.{k}": a for k, a in enumerate(arrays(run(call, ms, optim)))}
+    return found
+
+
+def write(name: str, found: dict[str, np.ndarray]) -> None:
+    """Writes the recorded arrays of a table."""
+    text = json.dumps({k: packed(a) for k, a in found.items()}, separators=(",", ":"))
+    (HERE / f"expected_{name}.json.xz").write_bytes(lzma.compress(text.encode()))
+
+
 def main() -> None:
     """Writes the files of the tables that the command line names, or of all."""
     ms = importlib.import_module("mindspore")
+    if sys.argv[1:] in ([], ["optimizers"]):
+        write("optimizers", optimizers(ms))
     scope = inputs(ms.Tensor) | {"ms": ms, "nn": ms.nn, "ops": ms.ops, "np": ms.numpy}
-    for name in sys.argv[1:] or TABLES:
+    for name in [n for n in TABLES if not sys.argv[1:] or n in sys.argv]:
         found = {}
         for call in table(name):
             try:
                 found |= {call + k: a for k, a in record(call, scope, ms).items()}
             except Exception as error:
                 print("refused:", call, type(error).__name__, str(error).splitlines()[0][:100])
-        text = json.dumps({k: packed(a) for k, a in found.items()}, separators=(",", ":"))
-        (HERE / f"expected_{name}.json.xz").write_bytes(lzma.compress(text.encode()))
+        write(name, found)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""MindSpore's ``mindspore.experimental``: optimizers whose groups may change, as in PyTorch."""

@@ -1,0 +1,17 @@
+"""MindSpore's ``experimental.optim``: optimizers of ``param_groups``; see :mod:`.lr_scheduler`."""
+
+from tvmgraph.experimental.optim.adaptive import Adam, Adamax, AdamW, NAdam, RAdam
+from tvmgraph.experimental.optim.base import Optimizer
+from tvmgraph.experimental.optim.gradient import (
+    ASGD,
+    SGD,
+    Adadelta,
+    Adagrad,
+    RMSprop,
+    Rprop,
+)
+
+__all__ = [
+    "ASGD", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam",
+    "RMSprop", "Rprop",
+]  # fmt: skip

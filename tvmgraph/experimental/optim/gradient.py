@@ -1,0 +1,183 @@
+"""Optimizers that scale the gradient by its history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError
+from tvmgraph.experimental.optim.base import Optimizer
+from tvmgraph.optim._checks import above_zero, fraction, non_negative, pair, reject
+
+Group = dict[str, Any]
+
+
+class SGD(Optimizer):
+    """Gradient descent with momentum; see :class:`tvmgraph.nn.SGD`."""
+
+    def __init__(self, params: Any, lr: Any, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float = 0.0, nesterov: bool = False, *,
+                 maximize: bool = False) -> None:  # fmt: skip
+        momentum = non_negative("SGD", "momentum", momentum)
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "dampening": float(dampening),
+            "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize,
+            "grad_centralization": False,
+        })  # fmt: skip
+        if nesterov and (momentum <= 0 or dampening != 0):
+            reject(ArgumentError, "SGD", "nesterov needs momentum above 0 and no dampening")
+        self.accum = self.state_of("accum")
+        self.stat = self.state_of("stat", "ones")
+
+    def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,
+               group: Group) -> None:  # fmt: skip
+        """Changes one parameter."""
+        momentum, accum = group["momentum"], self.accum[index]
+        if momentum:
+            slowed = accum * momentum + gradient * (1 - group["dampening"])
+            velocity = F.where(F.greater(self.stat[index], 0), gradient, slowed)
+            F.assign(self.stat[index], F.zeros_like(gradient))
+            F.assign(accum, velocity)
+            gradient = gradient + velocity * momentum if group["nesterov"] else velocity
+        F.assign_sub(param, gradient * group["lr"])
+
+
+class RMSprop(Optimizer):
+    """The gradient over the root of its mean square, of its variance where ``centered``."""
+
+    def __init__(self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+                 weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False,
+                 maximize: bool = False) -> None:  # fmt: skip
+        super().__init__(params, {
+            "lr": lr, "momentum": non_negative("RMSprop", "momentum", momentum),
+            "alpha": non_negative("RMSprop", "alpha", alpha),
+            "eps": above_zero("RMSprop", "eps", eps), "centered": centered,
+            "weight_decay": weight_decay, "maximize": maximize,
+        })  # fmt: skip
+        self.mean_grad = self.state_of("mean_grad")
+        self.mean_square = self.state_of("mean_square")
+        self.moment = self.state_of("moment")
+
+    def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,
+               group: Group) -> None:  # fmt: skip
+        """Changes one parameter."""
+        alpha, square, mean = group["alpha"], self.mean_square[index], self.mean_grad[index]
+        size = square * alpha + gradient * gradient * (1 - alpha)
+        F.assign(square, size)
+        if group["centered"]:
+            centre = mean * alpha + gradient * (1 - alpha)
+            F.assign(mean, centre)
+            size = size - centre * centre
+        gradient = gradient / (F.sqrt(size) + group["eps"])
+        if group["momentum"] > 0:
+            gradient = self.moment[index] * group["momentum"] + gradient
+            F.assign(self.moment[index], gradient)
+        F.assign_sub(param, gradient * group["lr"])
+
+
+class Adagrad(Optimizer):
+    """The gradient over the root of the sum of its squares."""
+
+    def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0.0,
+                 weight_decay: float = 0.0, initial_accumulator_value: float = 0.0,
+                 eps: float = 1e-10, *, maximize: bool = False) -> None:  # fmt: skip
+        start = non_negative("Adagrad", "initial_accumulator_value", initial_accumulator_value)
+        super().__init__(params, {
+            "lr": lr, "lr_decay": non_negative("Adagrad", "lr_decay", lr_decay),
+            "eps": above_zero("Adagrad", "eps", eps), "weight_decay": weight_decay,
+            "initial_accumulator_value": start, "maximize": maximize,
+        })  # fmt: skip
+        self.accum = self.state_of("accum", start)
+
+    def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,
+               group: Group) -> None:  # fmt: skip
+        """Changes one parameter."""
+        rate = group["lr"] / (1 + (step - 1) * group["lr_decay"])
+        size = self.accum[index] + gradient * gradient
+        F.assign(self.accum[index], size)
+        F.assign_sub(param, gradient * rate / (F.sqrt(size) + group["eps"]))
+
+
+class Adadelta(Optimizer):
+    """The gradient times the ratio of the mean sizes of steps and gradients."""
+
+    def __init__(self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6,
+                 weight_decay: float = 0.0, *, maximize: bool = False) -> None:  # fmt: skip
+        super().__init__(params, {
+            "lr": lr, "rho": fraction("Adadelta", "rho", rho, "[]"),
+            "eps": above_zero("Adadelta", "eps", eps), "weight_decay": weight_decay,
+            "maximize": maximize,
+        })  # fmt: skip
+        self.accum = self.state_of("accum")
+        self.accum_update = self.state_of("accum_update")
+
+    def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,
+               group: Group) -> None:  # fmt: skip
+        """Changes one parameter."""
+        rho, eps, steps = group["rho"], group["eps"], self.accum_update[index]
+        size = self.accum[index] * rho + gradient * gradient * (1 - rho)
+        move = F.sqrt(steps + eps) / F.sqrt(size + eps) * gradient
+        F.assign(self.accum[index], size)
+        F.assign(steps, steps * rho + move * move * (1 - rho))
+        F.assign_sub(param, move * group["lr"])
+
+
+class Rprop(Optimizer):
+    """Every element has its own step, which grows while the gradient's sign stays."""
+
+    def __init__(self, params: Any, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+                 step_sizes: tuple[float, float] = (1e-06, 50), *,
+                 maximize: bool = False) -> None:  # fmt: skip
+        less, more = pair("Rprop", "etas", etas)
+        if not 0 < less < 1 < more:
+            reject(ArgumentError, "Rprop", "0 < etas[0] < 1 < etas[1] is needed", f"etas={etas}")
+        super().__init__(params, {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize,
+        })  # fmt: skip
+        self.prev = self.state_of("prev")
+        self.step_size = self.state_of("step_size")
+
+    def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,
+               group: Group) -> None:  # fmt: skip
+        """Changes one parameter."""
+        size, (less, more) = self.step_size[index], group["etas"]
+        size = F.where(F.equal(step, 1), F.ones_like(size) * group["lr"], size)
+        agreement = gradient * self.prev[index]
+        size = F.where(F.greater(agreement, 0), size * more, size)
+        size = F.where(F.less(agreement, 0), size * less, size)
+        size = F.clip_by_value(size, *group["step_sizes"])
+        kept = F.where(F.less(agreement, 0), F.zeros_like(gradient), gradient)
+        F.assign(self.step_size[index], size)
+        F.assign(self.prev[index], kept)
+        F.assign_sub(param, F.sign(kept) * size)
+
+
+class ASGD(Optimizer):
+    """Gradient descent that also keeps the mean of the weights; see :class:`tvmgraph.nn.ASGD`."""
+
+    def __init__(self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
+                 t0: float = 1e6, weight_decay: float = 0.0,
+                 maximize: bool = False) -> None:  # fmt: skip
+        super().__init__(params, {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
+            "maximize": maximize,
+        })  # fmt: skip
+        self.mu = self.scalars_of("mu_", 1.0)
+        self.eta = self.scalars_of("eta_", 0.0)
+        self.ax = self.state_of("ax")
+
+    def update(self, index: int, param: Parameter, gradient: Tensor, step: Tensor,
+               group: Group) -> None:  # fmt: skip
+        """Changes one parameter."""
+        lr, lambd, ax, mu = group["lr"], group["lambd"], self.ax[index], self.mu[index]
+        eta = F.where(F.equal(step, 1), lr, self.eta[index])
+        new = param * (1 - eta * lambd) - gradient * eta
+        F.assign(ax, F.where(F.equal(mu, 1), new, ax + (new - ax) * mu))
+        F.assign(param, new)
+        F.assign(self.eta[index], lr / F.pow(1 + step * lr * lambd, group["alpha"]))
+        F.assign(mu, 1 / F.maximum(step - group["t0"], 1.0))
+
+
+__all__ = ["ASGD", "SGD", "Adadelta", "Adagrad", "RMSprop", "Rprop"]
