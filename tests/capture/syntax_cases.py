@@ -549,6 +549,16 @@ def f(x):
 def f(x):
     return x * float(input())
 """,
+    "random numbers of Python or NumPy": """
+import random
+def f(x):
+    return x * random.random()
+""",
+    "the time": """
+import time
+def f(x):
+    return x, time.time()
+""",
     "container changed on one side": """
 KEPT = []
 def f(x):

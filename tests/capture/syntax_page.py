@@ -34,6 +34,14 @@ Rules:
   part, too.
 * The text of a tensor (`str`, `repr`, `format`, `%`, f-strings) is not known in a graph: give the
   tensor itself to `print` or to a logger.
+* What a library finds out about the world is guarded where that is cheap: variables of the
+  environment (`os.environ`, `os.getenv`), `os.path.exists` and the like, the working directory, the
+  process, the thread, context variables. Clocks, random numbers of Python and NumPy, files, unique
+  names and processes are errors: plain Python would give something else at every call. With
+  `jit(..., capture_mode="bytecode")` such a function runs as plain Python. A generator that the
+  function seeds itself gives constants.
+* First values of a Cell that the function makes are drawn anew at every call, as in eager code
+  (MindSpore keeps those of the first call).
 * A write to a global variable is seen by the rest of the call only; it warns once.
   `jit(..., global_writes="replay")` repeats it after every call, `"error"` refuses it, and
   `set_context(global_writes=...)` says what counts where `jit` does not.

@@ -182,6 +182,20 @@ class Batcher:
         with self.around():
             return random.draw(blocks)
 
+    def first_values(self, blocks: int, type: TensorType, make: Callable[..., Tensor]) -> Tensor:
+        """Draws the first values of a Parameter, which all elements of the batch share."""
+        with self.around():
+            return random.first_values(blocks, type, make)
+
+    def has_elements(self, tensor: Tensor) -> bool:
+        """Whether the elements of a tensor are known."""
+        return self.interpreter is None or self.interpreter.has_elements(tensor)
+
+    def starts_as(self, parameter: Tensor, value: Tensor) -> None:
+        """Notes what a new Parameter denotes."""
+        if self.interpreter is not None:
+            self.interpreter.starts_as(parameter, value)
+
     def enter_cell(self, cell: Any, scope: tuple[str, ...]) -> str:
         """Notes that a Cell is called."""
         if self.interpreter is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture import logs, printing, tree
+from tvmgraph.capture.expect import is_iterator
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.places import contents
 from tvmgraph.capture.snapshot import Container, copy_of, refill
@@ -118,8 +119,8 @@ class Effects:
 
     def add_arguments(self, given: Any, path: Path = ()) -> None:
         """Notes the containers among the arguments, whose changes the caller sees."""
+        self.seen(given)
         if isinstance(given, (list, dict)):
-            self._outside[id(given)] = given
             self._paths[id(given)] = path
         if isinstance(given, dict):
             for k, v in given.items():
@@ -130,7 +131,7 @@ class Effects:
 
     def seen(self, value: Any) -> Any:
         """Notes a value that existed before the call."""
-        if isinstance(value, (list, dict, set)):
+        if isinstance(value, (list, dict, set)) or is_iterator(value):
             self._outside[id(value)] = value
         elif isinstance(value, tuple):
             for v in value:
@@ -153,6 +154,8 @@ class Effects:
         changes = method in MUTATING and isinstance(owner, (list, dict, set))
         if changes and id(owner) in self._outside:
             self._note(owner, method, args, kwargs, node, frame)
+        elif method in ("__setitem__", "__delitem__"):
+            self._interpreter.impure.write_item(owner)
         result = getattr(owner, method)(*args, **kwargs)
         return self.item(owner, result)
 

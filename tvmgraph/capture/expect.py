@@ -125,6 +125,11 @@ def is_plain_object(value: Any) -> bool:
     return has_attributes and module.partition(".")[0] not in LIBRARIES
 
 
+def is_iterator(value: Any) -> bool:
+    """Whether a value is an iterator of Python or a library, which taking an item changes."""
+    return hasattr(type(value), "__next__") and not is_plain_object(value)
+
+
 def attributes(value: Any) -> dict[str, Any]:
     """Returns the attributes of a plain object, those in slots included."""
     own = getattr(value, "__dict__", {})

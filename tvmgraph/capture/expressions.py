@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture.frame import Frame, Unset
+from tvmgraph.capture.impure import is_environment
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.source import bound_names, describe
 from tvmgraph.core.op import F
@@ -41,8 +42,6 @@ _SUBSTITUTES = {
     "locals": "name the variables you need",
     "globals": "name the variables you need",
     "vars": "name the attributes you need",
-    "input": "read the value before the call and pass it as an argument",
-    "open": "read the file before the call and pass its contents",
     "breakpoint": "use jit_level='O0' with exec_mode='no_sink', or call the function without jit",
 }
 
@@ -176,6 +175,8 @@ class Expressions:
         (op, comparator), *more = rest
         right = self.evaluate(comparator, frame)
         frame.node = node
+        if is_environment(right):
+            self.call(right.__contains__, (left,), {})
         result = _COMPARE[type(op)](left, right)
         if not more:
             return result
@@ -203,6 +204,8 @@ class Expressions:
         owner = self.evaluate(node.value, frame)
         index = self.evaluate(node.slice, frame)
         frame.node = node
+        if is_environment(owner):
+            return self.call(owner.__getitem__, (index,), {})
         return self.effects.item(owner, owner[index])
 
     def _Slice(self: Interpreter, node: ast.Slice, frame: Frame) -> Any:
@@ -234,7 +237,9 @@ class Expressions:
         result: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values):
             if key is None:
-                result.update(self.evaluate(value, frame))
+                items = self.evaluate(value, frame)
+                self.impure.hand_out(items)
+                result.update(items)
             else:
                 name = self.evaluate(key, frame)
                 result[name] = self.evaluate(value, frame)
@@ -349,14 +354,12 @@ class Expressions:
         kwargs: dict[str, Any] = {}
         for k in node.keywords:
             value = self.evaluate(k.value, frame)
+            if k.arg is None:
+                self.impure.hand_out(value)
             kwargs.update(value if k.arg is None else {k.arg: value})
         frame.node = node
         name = getattr(function, "__name__", "")
-        if name in _SUBSTITUTES and getattr(function, "__module__", "") in (
-            "builtins",
-            "io",
-            "_io",
-        ):
+        if name in _SUBSTITUTES and getattr(function, "__module__", "") == "builtins":
             self.refuse(node, frame, f"{name}()", _SUBSTITUTES[name])
         return self.invoke(function, tuple(args), kwargs, node, frame)
 

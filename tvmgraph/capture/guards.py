@@ -9,9 +9,10 @@ are guarded by identity alone: their elements are read at every call.
 
 from __future__ import annotations
 
+import os
 import types
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -29,12 +30,20 @@ from tvmgraph.capture.expect import (
     is_mutable,
     is_plain_object,
 )
+from tvmgraph.capture.impure import (
+    ENVIRONMENTS,
+    Impure,
+    draws_named_by,
+    impure_codes,
+    rule_of_builtin,
+)
 from tvmgraph.capture.observer import Observer
-from tvmgraph.capture.places import ABSENT, Closure, Fixed, Global, Names, Place, member
+from tvmgraph.capture.places import ABSENT, Closure, Fixed, Global, Names, Place, Result, member
 from tvmgraph.capture.promotion import Slot
 from tvmgraph.config import context
 from tvmgraph.core.state import current_epoch
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import CaptureError
 
 _SMALL = 64  # elements of a tensor that are compared one by one, should NumPy code write to them
 _CONTAINERS = (list, dict, set)
@@ -85,6 +94,7 @@ class Guards:
             its own.
         blind: Set while something is looked up only to be appended to.
         observer: Watches user code that runs natively.
+        refused: Why the capture cannot be used: such code called an impure function.
     """
 
     def __init__(self) -> None:
@@ -93,10 +103,12 @@ class Guards:
         self.written: set[Any] = set()
         self.blind = False
         self.made: list[Any] = []
-        self.observer = Observer(self.add_frame)
+        self.observer = Observer(self.add_frame, self.add_builtin)
+        self.refused: CaptureError | None = None
         self._cells: dict[int, tuple[weakref.ref[Any], CellState]] = {}
         self._always: dict[Any, Guard] = {}
         self._codes: set[Any] = set()
+        self._impure = impure_codes()
         self._epoch = -1
 
     # ---- what interpreted code reads --------------------------------------------------------
@@ -171,6 +183,16 @@ class Guards:
         """Guards a setting of the context."""
         self._add(member(context, name, "setting"))
 
+    def add_result(self, key: Any, label: str, read: Callable[[], Any], value: Any) -> None:
+        """Guards what a function of a library returned."""
+        place = Result(("result", key), label, read)
+        self._always.setdefault(place.key, Guard(place, expect(value), brief(value)))
+
+    def add_environment(self) -> None:
+        """Guards all variables of the environment."""
+        whole = ENVIRONMENTS[0].copy
+        self.add_result("os.environ", "os.environ", whole, whole())
+
     @contextmanager
     def looking_away(self) -> Iterator[None]:
         """Guards containers that are looked up without what they hold."""
@@ -204,6 +226,10 @@ class Guards:
     def add_frame(self, frame: types.FrameType) -> None:
         """Guards the globals that a native user frame's code names and what is passed to it."""
         code, space = frame.f_code, frame.f_globals
+        found = self._impure.get(code)
+        if found is not None and frame.f_back is not None and _is_user(frame.f_back):
+            given = [frame.f_locals[n] for n in code.co_varnames[: code.co_argcount]]
+            self._add_impure(found[0], found[1], frame.f_back, lambda: found[2](*given))
         if is_library(space.get("__name__")):
             return
         for name in code.co_varnames[: code.co_argcount]:
@@ -215,6 +241,34 @@ class Guards:
             if name in space:
                 self.add_global(space, name)
                 self._add_members(space[name], code)
+
+        self._add_names(frame)
+
+    def _add_names(self, frame: types.FrameType) -> None:
+        """Looks for what Python does not report when it happens."""
+        if "environ" in frame.f_code.co_names:
+            self.add_environment()
+        if _is_user(frame):
+            for rule, name in draws_named_by(frame.f_code, frame.f_globals):
+                self._add_impure(rule, name, frame, None)
+
+    def add_builtin(self, frame: types.FrameType, function: Any) -> None:
+        """Guards or refuses an impure function in C that native user code calls."""
+        found = rule_of_builtin(function)
+        if found is not None and _is_user(frame):
+            self._add_impure(*found, frame, function if found[0].treatment == "guard" else None)
+
+    def _add_impure(
+        self, rule: Impure, name: str, frame: types.FrameType, call: Callable[[], Any] | None
+    ) -> None:
+        if call is not None and rule.treatment == "guard":
+            self.add_result((name, id(frame)), f"{name}()", call, call())
+        elif self.refused is None:
+            at = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+            self.refused = CaptureError(
+                f"{name}(), which plain Python would run at every call, is not supported in a "
+                "static graph", op=frame.f_code.co_name, at=at, fix=rule.fix,
+            )  # fmt: skip
 
     def _add_members(self, value: Any, code: types.CodeType) -> None:
         """Guards the members of a user's module or class that code names."""
@@ -329,7 +383,13 @@ class Guards:
     # ---- checking ---------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Completes the conditions; called once when the capture is over."""
+        """Completes the conditions; called once when the capture is over.
+
+        Raises:
+            CaptureError: if code that ran natively called an impure function.
+        """
+        if self.refused is not None:
+            raise self.refused
         for guard in self._always.values():
             if not guard.active:  # its contents do not matter
                 guard.same = _is(guard.container)
@@ -393,6 +453,12 @@ class _Code(Guard):
         function: Any = self.place.read()
         f = names(function)
         return f"{f}.__code__ is {names(function.__code__)} and {f}.__defaults__ is None"
+
+
+def _is_user(frame: types.FrameType) -> bool:
+    path = frame.f_code.co_filename
+    installed = "site-packages" in path or "dist-packages" in path
+    return not installed and not is_library(frame.f_globals.get("__name__"))
 
 
 def _is_whole(value: Any) -> bool:

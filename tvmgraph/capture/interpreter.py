@@ -23,6 +23,7 @@ from tvmgraph.capture.expect import LIBRARIES
 from tvmgraph.capture.expressions import Expressions
 from tvmgraph.capture.frame import Completion, Frame
 from tvmgraph.capture.hoist import Hoisted
+from tvmgraph.capture.impure import PURE, ImpureCalls
 from tvmgraph.capture.loops import Loops
 from tvmgraph.capture.merge import as_tensor, common_dtype, marked, number_type
 from tvmgraph.capture.nested import NestedFunction
@@ -56,6 +57,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         effects: Side effects on things outside.
         current: The frame that is being executed.
         hoisted: Places outside that are variables of the capture.
+        impure: Deals with functions whose results differ from call to call.
         overlay: Globals written by the captured code.
         reads_only: Whether it is being found out if code does anything but compute.
     """
@@ -67,6 +69,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         self.reads_only = False
         self.effects = Effects(self)
         self.hoisted = Hoisted()
+        self.impure = ImpureCalls(self)
         self.overlay: dict[tuple[int, str], Any] = {}
         self._calls = 0
         self.current: Any = None
@@ -83,6 +86,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         jitted = getattr(type(function), "_is_jit", False)
         if jitted:
             return self.call(function.fn, args, kwargs)
+        result = self.impure.call(function, args, kwargs)
+        if result is not PURE:
+            return result
         if isinstance(function, types.MethodType):
             inner = function.__func__
             if isinstance(inner, types.FunctionType):
@@ -111,6 +117,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             return
         if self.reads_only and getattr(builtins, getattr(function, "__name__", ""), None) is None:
             raise CaptureError("code that cannot be read is called", op="jit", at=user_source())
+        self.impure.hand_out(*args, *kwargs.values(), called=function)
         for value in (function, getattr(function, "__self__", None), *args, *kwargs.values()):
             self.recorder.guards.add_object(value)
 
@@ -274,6 +281,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
     def iterate(self, value: Any, node: ast.AST, frame: Frame) -> Iterator[Any]:
         """Iterates over the items of something."""
         frame.node = node
+        self.impure.hand_out(value)
         for item in iter(value):
             yield self.effects.item(value, item)
 

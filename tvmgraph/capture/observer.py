@@ -34,12 +34,19 @@ class Observer:
 
     Args:
         seen: Called with every frame that begins.
+        called: Called with a frame and the function in C that it calls.
     """
 
-    def __init__(self, seen: Callable[[types.FrameType], None]) -> None:
-        def observe(frame: types.FrameType, event: str, _: Any) -> None:
+    def __init__(
+        self,
+        seen: Callable[[types.FrameType], None],
+        called: Callable[[types.FrameType, Any], None],
+    ) -> None:
+        def observe(frame: types.FrameType, event: str, function: Any) -> None:
             if event == "call":
                 seen(frame)
+            elif event == "c_call":
+                called(frame, function)
 
         self._observe = observe
         self._on = False

@@ -146,6 +146,24 @@ class Fixed(Place):
         return names(self.value)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Result(Place):
+    """What a function returns that looks at the world outside of Python's variables."""
+
+    function: Callable[[], Any]
+
+    def read(self) -> Any:
+        """Calls it."""
+        try:
+            return self.function()
+        except Exception:  # such as an environment variable that is gone
+            return ABSENT
+
+    def code(self, names: Names) -> str:
+        """Returns an expression that calls it."""
+        return f"{names(self)}.read()"
+
+
 def member(owner: Any, name: str, kind: str = "attribute") -> Member:
     """Returns the place of an attribute of an object, class or module."""
     title = owner.__name__ if isinstance(owner, (type, types.ModuleType)) else type(owner).__name__

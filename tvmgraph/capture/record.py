@@ -49,7 +49,25 @@ class AttributeRef:
         return self.cell.__dict__.get(self.name)
 
 
-Holder = int | Tensor | AttributeRef | None
+@dataclass(frozen=True)
+class Drawn:
+    """First values of a Parameter that the function makes, drawn at every call as in eager code.
+
+    Attributes:
+        make: Computes them from seed and counter.
+        delta: How many random blocks the call draws before.
+    """
+
+    make: Callable[[int, int], Tensor]
+    delta: int
+
+    def draw(self, state: Tensor) -> Tensor:
+        """Returns the values for a call that starts with a state of the random stream."""
+        seed, offset = state.array
+        return self.make(int(seed), int(offset) + self.delta)
+
+
+Holder = int | Tensor | AttributeRef | Drawn | None
 _NOTHING = Promotion()
 
 
@@ -60,7 +78,7 @@ class Captured:
     Attributes:
         graph: The graph; its params are the tensor arguments, then what was read by reference.
         holders: For every graph parameter: an argument's number, a Tensor, an
-            :class:`AttributeRef`, or ``None`` for the random state.
+            :class:`AttributeRef`, a :class:`Drawn`, or ``None`` for the random state.
         result: Structure of the function's result (see :mod:`.tree`).
         written: Tensors (or argument numbers) that receive the trailing outputs.
         attributes: Cell attributes to set after a call: ``(cell, name, structure)``.
@@ -227,8 +245,15 @@ def _finish(
         if isinstance(x, (Tensor, Symbol)):
             return leaf(x)
         specialise_inside(x)
+        if any(x is made for made in recorder.guards.made):
+            raise CaptureError(
+                f"a {type(x).__name__} that a compiled function makes is stored outside of it",
+                op="jit", at=user_source(),
+                fix="assign it to an attribute of a Cell, or make it outside",
+            )  # fmt: skip
         return tree.Leaf("constant", x)
 
+    _keep_parameters(recorder)
     result = tree.describe(value, leaf)
     attributes = _attribute_effects(recorder, kept)
     done = interpreter.effects.finish(kept)
@@ -252,6 +277,24 @@ def _finish(
     )  # fmt: skip
 
 
+def _keep_parameters(recorder: Recorder) -> None:
+    """Keeps the Parameters that came into being and outlive the call.
+
+    Those of Cells that the function makes for itself start anew at every call.
+    """
+    made = {id(cell) for cell in recorder.guards.made}
+    inner = {id(p) for cell in recorder.guards.made for p in cell._params.values()}
+    for p in recorder.made():
+        if id(p) not in inner:
+            recorder.keep(p)
+    for cell, name, _ in recorder.attributes():
+        if id(cell) in made:
+            continue
+        kept = cell._cells.get(name) if is_cell(cell) else None
+        for p in kept.get_parameters() if kept is not None else ():
+            recorder.keep(p)
+
+
 def _computed_position(recorder: Recorder, outputs: list[Value]) -> int | None:
     """Makes the random state an output where a branch or loop computed it."""
     if recorder.root.random in (None, recorder.random_state):
@@ -267,6 +310,7 @@ def _holders(
     replaced = {id(old): AttributeRef(cell, name) for cell, name, _, old in attributes}
     by_value.update((v, replaced.get(id(t), t)) for t, v in recorder.captured)
     by_value.update((v, len(before) + i) for i, (_, v, _) in enumerate(recorder.computed()))
+    by_value.update((v, Drawn(make, delta)) for v, make, delta in recorder.drawn)
     return tuple(by_value.get(p.value) for p in recorder.root.builder.params)
 
 

@@ -37,6 +37,8 @@ class Recorder:
         captured: Tensors read by reference, with the parameter's value.
         guards: What the Python code read besides tensors.
         call: Calls a Python function; an engine that interprets user code replaces it.
+        drawn: Parameters of the graph for first values that Python draws at every call, with what
+            draws them and how many random blocks come before.
         symbols: The numbers that differ from call to call, if any.
         sizes: For every symbolic size an input that has it.
         numbers: Symbolic Python numbers that became parameters, by text and dtype.
@@ -61,6 +63,9 @@ class Recorder:
         self._written: dict[int, Tensor] = {}
         self._created: dict[int, Tensor] = {}  # keeps them alive, so ids stay unique
         self._homes: dict[int, Region] = {}  # where those were created
+        self._first: dict[int, Tensor] = {}  # those that start anew at every call
+        self._without: dict[int, Tensor] = {}  # those whose first elements are not known
+        self.drawn: list[tuple[Value, Callable[[int, int], Tensor], int]] = []
         self._labels = Names()
         self._journal: list[tuple[Any, str, Any]] = []
         self._cells: list[Any] = []
@@ -137,6 +142,51 @@ class Recorder:
         self._current[id(target)] = value
         self._written[id(target)] = target
 
+    def first_values(
+        self, blocks: int, type: TensorType, make: Callable[[int, int], Tensor]
+    ) -> Tensor:
+        """Adds a parameter for values that Python draws at every call.
+
+        Raises:
+            CaptureError: where a tensor decides whether, or how much was drawn before.
+        """
+        position, delta = self.draw(blocks)
+        if self.region is not self.root or self.value_of(position) is not self.random_state:
+            raise CaptureError(
+                "first values of a Parameter are drawn where a tensor decides whether, or how many "
+                "random numbers are drawn before",
+                op="jit", at=user_source(), fix="make the Parameter or Cell outside",
+            )  # fmt: skip
+        value = self.root.builder.param(type, Role.STATE, self._labels.add("first_values"))
+        self.root.adopt(value)
+        self.drawn.append((value, make, delta))
+        return TracedTensor(self, value)
+
+    def has_elements(self, tensor: Tensor) -> bool:
+        """Whether the elements of a tensor are known during the capture."""
+        return not isinstance(tensor, TracedTensor)
+
+    def starts_as(self, parameter: Tensor, value: Tensor) -> None:
+        """Makes a tensor that comes into being here denote its first value at every call."""
+        if self.has_elements(value):
+            const = self.root.builder.const(value.array.copy())
+            self.root.adopt(const)
+            self._current[id(parameter)] = const
+        else:
+            self._current[id(parameter)] = self.value_of(value)
+            self._without[id(parameter)] = parameter
+        self._first[id(parameter)] = parameter
+
+    def keep(self, parameter: Tensor) -> None:
+        """Makes a Parameter that came into being here take what it denotes at the end."""
+        if self._first.pop(id(parameter), None) is not None:
+            self._admit(parameter)
+            self._written[id(parameter)] = parameter
+
+    def made(self) -> list[Tensor]:
+        """Returns the Parameters that came into being and are not kept."""
+        return list(self._first.values())
+
     def created(self, tensor: Tensor) -> None:
         """Notes a tensor built from host data: a constant of the graph."""
         self._created[id(tensor)] = tensor
@@ -144,10 +194,10 @@ class Recorder:
 
     def read(self, tensor: Tensor) -> None:
         """Guards the elements of a tensor of the outside that Python code looks at."""
-        if id(tensor) in self._written:
+        if id(tensor) in self._written or id(tensor) in self._without:
             raise CaptureError(
-                "the new value of a tensor that was changed here is not known while a function "
-                "is compiled",
+                "the value of a tensor that was changed or drawn here is not known while a "
+                "function is compiled",
                 op="jit", at=user_source(), fix="read it before the change, or outside",
             )  # fmt: skip
         if id(tensor) not in self._created:

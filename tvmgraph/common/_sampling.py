@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
 from tvmgraph.core.random import default_generator
 
 
+class _Place(threading.local):
+    """Where in the random stream this thread draws, if not where the default generator stands."""
+
+    at: list[int] | None = None  # seed and counter
+
+
+_place = _Place()
+
+
 def generator(size: int) -> np.random.Generator:
     """Returns the NumPy stream of the next draw; ``set_seed`` restarts the sequence of them."""
-    seed, offset = default_generator.advance(max(1, -(-size // 4))).array
+    blocks = max(1, -(-size // 4))
+    if _place.at is None:
+        seed, offset = default_generator.advance(blocks).array
+    else:
+        seed, offset = _place.at
+        _place.at[1] += blocks
     return np.random.default_rng((int(seed), int(offset)))
+
+
+@contextmanager
+def drawing_at(seed: int, offset: int) -> Iterator[list[int]]:
+    """Draws from a place of the stream for a while; gives a list whose last entry moves on."""
+    outer, _place.at = _place.at, [seed, offset]
+    try:
+        yield _place.at
+    finally:
+        _place.at = outer
 
 
 def fill_uniform(arr: np.ndarray, scale: float) -> None:

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.common._sampling import fill_normal, fill_uniform, generator, truncated
+from tvmgraph.common._sampling import drawing_at, fill_normal, fill_uniform, generator, truncated
+from tvmgraph.core.random import first_values
+from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.types import tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 
 
@@ -394,14 +397,29 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
     dims = _shape_of(shape)
     fill = _resolve(init)
     wanted = dtypes.dtype_of(dtype)
-    array = aligned_empty(dims, wanted.numpy)
-    if wanted in (dtypes.float16, dtypes.bfloat16):
+    if state.interpreter is None:
+        return tensor_from_numpy(_filled(fill, dims, wanted))
+    with drawing_at(0, 0) as place:
+        array = _filled(fill, dims, wanted)
+    if not place[1]:
+        return Tensor(array)
+
+    def make(seed: int, offset: int) -> Tensor:
+        with drawing_at(seed, offset):
+            return tensor_from_numpy(_filled(fill, dims, wanted))
+
+    return first_values(place[1], tensor_type(dims, wanted), make)
+
+
+def _filled(fill: Initializer, dims: tuple[int, ...], dtype: dtypes.DType) -> np.ndarray:
+    array = aligned_empty(dims, dtype.numpy)
+    if dtype in (dtypes.float16, dtypes.bfloat16):
         wide = np.empty(dims, np.float32)
         fill(wide)
-        array[...] = wide.astype(wanted.numpy)
+        array[...] = wide.astype(dtype.numpy)
     else:
         fill(array)
-    return tensor_from_numpy(array)
+    return array
 
 
 def _resolve(init: Any) -> Initializer:

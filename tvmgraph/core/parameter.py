@@ -9,7 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.op import OPS, F
-from tvmgraph.core.state import bump_epoch, state
+from tvmgraph.core.state import bump_epoch, first_elements, state
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
@@ -46,13 +46,12 @@ class Parameter(Tensor):
     ) -> None:
         if isinstance(default_input, Tensor):
             self._ffi = self._token = None
-            self._bind(aligned_copy(default_input.host()))
+            self._bind(aligned_copy(first_elements(self, default_input)))
             self._settle(default_input.device if device is None else device)
-            if state.interpreter is not None:
-                state.interpreter.created(self)
         else:
             narrow = isinstance(default_input, int) and not isinstance(default_input, bool)
             super().__init__(default_input, dtypes.int32 if narrow else None, device=device)
+            first_elements(self, self)
         self.name = _DEFAULT_NAME if name is None else name
         if not isinstance(requires_grad, bool):
             raise DTypeError(

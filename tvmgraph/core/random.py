@@ -7,6 +7,7 @@ n-th draw of a program is the same whether it runs eagerly or inside a graph.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from tvmgraph import dtypes, forking
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.core.types import tensor_type
+from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 
 STATE_TYPE = tensor_type((2,), dtypes.int64)
@@ -94,6 +95,20 @@ def draw(blocks: int) -> tuple[Tensor, int]:
     if state.interpreter is not None:
         return state.interpreter.draw(blocks)
     return default_generator.advance(blocks), 0
+
+
+def first_values(blocks: int, type: TensorType, make: Callable[[int, int], Tensor]) -> Tensor:
+    """Draws the first values of a Parameter: at every call, where a function is compiled.
+
+    Args:
+        blocks: Random counter blocks that they take.
+        type: Their type.
+        make: Computes them from seed and counter.
+    """
+    if state.interpreter is not None:
+        return state.interpreter.first_values(blocks, type, make)
+    seed, offset = default_generator.advance(blocks).array
+    return make(int(seed), int(offset))
 
 
 def get_rng_state() -> Tensor:

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from tvmgraph import forking
 
 if TYPE_CHECKING:
@@ -42,6 +44,26 @@ class Interpreter(Protocol):
 
     def draw(self, blocks: int) -> tuple[Tensor, int]:
         """Reserves random counter blocks; see :func:`tvmgraph.core.random.draw`."""
+        ...
+
+    def first_values(
+        self, blocks: int, type: TensorType, make: Callable[[int, int], Tensor]
+    ) -> Tensor:
+        """Draws the first values of a Parameter.
+
+        Args:
+            blocks: Random counter blocks that they take.
+            type: Their type.
+            make: Computes them from seed and counter.
+        """
+        ...
+
+    def has_elements(self, tensor: Tensor) -> bool:
+        """Whether the elements of ``tensor`` are known here and now."""
+        ...
+
+    def starts_as(self, parameter: Tensor, value: Tensor) -> None:
+        """Notes what a Parameter denotes that comes into being while interpreting."""
         ...
 
     def enter_cell(self, cell: Any, scope: tuple[str, ...]) -> str:
@@ -149,3 +171,19 @@ def has_cotangent(type: TensorType) -> bool:
 def scope_text() -> str:
     """Returns the dotted Cell scope, or ``""`` outside any Cell."""
     return ".".join(state.scope)
+
+
+def first_elements(new: Tensor, value: Tensor) -> Any:
+    """Returns the elements that a tensor starts with, which is new, and says so to a capture.
+
+    Args:
+        new: The tensor.
+        value: What it denotes first; zeros stand for elements that are not known yet.
+    """
+    if state.interpreter is None:
+        return value.host()
+    state.interpreter.created(new)
+    known = state.interpreter.has_elements(value)
+    elements = value.host() if known else np.zeros(value.type.static_shape, value.dtype.numpy)
+    state.interpreter.starts_as(new, value)
+    return elements

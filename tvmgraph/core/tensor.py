@@ -11,7 +11,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.op import F
-from tvmgraph.core.state import bump_epoch, note_write, state, turn
+from tvmgraph.core.state import bump_epoch, first_elements, note_write, state, turn
 from tvmgraph.core.storage import aligned_copy, lend
 from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods
@@ -100,7 +100,7 @@ class Tensor(TensorMethods, DeviceMethods):
             return
         from tvmgraph.common.initializer import initializer
 
-        self._bind(initializer(init, dims, dtype).array)
+        self._bind(first_elements(self, initializer(init, dims, dtype)))
 
     def _bind(self, array: np.ndarray) -> None:
         """Points the tensor at new storage (the old array is never written to)."""

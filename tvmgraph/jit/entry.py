@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture import tree
 from tvmgraph.capture.expect import is_cell
-from tvmgraph.capture.record import AttributeRef, Captured
+from tvmgraph.capture.record import AttributeRef, Captured, Drawn
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig
 from tvmgraph.core.parameter import Parameter
@@ -36,6 +36,7 @@ class Entry:
         "captured",
         "compiled",
         "config",
+        "draws",
         "fast",
         "held",
         "order",
@@ -66,6 +67,7 @@ class Entry:
         varies = captured.promotion.slots or captured.computes
         self.resolve = captured.resolve if varies else None
         self.random = self.order.index(None) if None in self.order else None
+        self.draws = any(isinstance(h, Drawn) for h in self.order)
         pairs = list(zip(captured.holders, captured.graph.params))
         self.held = tuple((h, p.value.type) for h, p in pairs if isinstance(h, Tensor))
         self.refs = tuple((h, p.value.type) for h, p in pairs if isinstance(h, AttributeRef))
@@ -155,7 +157,9 @@ class Entry:
             if self.random is not None:
                 leaf = captured.random_leaf
                 blocks: Any = captured.random_blocks if leaf is None else leaves[leaf]
-                args[self.random] = default_generator.advance(blocks)
+                args[self.random] = position = default_generator.advance(blocks)
+                if self.draws:
+                    args = [a.draw(position) if a.__class__ is Drawn else a for a in args]
             outputs = self.compiled(args, True, kept)
         elif kept is not None:
             kept.append(outputs)

@@ -1,0 +1,391 @@
+"""Impure functions of libraries: what they return or do differs from call to call.
+
+A graph that kept what such a function gave while it was captured would be wrong at the next call.
+One table says which they are and what becomes of a call in code that is compiled:
+
+* ``"guard"``: its result is compared at every call, like a global variable that was read; another
+  result captures the function again.
+* ``"native"``: only plain Python can call it, so it cannot be a part of a graph.
+
+Objects that a function makes for itself in a known state are its own: numbers drawn from
+``np.random.default_rng(0)`` are constants.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import datetime
+import dis
+import functools
+import io
+import os
+import pathlib
+import random
+import sys
+import types
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import numpy as np
+
+from tvmgraph.capture.expect import is_iterator
+
+if TYPE_CHECKING:
+    from tvmgraph.capture.interpreter import Interpreter
+
+
+@dataclass(frozen=True)
+class Impure:
+    """What becomes of a call.
+
+    Attributes:
+        treatment: ``"guard"`` or ``"native"``.
+        fix: What to do instead of a native call.
+        pure_from: Number of arguments from which on the result depends on nothing else.
+    """
+
+    treatment: Literal["guard", "native"]
+    fix: str = ""
+    pure_from: int = sys.maxsize
+
+
+_DRAW = Impure(
+    "native", "draw with ops (ops.rand, ops.randn, ops.randint), or outside and pass the numbers"
+)
+_UNIQUE = Impure("native", "make it before the call and pass it as an argument")
+_CLOCK = Impure("native", "read the clock outside: around the call, or before it as an argument")
+_FILE = Impure("native", "read the file before the call and pass its contents")
+_SYSTEM = Impure("native", "do it outside, and pass what it gives as an argument")
+_INPUT = Impure("native", "read the value before the call and pass it as an argument")
+_ITERATOR = Impure("native", "take the items before the call and pass them, or use a list")
+_STATE = Impure("guard")
+_STREAM = Impure("native", "set or read the state of the random stream outside")
+
+
+def _clock(pure_from: int) -> Impure:
+    return Impure("native", _CLOCK.fix, pure_from)
+
+
+#: Functions by module; ``None`` means all that are not listed in :data:`_PURE`.
+TABLE: dict[str, dict[Impure, tuple[str, ...] | None]] = {
+    "builtins": {_FILE: ("open",), _INPUT: ("input",)},
+    "random": {_DRAW: None},
+    "secrets": {_UNIQUE: None},
+    "uuid": {_UNIQUE: ("getnode", "uuid1", "uuid4", "uuid6", "uuid7")},
+    "numpy.random": {_DRAW: None},
+    "time": {
+        _CLOCK: None, _clock(1): ("asctime", "ctime", "gmtime", "localtime"),
+        _clock(2): ("strftime",),
+    },
+    "os": {
+        _SYSTEM: None, _UNIQUE: ("urandom", "getrandom"),
+        _STATE: ("getcwd", "getcwdb", "getenv", "getenvb", "getpid", "getppid"),
+    },
+    "os.path": {
+        _STATE: (
+            "abspath", "exists", "expanduser", "expandvars", "getatime", "getctime", "getmtime",
+            "getsize", "isdir", "isfile", "islink", "ismount", "lexists", "realpath", "relpath",
+            "samefile",
+        ),
+    },
+    "threading": {_STATE: ("current_thread", "get_ident", "get_native_id")},
+    "io": {_FILE: ("FileIO", "open_code")},
+    "numpy": {
+        _FILE: (
+            "fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez",
+            "savez_compressed",
+        ),
+    },
+    "pickle": {_FILE: ("dump", "load")},
+    "json": {_FILE: ("dump", "load")},
+    "glob": {_SYSTEM: ("glob", "iglob")},
+    "shutil": {_SYSTEM: None},
+    "socket": {_SYSTEM: None},
+    "subprocess": {_SYSTEM: None},
+    "tempfile": {_SYSTEM: None},
+    "urllib.request": {_SYSTEM: ("urlopen", "urlretrieve")},
+    "getpass": {_INPUT: ("getpass",), _SYSTEM: ("getuser",)},
+    "tvmgraph.common.seed": {_STREAM: ("set_seed",)},
+    "tvmgraph.core.random": {_STREAM: ("get_rng_state", "set_rng_state")},
+    "tvmgraph.train.serialization": {_FILE: ("load_checkpoint", "save_checkpoint")},
+}  # fmt: skip
+#: What only computes, or is the same in a process for good.
+_PURE: dict[str, frozenset[str]] = {
+    "random": frozenset({"Random"}),
+    "secrets": frozenset({"compare_digest"}),
+    "numpy.random": frozenset(
+        {"BitGenerator", "Generator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "RandomState",
+         "SFC64", "SeedSequence", "default_rng", "test"}
+    ),
+    "time": frozenset({"get_clock_info", "mktime", "struct_time", "strptime"}),
+    "os": frozenset(
+        {"confstr", "cpu_count", "fsdecode", "fsencode", "fspath", "get_exec_path", "major",
+         "makedev", "minor", "strerror", "sysconf", "uname"}
+    ),
+    "socket": frozenset({"htonl", "htons", "inet_aton", "inet_ntoa", "inet_ntop", "inet_pton",
+                         "ntohl", "ntohs"}),
+    "subprocess": frozenset({"list2cmdline", "CalledProcessError", "TimeoutExpired"}),
+}  # fmt: skip
+_SHOWN = {"builtins": "", **{m: "ms." for m in TABLE if m.startswith("tvmgraph.")}}
+_RANDOM = (
+    random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator,
+    np.random.SeedSequence,
+)  # fmt: skip
+_STATEFUL = (*_RANDOM, io.IOBase)
+_OWNED = (*_RANDOM, io.StringIO, io.BytesIO)
+_NOW = ("now", "today", "utcnow")
+_PATH_STATE = frozenset({
+    "absolute", "cwd", "exists", "expanduser", "home", "is_dir", "is_file", "is_mount",
+    "is_symlink", "resolve", "samefile",
+})  # fmt: skip
+_PATH_FILES = vars(pathlib.Path).keys() - vars(pathlib.PurePath).keys() - _PATH_STATE
+_LOOK_UPS = ("get", "__getitem__", "__contains__")  # of one variable of the environment
+_WHOLE = ("copy", "items", "keys", "values", "__iter__", "__len__", "__or__", "__ror__")
+ENVIRONMENTS = tuple(e for e in (os.environ, getattr(os, "environb", None)) if e is not None)
+
+
+def is_environment(value: Any) -> bool:
+    """Whether a value is the environment of the process."""
+    return any(value is e for e in ENVIRONMENTS)
+
+
+def owner_of(function: Any) -> Any:
+    """Returns the object or class that a method belongs to, or ``None``."""
+    return getattr(function, "__self__", None)
+
+
+def rule_of(function: Any) -> tuple[Impure, str] | None:
+    """Returns what becomes of calls of a function, and its name; ``None`` for a pure one."""
+    found = _by_identity().get(id(function))
+    if found is not None:
+        return found[:2]
+    owner = owner_of(function)
+    if owner is None or isinstance(owner, types.ModuleType):
+        return None
+    rule = _rule_of_method(owner, getattr(function, "__name__", ""))
+    kind = owner if isinstance(owner, type) else type(owner)
+    shown = "os.environ" if is_environment(owner) else kind.__name__
+    return None if rule is None else (rule, f"{shown}.{function.__name__}")
+
+
+def _rule_of_method(owner: Any, name: str) -> Impure | None:
+    if isinstance(owner, type):
+        if issubclass(owner, datetime.date) and name in _NOW:
+            return _CLOCK
+        return _rule_of_path(name) if issubclass(owner, pathlib.Path) else None
+    if isinstance(owner, _RANDOM):
+        return _DRAW
+    if isinstance(owner, io.IOBase):
+        return _FILE
+    if isinstance(owner, pathlib.Path):
+        return _rule_of_path(name)
+    if isinstance(owner, contextvars.ContextVar):
+        return _STATE if name == "get" else _SYSTEM
+    if is_environment(owner):
+        return _STATE if name in _LOOK_UPS or name in _WHOLE else _SYSTEM
+    return None
+
+
+def _rule_of_path(name: str) -> Impure | None:
+    return _STATE if name in _PATH_STATE else _FILE if name in _PATH_FILES else None
+
+
+def is_whole(function: Any) -> bool:
+    """Whether a method of the environment reads more than one variable."""
+    return is_environment(owner_of(function)) and function.__name__ in _WHOLE
+
+
+# ---- objects that a function may make for itself ------------------------------------------------
+
+
+def has_state(value: Any) -> bool:
+    """Whether a value is an object whose methods are impure unless the function made it."""
+    return isinstance(value, _STATEFUL)
+
+
+def makes_state(function: Any) -> bool:
+    """Whether a call makes such an object."""
+    if isinstance(function, type):
+        return issubclass(function, _OWNED) and not issubclass(function, random.SystemRandom)
+    return function is np.random.default_rng
+
+
+def is_seeded(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether such an object starts in a state that its arguments decide."""
+    if isinstance(function, type) and issubclass(function, io.IOBase):
+        return True
+    return any(v is not None for v in (*args, *kwargs.values()))
+
+
+UNSEEDED = Impure("native", f"give it a seed, or {_DRAW.fix}")
+
+# ---- the table as functions ---------------------------------------------------------------------
+
+_Found = tuple[Impure, str, Any]
+
+
+def _by_identity() -> dict[int, _Found]:
+    return _functions(tuple([name for name in TABLE if name in sys.modules]))
+
+
+@functools.lru_cache(maxsize=2)
+def _functions(modules: tuple[str, ...]) -> dict[int, _Found]:
+    found: dict[int, _Found] = {}
+    for name in modules:
+        for rule, listed in TABLE[name].items():  # those that are listed come last
+            for attribute, function in _listed(sys.modules[name], name, listed):
+                found[id(function)] = rule, f"{_SHOWN.get(name, name + '.')}{attribute}", function
+    return found
+
+
+def _listed(
+    module: types.ModuleType, name: str, listed: Collection[str] | None
+) -> Iterator[tuple[str, Any]]:
+    if listed is None:
+        names = getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]
+        listed = [n for n in names if n not in _PURE.get(name, ())]
+        listed = [n for n in listed if not _is_data(getattr(module, n, None))]
+    for n in listed:
+        function = getattr(module, n, None)
+        if callable(function):
+            yield n, function
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, (BaseException, tuple, int))
+
+
+@functools.lru_cache(maxsize=2)
+def _codes(modules: tuple[str, ...]) -> dict[types.CodeType, _Found]:
+    found = {getattr(f[2], "__func__", f[2]): f for f in _functions(modules).values()}
+    return {f.__code__: v for f, v in found.items() if isinstance(f, types.FunctionType)}
+
+
+def impure_codes() -> dict[types.CodeType, _Found]:
+    """Returns the code of those functions of the table that are written in Python."""
+    return _codes(tuple([name for name in TABLE if name in sys.modules]))
+
+
+def rule_of_builtin(function: Any) -> tuple[Impure, str] | None:
+    """Returns what becomes of calls of a function in C, whoever made the object it belongs to."""
+    owner = owner_of(function)
+    named = isinstance(owner, (types.ModuleType, type, contextvars.ContextVar))
+    return rule_of(function) if named or id(function) in _by_identity() else None
+
+
+def draws_named_by(code: types.CodeType, space: dict[str, Any]) -> Iterator[tuple[Impure, str]]:
+    """Yields the functions of NumPy's global random stream that code names.
+
+    Python does not report calls of them to a profiler.
+    """
+    value: Any = None
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            value = space.get(step.argval)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, types.ModuleType):
+            value = getattr(value, step.argval, None)
+        else:
+            value = None
+        rule = None if value is None else _by_identity().get(id(value))
+        if rule is not None and rule[0] is _DRAW and rule[1].startswith("numpy."):
+            yield rule[:2]
+
+
+class ImpureCalls:
+    """Deals with calls of impure functions by interpreted code.
+
+    Args:
+        interpreter: Who executes the function.
+    """
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
+        self._own: dict[int, Any] = {}  # objects with a state that the function made
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls a function if it is impure, or makes objects with a state.
+
+        Returns:
+            Its result; :data:`PURE` if it is neither and was not called.
+        """
+        if makes_state(function):
+            return self._make(function, args, kwargs)
+        found = rule_of(function)
+        owner = owner_of(function)
+        if found is None or (id(owner) in self._own and self._are_own(args, kwargs)):
+            result = function(*args, **kwargs) if found is not None else PURE
+            return self._adopt(result)
+        rule, name = found
+        if len(args) + len(kwargs) >= rule.pure_from:
+            return PURE
+        if rule.treatment == "guard":
+            return self._guarded(function, name, args, kwargs)
+        self._refuse(rule, f"{name}()")
+
+    def _make(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = f"{getattr(function, '__name__', '')}()"
+        if not is_seeded(function, args, kwargs):
+            self._refuse(UNSEEDED, f"{name} without a seed")
+        if not self._are_own(args, kwargs):
+            self._refuse(_DRAW, f"{name} of a generator from outside")
+        return self._adopt(function(*args, **kwargs))
+
+    def _adopt(self, value: Any) -> Any:
+        for v in value if isinstance(value, (list, tuple)) else (value,):
+            if has_state(v):
+                self._own[id(v)] = v
+        return value
+
+    def _are_own(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        given = (*args, *kwargs.values())
+        return all(id(v) in self._own for v in given if has_state(v))
+
+    def _guarded(
+        self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if is_whole(function):
+            self.hand_out(function.__self__)
+            return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        shown = ", ".join(map(repr, args))
+        key = (name, shown, repr(kwargs))
+        guards = self._interpreter.recorder.guards
+        label = f"os.environ[{shown}]" if is_environment(owner_of(function)) else f"{name}({shown})"
+        guards.add_result(key, label, lambda: function(*args, **kwargs), result)
+        return result
+
+    def hand_out(self, *values: Any, called: Any = None) -> None:
+        """Deals with values that go to code which is not interpreted.
+
+        Args:
+            *values: The values.
+            called: What they are passed to.
+        """
+        for value in values:
+            if is_environment(value):
+                self._interpreter.recorder.guards.add_environment()
+            elif has_state(value) and id(value) not in self._own:
+                name = f"using a {type(value).__name__} from outside"
+                self._refuse(_DRAW if isinstance(value, _RANDOM) else _FILE, name)
+            elif is_iterator(value) and self._interpreter.effects.is_outside(value):
+                self._refuse(_ITERATOR, f"taking items of a {type(value).__name__} from outside")
+            elif callable(value) and called not in (None, functools.partial):
+                found = rule_of(value)
+                if found is not None and found[0].treatment == "native":
+                    self._refuse(found[0], f"{found[1]}()")
+
+    def write_item(self, owner: Any) -> None:
+        """Deals with an assignment to an item of an object."""
+        if is_environment(owner):
+            self._refuse(_SYSTEM, "writing a variable of the environment")
+
+    def _refuse(self, rule: Impure, what: str) -> NoReturn:
+        frame = self._interpreter.current
+        node = frame.node or frame.source.node
+        self._interpreter.refuse(
+            node, frame, f"{what}, which plain Python would run at every call,", rule.fix
+        )
+
+
+PURE = object()
