@@ -58,3 +58,41 @@ def test_states_are_called_after_their_parameters(tmp_path: Path) -> None:
     for a, b in zip(optimizer.moments, other.moments, strict=True):
         np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
     assert other.moments[1].asnumpy()[0] == 3
+
+
+class _Branches(nn.Cell):
+    def __init__(self, shared: bool = False) -> None:
+        super().__init__(auto_prefix=False)
+        self.left = _Scale()
+        self.right = _Scale()
+        if shared:
+            self.right.weight, self.right.bias = self.left.weight, self.left.bias
+
+
+def test_parameters_of_one_name_in_two_cells(tmp_path: Path) -> None:
+    net = _Branches()
+    text = r"'left\.weight' and 'right\.weight' are both named 'weight'"
+    uses = (
+        net.check_names,
+        net.parameters_dict,
+        lambda: ms.save_checkpoint(net, tmp_path / "net.ckpt"),
+        lambda: ms.load_param_into_net(net, {"weight": _ones()}),
+    )
+    for use in uses:
+        with pytest.raises(ArgumentError, match=text) as caught:
+            use()
+        assert isinstance(caught.value, ValueError)
+        assert "test_names.py" in str(caught.value)
+    with pytest.raises(ArgumentError, match=r"entries 0 and 2 .* both named 'weight'"):
+        nn.Adam(net.trainable_params())
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_parameter_on_two_paths() -> None:
+    net = _Branches(shared=True)
+    net.check_names()
+    assert list(net.parameters_dict()) == ["weight", "bias"]
+    assert [s.name for s in nn.Momentum(net.trainable_params(), 0.1, 0.9).moments] == [
+        "moments.weight",
+        "moments.bias",
+    ]

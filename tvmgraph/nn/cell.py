@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from tvmgraph import dtypes
 from tvmgraph.autodiff.custom import call_with_bprop, recomputed
@@ -272,12 +272,27 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         for other, held in self._params.items():
             if held is None or held is param or other == attribute or held.name != param.name:
                 continue
-            raise ArgumentError(
-                f"the Parameters {other!r} and {attribute!r} are both named {param.name!r}: "
-                "checkpoints would hold one of them",
-                op=self.cls_name, got=f"{held.type} and {param.type}", at=user_source(),
-                fix="give each a name of its own: Parameter(value, name=...)",
-            )  # fmt: skip
+            self._refuse_names(other, held, attribute, param)
+
+    def check_names(self) -> None:
+        """Checks that no two Parameters of the network have one name.
+
+        Raises:
+            ArgumentError: naming both.
+        """
+        known: dict[str, tuple[str, Parameter]] = {}
+        for path, p in self.parameters_and_names():
+            first, held = known.setdefault(p.name, (path, p))
+            if held is not p:
+                self._refuse_names(first, held, path, p)
+
+    def _refuse_names(self, first: str, held: Parameter, second: str, param: Parameter) -> NoReturn:
+        raise ArgumentError(
+            f"the Parameters {first!r} and {second!r} are both named {param.name!r}: "
+            "checkpoints would hold one of them",
+            op=self.cls_name, got=f"{held.type} and {param.type}", at=user_source(),
+            fix="give each a name of its own: Parameter(value, name=...)",
+        )  # fmt: skip
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Registers a sub-cell under an attribute name."""
@@ -311,7 +326,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         return [p for p in self.get_parameters(expand=recurse) if not p.requires_grad]
 
     def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Parameter]:
-        """Returns the parameters by their names."""
+        """Returns the parameters by their names.
+
+        Raises:
+            ArgumentError: if two have one name.
+        """
+        self.check_names()
         return OrderedDict((p.name, p) for p in self.get_parameters(expand=recurse))
 
     def cells(self) -> Iterable[Cell]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -22,8 +24,13 @@ class _Moments(Optimizer):
 
     def _averages(self, m: Tensor, v: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the running means of the gradient and of its square after this step."""
-        new_m = m * self.beta1 + g * (1.0 - self.beta1)
-        return new_m, v * self.beta2 + F.square(g) * (1.0 - self.beta2)
+        new_m = m * self.beta1 + g * _rest(self.beta1)
+        return new_m, v * self.beta2 + F.square(g) * _rest(self.beta2)
+
+
+def _rest(beta: float) -> float:
+    """Returns one minus a decay rate as MindSpore's kernels have it, which know it as float32."""
+    return float(np.float32(1) - np.float32(beta))
 
 
 class Adam(_Moments):
@@ -63,6 +70,8 @@ class Adam(_Moments):
         True
     """
 
+    _power_shape: tuple[int, ...] = ()  # of the powers of the betas in checkpoints
+
     def __init__(
         self,
         params: Any,
@@ -88,8 +97,8 @@ class Adam(_Moments):
         self.use_amsgrad = boolean("Adam", "use_amsgrad", use_amsgrad)
         if use_nesterov and use_amsgrad:
             reject(ArgumentError, "Adam", "use_nesterov and use_amsgrad exclude each other")
-        self.beta1_power = new_scalar("beta1_power", 1.0)
-        self.beta2_power = new_scalar("beta2_power", 1.0)
+        self.beta1_power = new_scalar("beta1_power", 1.0, self._power_shape)
+        self.beta2_power = new_scalar("beta2_power", 1.0, self._power_shape)
         self.moment1 = self.new_state("moment1")
         self.moment2 = self.new_state("moment2")
         self.vhat = self.new_state("vhat") if use_amsgrad else None
@@ -101,7 +110,8 @@ class Adam(_Moments):
 
     def effective_rate(self, rate: Tensor) -> Tensor:
         """Returns the learning rate with both bias corrections."""
-        return rate * F.sqrt(1.0 - self.beta2_power) / (1.0 - self.beta1_power)
+        scale = F.sqrt(1.0 - self.beta2_power) / (1.0 - self.beta1_power)
+        return rate * F.reshape(scale, ())
 
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter."""
@@ -113,7 +123,7 @@ class Adam(_Moments):
             F.assign(self.vhat[index], largest)
         ahead = new_m
         if self.use_nesterov:
-            ahead = new_m * self.beta1 + gradient * (1.0 - self.beta1)
+            ahead = new_m * self.beta1 + gradient * _rest(self.beta1)
         F.assign_sub(param, ahead * lr / (F.sqrt(largest) + self.eps))
         F.assign(m, new_m)
         F.assign(v, new_v)
@@ -128,6 +138,8 @@ class LazyAdam(Adam):
         >>> nn.LazyAdam(nn.Dense(2, 1).trainable_params(), 0.01).cls_name
         'LazyAdam'
     """
+
+    _power_shape = (1,)
 
     def __init__(
         self,

@@ -96,7 +96,8 @@ class Optimizer(Cell):
         for i, rate in enumerate(rates.values()):
             if isinstance(rate, Cell):
                 setattr(self, f"learning_rate_{i}", rate)
-        self.learning_rate = tuple(s.lr for s in settings)
+        # not as an attribute of a Cell: `learning_rate` is the name of a Parameter, too
+        object.__setattr__(self, "learning_rate", tuple(s.lr for s in settings))
 
     # ---- for subclasses ---------------------------------------------------------------------
 

@@ -59,21 +59,20 @@ class SGD(Optimizer):
                    f"momentum={momentum}, dampening={dampening}")  # fmt: skip
         self.momentum = new_scalar("momentum", momentum)
         self.accum = self.new_state("accum") if momentum else None
-        self.stat = None
-        if momentum and dampening:  # tells the first step, which is not dampened
-            self.stat = self.new_state("stat", "ones")
+        # tells the first step, which is not dampened, also to MindSpore that loads a checkpoint
+        self.stat = self.new_state("stat", "ones") if momentum else None
 
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter."""
-        if self.accum is None:
+        if self.accum is None or self.stat is None:
             F.assign_sub(param, gradient * lr)
             return
         accum = self.accum[index]
         velocity = accum * self.momentum + gradient * (1.0 - self.dampening)
-        if self.stat is not None:
-            stat = self.stat[index]
+        stat = self.stat[index]
+        if self.dampening:
             velocity = F.where(F.greater(stat, 0), gradient, velocity)
-            F.assign(stat, F.zeros_like(stat))
+        F.assign(stat, F.zeros_like(stat))
         step = gradient + velocity * self.momentum if self.nesterov else velocity
         F.assign_sub(param, step * lr)
         F.assign(accum, velocity)
@@ -228,9 +227,9 @@ class ASGD(Optimizer):
         self.lambd = float(real("ASGD", "lambd", lambd))
         self.alpha = float(real("ASGD", "alpha", alpha))
         self.t0 = float(real("ASGD", "t0", t0))
-        self.ax = self.new_state("ax_")
         self.mu = self.new_scalars("mu_", 1.0)
         self.eta = self.new_scalars("eta_", 0.0)
+        self.ax = self.new_state("ax_")
 
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter."""

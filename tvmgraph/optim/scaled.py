@@ -13,7 +13,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import boolean, fraction, non_negative, pair, reject
-from tvmgraph.optim.base import Optimizer
+from tvmgraph.optim.base import Optimizer, new_scalar
 
 
 def _root_mean_square(x: Tensor) -> Tensor:
@@ -89,6 +89,7 @@ class AdaFactor(Optimizer):
         self.exp_avg_sq_row = self.__means("row", lambda s: s[:-1])
         self.exp_avg_sq_col = self.__means("col", lambda s: (*s[:-2], s[-1]))
         self.exp_avg_sq = self.__second_moments()
+        self.step = new_scalar("afactor_step", 0.0, (1,))
 
     @staticmethod
     def __check_rate(learning_rate: Any, relative_step: bool, warmup_init: bool) -> None:
@@ -126,9 +127,13 @@ class AdaFactor(Optimizer):
         """Leaves the gradients alone: the decay is part of the update."""
         return gradients
 
+    def begin_step(self) -> None:
+        """Counts the step in the state that checkpoints of MindSpore have for it."""
+        F.assign_add(self.step, 1.0)
+
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter."""
-        step = self.step_count()
+        step = F.reshape(self.step.value(), ())
         if self.relative_step:
             lr = F.minimum(step * 1e-6 if self.warmup_init else 1e-2, F.rsqrt(step))
         if self.scale_parameter:

@@ -60,6 +60,8 @@ def _entries(save_obj: Any, choice: Callable[[str], bool] | None) -> dict[str, T
     """
     pairs: list[tuple[Any, Any]]
     if isinstance(save_obj, Cell):
+        if choice is None:
+            save_obj.check_names()
         pairs = [(p.name, p) for p in save_obj.get_parameters()]
     elif isinstance(save_obj, Mapping):
         pairs = list(save_obj.items())
@@ -350,7 +352,7 @@ def load_param_into_net(
     if not isinstance(parameter_dict, Mapping):
         _reject(DTypeError, op, f"parameter_dict is a {type(parameter_dict).__name__}, no dict",
                 fix="pass what load_checkpoint returned")  # fmt: skip
-    targets = {p.name: p for p in net.get_parameters()}
+    targets = net.parameters_dict()
     values = {k: v for k, v in parameter_dict.items() if not isinstance(v, str)}
     ready = [
         (targets[name], _fitting(op, targets[name], value, strict_load))
