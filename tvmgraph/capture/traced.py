@@ -120,7 +120,11 @@ class TracedTensor(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> TracedTensor:
         return self.snapshot()
 
-    __copy__ = snapshot
+    def __copy__(self) -> TracedTensor:
+        return self.snapshot()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        _no_value("pickle", _OUTSIDE)
 
     def __str__(self) -> str:
         return self._text(sys._getframe(1).f_globals)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.op import OPS, F
 from tvmgraph.core.state import bump_epoch, first_elements, state
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.tensor_copies import unpickle
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 
 _DEFAULT_NAME = "Parameter"
@@ -134,20 +134,27 @@ class Parameter(Tensor):
             from tvmgraph.common.initializer import initializer
 
             source = initializer(init, self.shape, self.dtype)
-        copy = Parameter(source if isinstance(source, Tensor) else Tensor(source), self.name)
-        copy.requires_grad = self.requires_grad
-        return copy
+        twin = Parameter(source if isinstance(source, Tensor) else Tensor(source), self.name)
+        twin.__dict__.update(self.__attributes() | {"_gradient_hooks": ()})
+        return twin
+
+    def __attributes(self) -> dict[str, Any]:
+        """Returns all attributes but what compiled code sees of the storage."""
+        return {k: v for k, v in self.__dict__.items() if k != "_exclusive"}
+
+    def __copy__(self) -> Parameter:
+        twin = self.clone()
+        twin.__dict__.update(self.__attributes())
+        return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        copy = self.clone()
-        memo[id(self)] = copy
-        return copy
-
-    __copy__ = clone
+        twin = memo[id(self)] = self.clone()
+        twin.__dict__.update(copy.deepcopy(self.__attributes(), memo))
+        return twin
 
     def __reduce__(self) -> tuple[object, ...]:
-        raw = np.ascontiguousarray(self.array).tobytes()
-        return (_unpickle_parameter, (raw, self.shape, self.dtype, self.name, self.requires_grad))
+        _, given = super().__reduce__()
+        return (_unpickle_parameter, given, self.__attributes())
 
     def __repr__(self) -> str:
         return (
@@ -173,11 +180,8 @@ def leaf_value(parameter: Tensor, new: Tensor) -> Tensor:
     return value
 
 
-def _unpickle_parameter(
-    raw: bytes, shape: tuple[int, ...], dtype: dtypes.DType, name: str, requires_grad: bool
-) -> Parameter:
-    array = np.frombuffer(raw, dtype.numpy).reshape(shape)
-    return Parameter(Tensor(array), name, requires_grad)
+def _unpickle_parameter(*given: Any) -> Parameter:
+    return Parameter(unpickle(*given))
 
 
 class ParameterTuple(tuple[Parameter, ...]):

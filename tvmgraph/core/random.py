@@ -52,6 +52,14 @@ class Generator:
             self.seed, self.offset = int(seed), 0
         return self
 
+    def __getstate__(self) -> dict[str, int]:
+        with self._lock:
+            return {"seed": self.seed, "offset": self.offset}
+
+    def __setstate__(self, kept: dict[str, int]) -> None:
+        self._lock = forking.lock()
+        self.__dict__.update(kept)
+
     def initial_seed(self) -> int:
         """Returns the seed."""
         return self.seed

@@ -13,6 +13,7 @@ from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, first_elements, note_write, state, turn
 from tvmgraph.core.storage import aligned_copy, lend
+from tvmgraph.core.tensor_copies import CopyMethods
 from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods
 from tvmgraph.core.tensor_operators import binary, unary
@@ -25,7 +26,7 @@ _new = object.__new__
 _AT_ONCE = contextlib.nullcontext()
 
 
-class Tensor(TensorMethods, DeviceMethods):
+class Tensor(TensorMethods, CopyMethods, DeviceMethods):
     """An n-dimensional array of one dtype.
 
     Args:
@@ -260,17 +261,6 @@ class Tensor(TensorMethods, DeviceMethods):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_unpickle, (self.array.tobytes(), self.shape, self.dtype))
-
-    def __copy__(self) -> Tensor:
-        if self.on_gpu:
-            return self.duplicate()
-        return tensor_from_numpy(aligned_copy(self.host()))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return self.__copy__()
-
     # ---- printing ---------------------------------------------------------------------------
 
     def __str__(self) -> str:
@@ -487,11 +477,6 @@ def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
         return data.array
     return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data
-
-
-def _unpickle(raw: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
-    array = np.frombuffer(raw, dtype.numpy).reshape(shape)
-    return tensor_from_numpy(aligned_copy(array))
 
 
 def tensor(input_data: Any, dtype: Any = None) -> Tensor:

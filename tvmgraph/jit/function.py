@@ -147,6 +147,7 @@ class JitFunction(Inspectable):
         twin = memo[id(self)] = JitFunction.__new__(JitFunction)
         fn, owner = copy.deepcopy(self.fn, memo), copy.deepcopy(self.owner, memo)
         twin.__init__(fn, self.config, owner, self.settings)
+        twin.signature = copy.deepcopy(self.signature, memo)
         return twin
 
     def __reduce__(self) -> Any:
@@ -155,7 +156,8 @@ class JitFunction(Inspectable):
             found = getattr(found, part, None)
         if found is self:  # a decorated function of a module pickles by name, as functions do
             return self.__qualname__  # pyright: ignore[reportAttributeAccessIssue]
-        return (JitFunction, (self.fn, self.config, self.owner, self.settings))
+        made = (self.fn, self.config, self.owner, self.settings)
+        return (JitFunction, made, {"signature": self.signature})
 
     # ---- calling ----------------------------------------------------------------------------
 

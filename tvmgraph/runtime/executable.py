@@ -20,7 +20,7 @@ from tvmgraph.core.state import turn
 from tvmgraph.core.storage import ALIGNMENT, aligned_copy
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import DeviceError, user_source
+from tvmgraph.errors import DeviceError, DTypeError, user_source
 from tvmgraph.forking import enters_compiled
 from tvmgraph.runtime import native
 from tvmgraph.runtime.ownership import for_writing, share
@@ -54,6 +54,12 @@ class Executable:
         self._device = device
         self.local = threading.local()
         self.kernels = kernels
+
+    def __reduce__(self) -> Any:
+        raise DTypeError(
+            "machine code cannot be pickled or copied", op="pickle", at=user_source(),
+            fix="pickle the function or Cell, which compiles where it is called, or export it",
+        )  # fmt: skip
 
     def for_writing(
         self, args: Sequence[Tensor], places: Sequence[int], consume: bool

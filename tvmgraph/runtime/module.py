@@ -32,6 +32,8 @@ class Module:
     It may be called from several threads at once: every thread gets a virtual machine of its own
     over the shared code and weights.
 
+    A pickled module names its file, which must be there where it is unpickled.
+
     Args:
         path: The file.
         threads: Workers of one call, ``None`` for the usable cores.
@@ -55,6 +57,7 @@ class Module:
     ) -> None:
         if threads is not None and threads < 1:
             raise ArgumentError("threads must be positive", op="runtime.load", got=str(threads))
+        self._given = (os.path.abspath(path), threads, device_id, public_key)  # for pickling
         archive = Archive(path, public_key)
         try:
             self.manifest: Manifest = archive.manifest
@@ -73,6 +76,14 @@ class Module:
         self._local = threading.local()
         self._fail = archive.fail
         self._function()  # a file that holds no such function must fail now
+
+    def __reduce__(self) -> Any:
+        if any(now is not first for now, first in zip(self._parameters, self._initial)):
+            raise DTypeError(
+                "a module whose calls have changed its parameters cannot be pickled or copied",
+                op="runtime.Module", fix="call reset() before, or load its file where you need it",
+            )  # fmt: skip
+        return (Module, self._given)
 
     def __repr__(self) -> str:
         m = self.manifest

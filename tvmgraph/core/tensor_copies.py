@@ -1,0 +1,56 @@
+"""Copying and pickling tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tvmgraph.core.storage import aligned_copy
+from tvmgraph.dtypes import DType
+
+if TYPE_CHECKING:
+    from tvmgraph.core.tensor import Tensor
+
+
+class CopyMethods:
+    """What ``copy`` and ``pickle`` call."""
+
+    __slots__ = ()
+
+    def __reduce__(self: Tensor) -> tuple[object, ...]:  # pyright: ignore[reportGeneralTypeIssues]
+        placeholder = not self.type.is_static
+        raw = None if placeholder else self.array.tobytes()
+        device = "CPU" if placeholder else self.device
+        return (unpickle, (raw, self.type.shape, self.dtype, device))
+
+    def __copy__(self: Tensor) -> Tensor:  # pyright: ignore[reportGeneralTypeIssues]
+        from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+
+        if not self.type.is_static:
+            return Tensor(shape=self.type.shape, dtype=self.dtype)
+        return self.duplicate() if self.on_gpu else tensor_from_numpy(aligned_copy(self.host()))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return self.__copy__()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def unpickle(raw: bytes | None, shape: Any, dtype: DType, device: str) -> Tensor:
+    """Makes a tensor of its parts.
+
+    Args:
+        raw: Its elements in row-major order; ``None`` for a placeholder.
+        shape: Its shape, which may be symbolic for a placeholder.
+        dtype: Its dtype.
+        device: Where it lived.
+
+    Raises:
+        DeviceError: if it lived on a GPU that is not there.
+    """
+    from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+
+    if raw is None:
+        return Tensor(shape=shape, dtype=dtype)
+    array = np.frombuffer(raw, dtype.numpy).reshape(shape)
+    tensor = tensor_from_numpy(aligned_copy(array))
+    return tensor if device == "CPU" else tensor.placed(device)
