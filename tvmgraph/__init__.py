@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = ("common", "context", "hal", "models", "nn", "onnx", "ops", "runtime")
+_MODULES = (
+    "amp", "common", "communication", "context", "dataset", "experimental", "hal", "log", "mint",
+    "models", "nn", "numpy", "onnx", "ops", "profiler", "runtime", "train",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -39,7 +42,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_names().__all__, *_MODULES])
+    names = _names()
+    return sorted({*names.__all__, *names._LATER, *_MODULES, "__version__"})
 
 
 def _names() -> ModuleType:

@@ -1,7 +1,10 @@
 """The public names of the front end; :mod:`tvmgraph` hands them out on first use."""
 
 import importlib
+from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from tvmgraph.autodiff import (
     GradOperation,
@@ -20,12 +23,15 @@ from tvmgraph.capture import record
 from tvmgraph.common import dtype
 from tvmgraph.common.dtype import (
     byte,
+    cdouble,
+    cfloat,
     double,
     dtype_to_nptype,
     dtype_to_pytype,
     half,
     intc,
     intp,
+    long,
     pytype_to_dtype,
     short,
     single,
@@ -53,6 +59,8 @@ from tvmgraph.core.random import (
     Generator,
     default_generator,
     get_rng_state,
+    initial_seed,
+    seed,
     set_rng_state,
 )
 from tvmgraph.core.tensor import Tensor, tensor
@@ -83,14 +91,14 @@ from_numpy = Tensor.from_numpy
 from_dlpack = Tensor.from_dlpack
 
 
-def is_tensor(value: Any) -> bool:
-    """Whether ``value`` is a Tensor (or Parameter)."""
-    return isinstance(value, Tensor)
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a Tensor (or Parameter)."""
+    return isinstance(obj, Tensor)
 
 
-def set_device(device_target: str, device_id: int = 0) -> None:
+def set_device(device_target: str, device_id: int | None = None) -> None:
     """Chooses the device; the same as ``set_context(device_target=..., device_id=...)``."""
-    set_context(device_target=device_target, device_id=device_id)
+    set_context(device_target=device_target, device_id=device_id or 0)
 
 
 def export(
@@ -102,11 +110,11 @@ def export(
     return write(net, *inputs, file_name=file_name, file_format=file_format, **options)
 
 
-def load(path: Any, public_key: Any = None) -> Any:
+def load(file_name: Any, public_key: Any = None) -> Any:
     """Loads what :func:`export` wrote; see :func:`tvmgraph.export.api.load`."""
     from tvmgraph.export.api import load as read
 
-    return read(path, public_key)
+    return read(file_name, public_key)
 
 
 def load_hf(folder: Any) -> Any:
@@ -116,25 +124,76 @@ def load_hf(folder: Any) -> Any:
     return load(folder)
 
 
-_TRAINING = (
-    "Accuracy", "Callback", "CheckpointConfig", "ConfusionMatrix", "EarlyStopping", "F1", "Fbeta",
-    "History", "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "MAE", "MSE",
-    "Metric", "Model", "ModelCheckpoint", "Perplexity", "Precision", "ROC", "Recall",
-    "ReduceLROnPlateau", "RunContext", "TimeMonitor", "Top1CategoricalAccuracy",
-    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn",
-    "load_checkpoint", "load_param_into_net", "save_checkpoint",
-)  # fmt: skip
-_PRECISION = (
-    "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "build_train_network",
-)  # fmt: skip
-# names of the wider front end that are found when used: their rooms take time to import
-_LATER: dict[str, str] = {
-    **{name: "train" for name in _TRAINING},
-    **{name: "amp" for name in _PRECISION},
-    "constexpr": "ops",
-    "run_check": "cli.doctor",
-    "Profiler": "profiler",
+def set_deterministic(deterministic: bool) -> None:
+    """Lets compiled code give equal bits for any number of threads; see :func:`set_context`."""
+    set_context(deterministic="ON" if deterministic else "OFF")
+
+
+def set_recursion_limit(recursion_limit: int = 1000) -> None:
+    """Sets how deeply calls may nest; the same as ``set_context(max_call_depth=...)``."""
+    set_context(max_call_depth=recursion_limit)
+
+
+def get_current_device() -> Any:
+    """Returns the device that operators run on: ``device_target`` and ``device_id``."""
+    return SimpleNamespace(
+        device_target=get_context("device_target"), device_id=get_context("device_id")
+    )
+
+
+def get_py_obj_dtype(obj: Any) -> Any:
+    """Returns the dtype of a tensor or of a Python or NumPy number."""
+    return obj.dtype if isinstance(obj, Tensor) else pytype_to_dtype(type(obj))
+
+
+def frombuffer(
+    buffer: Any, *, dtype: Any = float32, count: int = -1, offset: int = 0,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Returns a tensor of one axis that holds a copy of a buffer's elements.
+
+    Args:
+        buffer: Anything with the buffer protocol, such as bytes.
+        dtype: How its bytes are read.
+        count: How many elements; -1 takes all.
+        offset: Bytes to leave out at the beginning.
+        requires_grad: Kept for MindSpore programs.
+    """
+    return Tensor(np.frombuffer(buffer, dtype_to_nptype(dtype), count, offset).copy())
+
+
+def lazy_inline(fn: Any = None, attrs: Any = None, policy: Any = None) -> Any:
+    """Decorates a Cell's ``__init__`` in MindSpore programs; equal layers are found without it."""
+    return fn if callable(fn) else lazy_inline
+
+
+no_inline = lazy_inline
+
+_LATER = {
+    name: room
+    for room, names in {
+        "amp": "DynamicLossScaleManager FixedLossScaleManager LossScaleManager build_train_network",
+        "cli.doctor": "run_check",
+        "compat.log": "get_level get_log_config",
+        "compat.parallel": "ParallelMode",
+        "hal": """Event Stream StreamCtx current_stream default_stream empty_cache
+            max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats
+            memory_summary reset_max_memory_allocated reset_max_memory_reserved
+            reset_peak_memory_stats set_cur_stream synchronize""",
+        "ops": "constexpr",
+        "profiler": "Profiler",
+        "train": """Accuracy BleuScore Callback CheckpointConfig ConfusionMatrix CosineSimilarity
+            DatasetHelper Dice EarlyStopping F1 Fbeta History LambdaCallback LearningRateScheduler
+            Loss LossMonitor MAE MSE Metric Model ModelCheckpoint Perplexity Precision ROC Recall
+            ReduceLROnPlateau RunContext TimeMonitor Top1CategoricalAccuracy
+            Top5CategoricalAccuracy TopKCategoricalAccuracy async_ckpt_thread_status auc
+            ckpt_to_safetensors connect_network_with_dataset data_sink get_metric_fn get_metrics
+            load_checkpoint load_checkpoint_async load_param_into_net names rearrange_inputs
+            safetensors_to_ckpt save_checkpoint""",
+    }.items()
+    for name in names.split()
 }
+"""Names that are found when used: their rooms take time to import."""
 
 
 def __getattr__(name: str) -> Any:
@@ -160,6 +219,8 @@ __all__ = [
     "bfloat16",
     "bool_",
     "byte",
+    "cdouble",
+    "cfloat",
     "complex64",
     "complex128",
     "custom_vjp",
@@ -175,12 +236,16 @@ __all__ = [
     "float64",
     "from_dlpack",
     "from_numpy",
+    "frombuffer",
     "get_context",
+    "get_current_device",
     "get_grad",
+    "get_py_obj_dtype",
     "get_rng_state",
     "get_seed",
     "grad",
     "half",
+    "initial_seed",
     "int8",
     "int16",
     "int32",
@@ -193,17 +258,23 @@ __all__ = [
     "jit",
     "jit_class",
     "jvp",
+    "lazy_inline",
     "load",
     "load_hf",
+    "long",
     "manual_seed",
     "ms_function",
     "mutable",
+    "no_inline",
     "pytype_to_dtype",
     "recompute",
     "record",
     "reset_context",
+    "seed",
     "set_context",
+    "set_deterministic",
     "set_device",
+    "set_recursion_limit",
     "set_rng_state",
     "set_seed",
     "short",

@@ -415,16 +415,19 @@ def _use_device(device_target: str, device_id: int) -> None:
     activate()
 
 
-def get_context(name: str) -> Any:
+def get_context(attr_key: str) -> Any:
     """Returns one setting.
+
+    Args:
+        attr_key: Its name.
 
     Raises:
         ConfigError: if there is no such setting.
     """
     names = [f.name for f in fields(Context)]
-    if name not in names:
-        raise _unknown("get_context", name, names)
-    return getattr(context, name)
+    if attr_key not in names:
+        raise _unknown("get_context", attr_key, names)
+    return getattr(context, attr_key)
 
 
 def reset_context() -> None:

@@ -1,5 +1,8 @@
 """Devices as MindSpore's ``hal`` names them; :mod:`tvmgraph.runtime` holds the implementation."""
 
+from typing import Any
+
+from tvmgraph.compat.paths import look
 from tvmgraph.runtime.device_memory import (
     device_count,
     empty_cache,
@@ -9,11 +12,13 @@ from tvmgraph.runtime.device_memory import (
     get_device_properties,
     is_available,
     max_memory_allocated,
+    max_memory_reserved,
     memory_allocated,
     memory_reserved,
     memory_stats,
     memory_summary,
     reset_max_memory_allocated,
+    reset_max_memory_reserved,
     reset_peak_memory_stats,
 )
 from tvmgraph.runtime.stream import (
@@ -34,6 +39,10 @@ def is_initialized(device_target: str = "GPU") -> bool:
     return device_target.upper() == "CPU" or cuda.devices.cache_info().currsize > 0
 
 
+def __getattr__(name: str) -> Any:
+    return look(__name__, name, __all__)
+
+
 __all__ = [
     "Event",
     "Stream",
@@ -49,11 +58,13 @@ __all__ = [
     "is_available",
     "is_initialized",
     "max_memory_allocated",
+    "max_memory_reserved",
     "memory_allocated",
     "memory_reserved",
     "memory_stats",
     "memory_summary",
     "reset_max_memory_allocated",
+    "reset_max_memory_reserved",
     "reset_peak_memory_stats",
     "set_cur_stream",
     "synchronize",

@@ -17,7 +17,7 @@ import numpy as np
 from tests.compat.cases import differentiated, inputs
 
 HERE = Path(__file__).parent
-TABLES = {"numpy": "NUMPY"}
+TABLES = {"numpy": "NUMPY", "nn": "NN"}
 
 
 def arrays(value: Any) -> list[np.ndarray]:

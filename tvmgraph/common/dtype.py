@@ -23,7 +23,8 @@ from tvmgraph.dtypes import (
 )
 
 half, single, double = float16, float32, float64
-byte, short, intc, intp = int8, int16, int32, int64
+byte, short, intc, intp, long = int8, int16, int32, int64, int64
+cfloat, cdouble = complex64, complex128
 ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
 
 _PYTHON = {"b": bool, "u": int, "i": int, "f": float, "c": complex}

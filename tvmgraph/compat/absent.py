@@ -31,7 +31,8 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "reduce_scatter*", "scatter_object_list", "scatter_tensor", "send*", "communication",
         "parallel", "shard", "reshard", "Layout", "rank_list_for_transform", "*_sliced_parameter",
         "load_distributed_checkpoint", "merge_pipeline_strategys", "transform_checkpoint*",
-        "*_auto_parallel_context", "*_algo_parameters", "DistributedGradReducer", "Pipeline*",
+        "get_comm_name", "mint.distributed.*", "*_auto_parallel_context", "*_algo_parameters",
+        "DistributedGradReducer", "Pipeline*",
         "MicroBatchInterleaved", "VirtualDatasetCellTriple", "GradAccumulationCell",
         "build_searched_strategy", "restore_group_info_list", "parameter_broadcast",
         "sync_pipeline_shared_parameters", "set_comm_ops_inplace", "AdaSumBy*",
@@ -53,17 +54,176 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "get_vm_impl_fn", "is_sequence_*", "is_dynamic_sequence_*", "bool_and", "bool_eq",
         "bool_not", "bool_or", "string_concat", "string_eq", "tuple_div", "zip_operation",
         "SliceGetItem", "augassign_*", "broadcast_gradient_args", "DtypeToEnum", "PyExecute",
+        "CopyWithSlice", "GetNext", "Reusing", "P2POp", "TCPStore", "TransposeView",
+        "TransposeExtView", "SelectView", "arg_dtype_cast", "arg_handler", "array_ops",
+        "array_reduce", "auto_generate", "cpp_create_prim_instance_helper", "distribute",
+        "gen_extend_func", "gen_ops_def", "gen_ops_prim", "get_backend", "get_rank",
+        "get_world_size", "hastype", "in_dict", "inplace_sigmoid", "is_tensor_bool_cond",
+        "isconstant", "is_", "is_not", "is_available", "is_initialized", "linalg_ops", "list_equal",
+        "list_len", "make_dict", "make_list", "make_slice", "make_tuple", "merge", "not_in_dict",
+        "other_ops", "pyboost_inner_prim", "reduce", "reduced_shape", "scalar_cast", "signature",
+        "switch", "tail", "tensor_operator_registry", "tuple_equal", "tuple_len",
+        "tuple_reversed", "vm_impl_registry", "broadcast",
     ),
     "encryption and obfuscation of models are not supported": (
         "obfuscate_*", "load_obf_*", "set_enc_*", "set_dec_mode",
     ),
+    "networks are rewritten by changing their Cells; trees of their source are not offered": (
+        "rewrite.*", "rewrite", "Node", "NodeType", "ScopedValue", "SymbolTree",
+    ),
+    "sounds are not supported; any Python function fits Dataset.map": ("dataset.audio.*", "audio"),
+    "texts are split by any Python function given to Dataset.map": (
+        "dataset.text.*", "dataset.text",
+    ),
+    "this transform is not there; any Python function fits Dataset.map": (
+        "dataset.vision.*", "dataset.transforms.*",
+    ),
+    "no loader reads these files; GeneratorDataset takes any Python iterable": (
+        "dataset.*Dataset", "mindrecord.*", "mindrecord",
+    ),
+    "pipelines of data have neither caches nor callbacks nor a serial form": (
+        "DSCallback", "DatasetCache", "WaitedDSCallback", "dataset.compare", "dataset.deserialize",
+        "dataset.serialize", "dataset.show", "sync_wait_for_dataset", "dataset.Schema",
+    ),
+    "distributions and bijectors are not supported; ops has random numbers of the common ones": (
+        "nn.probability.*", "nn.probability",
+    ),
+    "SciPy's functions are not offered beyond ops and mint.linalg": ("scipy.*", "scipy"),
+    "Python's multiprocessing does it; tensors travel as NumPy arrays": (
+        "multiprocessing.*", "multiprocessing",
+    ),
+    "streams and memory are those of CUDA, which has no such setting here": (
+        "MemPool", "PluggableAllocator", "StreamLimitCtx", "communication_stream",
+        "*_device_limit", "*_stream_limit", "memory_replay", "set_memory", "use_mem_pool",
+        "ms_memory_recycle", "UntypedStorage", "swap_tensors",
+    ),
+    "threads are set by TVMGRAPH_NUM_THREADS or set_context(runtime_num_threads=...)": (
+        "dispatch_threads_num", "set_cpu_affinity",
+    ),
+    "eager calls on the CPU have finished when they return; synchronize() waits for a GPU": (
+        "launch_blocking",
+    ),
+    "it is how MindSpore's compiler keeps track of Cells and Tensors": (
+        "IGNORE_LIST", "T_destination", "add_pipeline_stage", "assign_value_cpp", "bprop_debug",
+        "cache_enable", "cache_shape", "cast_inputs", "cell_init_args", "check_names",
+        "check_names_and_refresh_name", "comm_fusion", "compile_and_run", "compile_cache",
+        "compile_phase", "compiled", "const_arg", "convert_bytes_to_tensor", "create_time",
+        "data_sync", "delta_seed", "exist_names", "exist_objs", "flush_from_cache",
+        "generate_scope", "get_func_graph_proto", "get_scope", "getitem_index_info",
+        "global_cells", "hooks", "index_of_parent_", "init_finished", "init_flag",
+        "inited_param", "is_init", "is_meta", "is_shared", "key", "offload_file_path",
+        "param_info", "param_prefix", "parent_tensor_", "phase", "phase_cache", "run_construct",
+        "set_cast_dtype", "set_const_arg", "set_device_address", "set_init_flag",
+        "set_param_info", "setitem_index_info", "storage", "symbolic_shape",
+        "total_instance_count", "untyped_storage", "update_cell_prefix", "update_cell_type",
+        "virtual_flag", "wait_pipeline",
+    ),
+    "it shares parameters among devices": (
+        "parallel_parameter_merge_net_dict", "parallel_parameter_name_list",
+        "parameters_broadcast_dict", "pipeline_segment", "pipeline_stage", "set_broadcast_flag",
+        "set_comm_fusion", "set_data_parallel", "remove_redundant_parameters",
+        "layerwise_parallel", "parallel_optimizer", "parallel_optimizer_comm_recompute",
+        "sliced",
+    ),
+    "it is not written yet": (
+        "AdamNoUpdateParam", "AdjustHue", "AdjustSaturation", "ApplyAdagradDA",
+        "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2", "ApplyAddSign", "ApplyFtrl",
+        "ApplyKerasMomentum", "ApplyPowerSign", "ApplyProximalAdagrad",
+        "ApplyProximalGradientDescent", "BasicLSTMCell", "BatchToSpace", "BatchToSpaceNDV2",
+        "Betainc", "CTCGreedyDecoder", "CTCLoss", "CTCLossV2", "CheckNumerics", "CheckValid",
+        "Coalesce", "CombinedNonMaxSuppression", "CompareAndBitpack", "ComputeAccidentalHits",
+        "ConfusionMatrix", "DataFormatDimMap", "DataFormatVecPermute", "DeformableOffsets",
+        "Dilation2D", "DropoutDoMask", "DropoutGenMask", "DumpGradient", "DynamicGRUV2",
+        "DynamicRNN", "EditDistance", "ExtractGlimpse", "ExtractImagePatches",
+        "ExtractVolumePatches", "FFTWithSize", "FloatStatus", "FractionalAvgPool",
+        "FractionalMaxPool", "FractionalMaxPool2d", "FractionalMaxPool3DWithFixedKsize",
+        "FractionalMaxPool3d", "FractionalMaxPoolWithFixedKsize", "FusedAdaFactor",
+        "FusedAdaFactorWithGlobalNorm", "FusedAdamW", "FusedCastAdamWeightDecay",
+        "FusedWeightScaleApplyMomentum", "HSVToRGB", "HistogramFixedWidth", "LARSUpdate",
+        "LSTM", "ListDiff", "LogUniformCandidateSampler", "LowerBound", "LuUnpack",
+        "MapUniform", "MatrixBandPart", "MatrixLogarithm", "MatrixSolveLs",
+        "MatrixTriangularSolve", "MaxPool3DWithArgmax", "MaxPoolWithArgmax", "Morph",
+        "MultiFieldEmbeddingLookup", "MultilabelMarginLoss", "MultinomialWithReplacement",
+        "NMSWithMask", "NoRepeatNGram", "NonDeterministicInts", "NonMaxSuppressionV3",
+        "NonMaxSuppressionWithOverlaps", "NthElement", "P", "ParallelConcat",
+        "ParameterizedTruncatedNormal", "Poisson", "RGBToHSV", "RNNTLoss", "ROIAlign",
+        "RaggedRange", "RandomPoisson", "Randperm", "ReduceOp", "ResizeArea", "STFT",
+        "SampleDistortedBoundingBoxV2", "SampledSoftmaxLoss", "ScaleAndTranslate",
+        "ScatterAddWithAxis", "ScatterNonAliasingAdd", "SegmentMax", "SegmentMean",
+        "SegmentMin", "SegmentProd", "SegmentSum", "SpaceToBatch", "SyncBatchNorm",
+        "TridiagonalMatMul", "UniformCandidateSampler", "UpperBound", "UpsamplingBilinear2d",
+        "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad3d", "adaptive_avg_pool2d_ext", "add_flags",
+        "add_layer_norm", "add_rms_norm", "baddbmm_ext", "bernoulli_", "bernoulli_ext",
+        "clamp_", "conv2d", "conv_tbc", "ctc_greedy_decoder", "deformable_conv2d", "delete_",
+        "derivative", "diff_ext", "einsum_ext", "elu_", "enable_backward_hook", "erfinv_",
+        "exponential_", "fft", "fft2", "fftn", "flatten", "float_power_ext",
+        "fractional_max_pool2d", "fractional_max_pool3d", "from_dlpack", "get_extra_state",
+        "get_mixed_precision_type", "get_sub_cell", "hardtanh_", "hfft", "hfft2", "hfftn",
+        "ifft", "ifft2", "ifftn", "ihfft", "ihfft2", "ihfftn", "index", "irfft", "irfft2",
+        "irfftn", "is_pinned", "jet", "linearize", "log_uniform_candidate_sampler", "lu_unpack",
+        "mse_loss_ext", "multi_scale_deformable_attn_function", "no_init_parameters", "normal_",
+        "offload", "pin_memory", "poisson", "put_", "random_", "random_poisson",
+        "recompute_block", "register_load_state_dict_post_hook",
+        "register_load_state_dict_pre_hook", "register_parameter_forward_hook",
+        "register_state_dict_post_hook", "register_state_dict_pre_hook", "remove_hook",
+        "reshape_", "rfft", "rfft2", "rfftn", "rotary_position_embedding", "rotated_iou",
+        "set_", "set_boost", "set_extra_state", "set_mixed_precision_type", "sigmoid_",
+        "stop_gradient_", "tanh_", "threshold_", "to_", "to_dlpack", "to_empty", "uniform_",
+        "uniform_candidate_sampler", "view_as_real", "zero_",
+        "addr_", "batch_norm_elemt", "batch_norm_gather_stats_with_counts", "batch_norm_stats",
+    ),
+    "shapes vary with jit(dynamic=1), or with None in set_inputs": ("enable_dynamic", "Symbol"),
+    "dtypes are values of their own; kinds of Python objects have none": (
+        "Int", "QuantDtype", "TensorType", "Type", "float_", "int_", "uint", "list_", "number",
+        "string", "tensor_type", "tuple_", "type_none",
+    ),
+    "no processor here has 8-bit floats": ("float8_*",),
+    "MINDIR files are not supported; export writes modules, graph files and ONNX": (
+        "load_mindir", "save_mindir", "export_split_mindir",
+    ),
+    "summaries are not supported; callbacks see losses and parameters": (
+        "*Summary*", "SummaryCollector", "FlopsUtilizationCollector", "flops_collection",
+    ),
+    "checkpoints are complete and in one file when saved; nothing of them is kept aside": (
+        "mindio_preload", "set_mindio_server_info", "get_ckpt_path_with_strategy",
+        "unified_safetensors", "load_segmented_checkpoints", "convert_checkpoint*",
+        "rank_list_for_convert", "set_op_strategy_config", "OnRequestExit", "BackupAndRestore",
+    ),
+    "hooks of saved tensors are not supported; recompute saves memory": (
+        "saved_tensors_hooks", "register_saved_tensors_hooks",
+    ),
+    "devices are chosen by set_device": ("DeviceCtx",),
+    "the profiler of compiled code writes traces; these belong to other devices": (
+        "AicoreMetrics", "DynamicProfilerMonitor", "EnvProfiler", "ExportType", "HostSystem",
+        "mstx",
+    ),
+    "dumps are chosen by set_context(save_graphs=...)": ("set_dump", "TensorDump", "tensordump"),
+    "second-order optimization (THOR) is not supported": ("ConvertModelUtils", "ConvertNetUtils"),
+    "these measures of segmentations are not offered; scipy.ndimage has their distances": (
+        "ConfusionMatrixMetric", "HausdorffDistance", "MeanSurfaceDistance",
+        "OcclusionSensitivity", "RootMeanSquareDistance",
+    ),
+    "it looks into MindSpore's own processes": (
+        "ExitByRequest", "MsDispatchMode", "RSCPluginHandle", "comm_exec_order_check", "dryrun",
+        "runtime_execution_order_check",
+    ),
+    "operators of one's own are written in Python or TVM: ops.Custom, ops.custom_op": (
+        "*RegOp", "CustomOpBuilder", "custom_info_register", "op_info_register", "ms_kernel",
+        "kernel", "DataType", "PyFunc",
+    ),
 }  # fmt: skip
 
 
-def reason(name: str) -> str | None:
-    """Returns why a name of MindSpore is not here, or None when nobody said."""
+def reason(name: str, where: str = "") -> str | None:
+    """Returns why a name of MindSpore is not here, or None when nobody said.
+
+    Args:
+        name: The name.
+        where: The module that lacks it, below ``tvmgraph``; patterns with a dot look at both.
+    """
+    whole = f"{where}.{name}"
     for why, patterns in ABSENT.items():
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+        if any(fnmatch.fnmatchcase(whole if "." in p else name, p) for p in patterns):
             return why
     return None
 
@@ -79,12 +239,13 @@ def not_found(where: str, name: str, known: Iterable[str]) -> NotFoundError | No
         name: The name.
         known: The names that it has.
     """
-    why = reason(name)
-    names = {} if why else {n.lower(): n for n in known if not n.startswith("_")}
-    near = difflib.get_close_matches(name.lower(), names, 1, 0.75)
+    why = reason(name, where.removeprefix("tvmgraph").removeprefix("."))
+    names = {n.lower(): n for n in known if not n.startswith("_")}
+    near = difflib.get_close_matches(name.lower(), names, 1, 0.85 if why else 0.75)
     return (NotFoundImportError if _is_importing() else NotFoundError)(
         f"{where} has no {name!r}" + (f": {why}" if why else ""), at=user_source(),
-        fix=f"did you mean {names[near[0]]}?" if near else None,
+        fix=f"did you mean {names[near[0]]}?" if near and not why else
+            f"the nearest name here is {names[near[0]]}" if near else None,
     )  # fmt: skip
 
 

@@ -8,18 +8,31 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from tvmgraph.errors import NotFoundError
+from tvmgraph.compat.absent import not_found
 
+#: Files of MindSpore below a path whose names are all in the path's rooms.
+_FILES = {
+    "nn.layer": """activation basic channel_shuffle combined container conv dense embedding image
+        math normalization padding pooling rnn_cells rnns timedistributed transformer""",
+    "nn.optim": """ada_grad adadelta adafactor adam adamax asgd ftrl lamb lars lazyadam momentum
+        proximal_ada_grad rmsprop rprop sgd""",
+    "ops.function": """array_func clip_func debug_func fft_func grad image_func linalg_func
+        math_func nn_func other_func parameter_func random_func spectral_func vmap_func""",
+    "ops.operations": """array_ops control_ops custom_ops debug_ops image_ops inner_ops linalg_ops
+        math_ops nn_ops other_ops random_ops spectral_ops""",
+}
 _TRANSFORMS = ("dataset.vision", "dataset.transforms")
 
 #: Path -> rooms that are searched for its names, in order; all below ``tvmgraph``.
-PATHS: Mapping[str, tuple[str, ...]] = {
+PATHS: dict[str, tuple[str, ...]] = {
     "boost": ("amp", "train"),
+    "communication": ("compat.communication",),
+    "communication.management": ("compat.communication",),
     "dataset.engine": ("dataset",),
     "dataset.transforms.c_transforms": ("dataset.transforms",),
     "dataset.transforms.py_transforms": ("dataset.transforms",),
@@ -35,16 +48,16 @@ PATHS: Mapping[str, tuple[str, ...]] = {
     "nn.loss.loss": ("nn",),
     "nn.metrics": ("train",),
     "nn.optim": ("optim",),
-    "nn.optim.adam": ("optim",),
-    "nn.optim.momentum": ("optim",),
     "nn.optim.optimizer": ("optim", "compat.optimizer"),
-    "nn.optim.sgd": ("optim",),
     "nn.wrap.cell_wrapper": ("nn",),
     "nn.wrap.loss_scale": ("nn",),
     "ops.function": ("ops",),
+    "parallel": ("compat.parallel",),
     "train.amp": ("amp",),
     "train.loss_scale_manager": ("amp",),
 }
+_ROOMS = {**PATHS, "ops.operations": ("ops.operations", "ops")}
+PATHS = PATHS | {f"{path}.{file}": _ROOMS[path] for path in _FILES for file in _FILES[path].split()}
 
 
 class AliasModule(ModuleType):
@@ -71,7 +84,7 @@ class AliasModule(ModuleType):
                 continue
             setattr(self, name, found)
             return found
-        raise NotFoundError(f"{self.__name__} has no {name!r}")
+        raise not_found(self.__name__, name, dir(self))
 
     def __dir__(self) -> list[str]:
         rooms = [importlib.import_module(f"tvmgraph.{room}") for room in self._rooms]
@@ -88,3 +101,17 @@ def find(parent: str, name: str) -> ModuleType | None:
     """Returns the module of a path, for packages that are asked for ``parent.name``."""
     path = f"{parent}.{name}".removeprefix("tvmgraph.")
     return sys.modules[f"tvmgraph.{path}"] if path in PATHS else None
+
+
+def look(parent: str, name: str, known: Iterable[str]) -> ModuleType:
+    """Returns the module of a path, for a package that lacks a name.
+
+    Raises:
+        NotFoundError: when there is none; it says why (see :func:`.absent.not_found`).
+    """
+    if name.startswith("__"):
+        raise AttributeError(f"module {parent!r} has no attribute {name!r}")
+    path = find(parent, name)
+    if path is None:
+        raise not_found(parent, name, known)
+    return path

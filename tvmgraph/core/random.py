@@ -119,11 +119,21 @@ def first_values(blocks: int, type: TensorType, make: Callable[[int, int], Tenso
     return make(int(seed), int(offset))
 
 
+def initial_seed() -> int:
+    """Returns the seed of the global random stream."""
+    return default_generator.initial_seed()
+
+
+def seed() -> int:
+    """Gives the global random stream a random seed and returns it."""
+    return default_generator.manual_seed(secrets.randbits(31)).seed
+
+
 def get_rng_state() -> Tensor:
     """Returns the state of the global random stream."""
     return default_generator.get_state()
 
 
-def set_rng_state(value: Tensor) -> None:
+def set_rng_state(state: Tensor) -> None:
     """Restores what :func:`get_rng_state` returned."""
-    default_generator.set_state(value)
+    default_generator.set_state(state)

@@ -1,5 +1,8 @@
 """Data pipelines: sources, stages, transforms, and iterators that prepare rows ahead."""
 
+from typing import Any
+
+from tvmgraph.compat.paths import look
 from tvmgraph.dataset import config, transforms, vision
 from tvmgraph.dataset.base import Dataset
 from tvmgraph.dataset.files import (
@@ -30,6 +33,10 @@ from tvmgraph.dataset.stages import BatchInfo
 def zip(datasets: tuple[Dataset, ...]) -> Dataset:
     """Joins the columns of several datasets; see :meth:`Dataset.zip`."""
     return datasets[0].zip(datasets[1:])
+
+
+def __getattr__(name: str) -> Any:
+    return look(__name__, name, __all__)
 
 
 __all__ = [

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.compat.paths import look
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
@@ -171,6 +172,10 @@ class Fill:
 
     def __call__(self, value: Any) -> np.ndarray:
         return np.full_like(as_array(value), self.fill_value)
+
+
+def __getattr__(name: str) -> Any:
+    return look(__name__, name, __all__)
 
 
 __all__ = [

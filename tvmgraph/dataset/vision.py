@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.compat.paths import look
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
@@ -403,6 +404,10 @@ class Decode:
             return np.asarray(Image.open(BytesIO(raw)).convert("RGB"))
         except (UnidentifiedImageError, OSError) as e:
             reject(ArgumentError, "vision.Decode", f"the bytes are no image: {e}")
+
+
+def __getattr__(name: str) -> Any:
+    return look(__name__, name, __all__)
 
 
 __all__ = [

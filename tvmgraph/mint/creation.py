@@ -42,12 +42,12 @@ def randn(*size: Any, generator: Generator | None = None, dtype: Any = None) -> 
     return ops.randn(*_sizes(size), dtype=dtype, seed=_seed(generator))
 
 
-def rand_like(input: Tensor, *, dtype: Any = None) -> Tensor:
+def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Returns uniform numbers in [0, 1) of a tensor's shape."""
     return ops.rand_like(input, dtype=dtype)
 
 
-def randn_like(input: Tensor, *, dtype: Any = None) -> Tensor:
+def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Returns standard normal numbers of a tensor's shape."""
     return ops.randn_like(input, dtype=dtype)
 

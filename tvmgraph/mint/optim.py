@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import optim
+from tvmgraph.compat.paths import look
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -68,6 +69,10 @@ class AdamW(Adam):
         if self.decays_weight(index):
             F.assign_sub(param, param * (lr * self.decays()[index]))
         super().update(index, param, gradient, lr)
+
+
+def __getattr__(name: str) -> Any:
+    return look(__name__, name, __all__)
 
 
 __all__ = ["SGD", "Adam", "AdamW"]

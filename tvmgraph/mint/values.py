@@ -28,9 +28,9 @@ def frac(input: Tensor) -> Tensor:
     return ops.frac(input)
 
 
-def isnan(input: Tensor) -> Tensor:
+def isnan(tensor: Tensor) -> Tensor:
     """Returns where elements are NaN."""
-    return ops.isnan(input)
+    return ops.isnan(tensor)
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -190,7 +190,8 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     return ops.diff(input, n, dim, prepend, append)
 
 
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "") -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
+          compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:  # fmt: skip
     """Returns the p-norm distances of all pairs of rows; every mode computes the same."""
     return ops.cdist(x1, x2, p)
 

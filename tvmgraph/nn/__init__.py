@@ -54,6 +54,20 @@ from tvmgraph.nn.conv import Conv1d, Conv2d, Conv3d
 from tvmgraph.nn.conv_transpose import Conv1dTranspose, Conv2dTranspose, Conv3dTranspose
 from tvmgraph.nn.dropout import Dropout, Dropout1d, Dropout2d, Dropout3d
 from tvmgraph.nn.embedding import Embedding, EmbeddingLookup, OneHot
+from tvmgraph.nn.functions import (
+    DiGamma,
+    IGamma,
+    ImageGradients,
+    LBeta,
+    LGamma,
+    MatDet,
+    MatInverse,
+    MatMul,
+    MatrixDiag,
+    MatrixDiagPart,
+    MatrixSetDiag,
+    TimeDistributed,
+)
 from tvmgraph.nn.graph_cell import GraphCell
 from tvmgraph.nn.image import (
     PSNR,
@@ -64,6 +78,7 @@ from tvmgraph.nn.image import (
     Unfold,
     Upsample,
 )
+from tvmgraph.nn.image_similarity import MSSSIM, SSIM
 from tvmgraph.nn.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -144,6 +159,7 @@ from tvmgraph.nn.transformer_layers import (
     TransformerEncoderLayer,
 )
 from tvmgraph.nn.wrap import WithEvalCell, WithLossCell
+from tvmgraph.nn.wrap_grad import Jvp, Vjp, WithGradCell
 
 __all__ = [
     "CELU",
@@ -153,8 +169,10 @@ __all__ = [
     "GRU",
     "LRN",
     "LSTM",
+    "MSSSIM",
     "PSNR",
     "RNN",
+    "SSIM",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
@@ -191,6 +209,7 @@ __all__ = [
     "CrossEntropyLoss",
     "Dense",
     "DenseBnAct",
+    "DiGamma",
     "DiceLoss",
     "Dropout",
     "Dropout1d",
@@ -211,13 +230,18 @@ __all__ = [
     "Hardtanh",
     "HingeEmbeddingLoss",
     "HuberLoss",
+    "IGamma",
     "Identity",
+    "ImageGradients",
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",
+    "Jvp",
     "KLDivLoss",
     "L1Loss",
     "L1Regularizer",
+    "LBeta",
+    "LGamma",
     "LPPool1d",
     "LPPool2d",
     "LSTMCell",
@@ -230,6 +254,12 @@ __all__ = [
     "MAELoss",
     "MSELoss",
     "MarginRankingLoss",
+    "MatDet",
+    "MatInverse",
+    "MatMul",
+    "MatrixDiag",
+    "MatrixDiagPart",
+    "MatrixSetDiag",
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
@@ -281,6 +311,7 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "TimeDistributed",
     "Transformer",
     "TransformerDecoder",
     "TransformerDecoderLayer",
@@ -293,8 +324,10 @@ __all__ = [
     "Unflatten",
     "Unfold",
     "Upsample",
+    "Vjp",
     "WithEvalCell",
+    "WithGradCell",
     "WithLossCell",
     "ZeroPad2d",
     "get_activation",
-]  # fmt: skip
+]

@@ -25,12 +25,22 @@ HIGHER = {
         "F1", "MAE", "MSE", "ROC", "Accuracy", "BleuScore", "ConfusionMatrix",
         "CosineSimilarity", "Dice", "Fbeta",
         "Loss", "Metric", "Perplexity", "Precision", "Recall", "Top1CategoricalAccuracy",
-        "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn",
+        "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn", "get_metrics",
+        "names", "rearrange_inputs",
     ),
 }  # fmt: skip
 
 
+#: Layers with PyTorch's arguments; ``XExt`` is the room's ``X``.
+EXTENDED = (
+    "AvgPool1dExt", "AvgPool2dExt", "AvgPool3dExt", "Dropout2dExt", "DropoutExt", "EmbeddingExt",
+    "L1LossExt", "LayerNormExt", "LogSoftmaxExt", "MaxPool2dExt", "PReLUExt",
+)  # fmt: skip
+
+
 def __getattr__(name: str) -> Any:
+    if name in EXTENDED:
+        return getattr(importlib.import_module("tvmgraph.mint.nn"), name.removesuffix("Ext"))
     for module, names in HIGHER.items():
         if name in names:
             found = getattr(importlib.import_module(module), name)
@@ -43,4 +53,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*vars(sys.modules["tvmgraph.nn"]), *(n for v in HIGHER.values() for n in v)})
+    return sorted({*vars(sys.modules["tvmgraph.nn"]), *EXTENDED,
+                   *(n for v in HIGHER.values() for n in v)})  # fmt: skip

@@ -11,6 +11,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from tvmgraph.compat import paths
 from tvmgraph.compat.absent import not_found
 
 # older name -> function
@@ -55,7 +56,7 @@ def _find(name: str) -> Any:
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"tvmgraph.ops.{name}")
-    found = None if name.startswith("__") else _find(name)
+    found = None if name.startswith("__") else _find(name) or paths.find("tvmgraph.ops", name)
     if found is None:
         raise not_found("tvmgraph.ops", name, __dir__())
     setattr(_ops(), name, found)

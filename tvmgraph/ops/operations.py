@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from tvmgraph.compat import paths
 from tvmgraph.compat.absent import not_found
 from tvmgraph.ops import (
     operations_helpers,
@@ -42,6 +43,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     row = ROWS.get(name)
     if row is None:
+        path = paths.find(__name__, name)
+        if path is not None:
+            return path
         raise not_found(__name__, name, ROWS)
     built = build_class(row, __name__, {"H": _HELPERS})
     globals()[name] = built

@@ -41,7 +41,7 @@ Conj | | input | F.conj(input)
 Cos | | input | F.cos(input)
 Cosh | | input | F.cosh(input)
 Digamma | | input | F.digamma(input)
-Div | | x, y | F.div(x, y)
+Div | | input, other | F.div(input, other)
 DivNoNan | | x1, x2 | H.div_no_nan(x1, x2)
 Elu | alpha=1.0 | input_x | F.elu(input_x, alpha)
 Equal | | input, other | F.equal(input, other)
@@ -90,8 +90,8 @@ Lgamma | | x | F.lgamma(x)
 Log | | input | F.log(input)
 Log1p | | input | F.log1p(input)
 LogSoftmax | axis=-1 | logits | F.log_softmax(logits, axis)
-LogSoftmaxExt | | input, dim=-1, dtype=None
-  | F.log_softmax(input if dtype is None else F.cast(input, dtype), dim)
+LogSoftmaxExt | | input, dim=None, dtype=None
+  | F.log_softmax(input if dtype is None else F.cast(input, dtype), -1 if dim is None else dim)
 LogicalAnd | | x, y | F.logical_and(x, y)
 LogicalNot | | input | F.logical_not(input)
 LogicalOr | | x, y | F.logical_or(x, y)
@@ -156,7 +156,7 @@ ArgMinWithValue | axis=0, keep_dims=False | input | F.min(input, axis, keep_dims
 Argmax | axis=-1, output_type=int32 | input_x | F.cast(F.argmax(input_x, axis), output_type)
 Argmin | axis=-1, output_type=int32 | x | F.cast(F.argmin(x, axis), output_type)
 Bincount | | array, size, weights | H.bincount(array, size, weights)
-CountNonZero | dims: ints = () | x | F.count_nonzero(x, dims)
+CountNonZero | dims: ints = None | x | F.count_nonzero(x, () if dims is None else dims)
 CumProd | exclusive=False, reverse=False | x, axis | H.scan(F.cumprod, x, axis, exclusive,
   reverse, 1)
 CumSum | exclusive=False, reverse=False | input, axis | H.scan(F.cumsum, input, axis, exclusive,

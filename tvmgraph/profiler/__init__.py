@@ -1,5 +1,8 @@
 """The profiler with MindSpore's names, for eager and compiled code on the CPU."""
 
+from typing import Any
+
+from tvmgraph.compat.paths import look
 from tvmgraph.profiler.schedule import ProfilerAction, schedule
 from tvmgraph.profiler.session import (
     Profiler,
@@ -9,6 +12,11 @@ from tvmgraph.profiler.session import (
     tensorboard_trace_handler,
 )
 from tvmgraph.profiler.summary import Summary
+
+
+def __getattr__(name: str) -> Any:
+    return look(__name__, name, __all__)
+
 
 __all__ = [
     "Profiler",

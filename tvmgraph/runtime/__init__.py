@@ -7,6 +7,7 @@ not imported. The rest is what MindSpore's ``runtime`` offers: memory, streams a
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph.compat.paths import look
 from tvmgraph.runtime.module import Module, load
 
 if TYPE_CHECKING:
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
         empty_cache,
         is_available,
         max_memory_allocated,
+        max_memory_reserved,
         memory_allocated,
         memory_reserved,
         memory_stats,
         memory_summary,
         reset_copy_counts,
         reset_max_memory_allocated,
+        reset_max_memory_reserved,
         reset_peak_memory_stats,
     )
     from tvmgraph.runtime.executable import Executable
@@ -41,8 +44,9 @@ _HOMES = {
     **dict.fromkeys(
         (
             "copy_counts", "device_count", "empty_cache", "is_available", "max_memory_allocated",
-            "memory_allocated", "memory_reserved", "memory_stats", "memory_summary",
-            "reset_copy_counts", "reset_max_memory_allocated", "reset_peak_memory_stats",
+            "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
+            "memory_summary", "reset_copy_counts", "reset_max_memory_allocated",
+            "reset_max_memory_reserved", "reset_peak_memory_stats",
         ),
         "device_memory",
     ),
@@ -69,12 +73,14 @@ __all__ = [
     "is_available",
     "load",
     "max_memory_allocated",
+    "max_memory_reserved",
     "memory_allocated",
     "memory_reserved",
     "memory_stats",
     "memory_summary",
     "reset_copy_counts",
     "reset_max_memory_allocated",
+    "reset_max_memory_reserved",
     "reset_peak_memory_stats",
     "set_cur_stream",
     "synchronize",
@@ -84,4 +90,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return look(__name__, name, __all__)

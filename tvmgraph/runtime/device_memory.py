@@ -35,6 +35,12 @@ def reset_peak_memory_stats(device_id: int | None = None) -> None:
 
 
 reset_max_memory_allocated = reset_peak_memory_stats
+reset_max_memory_reserved = reset_peak_memory_stats
+
+
+def max_memory_reserved(device_id: int | None = None) -> int:
+    """Returns what :func:`max_memory_allocated` does: only what tensors hold is kept."""
+    return max_memory_allocated(device_id)
 
 
 def memory_reserved(device_id: int | None = None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.compat.paths import look
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
 
@@ -21,7 +22,32 @@ upsample
 def __getattr__(name: str) -> Any:
     if name in SHARED:
         return getattr(ops, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return look(__name__, name, __all__)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """Writes the ELU into ``input`` and returns it."""
+    return _result(input, ops.elu(input, alpha), True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1, max_val: float = 1) -> Tensor:
+    """Writes ``input`` between two bounds into it and returns it."""
+    return _result(input, ops.hardtanh(input, min_val, max_val), True)
+
+
+def sigmoid_(input: Tensor) -> Tensor:
+    """Writes the logistic function into ``input`` and returns it."""
+    return _result(input, ops.sigmoid(input), True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """Writes ``value`` where ``input`` is not above the threshold, and returns it."""
+    return _result(input, ops.threshold(input, threshold, value), True)
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Merges axes into one."""
+    return ops.flatten(input, start_dim=start_dim, end_dim=end_dim)
 
 
 def _result(input: Tensor, new: Tensor, inplace: bool) -> Tensor:
@@ -243,10 +269,41 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
 
 
 __all__ = [
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "dropout", "dropout2d",
-    "elu", "glu", "kl_div", "leaky_relu", "log_softmax", "logsigmoid", "max_pool2d",
-    "max_unpool2d", "mish", "nll_loss", "normalize", "one_hot", "pad", "relu6", "relu_", "selu",
-    "silu", "smooth_l1_loss", "softmax", "threshold",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "dropout",
+    "dropout2d",
+    "elu",
+    "elu_",
+    "flatten",
+    "glu",
+    "hardtanh_",
+    "kl_div",
+    "leaky_relu",
+    "log_softmax",
+    "logsigmoid",
+    "max_pool2d",
+    "max_unpool2d",
+    "mish",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "pad",
+    "relu6",
+    "relu_",
+    "selu",
+    "sigmoid_",
+    "silu",
+    "smooth_l1_loss",
+    "softmax",
+    "threshold",
+    "threshold_",
 ]  # fmt: skip
 __all__ += SHARED  # pyright: ignore[reportUnsupportedDunderAll]

@@ -1,5 +1,8 @@
 """Callbacks of the training loop: what runs at its events, and those that come with it."""
 
+from typing import Any
+
+from tvmgraph.compat.paths import look
 from tvmgraph.train.callback.base import (
     Callback,
     History,
@@ -16,6 +19,11 @@ from tvmgraph.train.callback.control import (
     ProgressBar,
     ReduceLROnPlateau,
 )
+
+
+def __getattr__(name: str) -> Any:
+    return look(__name__, name, __all__)
+
 
 __all__ = [
     "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback",

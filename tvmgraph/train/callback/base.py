@@ -24,8 +24,8 @@ class RunContext:
         original: The parameters of the run as attributes (``cur_epoch_num``, ``net_outputs`` ...).
     """
 
-    def __init__(self, original: Any) -> None:
-        self.original = original
+    def __init__(self, original_args: Any) -> None:
+        self.original = original_args
         self.stop_requested = False
 
     def original_args(self) -> Any:

@@ -20,7 +20,9 @@ from tvmgraph.train.metrics.more import (
     TopKCategoricalAccuracy,
     auc,
     get_metric_fn,
+    get_metrics,
     names,
+    rearrange_inputs,
 )
 from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
 
@@ -45,5 +47,7 @@ __all__ = [
     "TopKCategoricalAccuracy",
     "auc",
     "get_metric_fn",
+    "get_metrics",
     "names",
+    "rearrange_inputs",
 ]  # fmt: skip

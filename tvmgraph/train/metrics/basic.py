@@ -53,6 +53,12 @@ class Metric:
         self._indexes = indexes
         return self
 
+    def __call__(self, *inputs: Any) -> Any:
+        """Returns the metric of one batch alone."""
+        self.clear()
+        self.update(*inputs)
+        return self.eval()
+
     def clear(self) -> None:
         """Forgets all batches."""
         raise NotImplementedError

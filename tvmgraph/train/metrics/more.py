@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -299,6 +300,30 @@ def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
     return _BY_NAME[name](*args, **kwargs)
 
 
+def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a metric's ``update``: its inputs come in the order that ``set_indexes`` gave.
+
+    Args:
+        func: The method ``update``.
+    """
+
+    @functools.wraps(func)
+    def rearranged(self: Any, *inputs: Any) -> Any:
+        order = getattr(self, "indexes", None)
+        return func(self, *(inputs if order is None else [inputs[i] for i in order]))
+
+    return rearranged
+
+
+def get_metrics(metrics: Any) -> dict[str, Metric]:
+    """Returns metrics by name, of names or of a dict; None gives none of them.
+
+    Raises:
+        DTypeError: if it is neither.
+    """
+    return metrics_of(metrics)
+
+
 def metrics_of(value: Any) -> dict[str, Metric]:
     """Reads the ``metrics`` argument of a Model: names, or a dict of metrics by name.
 
@@ -322,5 +347,6 @@ def metrics_of(value: Any) -> dict[str, Metric]:
 
 __all__ = [
     "ROC", "ConfusionMatrix", "Perplexity", "Top1CategoricalAccuracy",
-    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn", "metrics_of",
+    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn", "get_metrics",
+    "metrics_of", "rearrange_inputs",
 ]  # fmt: skip

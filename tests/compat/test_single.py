@@ -1,0 +1,149 @@
+"""Names around training that one process has: communication, sinks, conversions of checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Tensor, communication, dataset, nn, ops, train
+from tvmgraph.errors import ArgumentError, DeviceError
+
+
+def test_one_process_is_its_own_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    communication.init()
+    assert (communication.get_rank(), communication.get_group_size()) == (0, 1)
+    communication.create_group("mine", [0])
+    assert communication.get_world_rank_from_group_rank("mine", 0) == 0
+    communication.destroy_group("mine")
+    with pytest.raises(ArgumentError, match="no group 'mine'"):
+        communication.get_rank("mine")
+    with pytest.raises(ArgumentError, match=r"must be \[0\]"):
+        communication.create_group("two", [0, 1])
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(DeviceError, match="2 processes were started"):
+        communication.init("nccl")
+
+
+def batches() -> dataset.Dataset:
+    return dataset.NumpySlicesDataset(np.arange(6, dtype=np.float32), shuffle=False).batch(2)
+
+
+def test_a_sink_takes_batches_and_begins_again() -> None:
+    seen = []
+    sink = train.data_sink(lambda x: seen.append(x.asnumpy().tolist()), batches(), sink_size=2)
+    sink()
+    sink()
+    assert seen == [[0, 1], [2, 3], [4, 5], [0, 1]]
+    helper = train.DatasetHelper(batches(), sink_size=2)
+    assert [b[0].asnumpy().tolist() for b in helper] == [[0, 1], [2, 3]]
+    net = nn.Dense(1, 1)
+    assert train.connect_network_with_dataset(net, helper) is net
+    with pytest.raises(ArgumentError, match="sink_size"):
+        train.data_sink(print, batches(), 0)
+
+
+def test_checkpoints_change_their_format(tmp_path: Path) -> None:
+    net = nn.Dense(2, 3)
+    ms.save_checkpoint(net, str(tmp_path / "a.ckpt"))
+    train.ckpt_to_safetensors(tmp_path / "a.ckpt", tmp_path / "b", {"weight": "w"})
+    train.safetensors_to_ckpt(tmp_path / "b")
+    found = train.load_checkpoint_async(str(tmp_path / "b" / "a.ckpt")).result()
+    assert set(found) == {"w", "bias"}
+    np.testing.assert_array_equal(found["w"].asnumpy(), net.weight.asnumpy())
+    with pytest.raises(ArgumentError, match=r"no \.ckpt files"):
+        train.ckpt_to_safetensors(tmp_path / "b", file_name_regex="nothing")
+
+
+def test_small_names() -> None:
+    assert ms.frombuffer(np.arange(4, dtype=np.int32).tobytes(), dtype=ms.int32,
+                         offset=4).asnumpy().tolist() == [1, 2, 3]  # fmt: skip
+    assert ms.get_py_obj_dtype(Tensor(1, ms.int8)) is ms.int8
+    assert ms.get_current_device().device_target == "CPU"
+    state = ms.get_rng_state()
+    ms.seed()
+    assert ms.initial_seed() == ms.default_generator.seed
+    ms.set_rng_state(state)
+
+    class Net(nn.Cell):
+        @ms.lazy_inline
+        def __init__(self) -> None:
+            super().__init__()
+            self.d = nn.Dense(2, 2)
+
+    assert Net().d.weight.shape == (2, 2)
+    ms.set_recursion_limit(500)
+    assert ms.get_context("max_call_depth") == 500
+    ms.set_deterministic(True)
+    assert ms.get_context("deterministic") == "ON"
+    ms.reset_context()
+
+
+def test_metrics_called_and_rearranged() -> None:
+    accuracy = nn.Accuracy()
+    assert accuracy(Tensor([[0.1, 0.9], [0.8, 0.2]]), Tensor([1, 1])) == 0.5
+
+    class Order(nn.Metric):
+        def clear(self) -> None:
+            self.seen: tuple[object, ...] = ()
+
+        @nn.rearrange_inputs
+        def update(self, *inputs: object) -> None:
+            self.seen = inputs
+
+        def eval(self) -> tuple[object, ...]:
+            return self.seen
+
+    order = Order().set_indexes([2, 0])
+    order.update("a", "b", "c")
+    assert order.eval() == ("c", "a")
+    assert sorted(nn.get_metrics({"loss"})) == ["loss"]
+
+
+def test_layers_of_gradients() -> None:
+    net, x, y = nn.Dense(3, 2), ops.ones((4, 3)), ops.zeros((4, 2))
+    found = nn.WithGradCell(net, nn.MSELoss())(x, y)
+    want = ms.grad(lambda: nn.MSELoss()(net(x), y), None, net.trainable_params())()
+    for a, b in zip(found, want):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-6)
+    a, b = Tensor([2.0]), Tensor([3.0])
+    value, change = nn.Jvp(ops.mul)(a, b, (Tensor([1.0]), Tensor([10.0])))
+    assert (value.item(), change.item()) == (6.0, 23.0)
+    value, (da, db) = nn.Vjp(ops.mul)(a, b, Tensor([2.0]))
+    assert (value.item(), da.item(), db.item()) == (6.0, 6.0, 4.0)
+
+
+def test_layers_that_mindspore_has_for_other_devices() -> None:
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((3, 3)).astype(np.float32)
+    spd = Tensor(a @ a.T + np.eye(3, dtype=np.float32))
+    for layer, want in ((nn.MatDet(), np.linalg.det), (nn.MatInverse(), np.linalg.inv)):
+        np.testing.assert_allclose(layer(spd).asnumpy(), want(spd.asnumpy()), rtol=1e-4)
+    stacked = rng.standard_normal((2, 3, 3)).astype(np.float32)
+    diagonal = np.diagonal(stacked, 0, 1, 2)
+    np.testing.assert_array_equal(nn.MatrixDiagPart()(Tensor(stacked)).asnumpy(), diagonal)
+    made = nn.MatrixDiag()(Tensor(diagonal.copy()))
+    np.testing.assert_array_equal(made.asnumpy(), np.stack([np.diag(d) for d in diagonal]))
+    again = nn.MatrixSetDiag()(made, Tensor(diagonal * 2))
+    np.testing.assert_array_equal(again.asnumpy(), made.asnumpy() * 2)
+
+
+def test_similarity_is_that_of_windows() -> None:
+    rng = np.random.default_rng(0)
+    one, two = (rng.random((1, 1, 5, 5)).astype(np.float32) for _ in range(2))
+    line = np.exp(-np.array([1, 0, 1]) / (2 * 1.5**2))
+    window = np.outer(line, line) / np.outer(line, line).sum()
+    found = []
+    for i, j in np.ndindex(3, 3):
+        a, b = (t[0, 0, i : i + 3, j : j + 3] for t in (one, two))
+        ma, mb = (window * a).sum(), (window * b).sum()
+        va, vb = (window * a * a).sum() - ma**2, (window * b * b).sum() - mb**2
+        shared = (window * a * b).sum() - ma * mb
+        found.append((2 * ma * mb + 1e-4) * (2 * shared + 9e-4)
+                     / ((ma**2 + mb**2 + 1e-4) * (va + vb + 9e-4)))  # fmt: skip
+    got = nn.SSIM(filter_size=3)(Tensor(one), Tensor(two))
+    np.testing.assert_allclose(got.asnumpy(), [np.mean(found)], rtol=1e-4)
+    scaled = ms.jit(nn.MSSSIM(power_factors=(1.0,), filter_size=3))(Tensor(one), Tensor(two))
+    np.testing.assert_allclose(scaled.asnumpy(), np.maximum(got.asnumpy(), 0), rtol=1e-4)

@@ -1,0 +1,84 @@
+"""Checkpoints from one format to another, and loading aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from re import compile as pattern
+from typing import Any
+
+from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.train.serialization import load_checkpoint, save_checkpoint
+
+
+def ckpt_to_safetensors(file_path: Any, save_path: Any = None,
+                        name_map: Mapping[str, str] | None = None,
+                        file_name_regex: str | None = None,
+                        processes_num: int = 1) -> None:  # fmt: skip
+    """Writes safetensors files of checkpoints.
+
+    Args:
+        file_path: A checkpoint, or a folder that is searched for them.
+        save_path: Folder of the new files; that of the old ones unless told.
+        name_map: New names of parameters.
+        file_name_regex: Which files of a folder are taken.
+        processes_num: Kept for MindSpore programs; files are converted one after another.
+    """
+    _convert(file_path, save_path, name_map, file_name_regex, "ckpt", "safetensors")
+
+
+def safetensors_to_ckpt(file_path: Any, save_path: Any = None,
+                        name_map: Mapping[str, str] | None = None,
+                        file_name_regex: str | None = None,
+                        processes_num: int = 1) -> None:  # fmt: skip
+    """Writes checkpoints of safetensors files; see :func:`ckpt_to_safetensors`."""
+    _convert(file_path, save_path, name_map, file_name_regex, "safetensors", "ckpt")
+
+
+def _convert(file_path: Any, save_path: Any, name_map: Mapping[str, str] | None,
+             regex: str | None, old: str, new: str) -> None:  # fmt: skip
+    place = Path(file_path)
+    files = sorted(place.rglob(f"*.{old}")) if place.is_dir() else [place]
+    files = [f for f in files if regex is None or pattern(regex).search(f.name)]
+    if not files:
+        raise ArgumentError(f"no .{old} files in {place}", op=f"{old}_to_{new}", at=user_source())
+    for file in files:
+        folder = file.parent if save_path is None else Path(save_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        entries = load_checkpoint(str(file), format=old)
+        renamed = {(name_map or {}).get(name, name): value for name, value in entries.items()}
+        save_checkpoint(renamed, str(folder / f"{file.stem}.{new}"), format=new)
+
+
+def load_checkpoint_async(ckpt_file_name: Any, net: Any = None, strict_load: bool = False,
+                          filter_prefix: Any = None, dec_key: Any = None,
+                          dec_mode: str = "AES-GCM", specify_prefix: Any = None,
+                          choice_func: Callable[[str], bool] | None = None
+                          ) -> Future[dict[str, Any]]:  # fmt: skip
+    """Loads a checkpoint in another thread; ``.result()`` waits for it.
+
+    See :func:`tvmgraph.load_checkpoint` for the arguments.
+
+    Raises:
+        ArgumentError: if there is a ``dec_key``: files are not encrypted.
+    """
+    if dec_key is not None:
+        raise ArgumentError("checkpoints are not encrypted", op="load_checkpoint_async",
+                            got=f"dec_mode={dec_mode!r}", at=user_source())  # fmt: skip
+    pool = ThreadPoolExecutor(1)
+    found = pool.submit(load_checkpoint, ckpt_file_name, net, strict_load, filter_prefix,
+                        specify_prefix, choice_func)  # fmt: skip
+    pool.shutdown(wait=False)
+    return found
+
+
+def async_ckpt_thread_status() -> bool:
+    """Whether a checkpoint is still being written: never, they are complete when saved."""
+    return False
+
+
+__all__ = [
+    "async_ckpt_thread_status", "ckpt_to_safetensors", "load_checkpoint_async",
+    "safetensors_to_ckpt",
+]  # fmt: skip

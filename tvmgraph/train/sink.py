@@ -1,0 +1,103 @@
+"""MindSpore's names for feeding a function or network from a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tvmgraph.errors import ArgumentError, user_source
+
+
+def data_sink(fn: Callable[..., Any], dataset: Any, sink_size: int = 1, jit_config: Any = None,
+              input_signature: Any = None) -> Callable[[], Any]:  # fmt: skip
+    """Returns a function that calls ``fn`` with the next batches of a data set.
+
+    Args:
+        fn: Function of the columns, such as a training step.
+        dataset: Where the batches come from; it begins again when it has ended.
+        sink_size: How many batches a call takes.
+        jit_config: Compiles ``fn`` with these settings.
+        input_signature: Not used: shapes are those of the batches.
+
+    Returns:
+        A function without arguments that returns the result of the last batch.
+
+    Raises:
+        ArgumentError: if ``sink_size`` is below 1 or the data set is empty.
+    """
+    if sink_size < 1:
+        raise ArgumentError("sink_size must be at least 1", op="data_sink", at=user_source())
+    if jit_config is not None:
+        from tvmgraph.jit import jit
+
+        fn = jit(fn, jit_config=jit_config)
+    batches = _endless(dataset)
+
+    def sink() -> Any:
+        result = None
+        for _ in range(sink_size):
+            result = fn(*next(batches))
+        return result
+
+    return sink
+
+
+def _endless(dataset: Any) -> Iterator[Any]:
+    while True:
+        count = 0
+        for batch in dataset.create_tuple_iterator(num_epochs=1):
+            count += 1
+            yield batch
+        if count == 0:
+            raise ArgumentError("the data set is empty", op="data_sink", at=user_source())
+
+
+class DatasetHelper:
+    """Iterates over a data set as ``Model`` does.
+
+    Args:
+        dataset: The data set.
+        dataset_sink_mode: Kept for MindSpore programs: batches are handed over one by one.
+        sink_size: Batches of an epoch; -1 takes all.
+        epoch_num: Number of epochs, kept for MindSpore programs.
+    """
+
+    def __init__(self, dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1,
+                 epoch_num: int = 1) -> None:  # fmt: skip
+        self.dataset, self._sink, self._size = dataset, dataset_sink_mode, sink_size
+        self.epoch_num = epoch_num
+
+    def __iter__(self) -> Iterator[Any]:
+        for number, batch in enumerate(self.dataset.create_tuple_iterator(num_epochs=1)):
+            if number == self._size:
+                return
+            yield batch
+
+    def sink_size(self) -> int:
+        """Returns how many batches each item stands for: 1."""
+        return 1
+
+    def types_shapes(self) -> tuple[list[Any], list[Any]]:
+        """Returns the dtypes and shapes of a batch."""
+        return self.dataset.output_types(), self.dataset.output_shapes()
+
+    def get_data_info(self) -> tuple[list[Any], list[Any]]:
+        """Returns the dtypes and shapes of a batch."""
+        return self.types_shapes()
+
+    def stop_send(self) -> None:
+        """Does nothing: batches are not sent ahead."""
+
+    def release(self) -> None:
+        """Does nothing: nothing is held between batches."""
+
+    def continue_send(self) -> None:
+        """Does nothing: batches are not sent ahead."""
+
+
+def connect_network_with_dataset(network: Any, dataset_helper: DatasetHelper) -> Any:
+    """Returns the network: it is given the batches by whoever iterates over the helper."""
+    return network
+
+
+__all__ = ["DatasetHelper", "connect_network_with_dataset", "data_sink"]
