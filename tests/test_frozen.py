@@ -12,6 +12,9 @@ from tvmgraph.compiler.freeze import freeze
 from tvmgraph.core import storage
 from tvmgraph.jit.frozen import FrozenExecutable
 from tvmgraph.ops.linalg_panels import to_panels
+from tvmgraph.processor import cpu_model
+from tvmgraph.schedule.products.plan import GemmShape, panel_columns
+from tvmgraph.targets import target_names
 
 
 class Block(nn.Cell):
@@ -61,6 +64,30 @@ def test_what_parameters_decide_leaves_the_graph():
     assert "mul" not in names  # the scale went into the weights
     arrays = [p.value.type for p in frozen.main.params]
     assert len(arrays) == len(frozen.kept) + len(frozen.prepared)
+
+
+def prepared(net, x, cpu):
+    """The nodes that run for a processor, by name, and the shapes of what is prepared for it."""
+    found = freeze(jit(net.set_train(False)).graph(x), cpu)
+    nodes = () if found is None else found.main.nodes
+    shapes = [] if found is None else [v.type.static_shape for v in found.prepared]
+    return [node.op.name for node in nodes], shapes
+
+
+@pytest.mark.parametrize("cpu", target_names("llvm"))
+def test_layouts_are_those_of_the_processor(cpu):
+    model = cpu_model(cpu, 1)
+    x = Tensor(fill(64, 512))
+    for columns in (16, 32, 64, 512):
+        names, shapes = prepared(nn.Dense(512, columns), x, cpu)
+        assert ("matmul_panels" in names) == (columns >= 4 * model.lanes)
+        width = panel_columns(GemmShape(64, columns, 512, 1, 4, 2048), model)
+        assert not names or shapes == [(-(-columns // width), 512, width)]
+    image, alone = Tensor(fill(1, 64, 14, 14)), nn.Conv2d(64, 32, 1)
+    assert ("conv_blocked" in prepared(alone, image, cpu)[0]) == (model.lanes > 14)
+    # four times the transformed weights are read as fast as fewer products take
+    _, shapes = prepared(nn.Conv2d(256, 256, 3), Tensor(fill(1, 256, 14, 14)), cpu)
+    assert (shapes[-1][0] == 36) == (model.flops_per_cycle < 64)
 
 
 @pytest.mark.parametrize("rows, size, packed", [(1, 96, False), (1, 300, True), (2, 96, True)])

@@ -22,6 +22,8 @@ from tvmgraph.tiles import permit_tiles
 _CPUINFO = Path("/proc/cpuinfo")
 _CPU_DIR = Path("/sys/devices/system/cpu")
 _DEFAULT_CACHES = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
+#: Bytes of weights that one core reads in a cycle: 28 GB/s where it runs at 3.2 GHz.
+_MEMORY_BYTES_PER_CYCLE = 9
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 #: Features that decide which instructions generated code uses: LLVM's name, Linux' name.
 FEATURES = {
@@ -81,6 +83,11 @@ class CpuModel:
     def flops_per_cycle(self) -> int:
         """Peak float32 operations per cycle of one core (a multiply-add counts two)."""
         return 2 * self.lanes * self.fma_per_cycle
+
+    @property
+    def flops_per_byte(self) -> float:
+        """float32 operations that one core can do while it reads a byte of weights."""
+        return self.flops_per_cycle / _MEMORY_BYTES_PER_CYCLE
 
 
 def cpu_model(name: str = "host", threads: int | None = None) -> CpuModel:

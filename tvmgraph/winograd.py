@@ -22,9 +22,9 @@ import numpy as np
 #: Extent of the window.
 WINDOW = 3
 _POINTS = {2: (0.0, 1.0, -1.0), 4: (0.0, 0.75, -0.75, 1.5, -1.5)}
-#: Operations per byte of weights, and per transformed element; slowdown of the small products; and
-#: the largest share of the direct convolution's time that is worth the memory.
-_BYTE, _TRANSFORM, _SLOWER, _GAIN = 7, 12, 1.25, 0.98
+#: Operations per transformed element, in vectors like the sums of products; slowdown of the small
+#: products; and the largest share of the direct convolution's time that is worth the memory.
+_TRANSFORM, _SLOWER, _GAIN = 12, 1.25, 0.98
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,9 @@ def tile_of(patches: int) -> int | None:
 
 
 def best_tile(
-    tiles: Callable[[int], int], inputs: int, outputs: int, plain: int, prepared: bool = True
-) -> int | None:
+    tiles: Callable[[int], int], inputs: int, outputs: int, plain: int, per_byte: float,
+    prepared: bool = True,
+) -> int | None:  # fmt: skip
     """Chooses the tile size of a convolution, or None where plain sums are faster.
 
     Counts multiplications and additions: those of the products, which run at about 80 % of the
@@ -84,6 +85,7 @@ def best_tile(
         inputs: Input channels.
         outputs: Output channels.
         plain: Positions of the result.
+        per_byte: Operations that the processor does meanwhile, ``CpuModel.flops_per_byte``.
         prepared: Whether the weights were transformed beforehand. Else a call also computes them,
             writes them, and puts the image and the result into another order.
     """
@@ -92,19 +94,19 @@ def best_tile(
         if prepared:
             return 0
         taps = WINDOW**2
-        weights = 4 * products * taps + _BYTE * 4 * (2 * products + 3 * taps)
-        return weights * inputs * outputs + _BYTE * 8 * plain * (inputs + outputs)
+        weights = 4 * products * taps + per_byte * 4 * (2 * products + 3 * taps)
+        return weights * inputs * outputs + per_byte * 8 * plain * (inputs + outputs)
 
     def cost(tile: int) -> float:
         products = matrices(tile).patch ** 2
         sums = 2 * _SLOWER * tiles(tile) * products * inputs * outputs
         transforms = _TRANSFORM * tiles(tile) * products * (inputs + outputs)
-        weights = _BYTE * 4 * products * inputs * outputs
+        weights = per_byte * 4 * products * inputs * outputs
         return sums + transforms + weights + preparation(products)
 
     window = WINDOW**2 * inputs * outputs
     best = min(_POINTS, key=cost)
-    return best if cost(best) < _GAIN * (2 * window * plain + _BYTE * 4 * window) else None
+    return best if cost(best) < _GAIN * (2 * window * plain + per_byte * 4 * window) else None
 
 
 def window_transform(tile: int) -> np.ndarray:

@@ -5,8 +5,10 @@ import pytest
 from driver import check, kernels, module
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tvm import relax, te
+from tvm import relax, te, tirx
 from tvm.relax import op
+
+from tvmgraph.schedule.choice import deciding
 
 _SIZES = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 33, 48, 64, 65, 97])
 
@@ -149,3 +151,26 @@ def test_gelu_and_residual_run_on_the_tile():
     ]
     check(build, reference, *specs)
     assert kernels(module(build, *specs)).count("T.prim_func") == 1
+
+
+@pytest.mark.parametrize("columns, width", [(16, 16), (64, 64), (10, 16), (70, 32)])
+def test_panels_are_read_as_they_are_stored(columns, width):
+    def build(bb, x, panels):
+        def product(a, b):
+            k = te.reduce_axis((0, 40))
+
+            def element(i, j):
+                place = (tirx.floordiv(j, width), k, tirx.floormod(j, width))
+                return te.sum(a[i, k] * b[place], axis=k)
+
+            return te.compute((33, columns), element)
+
+        return bb.emit_te(product, x, panels)
+
+    def reference(x, panels):
+        return (x @ panels.transpose(1, 0, 2).reshape(40, -1))[:, :columns]
+
+    specs = [((33, 40), "float32"), ((-(-columns // width), 40, width), "float32")]
+    with deciding() as decisions:
+        check(build, reference, *specs)
+    assert "panel rows" in decisions.found  # even where the only one needs no number

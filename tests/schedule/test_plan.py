@@ -7,10 +7,15 @@ import pytest
 
 from tvmgraph.processor import cpu_model
 from tvmgraph.schedule import target_names
+from tvmgraph.schedule.attention import forward as attention
+from tvmgraph.schedule.attention import plan as attention_plan
+from tvmgraph.schedule.convolution.depthwise_weight_gradient import rows_of_taps
 from tvmgraph.schedule.products.plan import (
     GemmShape,
     Packing,
+    max_tile_rows,
     panel_columns,
+    panel_vectors,
     part_of_panel,
     plan_gemm,
     plan_panels,
@@ -18,6 +23,13 @@ from tvmgraph.schedule.products.plan import (
 )
 
 _MODEL = cpu_model("x86-64-v4", threads=2)
+#: Every processor of the table, and some that nobody makes: nothing may be cut for one of them.
+_MODELS = {name: cpu_model(name, threads=1) for name in target_names("llvm")} | {
+    "24 registers": replace(_MODEL, threads=1, vector_bytes=32, registers=24),
+    "64 wide registers": replace(_MODEL, threads=1, vector_bytes=128, registers=64),
+    "12 registers": replace(_MODEL, threads=1, vector_bytes=16, registers=12, fma_per_cycle=1),
+}
+_EVERY = pytest.mark.parametrize("model", _MODELS.values(), ids=_MODELS)
 
 
 @pytest.mark.parametrize("columns", [65, 80, 129, 130, 190, 517, 1024])
@@ -55,10 +67,9 @@ def test_one_row_is_shared_once_its_matrix_is_large():
 
 @pytest.mark.parametrize("rows, depth, columns", [(64, 784, 512), (1024, 3072, 768), (7, 33, 70)])
 @pytest.mark.parametrize("itemsize", [4, 8])
-@pytest.mark.parametrize("name", target_names("llvm"))
-def test_stored_panels_fill_the_registers(name, itemsize, rows, depth, columns):
+@_EVERY
+def test_stored_panels_fill_the_registers(model, itemsize, rows, depth, columns):
     """With weights stored ahead the register tile is no smaller than without."""
-    model = cpu_model(name, threads=1)
     shape = GemmShape(rows, columns, depth, 1, itemsize, depth * itemsize)
     free = plan_gemm(shape, model, direct=False)
     stored = plan_panels(shape, model, panel_columns(shape, model))
@@ -69,19 +80,46 @@ def test_stored_panels_fill_the_registers(name, itemsize, rows, depth, columns):
 
     assert cycles(stored) <= 1.1 * cycles(free)
     assert stored.tile_rows * stored.vectors + stored.vectors < model.registers
+    if rows > 2 * max_tile_rows(1, model):  # what is left over does not count
+        assert cycles(stored) <= 1.05 * _fewest_cycles(model)
 
 
-def test_a_single_row_hides_the_latency():
-    for name in target_names("llvm"):
-        model = cpu_model(name, threads=1)
-        shape = GemmShape(1, 512, 512, 1, 4, 2048)
-        assert panel_columns(shape, model) >= 4 * model.fma_per_cycle * model.lanes
+def _fewest_cycles(model):
+    """Cycles per multiply-add of the best register tile of up to four vectors."""
+    tiles = ((r, v) for v in range(1, 5) for r in range(1, max_tile_rows(v, model) + 1))
+    return min(step_cycles(r, v, model) / (r * v) for r, v in tiles)
 
 
-@pytest.mark.parametrize("name", target_names("llvm"))
-def test_parts_of_a_panel_fit_the_registers(name):
+@_EVERY
+def test_a_single_row_hides_the_latency(model):
+    shape = GemmShape(1, 512, 512, 1, 4, 2048)
+    assert panel_columns(shape, model) >= 4 * model.fma_per_cycle * model.lanes
+
+
+@_EVERY
+def test_tiles_of_attention_fill_the_registers(model):
+    vectors = panel_vectors(model)
+    rows = max_tile_rows(vectors, model)
+    assert rows * vectors + vectors < model.registers
+    assert step_cycles(rows, vectors, model) / (rows * vectors) <= 1.05 * _fewest_cycles(model)
+
+
+@_EVERY
+@pytest.mark.parametrize("taps", [3, 5, 7])
+def test_sums_of_depthwise_weights_fit_the_registers(model, taps):
+    rows = rows_of_taps(taps, taps, model)
+    assert rows == 1 or rows * taps + 2 < model.registers
+    assert rows == taps or (rows + 1) * taps + 7 > model.registers  # nor fewer than they hold
+
+
+@_EVERY
+def test_scores_of_attention_fit_the_first_cache(model):
+    assert model.l1_bytes > attention_plan.QUERIES * attention.KEYS * 4
+
+
+@_EVERY
+def test_parts_of_a_panel_fit_the_registers(model):
     """However wide panels are, no tile waits for its own sums if there are rows enough."""
-    model = cpu_model(name, threads=1)
     for vectors in (1, 2, 3, 4, 6, 8, 12, 16):
         rows, part = part_of_panel(16, vectors, model)
         assert vectors % part == 0

@@ -39,7 +39,7 @@ def channels_last(graph: Graph) -> Graph:
         return graph
     if any(n.op.name == "conv_weight_grad" and n.attrs["groups"] > 1 for n in graph.nodes):
         return graph
-    nodes = ChannelsLast(set(), {}, _nothing_ahead).rewrite(graph.nodes, graph.outputs)
+    nodes = ChannelsLast(set(), {}, _nothing_ahead, None).rewrite(graph.nodes, graph.outputs)
     return Graph(graph.name, graph.params, graph.consts, tuple(nodes), graph.outputs, graph.writes)
 
 

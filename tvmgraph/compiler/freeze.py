@@ -34,9 +34,10 @@ from tvmgraph.schedule.products.plan import USUAL_ROWS, GemmShape, panel_columns
 from tvmgraph.targets import target_row
 from tvmgraph.threads import configure_threads, thread_count
 
-#: Products with fewer columns than this read their weights as they are; so do those of one row with
-#: a matrix of fewer elements, and those of few rows of a narrow type.
-_MIN_COLUMNS, _MIN_ELEMENTS, _MIN_NARROW_ROWS = 64, 1 << 16, 5
+#: Products with fewer vectors of columns than this read their weights as they are, as fast or
+#: faster; so do those of one row with a matrix of fewer elements, and those of few rows of a narrow
+#: type.
+_MIN_VECTORS, _MIN_ELEMENTS, _MIN_NARROW_ROWS = 4, 1 << 16, 5
 #: Products whose weights are cut into panels.
 _PRODUCTS = ("matmul", "matmul_integer")
 #: A result this many times larger than what it is computed from is not kept.
@@ -144,8 +145,11 @@ def freeze(graph: Graph, target: str = "host") -> Frozen | None:
     # A product of bytes must be seen before the cast of its weights is computed ahead.
     graph = rewrite(passes.simplify(graph), [RULES["integer_product"]])
     on_gpu = target_row(target)["kind"] == "cuda"
-    model = None if on_gpu else cpu_model(target, configure_threads(context.thread_num or None))
-    return _Splitter(passes.simplify(graph), model).split()
+    return _Splitter(passes.simplify(graph), None if on_gpu else _processor(target)).split()
+
+
+def _processor(target: str) -> CpuModel:
+    return cpu_model(target, configure_threads(context.thread_num or None))
 
 
 def prepares(graph: Graph, level: str) -> bool:
@@ -154,7 +158,7 @@ def prepares(graph: Graph, level: str) -> bool:
     return level not in ("O0", "O1") and not effects
 
 
-def arrange(graph: Graph) -> Graph:
+def arrange(graph: Graph, target: str = "host") -> Graph:
     """Returns a graph that is compiled unfrozen with what pays to be rearranged in every call.
 
     Those are weights of convolutions, see :mod:`.layout`. Graphs that hold derivatives of
@@ -162,6 +166,7 @@ def arrange(graph: Graph) -> Graph:
 
     Args:
         graph: A graph for the CPU.
+        target: Which one, a name from ``configs/targets.toml``.
     """
     names = {node.op.name for node in graph.nodes}
     if graph.writes or "convolution" not in names or "conv_weight_grad" in names:
@@ -175,7 +180,8 @@ def arrange(graph: Graph) -> Graph:
         consts[value] = np.ascontiguousarray(compute(*(consts[v] for v in inputs)))
         return value
 
-    nodes = BlockedLayout(set(), consts, derive).rewrite(graph.nodes, graph.outputs)
+    layout = BlockedLayout(set(), consts, derive, _processor(target))
+    nodes = layout.rewrite(graph.nodes, graph.outputs)
     return Graph(graph.name, graph.params, consts, tuple(nodes), graph.outputs)
 
 
@@ -203,7 +209,7 @@ class _Splitter:
                 self.stable.update(node.outputs)
             else:
                 self._keep(node)
-        layout = self.layout(self.stable, self.consts, self._derive)
+        layout = self.layout(self.stable, self.consts, self._derive, self.model)
         self.nodes = layout.rewrite(self.nodes, self.graph.outputs)
         return self._halves() if self.steps else None
 
@@ -260,12 +266,14 @@ class _Splitter:
             return node
         turned = node.attrs["transpose_b"]
         depth, columns = weight.type.static_shape[:: -1 if turned else 1]
-        if columns < _MIN_COLUMNS or not depth or _has_few_rows(value.type, weight.type):
+        if not depth or _has_few_rows(value.type, weight.type):
             return node
-        grouped = weight.type.dtype in GROUPS
-        width = panel_columns(_product(value.type, depth, columns), model, grouped)
-        shape = panel_shape(depth, columns, width, weight.type.dtype)
-        kind = tensor_type(shape, weight.type.dtype)
+        shape = _product(value.type, depth, columns)
+        if columns < _MIN_VECTORS * model.lanes_of(shape.itemsize):
+            return node
+        width = panel_columns(shape, model, weight.type.dtype in GROUPS)
+        dtype = weight.type.dtype
+        kind = tensor_type(panel_shape(depth, columns, width, dtype), dtype)
 
         def cut(array: np.ndarray) -> np.ndarray:
             return to_panels(array.T if turned else array, width)

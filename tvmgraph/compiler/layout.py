@@ -23,6 +23,7 @@ from tvmgraph.dtypes import DType, bfloat16, float16, float32, float64
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.ops.conv_blocked import block_of, cut_weight, group_shape, group_taps, to_blocks
 from tvmgraph.ops.linalg_panels import GROUPS
+from tvmgraph.processor import CpuModel
 from tvmgraph.winograd import best_tile, transform_weight, window_transform
 
 _FLOATS = (float16, bfloat16, float32, float64)
@@ -31,9 +32,9 @@ _ELEMENTWISE = frozenset({"gelu", "celu", "where", "cast", "identity"})
 _REDUCTIONS = frozenset({"reduce_mean", "reduce_sum", "reduce_max", "reduce_min"})
 #: Multiplications per element of the result from which a convolution starts blocks.
 _MIN_DEPTH = 24
-#: Positions of a row of the result that plain kernels fill vectors with; the share of idle lanes,
-#: and the multiplications per element, from which blocks are worth two changes of order.
-_WIDE, _MAX_IDLE, _MIN_LONG = 16, 0.1, 256
+#: The share of idle lanes, and the multiplications per element, from which blocks are worth two
+#: changes of order.
+_MAX_IDLE, _MIN_LONG = 0.1, 256
 
 Derive = Callable[[Callable[..., Any], tuple[Value, ...], TensorType], Value]
 
@@ -45,9 +46,17 @@ class BlockedLayout:
         stable: Values that depend on parameters alone; grows with what is derived.
         consts: The constants of the graph; grows with those that new nodes read.
         derive: ``(compute, inputs, type) -> value``, computed once per version of the parameters.
+        model: The processor whose kernels run the nodes; None for a GPU.
     """
 
-    def __init__(self, stable: set[Value], consts: dict[Value, np.ndarray], derive: Derive) -> None:
+    def __init__(
+        self,
+        stable: set[Value],
+        consts: dict[Value, np.ndarray],
+        derive: Derive,
+        model: CpuModel | None,
+    ) -> None:
+        self._model = model
         self._stable = stable
         self._consts = consts
         self._derive = derive
@@ -110,17 +119,45 @@ class BlockedLayout:
                 return x in self._blocked and self._depthwise(node)
             known = x in self._blocked or (x.type.dtype in GROUPS and self._can_block(x))
             return known and self._grouped(node)
-        tile = _winograd_tile(node)
+        tile = self._winograd_tile(node)
         if tile is not None:
             self._winograd(node, tile)
         elif x in self._blocked or (
             _is_deep(inputs, kernel)
-            and (node in self._leading or _is_hard(node) or _sums_groups(node))
+            and (node in self._leading or self._is_hard(node) or _sums_groups(node))
         ):
             self._direct(node, self._image(x, kernel))
         else:
             return False
         return True
+
+    def _is_hard(self, node: Node) -> bool:
+        """Whether plain kernels, whose vectors run along a row of the image, are slow: a row does
+        not fill a vector, or so much of the last one stays empty that putting the image, and the
+        result, into another order costs less."""
+        assert self._model is not None
+        lanes = self._model.lanes_of(_sum_type(node.outputs[0].type.dtype).itemsize)
+        width = node.outputs[0].type.static_shape[3]
+        _, inputs, *kernel = node.inputs[1].type.static_shape
+        long = int(np.prod(kernel)) > 1 and inputs * int(np.prod(kernel)) >= _MIN_LONG
+        return width < lanes or (long and -width % lanes > _MAX_IDLE * width)
+
+    def _winograd_tile(self, node: Node, prepared: bool = True) -> int | None:
+        """The tile size of Winograd's method for a convolution, or None where it does not pay."""
+        (x, weight), result = node.inputs, node.outputs[0].type
+        outputs, inputs, *kernel = weight.type.static_shape
+        batch, _, height, width = result.static_shape
+        steps = (*node.attrs["stride"], *node.attrs["dilation"])
+        if kernel != [3, 3] or set(steps) != {1} or min(height, width) < 2:
+            return None
+        if block_of(inputs) is None or x.type.dtype not in (float32, float64):
+            return None
+        assert self._model is not None
+        return best_tile(  # of one group
+            lambda tile: batch * -(-height // tile) * -(-width // tile),
+            inputs, outputs // node.attrs["groups"], batch * height * width,
+            self._model.flops_per_byte, prepared,
+        )  # fmt: skip
 
     def _image(self, x: Value, kernel: Sequence[int]) -> Value:
         """What a convolution reads: blocks, unless a plain image is as good or cannot be cut."""
@@ -175,7 +212,7 @@ class BlockedLayout:
 
     def _winograd_of_given(self, node: Node) -> bool:
         """Winograd's method with a weight that is another one in every call."""
-        tile = None if node.attrs["groups"] > 1 else _winograd_tile(node, prepared=False)
+        tile = None if node.attrs["groups"] > 1 else self._winograd_tile(node, prepared=False)
         if tile is None:
             return False
         x, weight = node.inputs
@@ -207,7 +244,7 @@ class BlockedLayout:
             return False
         if joined > 1:
             node = self._joined_groups(node, joined)
-        tile = _winograd_tile(node)
+        tile = self._winograd_tile(node)
         if tile is not None:
             self._winograd(node, tile)
         else:
@@ -382,16 +419,6 @@ def _lead_to_more(nodes: Sequence[Node]) -> set[Node]:
     return found
 
 
-def _is_hard(node: Node) -> bool:
-    """Whether plain kernels, whose vectors run along a row of the image, are slow: a row does not
-    fill a vector, or so much of the last one stays empty that putting the image, and the result,
-    into another order costs less."""
-    width = node.outputs[0].type.static_shape[3]
-    _, inputs, *kernel = node.inputs[1].type.static_shape
-    long = int(np.prod(kernel)) > 1 and inputs * int(np.prod(kernel)) >= _MIN_LONG
-    return width < _WIDE or (long and -width % _WIDE > _MAX_IDLE * width)
-
-
 def _sums_groups(node: Node) -> bool:
     """Whether blocks let the processor sum several products per lane, and plain kernels, which are
     matrix products where the window has one tap, do so at a higher price or not at all."""
@@ -423,22 +450,6 @@ def _without_groups(node: Node) -> dict[str, Any]:
 def _sum_type(dtype: DType) -> DType:
     """The type in which sums of products are accumulated, which cut weights have."""
     return float64 if dtype is float64 else float32
-
-
-def _winograd_tile(node: Node, prepared: bool = True) -> int | None:
-    """The tile size of Winograd's method for a convolution, or None where it does not pay."""
-    (x, weight), result = node.inputs, node.outputs[0].type
-    outputs, inputs, *kernel = weight.type.static_shape
-    batch, _, height, width = result.static_shape
-    steps = (*node.attrs["stride"], *node.attrs["dilation"])
-    if kernel != [3, 3] or set(steps) != {1} or min(height, width) < 2:
-        return None
-    if block_of(inputs) is None or x.type.dtype not in (float32, float64):
-        return None
-    return best_tile(  # of one group
-        lambda tile: batch * -(-height // tile) * -(-width // tile),
-        inputs, outputs // node.attrs["groups"], batch * height * width, prepared,
-    )  # fmt: skip
 
 
 def _cut_depthwise(weight: np.ndarray, block: int, dtype: Any) -> np.ndarray:

@@ -213,7 +213,7 @@ def prepare(program: Program, options: Any) -> Program:
         return program
     halves = split(graph, options.target)
     if halves is None:
-        return replace(program, graph=arrange(graph))
+        return replace(program, graph=arrange(graph, options.target))
     labels = [graph.params[i].label for i in halves.sources]
     arrays = halves.prepare([np.asarray(program.parameters[label]) for label in labels])
     main = halves.main

@@ -88,7 +88,7 @@ class CompiledGraph:
         """The graph that is compiled where nothing is prepared ahead of calls."""
         from tvmgraph.compiler.freeze import arrange
 
-        return arrange(self.graph) if self._arranged else self.graph
+        return arrange(self.graph, self.config.target) if self._arranged else self.graph
 
     @property
     def kernels(self) -> tuple[str, ...]:

@@ -101,6 +101,8 @@ def stored_panel(contraction: Contraction, columns: Columns, group: int = 1) -> 
     width, k = extents[2], contraction.reduce[0].var
     if len(inner) == 2:  # whole panels
         panel, member = inner[0].var, inner[1].var
+    elif extents[0] == 1 and inner[0].extent == width:  # a single one
+        panel, member = tirx.IntImm("int64", 0), inner[0].var
     else:
         panel, member = _divided(inner[0].var, width)
     expected = (panel, k, member)

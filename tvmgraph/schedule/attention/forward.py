@@ -33,8 +33,9 @@ from tvmgraph.schedule.products.microkernel import (
 )
 from tvmgraph.schedule.types import Buffer, Expr, Func, Index
 
-#: Keys of a block; their scores with a block of queries stay in the first cache.
-_KEYS = 128
+#: Keys of a block; their scores with a block of queries, 24 KiB, stay in the first cache of any
+#: processor of ``configs/targets.toml``.
+KEYS = 128
 #: Up to this many queries the keys are read in place.
 _FEW_QUERIES = 8
 #: Where running maxima start: finite, so that a difference of two is never NaN.
@@ -129,7 +130,7 @@ class _Writer:
 
     @property
     def _block_keys(self) -> int:
-        wanted = -(-_KEYS // self.plan.panel) * self.plan.panel
+        wanted = -(-KEYS // self.plan.panel) * self.plan.panel
         panels = self._panels
         return min(wanted, panels * self.plan.panel) if isinstance(panels, int) else wanted
 

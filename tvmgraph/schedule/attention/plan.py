@@ -11,13 +11,14 @@ from tvmgraph.schedule.products.plan import (
     MAX_IMBALANCE,
     MIN_PARALLEL_FLOPS,
     imbalance,
+    panel_vectors,
     step_cycles,
 )
 from tvmgraph.schedule.types import Buffer, Expr, Index
 
 _AXES = "BNSD"
 #: Queries of a block, at most about.
-_QUERIES = 48
+QUERIES = 48
 #: Queries of a register tile, at most.
 _MAX_TILE = 14
 #: How much longer register tiles that leave no remainder may take.
@@ -161,12 +162,12 @@ def plan_attention(problem: Problem, model: CpuModel) -> Plan:
     rows, batch = problem.query.extent("S"), problem.query.extent("B")
     heads, keys = problem.key.fixed("N"), problem.key.extent("S")
     lanes = model.lanes_of(8 if problem.dtype == "float64" else 4)
-    vectors = 4 if model.registers >= 32 else 2
+    vectors = panel_vectors(model)
     if isinstance(keys, int):
         vectors = min(vectors, -(-keys // lanes))
     limit = min(_MAX_TILE, (model.registers - 2 - vectors) // vectors)
     if not isinstance(rows, int):
-        queries = _QUERIES // limit * limit
+        queries = QUERIES // limit * limit
         blocks = tirx.floordiv(rows + (queries - 1), tirx.IntImm("int64", queries))
         groups = 1 if imbalance(heads, model.threads) <= MAX_IMBALANCE else model.threads
         return Plan(lanes, vectors, limit, queries, blocks, groups, model.threads > 1)
@@ -176,7 +177,7 @@ def plan_attention(problem: Problem, model: CpuModel) -> Plan:
     )
     sharing = problem.query.fixed("N") // heads
     tiles = -(-rows // tile)
-    blocks = -(-tiles // max(1, _QUERIES // tile))
+    blocks = -(-tiles // max(1, QUERIES // tile))
     queries = min(rows, tile * -(-tiles // blocks))
     blocks = -(-rows // queries)
     heads *= batch if isinstance(batch, int) else 1
@@ -246,7 +247,7 @@ def even_tile(rows: int, vectors: int, plan: GradPlan) -> int:
 def plan_gradient(problem: Problem, model: CpuModel) -> GradPlan:
     """Blocks that waste little beyond the last query and key, shared out evenly."""
     lanes = model.lanes_of(8 if problem.dtype == "float64" else 4)
-    vectors = 4 if model.registers >= 32 else 2
+    vectors = panel_vectors(model)
     rows, length, batch = (
         operand.extent(axis)
         for operand, axis in ((problem.query, "S"), (problem.key, "S"), (problem.query, "B"))

@@ -32,7 +32,7 @@ _WEIGHT_INDICES = 6
 _MIN_PARALLEL_FLOPS = 800_000
 #: Elements of a padded image from which workers share the copy.
 _MIN_PADDED = 4096
-#: Positions, and vectors of channels, of a tile.
+#: Positions, and vectors of channels, of a tile where registers hold more: for shorter code.
 _MAX_POSITIONS, _MAX_VECTORS = 28, 4
 
 

@@ -19,8 +19,10 @@ from tvmgraph.schedule.products.epilogue import Epilogue
 from tvmgraph.schedule.products.microkernel import sum_each
 from tvmgraph.schedule.types import Buffer, Expr
 
-#: Partial sums in registers, rows that share pixels, and taps of a window.
-_MAX_SUMS, _MAX_ROWS, _MAX_TAPS = 25, 4, 128
+#: Taps in a row of a window, rows that share pixels, and taps of a window.
+_MAX_COLUMNS, _MAX_ROWS, _MAX_TAPS = 25, 4, 128
+#: Registers beside those of the partial sums: a pixel, and a few rows of the cotangent.
+_OTHERS = 7
 #: Below this many operations the calling thread works alone.
 _MIN_PARALLEL_FLOPS = 100_000
 
@@ -41,9 +43,14 @@ def _plane(contraction: Contraction) -> Plane | None:
     if contraction.rows or not contraction.batch or not is_element(contraction.left.expr):
         return None
     plane = find_plane(contraction, contraction.reduce, contraction.columns)
-    if plane is None or plane.column.taps > _MAX_SUMS:
+    if plane is None or plane.column.taps > _MAX_COLUMNS:
         return None
     return plane if plane.row.taps * plane.column.taps <= _MAX_TAPS else None
+
+
+def rows_of_taps(rows: int, columns: int, model: CpuModel) -> int:
+    """Rows of a window of ``rows`` x ``columns`` taps whose sums registers hold, at least one."""
+    return max(1, min(rows, (model.registers - _OTHERS) // columns))
 
 
 class _DepthwiseGradient:
@@ -59,7 +66,7 @@ class _DepthwiseGradient:
         self.copy = PlaneCopy(contraction, plane, lanes)
         self.width = -(-self.column.positions // lanes) * lanes
         self.parallel = contraction.flops >= _MIN_PARALLEL_FLOPS and model.threads > 1
-        self.tap_rows = max(1, min(self.row.taps, _MAX_SUMS // self.column.taps))
+        self.tap_rows = rows_of_taps(self.row.taps, self.column.taps, model)
         spare = max(1, model.registers - 3 - self.tap_rows * self.column.taps)
         self.rows = min(_MAX_ROWS, spare, self.row.positions)
 

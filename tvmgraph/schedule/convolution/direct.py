@@ -39,8 +39,8 @@ from tvmgraph.schedule.types import Expr
 
 #: Rows of the image up to this many eighths of a vector are joined to longer ones.
 _NARROW = 3
-#: Position vectors of a tile.
-_MAX_VECTORS = 8
+#: Position vectors, and channels, of a tile: more only make the code longer.
+_MAX_VECTORS, _MAX_CHANNELS = 8, 14
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ def _plan(contraction: Contraction, shape: _Shape, model: CpuModel) -> ConvPlan:
     costs: dict[tuple[int, int], float] = {}
     for down in range(1, min(shape.height, _MAX_VECTORS // across) + 1):
         vectors = across * down
-        for rows in range(1, min(channels, (model.registers - 2 - vectors) // vectors, 14) + 1):
+        limit = min(channels, (model.registers - 2 - vectors) // vectors, _MAX_CHANNELS)
+        for rows in range(1, limit + 1):
             full, rest = divmod(channels, rows)
             cycles = full * step_cycles(rows, vectors, model)
             cycles += step_cycles(rest, vectors, model) if rest else 0

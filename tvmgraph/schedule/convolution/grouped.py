@@ -51,12 +51,14 @@ def _quotient(index: Expr, axes: tuple[Axis, ...]) -> tuple[Axis, Axis, Axis] | 
 
 def _split(stage: Stage, axis: Axis, group: Axis, member: Axis) -> Stage:
     position = stage.axes.index(axis)
-    axes = (*stage.axes[:position], group, member, *stage.axes[position + 1 :])
+    parts = (group, member) if group.extent > 1 else (member,)
+    axes = (*stage.axes[:position], *parts, *stage.axes[position + 1 :])
     analyzer = sym.Analyzer()
     for each in (*axes, *stage.reduce):
         low, extent = (tirx.IntImm("int64", value) for value in (0, each.extent))
         analyzer.bind(each.var, ir.Range.from_min_extent(low, extent))
-    mapping: dict[Var, Expr] = {axis.var: group.var * member.extent + member.var}
+    whole = group.var * member.extent + member.var if len(parts) > 1 else member.var
+    mapping: dict[Var, Expr] = {axis.var: whole}
 
     def rewrite(expr: Expr) -> Expr:
         return analyzer.simplify(substitute(expr, mapping))

@@ -32,6 +32,7 @@ from tvmgraph.schedule.products.plan import imbalance, step_cycles
 from tvmgraph.schedule.types import Buffer, Expr, Index
 from tvmgraph.winograd import Matrices, matrices, tile_of
 
+#: Rows and vectors of a tile of the products where registers hold more: for shorter code.
 _MAX_TILES, _MAX_VECTORS = 28, 4
 
 

@@ -31,6 +31,8 @@ _MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _DOT_DEPTH = 4, 64, 256
 _MAX_GROUPED_DOT_ROWS = {"bfloat16": 128, "int8": 32}
 #: Rows that the busiest worker may have more than with the best division, for larger blocks.
 _MAX_EXCESS = 0.05
+#: Bytes that a core reads from memory in a cycle while the others do so, too.
+_MEMORY_BYTES_PER_CYCLE = 2
 #: Depth of a part of a product with more rows than caches hold, about: sums are read and written
 #: once per part, and L2 holds the more rows the shorter it is.
 _PART_OF_DEPTH = 512
@@ -42,7 +44,10 @@ _SHARED_COST, _REGION_CYCLES = 1.1, 10_000
 _SETS_BYTES, _LINE_BYTES, _CROWDED_COST = 4096, 64, 0.08
 #: Idle share of the workers that makes a second parallel region worth while.
 MAX_IMBALANCE = 0.15
-#: Vectors, and rows, of the largest register tile; with a single row more vectors hide the latency.
+#: What the arithmetic of a tile of a wide panel may take, relative to that of the best tile.
+_WIDER = 1.01
+#: Vectors, and rows, of the largest register tile where registers hold more, for shorter code; with
+#: a single row more vectors hide the latency.
 _MAX_VECTORS, _MAX_ROW_VECTORS, _MAX_ROWS = 4, 8, 14
 #: Vectors of a panel of groups of a narrow type, which instructions for groups or tiles multiply:
 #: each row of a tile is stored as whole lines of the cache.
@@ -187,7 +192,7 @@ def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | Non
     items = shape.outer * -(-shape.columns // panel)
     parallel = _parallel(shape, model)
     row_block = shape.rows
-    depth = _stored_depth(shape, model)
+    depth = _stored_depth(shape, (rows, vectors), model)
     if depth < shape.depth:
         held = model.l2_bytes // 2 // (depth * shape.itemsize * rows)
         row_block = min(shape.rows, max(1, held) * rows)
@@ -259,6 +264,19 @@ def part_of_panel(rows: int, vectors: int, model: CpuModel) -> tuple[int, int]:
             cycles = _in_tiles(rows, height, lambda r, part=part: step_cycles(r, part, model))
             costs[height, part] = cycles * (vectors // part)
     return min(costs, key=lambda tile: costs[tile])
+
+
+def panel_vectors(model: CpuModel) -> int:
+    """Vectors of a panel that many rows meet: wide ones are read less often, as long as registers
+    hold a tile that is about as fast as any."""
+
+    def cycles(vectors: int) -> float:
+        rows = max_tile_rows(vectors, model)
+        return step_cycles(rows, vectors, model) / (rows * vectors)
+
+    widths = range(1, _MAX_VECTORS + 1)
+    best = min(map(cycles, widths))
+    return max(v for v in widths if cycles(v) <= _WIDER * best)
 
 
 def _in_tiles(rows: int, height: int, cycles: Callable[[int], float]) -> float:
@@ -351,15 +369,18 @@ def step_cycles(rows: int, vectors: int, model: CpuModel) -> float:
     return max(arithmetic, loads, _FMA_LATENCY) + _STEP_OVERHEAD
 
 
-def _stored_depth(shape: GemmShape, model: CpuModel) -> int:
+def _stored_depth(shape: GemmShape, tile: tuple[int, int], model: CpuModel) -> int:
     """Depth of the blocks in which stored panels are gone through.
 
-    Every panel meets all rows. If they are more than L3 keeps beside what else is in it, a block of
-    them that L2 holds meets all panels instead, of a part of the depth, so that it has rows enough.
+    Every panel meets all rows. If they are more than L3 keeps beside what else is in it, and panels
+    so narrow that rows would be wanted faster than memory delivers, a block of rows that L2 holds
+    meets all panels instead, of a part of the depth, so that it has rows enough.
     """
     part = -(-shape.depth // max(1, -(-shape.depth // _PART_OF_DEPTH)))
-    large = shape.rows * shape.depth * shape.itemsize > model.l3_bytes // 4
-    return choose("panel depth block", part if large else shape.depth, (shape.depth, part))
+    large = shape.rows * shape.depth * shape.itemsize > model.l3_bytes // 2
+    fast = tile[0] * shape.itemsize / step_cycles(*tile, model) > _MEMORY_BYTES_PER_CYCLE
+    usual = part if large and fast else shape.depth
+    return choose("panel depth block", usual, (shape.depth, part))
 
 
 def _depth_block(shape: GemmShape, model: CpuModel, panel: int) -> int:

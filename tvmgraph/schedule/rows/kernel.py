@@ -42,7 +42,7 @@ def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
     plan = multiply_by_reciprocals(plan)
     enough = plan.work >= MIN_PARALLEL_WORK
     parallel = model.threads > 1 and choose("rows parallel", enough, (True, False))
-    lanes = _lanes(plan, model)
+    lanes, held = _lanes(plan, model), _held(model)
     if plan.along_rows or not plan.extents:
         results = _streamed_results(plan, lanes, model, is_output)
         shared = parallel and plan.rows > 1
@@ -50,23 +50,23 @@ def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
         workers = model.threads if shared else 1
         if can_overlap(plan, workers, is_output):
             with streaming(results, lanes):
-                tile = RowTile(plan.stages, [], lanes, 1, large, bool(results))
+                tile = RowTile(plan.stages, [], lanes, 1, held, large, bool(results))
                 emit_overlapped(plan, tile, workers, is_output)
             return
         with streaming(results, lanes), emit.parallel(plan.rows, shared) as row:
             rows = emit.unfuse(row, plan.extents)
-            RowTile(plan.stages, rows, lanes, 1, large, bool(results)).run(is_output)
+            RowTile(plan.stages, rows, lanes, 1, held, large, bool(results)).run(is_output)
         return
     *outer, last = plan.extents
     width = min(_tile_width(plan, model, lanes), last)
     full = last // width
     with emit.parallel(product(outer) * full, parallel) as tile:
         *rows, position = emit.unfuse(tile, [*outer, full])
-        RowTile(plan.stages, [*rows, position * width], lanes, width).run(is_output)
+        RowTile(plan.stages, [*rows, position * width], lanes, width, held).run(is_output)
     if last % width:
         with emit.parallel(product(outer), parallel and product(outer) > 1) as rest:
             rows = [*emit.unfuse(rest, outer), emit.i64(full * width)]
-            RowTile(plan.stages, rows, lanes, last % width).run(is_output)
+            RowTile(plan.stages, rows, lanes, last % width, held).run(is_output)
 
 
 def _streamed_results(
@@ -141,12 +141,12 @@ def emit_split(plan: RowPlan, model: CpuModel) -> bool:
     partial = emit.workspace([parts, plan.rows], reducer.dtype)
     with emit.parallel(parts) as part:
         if extent % length == 0:
-            _write_part(plan, reducer, partial, part, length, length, lanes)
+            _write_part(plan, reducer, partial, part, length, length, model)
         else:
             emit.when(
                 part < parts - 1,
-                lambda: _write_part(plan, reducer, partial, part, length, length, lanes),
-                lambda: _write_part(plan, reducer, partial, part, length, extent % length, lanes),
+                lambda: _write_part(plan, reducer, partial, part, length, length, model),
+                lambda: _write_part(plan, reducer, partial, part, length, extent % length, model),
             )
     _combine_parts(plan, reducer, partial, parts)
     return True
@@ -159,15 +159,15 @@ def _write_part(
     part: Var,
     stride: int,
     length: int,
-    lanes: int,
+    model: CpuModel,
 ) -> None:
     """Reduces iterations ``part * stride`` to ``+ length`` of every row."""
-    row = plan.stages[0]
+    row, lanes = plan.stages[0], _lanes(plan, model)
     width = 1 if plan.along_rows or not plan.extents else plan.extents[-1]
     with emit.serial(plan.rows // width) as position:
         rows = emit.unfuse(position, plan.extents if width == 1 else plan.extents[:-1])
         rows = rows if width == 1 else [*rows, emit.i64(0)]
-        tile = RowTile(plan.stages, rows, lanes, width)
+        tile = RowTile(plan.stages, rows, lanes, width, _held(model))
         total = tile.partial(row, reducer, part * stride, length)
         with emit.serial(width) as slot:
             emit.store(partial, total[slot], [part, position * width + slot])
@@ -180,8 +180,13 @@ def _combine_parts(plan: RowPlan, reducer: Reducer, partial: Buffer, parts: int)
         emit.store(total, partial[0, position], [0])
         with emit.serial(parts - 1) as part:
             emit.store(total, reducer.combine(total[0], partial[part + 1, position]), [0])
-        tile = RowTile(plan.stages, emit.unfuse(position, plan.extents), 1, 1)
+        tile = RowTile(plan.stages, emit.unfuse(position, plan.extents), 1, 1, 1)
         tile.finish(replace(row, inner=()), reducer, total)
+
+
+def _held(model: CpuModel) -> int:
+    """Vectors of accumulators that stay in registers, beside as many of what they take."""
+    return model.registers // 2
 
 
 def _lanes(plan: RowPlan, model: CpuModel) -> int:

@@ -20,9 +20,8 @@ from tvmgraph.schedule.rows.plan import IsOutput, RowStage, row_dims
 from tvmgraph.schedule.rows.sums import RowSum, reduce_blocks
 from tvmgraph.schedule.types import Buffer, Expr, Load, dtype_of
 
-#: Accumulators of more vectors than this are in memory, and are read and written once for so many
-#: terms.
-_REGISTER_VECTORS, _STEPS = 16, 4
+#: Accumulators that are in memory are read and written once for so many terms.
+_STEPS = 4
 #: Intermediates up to this many bytes live on the stack.
 _MAX_STACK = 64 * 1024
 #: Computes a vector, given its first position in the row and its lanes; returns what stores it.
@@ -56,6 +55,7 @@ class RowTile:
         rows: Outer indices of the first row.
         lanes: Elements of a vector.
         width: Number of rows; they differ in the last outer axis.
+        held: Vectors of accumulators that stay in registers; more are in memory.
         large: Whether the operands come from memory rather than from a cache.
         streamed: Whether results may be stored around the caches.
         beside: Written into the last pass that reduces, before every vector of it.
@@ -66,6 +66,7 @@ class RowTile:
     rows: Sequence[Expr]
     lanes: int
     width: int
+    held: int
     large: bool = False
     streamed: bool = False
     beside: _Vector | None = None
@@ -313,7 +314,7 @@ class RowTile:
         def clear(at: Expr, lanes: int, _part: int) -> None:
             emit.store(total, emit.broadcast(reducer.identity, lanes), [emit.ramp(at, lanes)])
 
-        vectors(emit.i64(0), self.width, self.lanes, clear, _vectors_in(self.width, self.lanes))
+        vectors(emit.i64(0), self.width, self.lanes, clear, self._written_out())
 
         def body(*steps: Bound) -> None:
             def vector(at: Expr, lanes: int, _part: int) -> None:
@@ -327,16 +328,19 @@ class RowTile:
                     value = functools.reduce(reducer.combine, terms)
                     emit.store(total, reducer.combine(total[at + lane], value), [at + lane])
 
-            vectors(
-                emit.i64(0), self.width, self.lanes, vector, _vectors_in(self.width, self.lanes)
-            )
+            vectors(emit.i64(0), self.width, self.lanes, vector, self._written_out())
 
         loops = row.loops
-        if len(loops) == 1 and self.width > _REGISTER_VECTORS * self.lanes:
+        if len(loops) == 1 and self.width > self.held * self.lanes:
             _several_at_once(loops[0], start, length, body)
         else:
             _nest_from(loops, start, length, body)
         return total
+
+    def _written_out(self) -> int:
+        """Vectors that are written out one after the other: all that are in registers."""
+        count = max(1, self.width // self.lanes)
+        return count if count <= self.held else _STEPS
 
     def _generic_reduction(self, row: RowStage) -> None:
         """A reduction of unknown form: serial over the reduced axes, vectors across rows."""
@@ -446,9 +450,3 @@ def _several_at_once(
             with emit.serial(count) as block:
                 at = start + block * steps + first
                 body(*[bind_group(loop, at + step) for step in range(steps)])
-
-
-def _vectors_in(width: int, lanes: int) -> int:
-    """Vectors of a tile that are written out one after the other: all that are in registers."""
-    count = max(1, width // lanes)
-    return count if count <= _REGISTER_VECTORS else _STEPS
