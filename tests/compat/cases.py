@@ -35,7 +35,7 @@ def inputs(tensor: Callable[[Any], Any]) -> dict[str, Any]:
         "w": tensor(numpy.array([0.5, 2, 1], numpy.float32)),
         "holes": tensor(numpy.array([[1, numpy.nan, 3], [4, 5, numpy.nan]], numpy.float32)),
     }  # fmt: skip
-    return found | {"T": tensor}
+    return found | {"T": tensor, "numpy": numpy}
 
 
 def differentiated(call: str) -> str | None:

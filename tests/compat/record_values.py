@@ -17,7 +17,7 @@ import numpy as np
 from tests.compat.cases import differentiated, inputs
 
 HERE = Path(__file__).parent
-TABLES = {"numpy": "NUMPY", "nn": "NN"}
+TABLES = {"numpy": "NUMPY", "nn": "NN", "ops": "OPS"}
 
 
 def arrays(value: Any) -> list[np.ndarray]:
@@ -106,7 +106,8 @@ def main() -> None:
     ms = importlib.import_module("mindspore")
     if sys.argv[1:] in ([], ["optimizers"]):
         write("optimizers", optimizers(ms))
-    scope = inputs(ms.Tensor) | {"ms": ms, "nn": ms.nn, "ops": ms.ops, "np": ms.numpy}
+    scope = inputs(ms.Tensor) | {"ms": ms, "nn": ms.nn, "ops": ms.ops, "np": ms.numpy,
+        "P": lambda t: ms.Parameter(t * 1)}  # fmt: skip
     for name in [n for n in TABLES if not sys.argv[1:] or n in sys.argv]:
         found = {}
         for call in table(name):

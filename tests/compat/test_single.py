@@ -147,3 +147,52 @@ def test_similarity_is_that_of_windows() -> None:
     np.testing.assert_allclose(got.asnumpy(), [np.mean(found)], rtol=1e-4)
     scaled = ms.jit(nn.MSSSIM(power_factors=(1.0,), filter_size=3))(Tensor(one), Tensor(two))
     np.testing.assert_allclose(scaled.asnumpy(), np.maximum(got.asnumpy(), 0), rtol=1e-4)
+
+
+def test_leaders_are_those_of_the_optimizer() -> None:
+    rng = np.random.default_rng(0)
+    start, accum, linear, grad = (rng.standard_normal((2, 3)).astype(np.float32) for _ in range(4))
+    p = ms.Parameter(Tensor(start.copy()), name="p")
+    ftrl = nn.FTRL([p], initial_accum=0.5, learning_rate=0.1, l1=0.2, l2=0.3)
+    ftrl((Tensor(grad),))
+    place, total, line = (
+        ms.Parameter(Tensor(v)) for v in (start, np.full_like(accum, 0.5), np.zeros_like(linear))
+    )
+    found = ops.ApplyFtrl()(place, total, line, Tensor(grad), 0.1, 0.2, 0.3, -0.5)
+    np.testing.assert_allclose(found.asnumpy(), p.asnumpy(), rtol=1e-5)
+    assert place.asnumpy().tolist() == found.asnumpy().tolist()
+    sums = ms.Parameter(Tensor(linear)), ms.Parameter(Tensor(np.abs(accum)))
+    ops.ApplyAdagradDA()(place, *sums, Tensor(grad), 0.1, 0.2, 0.3, 2)
+    g, s = linear + grad, np.abs(accum) + grad**2
+    want = -0.1 * np.sign(g) * np.maximum(np.abs(g) - 0.4, 0) / (np.sqrt(s) + 0.06)
+    np.testing.assert_allclose(place.asnumpy(), want, rtol=1e-4, atol=1e-6)
+
+
+def test_functions_that_mindspore_has_for_other_devices() -> None:
+    rng = np.random.default_rng(0)
+    x, y, g = (rng.standard_normal((2, 4)).astype(np.float32) for _ in range(3))
+    total = x + y
+    found = ops.add_layer_norm(Tensor(x), Tensor(y), Tensor(g[0]), Tensor(g[1]), 1e-5, True)
+    mean, rate = total.mean(-1, keepdims=True), 1 / np.sqrt(total.var(-1, keepdims=True) + 1e-5)
+    for got, want in zip(found, ((total - mean) * rate * g[0] + g[1], mean, rate, total)):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-5)
+    root = 1 / np.sqrt((total**2).mean(-1, keepdims=True) + 1e-6)
+    found = ops.add_rms_norm(Tensor(x), Tensor(y), Tensor(g[0]))
+    for got, want in zip(found, (total * root * g[0], root, total)):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-5)
+    angle = rng.uniform(-3, 3, (2, 2)).astype(np.float32)
+    both = np.tile(angle, 2)
+    turned = ops.rotary_position_embedding(Tensor(x), Tensor(np.cos(both)), Tensor(np.sin(both)))
+    pairs = (x[:, :2] + 1j * x[:, 2:]) * np.exp(1j * angle)
+    np.testing.assert_allclose(
+        turned.asnumpy(), np.concatenate([pairs.real, pairs.imag], 1), rtol=1e-4, atol=1e-5
+    )
+    both = np.repeat(angle, 2, 1)
+    turned = ops.rotary_position_embedding(Tensor(x), Tensor(np.cos(both)), Tensor(np.sin(both)), 1)
+    pairs = (x[:, ::2] + 1j * x[:, 1::2]) * np.exp(1j * angle)
+    np.testing.assert_allclose(turned.asnumpy()[:, ::2], pairs.real, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(turned.asnumpy()[:, 1::2], pairs.imag, rtol=1e-4, atol=1e-5)
+    assert (
+        ops.mse_loss_ext(Tensor(x), Tensor(y)).item() == ops.mse_loss(Tensor(x), Tensor(y)).item()
+    )
+    np.testing.assert_array_equal(ops.diff_ext(Tensor(x)).asnumpy(), np.diff(x))

@@ -9,6 +9,7 @@ from tvmgraph.ops.attention import *  # noqa: F403
 from tvmgraph.ops.attention_fused import *  # noqa: F403
 from tvmgraph.ops.attention_grad import *  # noqa: F403
 from tvmgraph.ops.clipping import *  # noqa: F403
+from tvmgraph.ops.combined import *  # noqa: F403
 from tvmgraph.ops.comparison import *  # noqa: F403
 from tvmgraph.ops.comparison_logic import *  # noqa: F403
 from tvmgraph.ops.composite import *  # noqa: F403
@@ -27,6 +28,7 @@ from tvmgraph.ops.elementwise import *  # noqa: F403
 from tvmgraph.ops.elementwise_division import *  # noqa: F403
 from tvmgraph.ops.elementwise_extrema import *  # noqa: F403
 from tvmgraph.ops.elementwise_rounding import *  # noqa: F403
+from tvmgraph.ops.fourier import *  # noqa: F403
 from tvmgraph.ops.image import *  # noqa: F403
 from tvmgraph.ops.image_blocks import *  # noqa: F403
 from tvmgraph.ops.image_boxes import *  # noqa: F403

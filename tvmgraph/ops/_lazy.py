@@ -16,6 +16,8 @@ from tvmgraph.compat.absent import not_found
 
 # older name -> function
 ALIASES = {
+    "adaptive_avg_pool2d_ext": "adaptive_avg_pool2d", "baddbmm_ext": "baddbmm",
+    "einsum_ext": "einsum", "float_power_ext": "float_power", "mse_loss_ext": "mse_loss",
     "floordiv": "floor_div", "floormod": "floor_mod", "gather_d": "gather_elements",
     "isnan_ext": "isnan", "log_matrix_determinant": "slogdet", "make_range": "range",
     "matrix_determinant": "det", "pows": "pow", "reduce_max": "amax",

@@ -11,13 +11,16 @@ from typing import Any
 
 from tvmgraph.compat import paths
 from tvmgraph.compat.absent import not_found
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops import (
     operations_helpers,
     operations_helpers_loop,
+    operations_helpers_more,
     operations_helpers_nn,
     operations_helpers_optim,
 )
 from tvmgraph.ops.operations_rows import MATH_ROWS
+from tvmgraph.ops.operations_rows_more import MORE_ROWS
 from tvmgraph.ops.operations_rows_nn import NN_ROWS
 from tvmgraph.ops.primitive import (
     Primitive,
@@ -28,10 +31,11 @@ from tvmgraph.ops.primitive import (
     prim_attr_register,
 )
 
-ROWS = parse_rows(MATH_ROWS + NN_ROWS)
+ROWS = parse_rows(MATH_ROWS + NN_ROWS + MORE_ROWS)
 _HELPERS = SimpleNamespace()
 for _module in (
-    operations_helpers, operations_helpers_loop, operations_helpers_nn, operations_helpers_optim
+    operations_helpers, operations_helpers_loop, operations_helpers_nn, operations_helpers_optim,
+    operations_helpers_more,
 ):  # fmt: skip
     vars(_HELPERS).update(vars(_module))
 
@@ -47,7 +51,7 @@ def __getattr__(name: str) -> Any:
         if path is not None:
             return path
         raise not_found(__name__, name, ROWS)
-    built = build_class(row, __name__, {"H": _HELPERS})
+    built = build_class(row, __name__, {"H": _HELPERS, "Tensor": Tensor})
     globals()[name] = built
     return built
 
