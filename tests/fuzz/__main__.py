@@ -5,7 +5,8 @@ a target fail is written to the folder; put it into ``findings/`` as ``target__w
 
 ``python -m tests.fuzz programs SECONDS [folder]`` runs random programs over the operator table
 instead, see :mod:`tests.fuzz.campaign`; ``graphs`` for ``programs`` compiles none of them, which
-takes a tenth of the time. Both go on where they were left in the folder.
+takes a tenth of the time, and ``mixed`` one batch of twenty. All go on where they were left in the
+folder.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 
 _MEGABYTES = 3000
 _SECONDS_PER_INPUT = 20
+#: Of so many batches of random programs one is compiled.
+_COMPILED_EVERY = {"programs": 1, "mixed": 20, "graphs": 0}
 
 
 def main(name: str, seconds: int, folder: Path) -> None:
@@ -41,9 +44,9 @@ def main(name: str, seconds: int, folder: Path) -> None:
 
 if __name__ == "__main__":
     where = Path(sys.argv[3]) if len(sys.argv) > 3 else Path(tempfile.mkdtemp(prefix="fuzz-"))
-    if sys.argv[1] in ("programs", "graphs"):
+    if sys.argv[1] in _COMPILED_EVERY:
         from tests.fuzz.campaign import run
 
-        run(int(sys.argv[2]), where, compiled=sys.argv[1] == "programs")
+        run(int(sys.argv[2]), where, every=_COMPILED_EVERY[sys.argv[1]])
     else:
         main(sys.argv[1], int(sys.argv[2]), where)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import tvmgraph as ms
@@ -48,8 +49,6 @@ _EXACT = """
 EXACT = frozenset(re.findall(r"\w+", _EXACT))
 #: Those that round.
 ROUNDED = frozenset(("add", "sub", "mul", "real_div", "sqrt", "square", "reciprocal"))
-#: What is known to differ, and must not hide the rest. To be emptied.
-TOLERATED = frozenset({"rounding of bfloat16"})
 _UNITS = 4.0  # in the last place: what another implementation of a function may be off
 _FACTOR = 4.0  # the spread of a few samples, times this, bounds what rounding can do
 _FIRST, _MORE = 6, 60  # disturbed evaluations: of every program, and of one that seems to differ
@@ -108,14 +107,15 @@ def recording() -> Iterator[list[Recorded]]:
 # ---- eager and captured -------------------------------------------------------------------------
 
 
-def observe(function: Any, net: Any, tensors: list[Tensor]) -> Any:
+def observe(function: Any, net: Any, program: Program) -> Any:
     """Returns the results of a call, and what it left in arguments and parameters."""
+    tensors = program.arguments()
     ms.set_seed(1)
     try:
         results = function(*tensors)
     except (TvmgraphError, IndexError, TypeError, ValueError) as e:
         return f"{type(e).__name__}: {str(e).splitlines()[0]}"
-    left = [*tensors, *net.get_parameters()]
+    left = [*tensors, *(getattr(net, name) for name in program.parameters)]
     return [np.asarray(t.asnumpy()).copy() for t in [*results, *left]]
 
 
@@ -126,12 +126,12 @@ def captured(program: Program) -> list[Recorded]:
         Difference: if they differ in a bit, or only one of them raises.
     """
     eager, compiled = program.net(), program.net()
-    expected = observe(eager, eager, program.arguments())
+    expected = observe(eager, eager, program)
     if isinstance(expected, str):
         raise Difference("invalid", expected)
     mode = "bytecode" if program.seed % 3 == 0 else "ast"
     with recording() as graphs:
-        actual = observe(jit(compiled, capture_mode=mode), compiled, program.arguments())
+        actual = observe(jit(compiled, capture_mode=mode), compiled, program)
     if isinstance(actual, str):
         raise Difference("capture refuses", actual)
     names = [*program.outputs, *program.inputs, *(f"self.{p}" for p in program.parameters)]
@@ -187,11 +187,32 @@ _SPECIAL_FUNCTIONS = ("math_bessel", "math_special", "math_gamma", "math_combine
 _NOISE = _noise_of_rows()
 
 
-def noise(name: str, kind: np.dtype) -> float:
-    """Returns how far apart results of a row may be, relative to them."""
+def noise(name: str, kind: np.dtype, terms: float = 1.0) -> float:
+    """Returns how far apart results of a row may be, relative to them.
+
+    Args:
+        name: The row.
+        kind: Type of the results.
+        terms: What each of them is the sum of: one after the other or in pairs.
+    """
     d = dtypes.dtype_of(kind)
-    units = _UNITS * float(dtypes_eps(d.name))
+    units = max(_UNITS, terms / 4) * float(dtypes_eps(d.name))
     return max(units, _NOISE.get(name, {}).get(d.name, 0.0))
+
+
+#: Modules of rows that sum, in an order that is not said.
+_SUMMING = (
+    "reduction", "linalg", "conv", "pooling", "normalization", "activation_softmax", "attention",
+    "recurrent", "loss", "image", "spectral", "scatter", "segments",
+)  # fmt: skip
+
+
+def _terms(node: Node, inputs: Arrays, results: Arrays) -> float:
+    """Returns of how many terms the results of a row are sums."""
+    if not any(m in node.op.module for m in _SUMMING):
+        return 1.0
+    most = max((a.size for a in inputs), default=0) / max(1, min(r.size for r in results))
+    return max(1.0, most, *(d for a in inputs for d in a.shape))
 
 
 def dtypes_eps(name: str) -> float:
@@ -206,54 +227,140 @@ def is_float(a: np.ndarray) -> bool:
     return a.dtype.kind == "f" or a.dtype.name == "bfloat16"
 
 
-def disturbed(graph: Graph, arrays: Arrays, rng: np.random.Generator, exact: bool = True) -> Arrays:
+@dataclass(frozen=True)
+class Freedom:
+    """What compiled code may do with floats.
+
+    Attributes:
+        reorder: It may compute correctly rounded operators in another order.
+        zeros: It may give zeros either sign.
+        floor: How far off functions may be, relative to results of more than 1.
+    """
+
+    reorder: bool = False
+    zeros: bool = False
+    floor: float = 0.0
+
+    def floor_of(self, a: np.ndarray) -> float:
+        """The floor of the dtype of an array: no less than its own rounding."""
+        if not self.floor or not is_float(a):
+            return 0.0
+        return max(self.floor, 2 * dtypes_eps(dtypes.dtype_of(a.dtype).name))
+
+
+ANY_ORDER = Freedom(reorder=True, zeros=True)
+#: Weights that are multiplied ahead by what scales results give zeros of other signs.
+SCALED = Freedom(zeros=True)
+#: Attributes are float32 in ONNX, and some functions are written in terms of others.
+EXPORTED = Freedom(reorder=True, zeros=True, floor=2.0**-22)
+
+
+def disturbed(
+    graph: Graph, arrays: Arrays, rng: np.random.Generator, freedom: Freedom = Freedom()
+) -> Arrays:
     """Evaluates a graph with operators that are as far off as other implementations may be.
 
     Args:
         graph: The graph.
         arrays: Its arguments.
         rng: Decides how far and where.
-        exact: Whether what is correctly rounded is left alone. Arithmetic in another order is not.
+        freedom: What is not certain besides functions that are not correctly rounded.
     """
-    left_alone = EXACT if exact else EXACT - ROUNDED
-
-    def shaken(a: np.ndarray, amount: float) -> np.ndarray:
-        wide = a.astype(np.float64)
-        tiny = float(np.finfo(np.float32).tiny) if a.dtype.itemsize != 2 else 6e-8
-        wide = wide * (1 + rng.uniform(-amount, amount, a.shape))
-        wide = np.where(
-            (np.abs(wide) < tiny) & (wide != 0), wide * rng.uniform(0, 2, a.shape), wide
-        )
-        return np.asarray(wide.astype(a.dtype))
-
+    left_alone = EXACT - ROUNDED if freedom.reorder else EXACT
     fused = _contracted(graph)
-    if not exact:
-        arrays = [_rezeroed(a, rng) for a in arrays]
+
+    def rezeroed(a: np.ndarray) -> np.ndarray:
+        if not freedom.zeros or not is_float(a):
+            return a
+        return np.where((a == 0) & (rng.random(a.shape) < 0.5), -a, a)
+
+    def lifted(r: np.ndarray, inputs: Arrays) -> np.ndarray:
+        if not freedom.reorder or not is_float(r):
+            return r
+        off = freedom.floor_of(r) * rng.uniform(-1, 1, r.shape)
+        r = np.asarray((r + off * np.maximum(1.0, np.abs(r))).astype(r.dtype))
+        return _bounded(r, inputs, rng)
 
     def watch(node: Node, inputs: Arrays, results: Arrays) -> None:
         if node.regions or not any(map(is_float, results)):
             return
         if node.op.name in left_alone:
             for i, r in enumerate(results):
-                unrounded = node.outputs[i] in fused
-                if "rounding of bfloat16" in TOLERATED:
-                    unrounded = unrounded or r.dtype.name == "bfloat16"
-                results[i] = _rezeroed(shaken(r, _half(r)) if unrounded else r, rng)
+                if node.outputs[i] in fused:
+                    r = _unrounded(r, inputs, rng)
+                results[i] = rezeroed(_either_zero(node, inputs, r, rng))
             return
-        eps = [dtypes_eps(dtypes.dtype_of(a.dtype).name) if is_float(a) else 0 for a in inputs]
-        moved = [shaken(a, 2 * e) if e else a for a, e in zip(inputs, eps)]
-        found = node.op.eager(*moved, **node.keywords)
-        for i, r in enumerate(found if node.op.multi else (found,)):
-            r = np.asarray(r)
-            if is_float(r):
-                r = shaken(r, noise(node.op.name, r.dtype))
-                r = r + _cancelled(node, moved[0] if moved else r, r) * rng.uniform(-1, 1, r.shape)
-                results[i] = _rezeroed(np.asarray(r.astype(results[i].dtype)), rng)
-            else:
-                results[i] = r
+        for i, r in enumerate(_imprecise(node, inputs, results, rng)):
+            results[i] = rezeroed(lifted(r, inputs))
 
     with np.errstate(all="ignore"):
-        return [np.asarray(a) for a in evaluate(graph, arrays, watch)]
+        return [np.asarray(a) for a in evaluate(graph, [rezeroed(a) for a in arrays], watch)]
+
+
+def _shaken(a: np.ndarray, amount: float, rng: np.random.Generator) -> np.ndarray:
+    """Moves numbers by up to a share of them, and those near the least ones anywhere near 0."""
+    wide = a.astype(np.float64)
+    tiny = float(np.finfo(np.float32).tiny) if a.dtype.itemsize != 2 else 6e-8
+    wide = wide * (1 + rng.uniform(-amount, amount, a.shape))
+    wide = np.where((np.abs(wide) < tiny) & (wide != 0), wide * rng.uniform(0, 2, a.shape), wide)
+    return np.asarray(wide.astype(a.dtype))
+
+
+def _unrounded(r: np.ndarray, inputs: Arrays, rng: np.random.Generator) -> np.ndarray:
+    """A product that is not rounded before it is summed: it does not overflow either."""
+    return _bounded(_shaken(r, 2 * dtypes_eps(dtypes.dtype_of(r.dtype).name), rng), inputs, rng)
+
+
+def _bounded(r: np.ndarray, inputs: Arrays, rng: np.random.Generator) -> np.ndarray:
+    """What overflows may not do so where it is computed in a wider type."""
+    overflown = np.isinf(r) & (rng.random(r.shape) < 0.5)
+    if not overflown.any() or not all(np.isfinite(a).any() for a in inputs):
+        return r
+    for a in inputs:
+        overflown &= np.isfinite(a) if a.shape == r.shape or not a.ndim else np.isfinite(a).all()
+    return np.where(overflown, np.copysign(ml_dtypes.finfo(r.dtype).max, r), r).astype(r.dtype)
+
+
+def _imprecise(
+    node: Node, inputs: Arrays, results: Arrays, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """Yields the results of a row that is not correctly rounded, as another one may give them."""
+    terms = _terms(node, inputs, results)
+    spread = 2 * max(1, terms / 8) ** 0.5
+    eps = [dtypes_eps(dtypes.dtype_of(a.dtype).name) if is_float(a) else 0 for a in inputs]
+    moved = [_shaken(a, spread * e, rng) if e else a for a, e in zip(inputs, eps)]
+    found = node.op.eager(*moved, **node.keywords)
+    for r, given in zip(found if node.op.multi else (found,), results):
+        r = np.asarray(r)
+        if is_float(r):
+            r = _shaken(r, noise(node.op.name, r.dtype, terms), rng)
+            r = r + _cancelled(node, moved[0] if moved else r, r) * rng.uniform(-1, 1, r.shape)
+            r = _poisoned(node, inputs, r, rng)
+        yield np.asarray(r.astype(given.dtype))
+
+
+#: Rows whose kernels multiply by zeros that they put between or around elements.
+_PADDED = frozenset(("conv_transpose", "convolution"))
+
+
+def _poisoned(node: Node, inputs: Arrays, r: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """What is multiplied by NaN or infinity and left out may give NaN all the same."""
+    if node.op.name not in _PADDED or all(np.isfinite(a).all() for a in inputs):
+        return r
+    return np.where(rng.random(r.shape) < 0.5, np.nan, r)
+
+
+#: Rows that find one of equal numbers: of which sign a zero is, is not said.
+_OF_EQUALS = frozenset(("reduce_max", "reduce_min", "max_pool", "max_pool_index"))
+
+
+def _either_zero(node: Node, inputs: Arrays, r: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Gives zeros either sign if there were zeros of either."""
+    if node.op.name not in _OF_EQUALS or not is_float(r):
+        return r
+    if len(set(np.signbit(inputs[0][inputs[0] == 0]).tolist())) < 2:
+        return r
+    return np.where((r == 0) & (rng.random(r.shape) < 0.5), -r, r)
 
 
 #: Modules of rows that add what may cancel inside.
@@ -270,30 +377,29 @@ def _cancelled(node: Node, x: np.ndarray, r: np.ndarray) -> Any:
     return _UNITS * dtypes_eps(dtypes.dtype_of(r.dtype).name) * size
 
 
-def _half(a: np.ndarray) -> float:
-    """What rounding to the dtype of an array may have changed, relative to it."""
-    return 2 * dtypes_eps(dtypes.dtype_of(a.dtype).name)
+_ADDING = frozenset(("add", "sub", "reduce_sum"))
+#: What rules remove, or what kernels do on the way from one element to another.
+_PASSING = frozenset((
+    "identity", "neg", "mul", "real_div", "cast", "reshape", "squeeze", "expand_dims",
+    "transpose", "broadcast_to", "basic_index", "concat", "where", "full",
+))  # fmt: skip
 
 
 def _contracted(graph: Graph) -> set[Value]:
     """Products that are summed: compiled code does not round them, as its processor can."""
     found: set[Value] = set()
     for g in [graph, *(r for n in graph.walk() for r in n.regions)]:
-        summed = {v for n in g.nodes if n.op.name in ("add", "sub", "reduce_sum") for v in n.inputs}
+        summed: set[Value] = set()
+        for n in reversed(g.nodes):
+            if n.op.name in _ADDING or (n.op.name in _PASSING and n.outputs[0] in summed):
+                summed.update(n.inputs)
         made = (n for n in g.nodes if n.op.name in ("mul", "square", "power_scalar"))
         found |= {n.outputs[0] for n in made if n.outputs[0] in summed}
     return found
 
 
-def _rezeroed(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Gives zeros any sign."""
-    if "signs of zero" not in TOLERATED or not is_float(a):
-        return a
-    return np.where((a == 0) & (rng.random(a.shape) < 0.5), -a, a)
-
-
 def compare(
-    item: Recorded, actual: Arrays, kind: str, seed: int, exact: bool = True, floor: float = 0.0
+    item: Recorded, actual: Arrays, kind: str, seed: int, freedom: Freedom = Freedom()
 ) -> None:
     """Compares results of compiled code with NumPy's.
 
@@ -302,27 +408,30 @@ def compare(
         actual: The results that are compared with them.
         kind: What the difference is called.
         seed: Seed of the disturbances.
-        exact: Whether the arithmetic is in the same order.
-        floor: A difference that counts as none, relative to results of more than 1.
+        freedom: What is not certain besides functions that are not correctly rounded.
 
     Raises:
         Difference: if they are further apart than rounding explains.
     """
-    rng = np.random.default_rng(seed)
-    samples = [disturbed(item.graph, item.arrays, rng, exact) for _ in range(_FIRST)]
-    if _differs(item, actual, samples, floor) is None:
+    if all(unequal(a, e) is None for a, e in zip(actual, item.expected, strict=True)):
         return
-    samples += [disturbed(item.graph, item.arrays, rng, exact) for _ in range(_MORE)]
-    found = _differs(item, actual, samples, floor)
+    rng = np.random.default_rng(seed)
+    samples = [disturbed(item.graph, item.arrays, rng, freedom) for _ in range(_FIRST)]
+    if _differs(item, actual, samples, freedom) is None:
+        return
+    samples += [disturbed(item.graph, item.arrays, rng, freedom) for _ in range(_MORE)]
+    found = _differs(item, actual, samples, freedom)
     if found is not None:
         raise Difference(kind, found)
 
 
-def _differs(item: Recorded, actual: Arrays, samples: list[Arrays], floor: float) -> str | None:
+def _differs(item: Recorded, actual: Arrays, samples: list[Arrays], freedom: Freedom) -> str | None:
     for i, (a, e) in enumerate(zip(actual, item.expected, strict=True)):
         if a.dtype != e.dtype or a.shape != e.shape:
             return f"output {i}: {a.dtype}{a.shape} != {e.dtype}{e.shape}"
-        wrong = ~_close(a, e, [s[i] for s in samples], floor)
+        wrong = ~_close(a, e, [s[i] for s in samples], freedom.floor_of(e))
+        if freedom.reorder and is_float(e):
+            wrong &= np.isfinite(e)  # another order may not overflow, and inf - inf may be gone
         if wrong.any():
             return f"output {i}{describe(a, e, wrong)}"
     return None
@@ -330,8 +439,6 @@ def _differs(item: Recorded, actual: Arrays, samples: list[Arrays], floor: float
 
 def _close(actual: np.ndarray, expected: np.ndarray, samples: Arrays, floor: float) -> np.ndarray:
     same = same_bits(actual, expected)
-    if "signs of zero" in TOLERATED:
-        same |= actual == expected
     if same.all():
         return same
     if actual.dtype.kind == "b":
@@ -352,6 +459,8 @@ def _close(actual: np.ndarray, expected: np.ndarray, samples: Arrays, floor: flo
         near = np.abs(a - e) <= _FACTOR * spread + np.maximum(
             least, np.where(spread > 0, 2 * ulp, 0)
         )
+    # the sign of a zero is certain where every sample has it
+    near &= (a != e) | np.any([~same_bits(s, expected) for s in samples], axis=0)
     return same | near | unsure
 
 
@@ -398,14 +507,26 @@ def gradient(item: Recorded, seed: int) -> Recorded | None:
 def _slopes(
     item: Recorded, wanted: list[int], floats: list[int], weights: Arrays, way: Arrays, h: float
 ) -> tuple[float, float]:
-    """Returns the differences of the weighted results to either side along a direction."""
-    totals = []
+    """Returns the differences of the weighted results to either side along a direction.
+
+    They are NaN where a step decides something else: a truth or an integer is another one.
+    """
+    totals: list[Arrays] = []
+    decided: list[list[bytes]] = []
     for step in (h, 0.0, -h):
         moved = list(item.arrays)
         for i, w in zip(wanted, way):
             moved[i] = moved[i] + step * w
-        results = evaluate(item.graph, moved)
+        decided.append([])
+
+        def watch(node: Node, inputs: Arrays, results: Arrays) -> None:
+            found = [*results, inputs[0] != 0] if node.op.name == "where" else results
+            decided[-1].extend(r.tobytes() for r in found if not is_float(r))
+
+        results = evaluate(item.graph, moved, watch)
         totals.append([results[i] for i in floats])
+    if decided[0] != decided[1] or decided[1] != decided[2]:
+        return np.nan, np.nan
     up, here, down = totals
     ahead = sum(float(np.sum((a - b) * w)) for a, b, w in zip(up, here, weights)) / h
     behind = sum(float(np.sum((a - b) * w)) for a, b, w in zip(here, down, weights)) / h
@@ -430,14 +551,16 @@ def passes(item: Recorded, seed: int) -> None:
         if where is not None:
             raise Difference("exact rules", f"output {i}{where}")
     changed = evaluate(optimize(item.graph, _ALL_RULES, _unseen), item.arrays)
-    compare(item, [np.asarray(a) for a in changed], "all rules", seed, exact=False)
+    compare(item, [np.asarray(a) for a in changed], "all rules", seed, ANY_ORDER)
     arranged = evaluate(arrange(item.graph), item.arrays)
     compare(item, [np.asarray(a) for a in arranged], "arranged", seed)
     frozen = freeze(item.graph)
     if frozen is not None:
         ahead = frozen.prepare([item.arrays[i] for i in frozen.sources])
         arrays = [*[item.arrays[i] for i in frozen.kept], *ahead]
-        compare(item, [np.asarray(a) for a in evaluate(frozen.main, arrays)], "frozen", seed)
+        compare(
+            item, [np.asarray(a) for a in evaluate(frozen.main, arrays)], "frozen", seed, SCALED
+        )
 
 
 def _unseen(title: str, graph: Graph) -> Graph:
@@ -472,8 +595,7 @@ def round_trips(item: Recorded, seed: int) -> None:
     results = results if isinstance(results, tuple) else (results,)
     count = len(graph.outputs) - len(graph.writes)
     shown = Recorded(graph, item.arrays, item.expected[:count])
-    # attributes are float32 there, and some functions are written in terms of others
-    compare(shown, [r.asnumpy() for r in results], "onnx", seed, exact=False, floor=2.0**-22)
+    compare(shown, [r.asnumpy() for r in results], "onnx", seed, EXPORTED)
 
 
 def _has_onnx_meaning(item: Recorded) -> bool:

@@ -173,6 +173,8 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
             result = _named(R, column)(*args, **node.keywords)
         else:
             result = column(R, *args, **node.keywords)
+        if node.op.name in _FOLDED_BY_ZERO:
+            result = _without_hidden_axis(R, node, result)
         results = unpack(result, len(node.outputs))
         for v, expr, nothing in zip(node.outputs, results, empty, strict=True):
             R.hint = variable_name(node, v)
@@ -184,21 +186,31 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
         raise lowering_error(node, e) from e
 
 
-# TVM folds a product with the literal 0 to 0, which loses NaN and infinities
-_FOLDED_BY_ZERO = ("mul", "real_div")
+# TVM folds operations with the literal 0: a product to 0, which loses NaN and infinities, and a sum
+# to the other operand, which loses the sign of a zero
+_FOLDED_BY_ZERO = ("mul", "real_div", "add", "sub")
 
 
 def _hide_zeros(node: Node, args: list[Any]) -> list[Any]:
     """Passes a zero as a tensor of one element instead of a literal."""
-    if all(v.type.ndim == 0 or not v.type.dtype.is_float for v in node.inputs):
+    if not all(v.type.dtype.is_float for v in node.inputs):
         return args
-    hidden: list[Any] = []
-    for v, arg in zip(node.inputs, args):
-        if isinstance(arg, tvm.ir.GenericConst) and v.type.ndim == 0:
-            array = np.asarray(arg.value.numpy())
-            arg = arg if array.item() else constant(array.reshape(1), v.type.dtype.name)
-        hidden.append(arg)
-    return hidden
+    return [_hidden(v, arg) if v.type.ndim == 0 else arg for v, arg in zip(node.inputs, args)]
+
+
+def _hidden(value: Value, arg: Any) -> Any:
+    if not isinstance(arg, tvm.ir.GenericConst):
+        return arg
+    array = np.asarray(arg.value.numpy())
+    return arg if array.item() else constant(array.reshape(1), value.type.dtype.name)
+
+
+def _without_hidden_axis(R: RelaxBuilder, node: Node, result: Any) -> Any:
+    """Takes away the axis that a hidden zero gives the result of operands without axes."""
+    result = R.emit(result)
+    if R.type(result).ndim == node.outputs[0].type.ndim:
+        return result
+    return R.op.reshape(result, ())
 
 
 def _named(R: RelaxBuilder, name: str) -> Any:

@@ -60,9 +60,7 @@ def _legacy(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
 @converter("Div")
 def _div(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
     b = _legacy(n, a, b)
-    if a.dtype.is_float:
-        return F.div(a, b)
-    return F.cast(F.div(a, b, rounding_mode="trunc"), a.dtype)
+    return F.div(a, b) if a.dtype.is_float else F.trunc_div(a, b)
 
 
 @converter("Mod")
@@ -72,7 +70,7 @@ def _mod(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
 
 @converter("Pow")
 def _pow(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
-    if a.dtype is not b.dtype and not (a.dtype.is_float and b.dtype.is_float):
+    if a.dtype.is_float is not b.dtype.is_float:
         wide = dtypes.float64 if not a.dtype.is_float else a.dtype
         return F.cast(F.pow(F.cast(a, wide), F.cast(b, wide)), a.dtype)
     return F.cast(F.pow(a, F.cast(b, a.dtype)), a.dtype)

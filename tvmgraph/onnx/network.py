@@ -141,11 +141,17 @@ def _average_pool(n: NodeCall, x: Tensor) -> Tensor:
     kernel = n.get("kernel_shape")
     stride, dilation, pairs, reach = _pool_pairs(n, x, kernel)
     counted = pairs if n.get("count_include_pad", 0) else ((0, 0),) * len(kernel)
-    y = _window_sums(F.pad_constant(x, ((0, 0), (0, 0), *reach), 0.0), kernel, stride, dilation)
+    padded = F.pad_constant(_wide(x), ((0, 0), (0, 0), *reach), 0.0)
+    y = _window_sums(padded, kernel, stride, dilation)
     ones = np.pad(np.ones(x.shape[2:]), counted, constant_values=1)
     rest = [(b - cb, a - ca) for (b, a), (cb, ca) in zip(reach, counted)]
     counts = _numpy_sums(np.pad(ones, rest), kernel, stride, dilation)
-    return y / to_tensor(counts.astype(x.dtype.numpy))
+    return F.cast(y / to_tensor(counts.astype(y.dtype.numpy)), x.dtype)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Half precision as float32: a sum may be too large for it where the mean is not."""
+    return F.cast(x, dtypes.float32) if x.dtype.is_float and x.dtype.itemsize == 2 else x
 
 
 def _window_sums(x: Tensor, kernel: Any, stride: Any, dilation: Any) -> Tensor:
@@ -170,8 +176,8 @@ def _numpy_sums(x: np.ndarray, kernel: Any, stride: Any, dilation: Any) -> np.nd
 def _lp_pool(n: NodeCall, x: Tensor) -> Tensor:
     kernel, p = n.get("kernel_shape"), n.get("p")
     stride, dilation, _, reach = _pool_pairs(n, x, kernel)
-    powers = F.pow(F.abs(F.pad_constant(x, ((0, 0), (0, 0), *reach), 0.0)), float(p))
-    return F.pow(_window_sums(powers, kernel, stride, dilation), 1.0 / p)
+    powers = F.pow(F.abs(F.pad_constant(_wide(x), ((0, 0), (0, 0), *reach), 0.0)), float(p))
+    return F.cast(F.pow(_window_sums(powers, kernel, stride, dilation), 1.0 / p), x.dtype)
 
 
 @converter("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")

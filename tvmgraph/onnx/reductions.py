@@ -152,10 +152,7 @@ def _cumulate(n: NodeCall, x: Tensor, axis: Any) -> Tensor:
 
 @converter("MatMul")
 def _mat_mul(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
-    if a.dtype.is_float:
-        return F.matmul(a, b)
-    wide = F.matmul(F.cast(a, dtypes.float64), F.cast(b, dtypes.float64))
-    return F.cast(wide, a.dtype)
+    return F.matmul(a, b)
 
 
 @converter("Gemm")
@@ -188,8 +185,7 @@ def _mat_mul_integer(n: NodeCall, a: Tensor, b: Tensor, za: Any = None, zb: Any 
         wide_a = wide_a - (F.expand_dims(za, -1) if za.ndim else za)
     if zb is not None:
         wide_b = wide_b - F.cast(zb, dtypes.int32)
-    product = F.matmul(F.cast(wide_a, dtypes.float64), F.cast(wide_b, dtypes.float64))
-    return F.cast(product, dtypes.int32)
+    return F.matmul(wide_a, wide_b)
 
 
 @converter("Softmax", "LogSoftmax", "Hardmax")

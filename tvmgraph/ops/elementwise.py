@@ -308,8 +308,13 @@ def _onnx_sign(O: Any, x: Any) -> Any:
     return O.Where(O.IsNaN(x), x, O.Sign(x))
 
 
+def _eager_sign(x: np.ndarray) -> np.ndarray:
+    # that of bfloat16 keeps the sign of a zero, where that of other floats drops it
+    return np.sign(x.astype(np.float32)).astype(x.dtype) if x.dtype.kind == "V" else np.sign(x)
+
+
 @unary(
-    np.sign,
+    _eager_sign,
     pointwise("sign", _sign),
     lambda g, y, x: (None,),
     _onnx_sign,

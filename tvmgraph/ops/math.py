@@ -167,11 +167,11 @@ def log10(input: Tensor) -> Tensor:
 
 
 def _onnx_log1p(O: Any, x: Any) -> Any:
-    """Kahan's form x log(u) / (u - 1) with u = 1 + x; ONNX has no log1p."""
+    """Kahan's form log(u) (x / (u - 1)) with u = 1 + x; ONNX has no log1p."""
     one = np.array(1, x.type.dtype.numpy)
     u = O.Add(x, one)
     exact = O.Or(O.Equal(u, one), O.IsInf(u, detect_negative=0))
-    ratio = O.Div(O.Mul(O.Log(u), x), O.Sub(u, one))
+    ratio = O.Mul(O.Log(u), O.Div(x, O.Sub(u, one)))
     return O.Where(exact, x, ratio)
 
 

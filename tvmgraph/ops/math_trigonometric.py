@@ -280,14 +280,21 @@ def _vjp_atan2(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tens
 
 
 def _onnx_atan2(O: Any, a: Any, b: Any) -> Any:
-    """The angle of the half plane b > 0, moved by a half turn for b < 0."""
-    zero, pi, half = (O.const(v, a.type.dtype) for v in (0, math.pi, math.pi / 2))
-    below = O.Less(a, zero)
+    """The angle of the half plane b > 0, moved by a half turn for b < 0; zeros have signs."""
+    zero, pi = (O.const(v, a.type.dtype) for v in (0, math.pi))
+    below, left = (_is_negative(O, v, zero) for v in (a, b))
     turn = O.Where(below, O.Neg(pi), pi)
-    base = O.Atan(O.Div(a, b))
-    moved = O.Where(O.Less(b, zero), O.Add(base, turn), base)
-    upright = O.Where(O.Equal(a, zero), zero, O.Where(below, O.Neg(half), half))
-    return O.Where(O.Equal(b, zero), upright, moved)
+    diagonal = O.And(O.IsInf(a), O.IsInf(b))
+    base = O.Atan(O.Where(diagonal, O.Mul(O.Sign(a), O.Sign(b)), O.Div(a, b)))
+    moved = O.Where(left, O.Add(base, turn), base)
+    origin = O.And(O.Equal(a, zero), O.Equal(b, zero))
+    return O.Where(origin, O.Where(left, turn, a), moved)
+
+
+def _is_negative(O: Any, x: Any, zero: Any) -> Any:
+    """Whether the sign bit is set, which a comparison does not see of a zero."""
+    inverse = O.Div(O.const(1, x.type.dtype), x)
+    return O.Less(O.Where(O.Equal(x, zero), inverse, x), zero)
 
 
 @primitive(

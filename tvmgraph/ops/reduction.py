@@ -14,6 +14,7 @@ from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import OutOfRangeError, ShapeError
+from tvmgraph.ops._pointwise import pointwise
 from tvmgraph.ops._shared import NOT_DIFFERENTIABLE, lower_full
 
 __all__ = ["reduce_sum"]
@@ -62,13 +63,17 @@ def reduced(t: TensorType, axis: Axes, keep_dims: bool) -> TensorType:
     return t.with_shape(rules.reduced_shape(t.shape, axis, keep_dims))
 
 
+#: The sum of one element and the 0 that sums start from: there is no negative zero among them.
+_from_zero = pointwise("from_zero", lambda m, x: m.where(x == 0, 0, x))
+
+
 def _lower(name: str, empty: Any) -> Any:
     """Lowers to the Relax reduction ``name``; ``empty`` is its value over no elements."""
 
     def lower(R: Any, x: Any, *, axis: Axes, keep_dims: bool) -> Any:
         t = R.type(x)
         if not axis:
-            return x
+            return _from_zero(R, x) if name in ("sum", "mean") and t.dtype.is_float else x
         if is_empty(t):
             return lower_full(R, x, reduced(t, axis, keep_dims), empty)
         function = getattr(R.op, name)

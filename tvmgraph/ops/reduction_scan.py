@@ -36,7 +36,7 @@ def _eager_scan(ufunc: Any) -> Any:
         wide = v.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else v
         y = ufunc.accumulate(wide, axis=axis, dtype=wide.dtype)
         if exclusive:
-            y = np.roll(y, 1, axis)
+            y = np.roll(ufunc(ufunc.identity, y), 1, axis)  # it starts there, not with an element
             if y.size:
                 np.moveaxis(y, axis, 0)[0] = ufunc.identity
         y = y.astype(x.dtype, copy=False)

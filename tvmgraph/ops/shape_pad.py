@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from tvmgraph import dtypes
+from tvmgraph.core.conversion import converted
 from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
@@ -31,12 +34,24 @@ def _padded(input: TensorType, pads: Pads) -> TensorType:
 # ---- a constant ---------------------------------------------------------------------------------
 
 
+def _stored(value: Any, dtype: dtypes.DType) -> np.ndarray:
+    """The constant as a tensor of the dtype holds it: infinity is the largest integer there."""
+    return converted(np.asarray(value), dtype)
+
+
+def _eager_constant(x: np.ndarray, *, pads: Pads, value: Any) -> np.ndarray:
+    if not pads:
+        return x
+    return np.pad(x, pads, constant_values=_stored(value, dtypes.dtype_of(x.dtype)))
+
+
 def _infer_constant(input: TensorType, *, pads: Pads, value: Any) -> TensorType:
     return _padded(input, pads)
 
 
 def _lower_constant(R: Any, x: Any, *, pads: Pads, value: Any) -> Any:
     t = R.type(x)
+    value = _stored(value, t.dtype).item()
     if 0 in t.shape:
         return _full(R, _padded(t, pads), value)
     if not any(l or r for l, r in pads):
@@ -77,16 +92,14 @@ def _onnx_constant(O: Any, x: Any, *, pads: Pads, value: Any) -> Any:
     amounts = np.array([p[0] for p in pads] + [p[1] for p in pads], np.int64)
     dtype = x.type.dtype
     if dtype.kind == "b":  # ONNX Runtime pads no bool
-        as_int8 = O.Pad(O.Cast(x, to=3), amounts, O.const(int(value), "int8"))
+        as_int8 = O.Pad(O.Cast(x, to=3), amounts, O.const(int(_stored(value, dtype)), "int8"))
         return O.Cast(as_int8, to=9)
-    return O.Pad(x, amounts, O.const(np.asarray(value).astype(dtype.numpy)))
+    return O.Pad(x, amounts, O.const(_stored(value, dtype)))
 
 
 @primitive(
     infer=_infer_constant,
-    eager=lambda x, *, pads, value: (
-        np.pad(x, pads, constant_values=np.asarray(value).astype(x.dtype)) if pads else x
-    ),
+    eager=_eager_constant,
     lower=_lower_constant,
     vjp=lambda g, y, x, *, pads, value: (_inner(g, pads, x.shape),),
     onnx=_onnx_constant,
@@ -99,6 +112,8 @@ def _onnx_constant(O: Any, x: Any, *, pads: Pads, value: Any) -> Any:
         sample((2, 2), pads=((0, 0), (0, 0)), value=0),
         sample((3,), pads=((1, 1),), value=7, dtype="int64"),
         sample((3,), pads=((1, 1),), value=1, dtype="bool"),
+        sample((3,), pads=((1, 1),), value=float("-inf"), dtype="uint32", low=0),
+        sample((3,), pads=((1, 1),), value=float("inf"), dtype="int8"),
         sample((3,), pads=((-1, 1),), value=7, raises=ArgumentError),
         sample((3, 2), pads=((1, 1),), value=7, raises=ShapeError),
     ],
@@ -282,6 +297,11 @@ def _pad_or_crop(x: Tensor, pads: Pads, value: Any) -> Tensor:
                 x = F.split_at(x, (start, end), axis)[1]
         pads = tuple((max(l, 0), max(r, 0)) for l, r in pads)
     if x.dtype.is_integer or x.dtype.kind == "b":
+        if not math.isfinite(value):
+            raise bad(
+                ArgumentError, f"{x.dtype.name} does not hold {value}", "pad",
+                describe(input_x=x, value=value), "pad floats, or by a number of the dtype",
+            )  # fmt: skip
         value = int(value)
     return pad_constant(x, pads, value)
 

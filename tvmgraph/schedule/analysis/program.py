@@ -319,9 +319,18 @@ def _without_empty_reduction(stage: Stage) -> Stage:
     def visit(load: Load) -> Expr:
         return next((init for buffer, init in pairs if load.source.same_as(buffer)), load)
 
-    return replace(
-        stage, values=tuple(map_loads(value, visit) for value in stage.values), inits=None
-    )
+    values = tuple(_from_zero(map_loads(value, visit)) for value in stage.values)
+    return replace(stage, values=values, inits=None)
+
+
+def _from_zero(value: Expr) -> Expr:
+    """A sum of 0 and a float, which TVM would fold to the float though that may be -0."""
+    if not isinstance(value, tirx.Add) or not dtype_of(value).startswith(("float", "bfloat")):
+        return value
+    first, term = value.a, value.b
+    if not isinstance(first, tirx.FloatImm) or float(first.value) != 0:
+        return value
+    return tirx.Select(tirx.EQ(term, first), first, term)
 
 
 _Store = tuple[Buffer, tuple[Expr, ...], Expr]

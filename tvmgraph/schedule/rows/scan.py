@@ -30,7 +30,7 @@ _MIN_PARALLEL = 32 * 1024
 #: Bytes that are carried at once across an axis: a part of the nearest cache.
 _CARRIED = 8192
 
-_COMBINE: dict[str, tuple[Callable[[Expr, Expr], Expr], int]] = {
+_COMBINE: dict[str, tuple[Callable[[Expr, Expr], Expr], float]] = {
     "sum": (lambda a, b: a + b, 0),
     "prod": (lambda a, b: a * b, 1),
 }
@@ -54,6 +54,8 @@ def emit_scan(func: Func, settings: str, model: CpuModel) -> None:
     along = axis == len(shape) - 1
     streamed = along and shape[-1] % lanes == 0 and are_streamable([target], model)
     combine, identity = _COMBINE[name]
+    if name == "sum" and not exclusive:
+        identity = -0.0  # a running sum starts with the first element, whatever its sign
     scan = _Scan(
         source, target, axis, shape, combine, tirx.const(identity, wide), bool(exclusive),
         bool(reverse), lanes, streamed,
