@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +18,11 @@ from tvmgraph.testing.samples import Case
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keeps the executables of a test run in a folder of its own, not in the user's cache."""
+    """Keeps the executables of a test run in a folder of its own, not in the user's cache.
+
+    A run that a shell started in the background ignores Ctrl-C, and so would what tests start.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = tempfile.TemporaryDirectory(prefix="tvmgraph-tests-")
     os.environ["TVMGRAPH_CACHE_DIR"] = folder.name
     config.add_cleanup(folder.cleanup)

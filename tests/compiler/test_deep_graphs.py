@@ -25,6 +25,8 @@ from tvmgraph.graph.rewrite import optimize
 from tvmgraph.graph.text import canonical_text
 from tvmgraph.graph_kernel import at_level
 from tvmgraph.onnx import load
+from tvmgraph.schedule import cpu
+from tvmgraph.schedule.cpu import schedule_func
 from tvmgraph.view.model import model_of
 
 DEPTH = 200
@@ -94,6 +96,11 @@ def _pad(x: Tensor) -> Tensor:
     return x * 0.5 + ops.pad(x, (1, 1, 1, 1))[2:, 2:] * 0.5
 
 
+def _layer_norm(x: Tensor) -> Tensor:
+    ones = ops.full((16,), 1.0, dtype=ms.float32)
+    return x + ops.layer_norm(x, (16,), ones, ones)
+
+
 def _branch(x: Tensor) -> Tensor:
     return x * 0.5 + ops.tanh(x) if x.sum() > 0 else x - 1
 
@@ -102,7 +109,7 @@ STEPS: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": _tanh, "square": _square, "matmul": _matmul, "softmax": _softmax, "reshape": _reshape,
     "transpose": _transpose, "where": _where, "cast": _cast, "conv": _conv, "reduce": _reduce,
     "concat": _concat, "cumsum": _cumsum, "gather": _gather, "siblings": _siblings, "pad": _pad,
-    "branch": _branch,
+    "layer_norm": _layer_norm, "branch": _branch,
 }  # fmt: skip
 
 
@@ -182,6 +189,29 @@ def test_passes_are_linear(name: str) -> None:
         run(small[1])
         calls = [_work(lambda g=g, run=run: run(g))[0] for g in (small[1], large[1])]
         assert calls[1] < 2.5 * calls[0], f"{title}: {calls[0]} and {calls[1]} calls"
+
+
+@pytest.mark.parametrize(
+    "name", ["layer_norm", "softmax", "reduce", "siblings", "square", "cumsum"]
+)
+def test_code_of_chains_is_linear(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a link of a chain computes is not computed again by all that follow."""
+    sizes: list[int] = []
+
+    def scheduled(func: Any, *args: Any) -> Any:
+        made = schedule_func(func, *args)
+        sizes[-1] += len(made.script())
+        return made
+
+    monkeypatch.setattr(cpu, "schedule_func", scheduled)
+    ms.set_context(compile_worker=False, enable_compile_cache=False)
+    try:
+        for depth in (20, 40):
+            sizes.append(0)
+            ms.jit(_repeated(STEPS[name], depth))(_argument())
+    finally:
+        ms.reset_context()
+    assert 0 < sizes[1] < 2.5 * sizes[0], f"{sizes} characters"
 
 
 @pytest.mark.parametrize("constant", [False, True], ids=["argument", "constants"])

@@ -25,15 +25,20 @@ _MAX_NODES = 400
 #: No stage is merged into one that this makes larger: the time to merge a chain of stages grows
 #: with the square of its length.
 _MAX_MERGED = 1500
+#: A stage that several others read becomes a buffer when it, and all that would be merged into it,
+#: has more nodes than this: a chain of such stages would be computed as often as it has links.
+_MAX_AGAIN = 150
 #: A reduction that reads an element more often than this is given it from memory.
 _MAX_REREADS = 4
 
 
 def inline(program: Program) -> Program:
     """The program with every stage merged whose recomputation costs nothing or next to nothing."""
-    stages = list(program.stages)
+    stages, kept = list(program.stages), _long_chains(program)
     for producer in reversed(program.stages):
         current = next(stage for stage in stages if stage.buffers[0].same_as(producer.buffer))
+        if hash(producer.buffer) in kept:
+            continue
         if not _is_inlinable(replace(program, stages=tuple(stages)), current):
             continue
         stages = [
@@ -58,6 +63,22 @@ def has_identity_store(stage: Stage) -> bool:
         elif not (isinstance(index, tirx.IntImm) and int(index) == 0):
             return False
     return not remaining
+
+
+def _long_chains(program: Program) -> set[int]:
+    """The buffers of stages that take too much to be computed again by each of their readers."""
+    nodes: dict[int, int] = {}  # of a stage with all that would be merged into it
+    kept: set[int] = set()
+    for stage in program.stages:
+        if not _is_inlinable(program, stage):
+            continue
+        buffer = hash(stage.buffer)
+        total = stage.size + sum(nodes.get(source, 0) for source in stage.sources)
+        if total > _MAX_AGAIN and len(program.consumers(stage.buffer)) > 1:
+            kept.add(buffer)
+        else:
+            nodes[buffer] = total
+    return kept
 
 
 def _is_inlinable(program: Program, stage: Stage) -> bool:

@@ -90,7 +90,7 @@ class Stage:
 
     def reads(self, buffer: Buffer) -> bool:
         """Whether the value reads ``buffer`` (a reduction's own accumulator included)."""
-        return hash(buffer) in self._sources
+        return hash(buffer) in self.sources
 
     @property
     def has_calls(self) -> bool:
@@ -113,7 +113,7 @@ class Stage:
         return node_count(*self.exprs)
 
     @functools.cached_property
-    def _sources(self) -> frozenset[int]:
+    def sources(self) -> frozenset[int]:
         """The identities of the buffers that the body reads."""
         return frozenset(hash(load.source) for load in self.loads)
 
