@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+ROOT = str(Path(__file__).parents[2])  # for programs that import from the tests
 _START = """
 import os, random, signal, sys, threading, time
 import numpy as np

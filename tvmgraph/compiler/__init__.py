@@ -1,5 +1,12 @@
-"""Graph + configuration + target -> Executable: the one place where the three meet."""
+"""Graph + configuration + target -> Executable: the one place where the three meet.
 
-from tvmgraph.compiler.compile import compile_graph, compile_many
+The C++ parts of TVM and of what it needs cannot be loaded twice: an import that Ctrl-C breaks off
+could not be repeated in the same process, so Ctrl-C waits until the import is over.
+"""
+
+from tvmgraph.interruption import held_back
+
+with held_back():
+    from tvmgraph.compiler.compile import compile_graph, compile_many
 
 __all__ = ["compile_graph", "compile_many"]
