@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,17 @@ ALIGNMENT = 64  # bytes: one AVX-512 vector, and a cache line
 
 def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Returns an uninitialised C-contiguous array whose data starts on a 64-byte boundary."""
-    dtype = np.dtype(dtype)
+    return _aligned(np.empty, shape, np.dtype(dtype))
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Returns such an array of zeros, which takes memory when it is written to."""
+    return _aligned(np.zeros, shape, np.dtype(dtype))
+
+
+def _aligned(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     nbytes = math.prod(shape) * dtype.itemsize
-    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+    raw = make(nbytes + ALIGNMENT, np.uint8)
     offset = -raw.ctypes.data % ALIGNMENT
     return raw[offset : offset + nbytes].view(dtype).reshape(shape)
 

@@ -12,7 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, first_elements, note_write, state, turn
-from tvmgraph.core.storage import aligned_copy, lend
+from tvmgraph.core.storage import aligned_copy, aligned_zeros, lend
 from tvmgraph.core.tensor_copies import CopyMethods
 from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods
@@ -97,7 +97,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             named = [_placeholder_size(d, i) for i, d in enumerate(dims)]
             self.type = tensor_type(named, dtype)
             if self.type.is_static:
-                self._bind(aligned_copy(np.zeros(self.type.static_shape, dtype.numpy)))
+                self._bind(aligned_zeros(self.type.static_shape, dtype.numpy))
             return
         from tvmgraph.common.initializer import initializer
 
