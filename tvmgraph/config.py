@@ -454,19 +454,24 @@ def effective_jit_config(*candidates: JitConfig | None) -> JitConfig:
     return c if context.device_target == "CPU" or "target" in c.options else _on_device(c)
 
 
-@functools.cache
 def _default_config() -> JitConfig:
-    return JitConfig()
+    return _once(None, ("default",), JitConfig)
 
 
-_derived: dict[tuple[Any, ...], tuple[JitConfig, JitConfig]] = {}
+_derived: dict[tuple[Any, ...], tuple[JitConfig | None, JitConfig]] = {}
 
 
-def _once(config: JitConfig, key: tuple[Any, ...], derive: Callable[[], JitConfig]) -> JitConfig:
-    """Returns the one object derived from a configuration: entries compare by identity."""
+def _once(
+    config: JitConfig | None, key: tuple[Any, ...], derive: Callable[[], JitConfig]
+) -> JitConfig:
+    """Returns the one object derived from a configuration: entries compare by identity.
+
+    Threads that ask at once get the same.
+    """
     place = (id(config), *key)
     if place not in _derived:
-        _derived[place] = (config, derive())  # kept, so that its id stays its own
+        # the configuration is kept, so that its id stays its own
+        _derived.setdefault(place, (config, derive()))
     return _derived[place][1]
 
 
