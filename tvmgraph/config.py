@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tvmgraph.errors import ConfigError, DTypeError, user_source
+from tvmgraph.errors import ConfigError, ConfigTypeError, DTypeError, user_source
 from tvmgraph.flag_registry import active
 from tvmgraph.graph_kernel import GraphKernel, check_rounding, parse_flags, settings_of
 from tvmgraph.targets import HOST, check_cpu, target_names
@@ -321,9 +321,10 @@ def _check_context(name: str, value: Any) -> Any:
     def fail(rule: str, kind: type[Exception] = ConfigError) -> Exception:
         return kind(f"{name} {rule}, not {value!r}", op="set_context", at=user_source())  # pyright: ignore
 
+    number = ConfigTypeError if isinstance(value, str) else ConfigError
     if name == "mode":
         if value not in (GRAPH_MODE, PYNATIVE_MODE) or isinstance(value, str):
-            raise fail("must be GRAPH_MODE (0) or PYNATIVE_MODE (1)")
+            raise fail("must be GRAPH_MODE (0) or PYNATIVE_MODE (1)", number)
     elif name == "device_target":
         if value not in _DEVICES:
             raise fail(f"must be one of {', '.join(_DEVICES)}")
@@ -331,7 +332,7 @@ def _check_context(name: str, value: Any) -> Any:
     elif name == "save_graphs":
         value = {False: 0, True: 2}[value] if isinstance(value, bool) else value
         if value not in (0, 1, 2, 3):
-            raise fail("must be False, True, 0, 1, 2 or 3")
+            raise fail("must be False, True, 0, 1, 2 or 3", number)
     elif name == "jit_config":
         return as_jit_config(value)
     elif name == "jit_syntax_level" and value not in (STRICT, COMPATIBLE, LAX):
@@ -349,15 +350,13 @@ def _check_context(name: str, value: Any) -> Any:
         if not isinstance(value, str):
             raise fail("must be a str", DTypeError)
         parse_flags(value)
-    elif name == "check_numerics":
-        if value not in (0, 1, 2):
-            raise fail("must be False, True, 0, 1 or 2")
-        return int(value)
+    elif name == "check_numerics" and value not in (0, 1, 2):
+        raise fail("must be False, True, 0, 1 or 2")
     elif name in ("save_graphs_path", "compile_cache_path"):
         if not isinstance(value, (str, os.PathLike)):
             raise fail("must be a path", DTypeError)
         return os.path.abspath(str(value))
-    return value
+    return int(value) if name == "check_numerics" else value
 
 
 def set_context(**settings: Any) -> None:

@@ -76,6 +76,10 @@ class DTypeError(TvmgraphError, TypeError):
     """A dtype or the class of an argument does not fit."""
 
 
+class TypeOrValueError(DTypeError, ValueError):
+    """An argument of a wrong type, which MindSpore reports as a wrong value."""
+
+
 class ArgumentError(TvmgraphError, ValueError):
     """An argument has a value outside the documented range."""
 
@@ -86,6 +90,10 @@ class OutOfRangeError(TvmgraphError, IndexError):
 
 class ConfigError(TvmgraphError, ValueError):
     """An unknown or contradictory configuration key or value."""
+
+
+class ConfigTypeError(ConfigError, TypeError):
+    """A configuration value of a wrong type."""
 
 
 class CaptureError(TvmgraphError, RuntimeError):
@@ -128,6 +136,12 @@ class NumericsError(TvmgraphError, ArithmeticError):
 
 class DeviceError(TvmgraphError, RuntimeError):
     """A device is missing, unknown or unusable."""
+
+
+class KeyNotFoundError(TvmgraphError, KeyError):
+    """A name that a table of names does not take."""
+
+    __str__ = TvmgraphError.__str__
 
 
 class NotFoundError(TvmgraphError, AttributeError):

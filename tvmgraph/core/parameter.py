@@ -12,7 +12,7 @@ from tvmgraph.core.state import bump_epoch, first_elements, state
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.tensor_copies import unpickle
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError, user_source
 
 _DEFAULT_NAME = "Parameter"
 
@@ -71,7 +71,7 @@ class Parameter(Tensor):
     @name.setter
     def name(self, value: str) -> None:
         if not isinstance(value, str):
-            raise DTypeError(
+            raise TypeOrValueError(
                 f"a parameter's name must be a str, not {type(value).__name__}",
                 op="Parameter", at=user_source(),
             )  # fmt: skip

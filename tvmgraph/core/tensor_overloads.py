@@ -39,7 +39,28 @@ def aliases(**names: str) -> Callable[[Method], Method]:
     return wrap
 
 
-_reduction = aliases(dim="axis", keepdim="keepdims", keep_dims="keepdims")
+def of_numpy(function: Method) -> Method:
+    """Leaves out ``out=None`` and ``dtype=None``, which ``np.mean(tensor)`` and others pass on."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            if kwargs.pop("out") is not None:
+                raise DTypeError(
+                    "tensors are not written into", op=f"Tensor.{function.__name__}",
+                    got="out=...", at=user_source(), fix="assign the result",
+                )  # fmt: skip
+            if kwargs.get("dtype", 0) is None:
+                del kwargs["dtype"]
+        return function(self, *args, **kwargs)
+
+    return method
+
+
+def _reduction(function: Method) -> Method:
+    return of_numpy(aliases(dim="axis", keepdim="keepdims", keep_dims="keepdims")(function))
+
+
 _axis = aliases(dim="axis")
 
 
@@ -145,6 +166,7 @@ class TensorOverloads:
             return getattr(F, name)(self, axis, keepdims, initial=initial, where=where)
         return getattr(F, f"a{name}")(self, axis, keepdims, initial=initial, where=where)
 
+    @of_numpy
     def max(self, *args: Any, **kwargs: Any) -> Any:
         """Largest element over an axis.
 
@@ -154,6 +176,7 @@ class TensorOverloads:
         """
         return self._extreme("max", args, kwargs)
 
+    @of_numpy
     def min(self, *args: Any, **kwargs: Any) -> Any:
         """Smallest element over an axis; the argument forms are those of :meth:`max`."""
         return self._extreme("min", args, kwargs)
@@ -173,12 +196,14 @@ class TensorOverloads:
             kwargs.setdefault("correction", 1)
         return _moment_call(self, name, *args, **kwargs)
 
+    @of_numpy
     def std(self, *args: Any, **kwargs: Any) -> Any:
         """Standard deviation; ``std(axis=None, ddof=0, keepdims=False)`` (see
         :func:`tvmgraph.ops.std`) or ``std(dim=None, *, correction=1, keepdim=False)``.
         """
         return self._moment("std", args, kwargs)
 
+    @of_numpy
     def var(self, *args: Any, **kwargs: Any) -> Any:
         """Variance; the argument forms are those of :meth:`std`."""
         return self._moment("var", args, kwargs)

@@ -14,7 +14,14 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import _DEFAULT_NAME, Parameter, ParameterTuple
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, NotFoundError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    CaptureError,
+    DTypeError,
+    KeyNotFoundError,
+    NotFoundError,
+    user_source,
+)
 from tvmgraph.nn.cell_hooks import HookedCall, HookMethods
 from tvmgraph.nn.cell_settings import SettingMethods
 from tvmgraph.nn.cell_state import StateMethods
@@ -71,6 +78,9 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         """Registers Parameters and Cells; every other value is a plain attribute."""
         cells = self.__dict__.get("_cells")
         if cells is None:
+            if not isinstance(value, (Cell, Parameter, ParameterTuple)):
+                object.__setattr__(self, name, value)  # as MindSpore allows
+                return
             raise CaptureError(
                 f"cannot assign {name!r} before super().__init__()",
                 op=type(self).__name__, at=user_source(),
@@ -296,6 +306,10 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Registers a sub-cell under an attribute name."""
+        if "." in str(child_name):
+            raise KeyNotFoundError(
+                f"{child_name!r} must not hold a dot", op="insert_child_to_cell", at=user_source()
+            )
         if not isinstance(child_cell, Cell):
             raise DTypeError(f"a Cell is needed, not {type(child_cell).__name__}",
                              op="insert_child_to_cell", at=user_source())  # fmt: skip

@@ -10,7 +10,7 @@ from tvmgraph.config import JitConfig
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, user_source
+from tvmgraph.errors import ArgumentError, TypeOrValueError, user_source
 
 
 class SettingMethods:
@@ -23,7 +23,15 @@ class SettingMethods:
         cells_and_names: Callable[..., Any]
 
     def set_train(self, mode: bool = True) -> Self:
-        """Switches training mode (dropout, batch statistics) of this cell and all below."""
+        """Switches training mode (dropout, batch statistics) of this cell and all below.
+
+        Raises:
+            ArgumentError: if ``mode`` is no bool.
+        """
+        if not isinstance(mode, bool):
+            raise ArgumentError(
+                f"mode must be a bool, not {mode!r}", op="Cell.set_train", at=user_source()
+            )
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "training", mode)
         bump_epoch()
@@ -76,7 +84,7 @@ class SettingMethods:
         """
         dtype = dtypes.dtype_of(dst_type)
         if dtype not in (dtypes.float16, dtypes.bfloat16, dtypes.float32):
-            raise DTypeError(
+            raise TypeOrValueError(
                 f"a cell cannot compute in {dtype.name}", op="Cell.to_float", at=user_source(),
                 fix="use float16, bfloat16 or float32",
             )  # fmt: skip

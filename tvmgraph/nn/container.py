@@ -9,6 +9,7 @@ from typing import Any, Self
 from tvmgraph.core.state import bump_epoch
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, OutOfRangeError, user_source
 from tvmgraph.nn._checks import is_int, reject
+from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell
 
 
@@ -146,6 +147,11 @@ class SequentialCell(_Ordered):
             self._renumber(args[0])
         else:
             self._renumber(args)
+
+    @offered
+    def cell_list(self) -> tuple[Cell, ...]:
+        """The cells in order."""
+        return tuple(self._members())
 
     def construct(self, input_data: Any) -> Any:
         """Applies the cells in order."""

@@ -43,7 +43,12 @@ def _matcher(name: Any) -> Callable[[Any], bool]:
     found = _FAMILIES.get(str(name))
     if found is not None:
         return found
-    dtype = dtypes.dtype_of(name)
+    try:
+        dtype = dtypes.dtype_of(name)
+    except DTypeError:
+        if not isinstance(name, str):
+            raise
+        return lambda v: type(v).__name__ == name  # a class that only its name is known of
     python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtype.kind]
     return lambda v: type(v) is python and dtypes.scalar_dtype(v).kind == dtype.kind
 
@@ -81,7 +86,7 @@ class MultitypeFuncGraph:
 
         Args:
             type_names: One per argument: "Tensor", "Number", "Int", "Float", "Bool", "Tuple",
-                "List", "String", "Function", "None", a dtype, or a Python type.
+                "List", "String", "Function", "None", a dtype, a Python type, or a class's name.
         """
         matchers = [_matcher(n) for n in type_names]
 

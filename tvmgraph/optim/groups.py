@@ -12,7 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError
 from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import boolean, is_number, non_negative, reject
 from tvmgraph.optim.schedule import LearningRateSchedule
@@ -117,7 +117,8 @@ def settings_of(
         ArgumentError: if there is none, one comes twice, or a group has an unknown key.
     """
     if isinstance(parameters, (Tensor, str, dict)) or not isinstance(parameters, Iterable):
-        reject(DTypeError, op, f"params must be a list, not {type(parameters).__name__}",
+        kind = TypeOrValueError if parameters is None else DTypeError
+        reject(kind, op, f"params must be a list, not {type(parameters).__name__}",
                fix="pass net.trainable_params()")  # fmt: skip
     items = list(parameters)
     if not items:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
-from tvmgraph.autodiff import value_and_grad
+from tvmgraph.autodiff import GradOperation, value_and_grad
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import above_zero, boolean, positive, reject
 from tvmgraph.optim.base import new_scalar
@@ -62,10 +63,21 @@ class TrainOneStepCell(Cell):
         self.sens = None if sens is None else above_zero(self.cls_name, "sens", sens)
         self.return_grad = boolean(self.cls_name, "return_grad", return_grad)
 
-    @property
+    @offered
     def weights(self) -> ParameterTuple:
         """The parameters that are trained."""
         return self.optimizer.parameters
+
+    reducer_flag = False  # gradients come from this process alone
+
+    @offered
+    def grad(self) -> Any:
+        """``grad(network, weights)(*inputs)`` returns the gradients of the weights."""
+        return GradOperation(get_by_list=True, sens_param=self.sens is not None)
+
+    def grad_reducer(self, gradients: Any) -> Any:
+        """Returns the gradients as they are: there are no other processes to add."""
+        return gradients
 
     def differentiate(self, inputs: tuple[Any, ...], scale: Any) -> tuple[Any, Any]:
         """Returns the network's result and the gradients of its scaled loss."""

@@ -159,6 +159,8 @@ class Model:
         self, epochs: int, data: Any, valid: Any, frequency: Any, callbacks: Any, done: int,
         size: int | None,
     ) -> None:  # fmt: skip
+        if self.train_network is None and getattr(self.network, "optimizer", None) is not None:
+            self.train_network = self.network  # a training cell, which takes steps itself
         if self.train_network is None:
             reject(ArgumentError, "Model.train", "training needs an optimizer",
                    "Model(network, loss_fn, optimizer)")  # fmt: skip

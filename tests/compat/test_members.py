@@ -1,0 +1,157 @@
+"""What MindSpore programs subclass and reach into, and the classes of the errors they catch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Tensor, dataset, nn, ops
+from tvmgraph.errors import DTypeError
+
+X = Tensor(np.array([[1.0, 2], [3, 4]], np.float32))
+
+
+def test_an_optimizer_of_ones_own_uses_the_members_of_the_base() -> None:
+    class Descent(nn.Optimizer):
+        def __init__(self, params: Any, rate: float) -> None:
+            super().__init__(rate, params, weight_decay=0.5, loss_scale=2.0)
+            self.hyper_map = ops.HyperMap()  # as programs do: their own hides the offered one
+
+        def construct(self, gradients: Any) -> Any:
+            gradients = self.flatten_gradients(gradients)
+            gradients = self.scale_grad(self.decay_weight(gradients))
+            self.assignadd(self.global_step, self.global_step_increase_tensor)
+            rate = self.get_lr()
+            return self.map_(lambda p, g: ops.assign_sub(p, g * rate), self.parameters, gradients)
+
+    p = ms.Parameter(Tensor([2.0]), name="p")
+    own = Descent([p], 0.1)
+    assert (own.need_scale, own.reciprocal_scale, own.weight_decay) == (True, 0.5, 0.5)
+    assert (own.target, own.parameter_length) == ("CPU", 1)
+    assert own._is_dynamic_lr_or_weight_decay is False
+    ms.jit(own)((Tensor([4.0]),))
+    np.testing.assert_allclose(p.asnumpy(), [2.0 - 0.1 * (4.0 / 2 + 0.5 * 2.0)], rtol=1e-6)
+    assert own.global_step.asnumpy().tolist() == [1]
+
+
+def test_a_training_cell_of_ones_own_uses_the_members_of_the_base() -> None:
+    class Step(nn.TrainOneStepCell):
+        def construct(self, *inputs: Any) -> Any:
+            loss = self.network(*inputs)
+            gradients = self.grad(self.network, self.weights)(*inputs)
+            if self.reducer_flag:
+                gradients = self.grad_reducer(gradients)
+            self.optimizer(gradients)
+            return loss
+
+    def trained(kind: type[nn.Cell]) -> list[float]:
+        ms.set_seed(0)
+        net = nn.Dense(2, 1)
+        own = kind(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))  # pyright: ignore
+        for _ in range(3):
+            own(X, Tensor([[1.0], [0.0]]))
+        return net.weight.asnumpy().ravel().tolist()
+
+    np.testing.assert_allclose(trained(Step), trained(nn.TrainOneStepCell), rtol=1e-6)
+
+
+def test_a_model_trains_a_training_cell() -> None:
+    net = nn.Dense(2, 1)
+    before = net.weight.asnumpy().copy()
+    step = nn.TrainOneStepCell(
+        nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1)
+    )
+    data = dataset.NumpySlicesDataset(
+        {"x": np.ones((4, 2), np.float32), "y": np.ones((4, 1), np.float32)}
+    )
+    ms.Model(step).train(1, data.batch(2))
+    assert not np.array_equal(before, net.weight.asnumpy())
+
+
+def test_attributes_before_the_initialization_of_the_base() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            self.size = 3
+            super().__init__()
+            self.dense = nn.Dense(2, self.size)
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.dense(x) * self.size
+
+    net = Net()
+    assert ms.jit(net)(X).shape == (2, 3)
+    assert [p.name for p in net.trainable_params()] == ["dense.weight", "dense.bias"]
+
+    class Wrong(nn.Cell):
+        def __init__(self) -> None:
+            self.dense = nn.Dense(2, 3)
+
+    with pytest.raises(RuntimeError, match="before super"):
+        Wrong()
+
+
+def test_members_of_containers() -> None:
+    net = nn.SequentialCell(nn.Dense(2, 3), nn.ReLU())
+    assert [type(c).__name__ for c in net.cell_list] == ["Dense", "ReLU"]
+
+
+def test_functions_of_several_types_know_classes_by_name() -> None:
+    act = ops.MultitypeFuncGraph("act")
+
+    @act.register("Tensor", "RowTensor")
+    def sparse(a: Any, b: Any) -> str:
+        return "sparse"
+
+    @act.register("Tensor", "Tensor")
+    def dense(a: Any, b: Any) -> str:
+        return "dense"
+
+    class RowTensor: ...
+
+    assert (act(X, X), act(X, RowTensor())) == ("dense", "sparse")
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min", "std", "var", "all", "any"])
+def test_numpys_reductions_take_tensors(name: str) -> None:
+    reduce = getattr(np, name)
+    x = X > 2 if name in ("all", "any") else X
+    for axis in (None, 0):
+        want = reduce(x.asnumpy(), axis)
+        np.testing.assert_allclose(np.asarray(reduce(x, axis)), want, rtol=1e-6)
+    with pytest.raises(DTypeError, match="not written into"):
+        reduce(x, out=np.zeros(()))
+
+
+NET = nn.Dense(2, 3)
+MISTAKES: list[tuple[Callable[[], Any], type[Exception]]] = [
+    (lambda: ms.set_context(mode="x"), TypeError),
+    (lambda: ms.set_context(mode=2), ValueError),
+    (lambda: ms.set_context(save_graphs="2"), TypeError),
+    (lambda: ms.set_context(enable_graph_kernel=1), TypeError),
+    (lambda: ms.set_context(device_target="TPU"), ValueError),
+    (lambda: nn.SGD(NET.trainable_params(), -0.1), ValueError),
+    (lambda: nn.SGD(NET.trainable_params(), "a"), TypeError),
+    (lambda: nn.SGD(None, 0.1), ValueError),
+    (lambda: nn.SGD([], 0.1), ValueError),
+    (lambda: ms.Parameter(1.0, name=1), ValueError),  # pyright: ignore[reportArgumentType]
+    (lambda: NET.insert_child_to_cell("a.b", nn.ReLU()), KeyError),
+    (lambda: NET.to_float(ms.int8), ValueError),
+    (lambda: NET.set_train(1), ValueError),  # pyright: ignore[reportArgumentType]
+    (lambda: ms.load_checkpoint("nothing.ckpt"), ValueError),
+    (lambda: nn.CellList([1]), TypeError),
+    (lambda: ms.amp.auto_mixed_precision(NET, "O9"), ValueError),
+    (lambda: ms.set_seed("a"), TypeError),  # pyright: ignore[reportArgumentType]
+    (lambda: X[5], IndexError),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MISTAKES)))
+def test_errors_are_of_the_class_that_mindspore_raises(number: int) -> None:
+    mistake, kind = MISTAKES[number]
+    with pytest.raises(kind) as caught:
+        mistake()
+    assert "\n" in str(caught.value) or str(caught.value)[0] not in "'\""  # a sentence, no repr
