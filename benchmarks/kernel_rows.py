@@ -8,12 +8,16 @@ from benchmarks.workloads import Array, Workload
 
 #: M, K, N of products with fixed weights, as in a dense layer without bias.
 DENSE = (
-    (64, 784, 512), (64, 512, 512), (1, 512, 512), (128, 768, 3072), (384, 768, 768),
-    (1024, 3072, 768), (1024, 1024, 1024),
+    (64, 784, 512), (64, 512, 512), (1, 512, 512), (512, 512, 64), (128, 768, 3072),
+    (384, 768, 768), (1024, 3072, 768), (1024, 1024, 1024),
 )  # fmt: skip
 #: Shapes of both operands of products of two arguments.
 MATMUL = {
     "gemm-64x784x512": ((64, 784), (784, 512)),
+    "gemm-64x512x512": ((64, 512), (512, 512)),
+    "gemm-1x512x512": ((1, 512), (512, 512)),
+    "gemm-512x512x64": ((512, 512), (512, 64)),
+    "gemm-128x768x3072": ((128, 768), (768, 3072)),
     "gemm-384x768x768": ((384, 768), (768, 768)),
     "gemm-1024x3072x768": ((1024, 3072), (3072, 768)),
     "gemm-1024": ((1024, 1024), (1024, 1024)),
@@ -130,6 +134,11 @@ def gather() -> Workload:
 GEMM: dict[str, Callable[[], Workload]] = {
     **{f"dense-{m}x{k}x{n}": lambda s=(m, k, n): dense(*s) for m, k, n in DENSE},
     **{name: lambda n=name, s=shapes: matmul(n, *s) for name, shapes in MATMUL.items()},
+}
+_MATMUL_OF = {operands: name for name, operands in MATMUL.items()}
+#: Rows of the same product with and without fixed weights, by shape.
+SHAPES = {
+    f"{m} x {k} x {n}": (f"dense-{m}x{k}x{n}", _MATMUL_OF[(m, k), (k, n)]) for m, k, n in DENSE
 }
 PASSES: dict[str, Callable[[], Workload]] = {
     "muladd-4096": muladd,

@@ -156,8 +156,10 @@ class Coordinator:
         quiet: float,
         log: Log,
         cpu: str = "",
+        sample: float = SAMPLE_SECONDS,
     ) -> None:
         self.log = log
+        self.sample = sample
         self.quiet = quiet
         self.info: dict[str, dict[str, Any]] = {}
         self.facts: dict[str, dict[str, Any]] = {}
@@ -230,7 +232,7 @@ class Coordinator:
         for name in self.info:
             timings[name], once = self._setup(name, row)
             if not timings[name].note:
-                calls[name] = max(1, min(MAX_CALLS, int(SAMPLE_SECONDS / max(once, 1e-7))))
+                calls[name] = max(1, min(MAX_CALLS, int(self.sample / max(once, 1e-7))))
             self.log(f"  {name}: {timings[name].note or 'ready'}")
         for i in range(rounds):
             names = list(calls)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kernel_rows import SHAPES
 from benchmarks.measure import RowTimings, Timing, best_peer
 from benchmarks.peers import OURS, PEERS
 from benchmarks.results import Results, Row
@@ -38,11 +39,11 @@ python -m benchmarks.run --data benchmarks/results.json --out benchmarks/RESULTS
 ```
 
 `--rows` (names or groups) and `--peers` select a part, `--cpu x86-64-v3` lets every framework do
-with the instructions of that processor; with `--data` the rows measured earlier
-stay in the report. Frameworks may live in other environments, for instance when
-they need another NumPy: `--python mindspore=/path/to/python` (repeatable) names the interpreter of
-one peer. A framework that is absent is reported as 'not installed'. torch.compile needs a C++
-compiler, MindSpore's fusion the `decorator` package.
+with the instructions of that processor, `--rates` measures the table of GFLOP/s by shape alone;
+with `--data` the rows measured earlier stay in the report. Frameworks may live in other
+environments, for instance when they need another NumPy: `--python mindspore=/path/to/python`
+(repeatable) names the interpreter of one peer. A framework that is absent is reported as 'not
+installed'. torch.compile needs a C++ compiler, MindSpore's fusion the `decorator` package.
 """
 
 
@@ -233,11 +234,15 @@ def _memory(found: Mapping[str, Mapping[str, int]]) -> str:
 
 def _machine(results: Results) -> str:
     """The table of the machine, and how many samples were taken there."""
-    counts = sorted(
-        {len(t.samples) for r in results.rows.values() for t in r.timings.values()} - {0}
-    )
-    facts = [*results.machine, ("samples per median", " or ".join(map(str, counts)))]
+    facts = [*results.machine, ("samples per median", _sample_counts([results]))]
     return _table(["", ""], [[a, b] for a, b in facts])
+
+
+def _sample_counts(parts: Iterable[Results]) -> str:
+    """How many samples there are of a row."""
+    rows = [row for results in parts for row in results.rows.values()]
+    counts = sorted({len(t.samples) for row in rows for t in row.timings.values()} - {0})
+    return " or ".join(map(str, counts))
 
 
 def _rates(results: Results) -> str:
@@ -250,6 +255,42 @@ def _rates(results: Results) -> str:
         if row.flops:
             rows.append([name, *cells])
     return _table(["GFLOP/s, fastest sample", *names], rows) if rows else ""
+
+
+def _rated(parts: Mapping[str, Results]) -> list[str]:
+    """The section of products by shape; nothing if none was measured."""
+    if not parts:
+        return []
+    text = (
+        "Products with fixed weights, which are frozen, and of two arguments, which are not: "
+        "GFLOP/s of tvmgraph / PyTorch (ours over theirs), each by its fastest sample of "
+        f"{_sample_counts(parts.values())} that took turns, by processor and number of threads "
+        "(`python -m benchmarks.run --rates`); of one thread by processor time, of two by wall "
+        "time, which what else the machine does makes worse. PyTorch keeps to the same "
+        "instructions as far as oneDNN and MKL heed their settings, on processors that are not "
+        "Intel's MKL does not."
+    )
+    rows = []
+    for shape, pair in SHAPES.items():
+        for name, kind in zip(pair, ("frozen", "")):
+            cells = [
+                _against(part.rows[name]) if name in part.rows else "-" for part in parts.values()
+            ]
+            rows.append([shape, kind, *cells])
+    peaks = [f"{part.peaks['flops'] / 1e9:.0f}" if part.peaks else "" for part in parts.values()]
+    table = _table(["rows x depth x columns", "", *parts], [*rows, ["measured peak", "", *peaks]])
+    machine = _table(["", ""], [[a, b] for a, b in next(iter(parts.values())).machine[:6]])
+    return ["## GFLOP/s by shape", text, machine, table]
+
+
+def _against(row: Row) -> str:
+    """Our rate, that of PyTorch, and how many times theirs ours is."""
+    timings = [row.timings.get(name) for name in (OURS, "torch")]
+    rates = [row.flops / t.minimum / 1e9 if t and t.samples else None for t in timings]
+    ours, theirs = rates
+    if ours is None or theirs is None:
+        return "-"
+    return f"{ours:.0f} / {theirs:.0f} ({ours / theirs:.2f})"
 
 
 def _restricted(cpu: str, results: Results) -> list[str]:
@@ -271,6 +312,7 @@ def render(results: Results) -> str:
         _packages(results.info),
         "## Summary",
         _summary(results),
+        *_rated(results.rates),
         *(part for cpu, r in results.cpus.items() for part in _restricted(cpu, r) if part),
         *filter(None, [_memory(results.memory)]),
         *[_row_section(row) for row in results.rows.values()],

@@ -38,6 +38,7 @@ class Results:
         memory: Peak bytes of training steps by row and framework.
         cpus: What was found when all frameworks did with the instructions of another processor, by
             its name.
+        rates: Products by shape, by processor and number of threads: ``"host, 1"``.
     """
 
     machine: list[tuple[str, str]] = field(default_factory=list)
@@ -46,6 +47,7 @@ class Results:
     rows: dict[str, Row] = field(default_factory=dict)
     memory: dict[str, dict[str, int]] = field(default_factory=dict)
     cpus: "dict[str, Results]" = field(default_factory=dict)
+    rates: "dict[str, Results]" = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the file; a reader never sees half of it."""
@@ -71,5 +73,8 @@ class Results:
             for name, row in data["rows"].items()
         }  # fmt: skip
         machine = [(name, value) for name, value in data["machine"]]
-        cpus = {name: cls.of(found) for name, found in data.get("cpus", {}).items()}
-        return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), cpus)
+        cpus, rates = (
+            {name: cls.of(found) for name, found in data.get(part, {}).items()}
+            for part in ("cpus", "rates")
+        )
+        return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), cpus, rates)

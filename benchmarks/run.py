@@ -1,18 +1,25 @@
 """Command line of the benchmarks: ``python -m benchmarks.run``."""
 
+import itertools
+import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from benchmarks.kernel_rows import SHAPES
 from benchmarks.measure import RESTRICTIONS, Coordinator, RowTimings
-from benchmarks.peers import PEERS
+from benchmarks.peers import OURS, PEERS
 from benchmarks.report import format_seconds, machine_description, render
 from benchmarks.results import Results, Row
 from benchmarks.rows import GROUPS, ROWS
 
 app = typer.Typer(add_completion=False)
+#: Frameworks of the table of GFLOP/s by shape, and seconds of one of its samples by threads: while
+#: two run, other work must leave both cores alone.
+RATED, _SHORT_SECONDS = (OURS, "torch"), {1: 0.02, 2: 0.002}
 
 Rows = Annotated[
     str,
@@ -36,6 +43,13 @@ Cpu = Annotated[
         f"{', '.join(RESTRICTIONS)}. The results go into a section of their own."
     ),
 ]
+Rates = Annotated[
+    bool,
+    typer.Option(
+        "--rates", help="Only the table of GFLOP/s by shape: tvmgraph and PyTorch on one and two "
+        "threads, with all instructions and with those of lesser processors.",
+    ),
+]  # fmt: skip
 Pythons = Annotated[
     list[str] | None,
     typer.Option("--python", help="PEER=INTERPRETER, or INTERPRETER for all; repeatable."),
@@ -97,9 +111,20 @@ def main(
     threads: Threads = 2,
     quiet: Quiet = 0.15,
     cpu: Cpu = "",
+    rates: Rates = False,
     python: Pythons = None,
 ) -> None:
     """Measure tvmgraph and its peers, interleaved, and write the report."""
+    report = Results.load(data) if data is not None else Results()
+
+    def save() -> None:
+        if data is not None:
+            report.save(data)
+
+    if rates:
+        _measure_rates(report, interpreters(python or [], list(RATED)), repeats, save)
+        _write(report, out)
+        return
     named = select(rows, {**GROUPS, **ROWS}, "row") if rows else list(GROUPS)
     row_names = list(dict.fromkeys(row for name in named for row in GROUPS.get(name, [name])))
     peer_names = select(peers, dict(PEERS), "peer")
@@ -108,27 +133,58 @@ def main(
     machine = machine_description(threads, cpu)
     pythons = interpreters(python or [], peer_names)
     coordinator = Coordinator(peer_names, pythons, threads, quiet, _log, cpu)
-    report = Results.load(data) if data is not None else Results()
     results = report.cpus.setdefault(cpu, Results()) if cpu else report
     results.machine, results.info = machine, results.info | coordinator.info
     try:
         if not cpu:  # what is found is remembered as this processor's own
             results.peaks = coordinator.peaks() or results.peaks
-        for row in row_names:
-            _log(row)
-            timings = coordinator.measure(row, repeats)
-            facts = coordinator.facts.get(row, {"title": row, "flops": 0, "bytes": 0})
-            results.rows[row] = Row(**facts, timings=timings)
-            _print_row(row, timings)
-            if data is not None:
-                report.save(data)
+        _measure(coordinator, results, row_names, repeats, save)
     finally:
         coordinator.close()
-    if out is not None:
-        for part in (report, *report.cpus.values()):
-            part.rows = {row: part.rows[row] for row in ROWS if row in part.rows}
-        out.write_text(render(report))
-        _log(f"wrote {out}")
+    _write(report, out)
+
+
+def _measure(
+    coordinator: Coordinator,
+    results: Results,
+    rows: list[str],
+    repeats: int,
+    save: Callable[[], None],
+) -> None:
+    for row in rows:
+        _log(row)
+        timings = coordinator.measure(row, repeats)
+        facts = coordinator.facts.get(row, {"title": row, "flops": 0, "bytes": 0})
+        results.rows[row] = Row(**facts, timings=timings)
+        _print_row(row, timings)
+        save()
+
+
+def _measure_rates(
+    report: Results, pythons: dict[str, str], repeats: int, save: Callable[[], None]
+) -> None:
+    """Measure products by shape; the fastest of many short samples counts, so none is retaken."""
+    rows = [row for pair in SHAPES.values() for row in pair]
+    for cpu, threads in itertools.product(("", *RESTRICTIONS), _SHORT_SECONDS):
+        results = report.rates[f"{cpu or 'host'}, {threads}"] = Results()
+        results.machine = machine_description(threads, cpu)
+        coordinator = Coordinator(
+            RATED, pythons, threads, math.inf, _log, cpu, sample=_SHORT_SECONDS[threads]
+        )
+        try:
+            results.peaks = {} if cpu else coordinator.peaks()
+            _measure(coordinator, results, rows, repeats, save)
+        finally:
+            coordinator.close()
+
+
+def _write(report: Results, out: Path | None) -> None:
+    if out is None:
+        return
+    for part in (report, *report.cpus.values()):
+        part.rows = {row: part.rows[row] for row in ROWS if row in part.rows}
+    out.write_text(render(report))
+    _log(f"wrote {out}")
 
 
 if __name__ == "__main__":
