@@ -266,31 +266,44 @@ def _rated(parts: Mapping[str, Results]) -> list[str]:
         "GFLOP/s of tvmgraph / PyTorch (ours over theirs), each by its fastest sample of "
         f"{_sample_counts(parts.values())} that took turns, by processor and number of threads "
         "(`python -m benchmarks.run --rates`); of one thread by processor time, of two by wall "
-        "time, which what else the machine does makes worse. PyTorch keeps to the same "
+        "time. '-' is where two threads of either were slower than one, for want of two free cores "
+        "or because a product is small; the others may be faster on a machine that is not shared. "
+        "PyTorch keeps to the same "
         "instructions as far as oneDNN and MKL heed their settings, on processors that are not "
         "Intel's MKL does not."
     )
     rows = []
     for shape, pair in SHAPES.items():
         for name, kind in zip(pair, ("frozen", "")):
-            cells = [
-                _against(part.rows[name]) if name in part.rows else "-" for part in parts.values()
-            ]
+            cells = [_against(name, parts, key) for key in parts]
             rows.append([shape, kind, *cells])
     peaks = [f"{part.peaks['flops'] / 1e9:.0f}" if part.peaks else "" for part in parts.values()]
-    table = _table(["rows x depth x columns", "", *parts], [*rows, ["measured peak", "", *peaks]])
+    loads = [dict(part.machine)["load average at the start"] for part in parts.values()]
+    rows += [["measured peak", "", *peaks], ["load average at the start", "", *loads]]
+    table = _table(["rows x depth x columns", "", *parts], rows)
     machine = _table(["", ""], [[a, b] for a, b in next(iter(parts.values())).machine[:6]])
     return ["## GFLOP/s by shape", text, machine, table]
 
 
-def _against(row: Row) -> str:
-    """Our rate, that of PyTorch, and how many times theirs ours is."""
-    timings = [row.timings.get(name) for name in (OURS, "torch")]
-    rates = [row.flops / t.minimum / 1e9 if t and t.samples else None for t in timings]
-    ours, theirs = rates
-    if ours is None or theirs is None:
+def _against(row: str, parts: Mapping[str, Results], part: str) -> str:
+    """Our rate, that of PyTorch, and how many times theirs ours is.
+
+    There are none where either was slower on two threads than on one.
+    """
+    found = _pair(parts[part].rows.get(row))
+    alone = _pair(parts.get(f"{part.rpartition(', ')[0]}, 1", Results()).rows.get(row))
+    if found is None:
         return "-"
-    return f"{ours:.0f} / {theirs:.0f} ({ours / theirs:.2f})"
+    if alone is not None and any(rate < least for rate, least in zip(found, alone)):
+        return "-"
+    return f"{found[0]:.0f} / {found[1]:.0f} ({found[0] / found[1]:.2f})"
+
+
+def _pair(row: Row | None) -> tuple[float, float] | None:
+    """GFLOP/s of tvmgraph and PyTorch, by the fastest sample."""
+    timings = [row.timings.get(name) for name in (OURS, "torch")] if row else []
+    rates = [row.flops / t.minimum / 1e9 for t in timings if row and t and t.samples]
+    return (rates[0], rates[1]) if len(rates) == 2 else None
 
 
 def _restricted(cpu: str, results: Results) -> list[str]:
