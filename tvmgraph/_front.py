@@ -54,6 +54,7 @@ from tvmgraph.config import (
     reset_context,
     set_context,
 )
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.random import (
     Generator,
@@ -292,3 +293,5 @@ __all__ = [
     "vjp",
     "vmap",
 ]  # fmt: skip
+
+_guard_module(globals())

@@ -10,13 +10,12 @@ import functools
 import importlib.resources
 import os
 import tomllib
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tvmgraph.errors import ConfigError, ConfigTypeError, DTypeError, user_source
+from tvmgraph.errors import ConfigError, ConfigTypeError, DTypeError, user_source, warn_user
 from tvmgraph.flag_registry import active
 from tvmgraph.graph_kernel import GraphKernel, check_rounding, parse_flags, settings_of
 from tvmgraph.targets import HOST, check_cpu, target_names
@@ -115,7 +114,7 @@ class JitConfig:
                 f"infer_boost cannot be {infer_boost!r}", op="JitConfig", at=user_source(),
                 fix="leave it out: from O2 on, networks in inference are always prepared",
             )  # fmt: skip
-        object.__setattr__(self, "options", _check_options(options or {}))
+        object.__setattr__(self, "options", _check_options({} if options is None else options))
         _check_together(self)
 
     @classmethod
@@ -383,7 +382,7 @@ def set_context(**settings: Any) -> None:
     checked: dict[str, Any] = {}
     for name, value in settings.items():
         if name in _IGNORED:
-            warnings.warn(f"set_context: {name} has no effect in tvmgraph", stacklevel=2)
+            warn_user(f"set_context: {name} has no effect in tvmgraph")
         elif name not in names:
             raise _unknown("set_context", name, names)
         else:

@@ -12,14 +12,18 @@ code, and what to do about it::
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from types import CodeType, FrameType
 
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
-#: Frames of these files are nobody's: a `with` block written as a generator runs below contextlib.
-_NOT_THE_USER = (_PACKAGE_DIR, contextlib.__file__)
+_NUMPY_DIR = os.path.dirname(getattr(importlib.util.find_spec("numpy"), "origin", "")) + os.sep
+#: Frames of these files are nobody's: a `with` block written as a generator runs below contextlib,
+#: and NumPy's columns of the table below what silences its warnings.
+_NOT_THE_USER = (_PACKAGE_DIR, contextlib.__file__, _NUMPY_DIR)
 _OPS_DIR = os.path.join(_PACKAGE_DIR, "ops") + os.sep
 
 
@@ -88,6 +92,10 @@ class OutOfRangeError(TvmgraphError, IndexError):
     """An index lies outside the axis it addresses."""
 
 
+class OutOfMemoryError(TvmgraphError, MemoryError):
+    """Something would need more memory than there is."""
+
+
 class ConfigError(TvmgraphError, ValueError):
     """An unknown or contradictory configuration key or value."""
 
@@ -152,6 +160,11 @@ class NotFoundImportError(TvmgraphError, ImportError):
     """A name that ``from ... import`` asks for does not exist."""
 
 
+def is_package_file(file: str) -> bool:
+    """Whether code of this file is nobody's: of this package, or of a ``with`` block in it."""
+    return file.startswith(_NOT_THE_USER)
+
+
 def user_frame() -> FrameType | None:
     """Returns the innermost frame whose code is not part of this package."""
     frame: FrameType | None = sys._getframe(1)
@@ -181,6 +194,15 @@ def _file_name(path: str) -> str:
         if path in cells:
             return f"In[{cells[path]}]"
     return os.path.basename(path)
+
+
+def warn_user(message: str) -> None:
+    """Warns at the line of the user's code, however deep in this package the caller is."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=max(level - 1, 2))
 
 
 def user_source() -> str:

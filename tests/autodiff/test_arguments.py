@@ -90,13 +90,25 @@ def test_soft_margin_loss_has_its_derivative_at_zero() -> None:
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize(
     "function",
-    [lambda x: 3.0, lambda x: None, lambda x: "text", lambda x: x > 0, lambda x: ops.argmax(x)],
-    ids=["number", "none", "text", "comparison", "position"],
+    [lambda x: 3.0, lambda x: [1, True], lambda x: x > 0, lambda x: ops.argmax(x)],
+    ids=["number", "numbers", "comparison", "position"],
 )
 def test_results_without_a_derivative_have_gradient_zero(function: Any, compiled: bool) -> None:
     g = ms.grad(function)
     assert plain((jit(g) if compiled else g)(X)) == [0.0, 0.0, 0.0]
     assert plain(ms.GradOperation()(function)(X)) == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("value", [None, "text", (), {"a": None}], ids=str)
+def test_results_without_a_number_are_errors(value: Any, compiled: bool) -> None:
+    def forgetful(x: Tensor) -> Any:
+        return value
+
+    for g in (ms.grad(forgetful), ms.value_and_grad(forgetful), ms.GradOperation()(forgetful)):
+        with pytest.raises(DTypeError, match="forgetful returned") as caught:
+            (jit(g) if compiled else g)(X)
+        assert "test_arguments.py" in str(caught.value)
 
 
 def test_integer_outputs_beside_the_loss_count() -> None:

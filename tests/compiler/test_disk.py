@@ -77,7 +77,7 @@ def test_two_processes_at_once(folder):
     results = [finish(p) for p in [start(), start(), start()]]
     assert len({r[-1] for r in results}) == 1
     assert disk.store().usage().entries == 1
-    assert not list(folder.glob(".tmp-*"))
+    assert not list(folder.glob(".part-*"))
     assert finish(start())[0] == "loaded"
 
 

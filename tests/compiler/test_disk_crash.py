@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tvmgraph import Tensor, jit, ops
+from tvmgraph import Tensor, jit, ops, partial
 from tvmgraph.compiler import disk
 from tvmgraph.compiler.compile import clear_cache
-from tvmgraph.runtime import store as stores
 from tvmgraph.runtime.store import Store
 
 WRITER = """
@@ -75,15 +74,15 @@ def test_writers_that_are_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             p.communicate()
         assert all(map(complete, tmp_path.glob("*.so")))
     assert seen
-    leftovers = list(tmp_path.glob(".tmp-*"))
+    leftovers = list(tmp_path.glob(".part-*"))
     assert leftovers  # somebody was in the middle of a write
-    monkeypatch.setattr(stores, "_STALE", -1.0)
+    monkeypatch.setattr(partial, "AGE", -1.0)
     store = Store(tmp_path, LIMIT)
     with store.workspace() as folder:
         (folder / "x").write_bytes(b"")
         store.put("last", folder / "x")
     assert store.usage().bytes <= LIMIT
-    assert set(leftovers).isdisjoint(tmp_path.glob(".tmp-*"))
+    assert set(leftovers).isdisjoint(tmp_path.glob(".part-*"))
 
 
 @pytest.mark.skipif(disk.linker() is None, reason="there is no linker here")

@@ -143,7 +143,7 @@ FULL = f"""
 def test_a_full_disk_is_no_error(folder, room, kept):
     """No room for the first object file, for the library, or for the weights only."""
     mount = f"mount -t tmpfs -o size={room},mode=0700 none {folder} && "
-    look = f' && find {folder} -name "*{WEIGHTS}" -o -name ".tmp-*"'
+    look = f' && find {folder} -name "*{WEIGHTS}" -o -name ".part-*"'
     unshare = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
     if subprocess.run([*unshare, mount + "true"], capture_output=True, check=False).returncode:
         pytest.skip("this system lets nobody mount a small disk")

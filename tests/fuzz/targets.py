@@ -26,7 +26,7 @@ _MOST_ELEMENTS = 1000  # of an input that a loaded model is called with
 
 
 def onnx_model(data: bytes) -> None:
-    """Imports a model, and calls it if its inputs are small."""
+    """Imports a model, and calls it if its inputs are small, also compiled."""
     try:
         model = onnx.load_model_from_string(data)
     except Exception:  # protobuf's business
@@ -36,6 +36,7 @@ def onnx_model(data: bytes) -> None:
         args = [_input(model, name) for name in net.input_names]
         if all(a is not None for a in args):
             net(*args)
+            ms.jit(net)(*args)
     except TvmgraphError:
         pass
 

@@ -226,5 +226,5 @@ def test_sink_size_is_the_length_of_an_epoch() -> None:
     assert [first for *_, first in longer.steps] == [0, 1, 2, 0, 1, 2, 0, 1]
     assert _seen(True, -1, 2).steps == _seen(False, 2, 2).steps  # without sinking it does not count
     for size in (0, -2, 1.5, True):
-        with pytest.raises(ArgumentError, match="sink_size must be a positive int or -1"):
+        with pytest.raises((ArgumentError, DTypeError), match="sink_size must be a"):
             _seen(True, size, 1)  # pyright: ignore[reportArgumentType]

@@ -16,9 +16,12 @@ from tvmgraph.amp.scaler import (
     StaticLossScaler,
     all_finite,
 )
+from tvmgraph.core.guard import guard_module as _guard_module
 
 __all__ = [
     "DynamicLossScaleManager", "DynamicLossScaler", "FixedLossScaleManager", "LossScaleManager",
     "LossScaler", "StaticLossScaler", "all_finite", "auto_mixed_precision",
     "build_train_network", "custom_mixed_precision", "get_black_list", "get_white_list",
 ]  # fmt: skip
+
+_guard_module(globals(), "amp")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
@@ -115,9 +115,13 @@ def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...
     return tuple(result)
 
 
-def _check_positions(
-    positions: int | Sequence[int] | None, args: tuple[Any, ...], name: str
-) -> tuple[int, ...]:
+def require_positions(positions: Any, name: str) -> tuple[int, ...]:
+    """Returns ``grad_position`` as a tuple, empty for None.
+
+    Raises:
+        DTypeError: if it is neither an int nor a tuple of ints.
+        ArgumentError: if it is empty or names an argument twice.
+    """
     if positions is None:
         return ()
     items = (positions,) if isinstance(positions, int) else positions
@@ -131,6 +135,13 @@ def _check_positions(
             "grad_position must name every argument at most once, and at least one",
             op=name, got=f"grad_position={positions!r}", at=user_source(),
         )  # fmt: skip
+    return items
+
+
+def _check_positions(
+    positions: int | Sequence[int] | None, args: tuple[Any, ...], name: str
+) -> tuple[int, ...]:
+    items = require_positions(positions, name)
     for i in items:
         if not 0 <= i < len(args):
             raise ArgumentError(
@@ -148,14 +159,14 @@ def _check_positions(
 def _weights(weights: Any) -> tuple[Parameter, ...]:
     if weights is None:
         return ()
-    items = (weights,) if isinstance(weights, Parameter) else tuple(weights)
-    for w in items:
+    items = (weights,) if isinstance(weights, Parameter) else weights
+    for w in items if isinstance(items, Iterable) else (items,):
         if not isinstance(w, Parameter):
             raise DTypeError(
                 f"weights must be Parameters, not {type(w).__name__}",
                 op="grad", at=user_source(), fix="pass net.trainable_params()",
             )  # fmt: skip
-    return items
+    return tuple(items)
 
 
 def tensors_in(value: Any) -> list[Tensor]:
@@ -180,7 +191,7 @@ def value_and_grad(
     """Returns a function that computes ``fn`` and its gradient.
 
     The gradient of a non-scalar (or of several outputs) is that of the sum of all elements.
-    Outputs that are no tensors add nothing, so a function that returns only such has gradients 0.
+    Numbers that are no tensors add nothing, so a function that returns only such has gradients 0.
 
     Args:
         fn: Function or Cell.
@@ -197,6 +208,7 @@ def value_and_grad(
 
     Raises:
         ArgumentError: if both ``grad_position`` and ``weights`` are None.
+        DTypeError: if ``fn`` returns nothing or only text.
 
     Example:
         >>> value, dx = ms.value_and_grad(lambda x: x * x)(Tensor(3.0))
@@ -225,6 +237,8 @@ def _value_and_grad(
     if not isinstance(has_aux, bool):
         raise DTypeError(f"has_aux must be a bool, not {type(has_aux).__name__}",
                          op=name, at=user_source())  # fmt: skip
+    require_function(fn, name)
+    require_positions(grad_position, name)
     params = _weights(weights)
 
     @functools.wraps(fn, updated=())
@@ -239,7 +253,7 @@ def _value_and_grad(
                 fix="return (loss, other), or leave has_aux out",
             )  # fmt: skip
         first = r.value[0] if has_aux else r.value
-        outputs = _numeric(first)
+        outputs = _numeric(first, fn)
         dx, dw = r.differentiate(outputs, _sens(outputs, sens) if sens_param else None)
         inputs: Any = tuple(zip(positions, dx)) if return_ids else tuple(dx)
         names: Any = tuple((w.name, g) for w, g in zip(params, dw)) if return_ids else tuple(dw)
@@ -254,8 +268,38 @@ def _value_and_grad(
     return run
 
 
-def _numeric(value: Any) -> list[Tensor]:
-    """Returns the tensors of a result that gradients come from: all but bools."""
+def require_function(fn: Any, name: str) -> None:
+    """Raises :class:`DTypeError` for something that cannot be called.
+
+    Args:
+        fn: What is to be differentiated.
+        name: The function that was given it.
+    """
+    if not callable(fn):
+        raise DTypeError(
+            f"fn must be a function or a Cell, not {type(fn).__name__}", op=name,
+            got=f"fn={fn!r}"[:80], at=user_source(),
+        )  # fmt: skip
+
+
+def _holds_values(value: Any) -> bool:
+    if isinstance(value, (tuple, list, dict)):
+        return any(map(_holds_values, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, (str, bytes, type(None)))
+
+
+def _numeric(value: Any, fn: Any) -> list[Tensor]:
+    """Returns the tensors of a result that gradients come from: all but bools.
+
+    Raises:
+        DTypeError: if the result holds no number at all, as that of a function without ``return``.
+    """
+    if not _holds_values(value):
+        name = getattr(fn, "__qualname__", type(fn).__name__)
+        raise DTypeError(
+            f"{name} returned {value!r:.60}, which has no derivative", op="grad",
+            got=f"fn={name}", at=user_source(), fix="return the loss as a Tensor",
+        )  # fmt: skip
     return [o for o in tensors_in(value) if o.dtype.kind in "fciu"]
 
 
@@ -332,6 +376,7 @@ class GradOperation:
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
         """Returns the gradient function of ``fn``."""
+        require_function(fn, "GradOperation")
         trainable = getattr(fn, "trainable_params", None)
         if self.get_by_list and weights is None and trainable is not None:
             weights = trainable()
@@ -344,7 +389,7 @@ class GradOperation:
             if not self.get_all:
                 positions, keywords = [] if self.get_by_list else positions[:1], []
             r = _Run(fn, args, kwargs, positions, params, keywords)
-            outputs = _numeric(r.value)
+            outputs = _numeric(r.value, fn)
             dx, dw = r.differentiate(outputs, _sens(outputs, sens) if self.sens_param else None)
             inputs: Any = tuple(dx) if self.get_all else (dx[0] if dx else ())
             if not self.get_by_list:
@@ -377,11 +422,12 @@ def get_grad(gradients: Any, identifier: int | Parameter) -> Tensor:
             f"identifier must be an int or a Parameter, not {type(identifier).__name__}",
             op="get_grad", at=user_source(),
         )  # fmt: skip
-    todo = [gradients]
+    todo, seen = [gradients], set()
     while todo:
         item = todo.pop()
-        if not isinstance(item, (tuple, list)):
+        if not isinstance(item, (tuple, list)) or id(item) in seen:
             continue
+        seen.add(id(item))
         if len(item) == 2 and type(item[0]) is type(key) and isinstance(item[1], Tensor):
             if item[0] == key:
                 return item[1]

@@ -14,6 +14,8 @@ from tvmgraph.autodiff.grad import (
     _numeric,
     _Run,
     _weights,
+    require_function,
+    require_positions,
     tensors_in,
 )
 from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
@@ -70,10 +72,11 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
         >>> pull(Tensor([1.0]))[0].asnumpy()
         array([6.], dtype=float32)
     """
+    require_function(fn, "vjp")
     params = _weights(weights)
     run = _Run(fn, inputs, {}, _tensor_positions(inputs), params)
     first, aux = _first(run.value, has_aux, "vjp")
-    outputs = [snapshot(o) for o in _numeric(first)]
+    outputs = [snapshot(o) for o in _numeric(first, fn)]
 
     def vjp_fn(*v: Any) -> Any:
         sens = tensors_in(v)
@@ -107,6 +110,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> A
         >>> ms.jvp(lambda x: x * x, Tensor([3.0]), Tensor([1.0]))[1].asnumpy()
         array([6.], dtype=float32)
     """
+    require_function(fn, "jvp")
     args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     positions = _tensor_positions(args)
     directions = tensors_in(v)
@@ -154,6 +158,9 @@ def jacrev(
         (2, 2)
     """
 
+    require_function(fn, "jacrev")
+    require_positions(grad_position, "jacrev")
+
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> Any:
         positions = _check_positions(grad_position, args, "jacrev")
@@ -198,6 +205,9 @@ def jacfwd(
         >>> ms.jacfwd(lambda x: x * x)(Tensor([1.0, 2.0])).shape
         (2, 2)
     """
+
+    require_function(fn, "jacfwd")
+    require_positions(grad_position, "jacfwd")
 
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> Any:

@@ -34,6 +34,7 @@ from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.source import FunctionSource, source_of
 from tvmgraph.capture.statements import Statements
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.explained import speaks_for_users
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import FUNCTIONS, Symbol, apply_function, is_number
 from tvmgraph.core.tensor import Tensor
@@ -358,3 +359,6 @@ def _bind(
 
 
 __all__ = ["MUTATING", "Interpreter"]
+
+
+speaks_for_users(Interpreter._run_natively)

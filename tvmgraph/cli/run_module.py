@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from tvmgraph import partial
 from tvmgraph.errors import ArgumentError
 from tvmgraph.runtime import load
 
@@ -64,12 +63,5 @@ def _array(file: str) -> np.ndarray:
 
 def _save(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Writes an ``.npz`` file; an interrupted write leaves the old one, or none."""
-    handle, part = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            np.savez(stream, **arrays)  # pyright: ignore[reportArgumentType]
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+    with partial.replacing(path) as part, open(part, "wb") as stream:
+        np.savez(stream, **arrays)  # pyright: ignore[reportArgumentType]

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.core import numerics, promotion
+from tvmgraph.core import kinds, numerics, promotion
+from tvmgraph.core.memory import require_memory
 from tvmgraph.core.op import OPS, F, Op
 from tvmgraph.core.state import scope_text, state
 from tvmgraph.core.symbols import Symbol, contains_symbol, inferring, scope
@@ -76,8 +77,7 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     except KeyError:
         plan = _plan(op, key, args, attrs)
     except TypeError:  # an attribute given as a list
-        attrs = {k: _freeze(v) for k, v in attrs.items()}
-        return apply(op, args, attrs)
+        return apply(op, args, _hashable(op, args, attrs))
     if plan.casts is not None:
         args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
     if interpreter is None:
@@ -125,6 +125,23 @@ def cast(x: Tensor, dtype: dtypes.DType) -> Tensor:
     return x if x.type.dtype is dtype else apply(OPS["cast"], (x,), {"dtype": dtype})
 
 
+def _hashable(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> dict[str, Any]:
+    """Returns attributes with tuples for lists.
+
+    Raises:
+        DTypeError: if one is nothing that an operator is told, such as an array.
+    """
+    frozen = {k: _freeze(v) for k, v in attrs.items()}
+    for name, value in frozen.items():
+        try:
+            hash(value)
+        except TypeError:
+            raise DTypeError(f"{name} cannot be a {type(value).__name__}").locate(
+                *call_context(op, args, attrs)
+            ) from None
+    return frozen
+
+
 def _freeze(value: Any) -> Any:
     return tuple(_freeze(v) for v in value) if isinstance(value, (list, tuple)) else value
 
@@ -149,10 +166,15 @@ def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
             if any(t.dtype is not d for t, d in zip(types, wanted)):
                 casts = tuple(None if t.dtype is d else d for t, d in zip(types, wanted))
                 types = [t.with_dtype(d) for t, d in zip(types, wanted)]
+        for name, words in op.kinds.items():
+            kinds.require(name, attrs[name], words)
         result = op.infer(*types, **attrs)
+        outputs = result if isinstance(result, tuple) else (result,)
+        if state.interpreter is None:
+            require_memory(outputs)
     except TvmgraphError as e:
         raise e.locate(*call_context(op, args, attrs)) from None
-    return _Plan(casts, result if isinstance(result, tuple) else (result,))
+    return _Plan(casts, outputs)
 
 
 def run_numpy(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core import kinds
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import GraphError, NotFoundError
 
@@ -82,6 +83,7 @@ class Op:
         variadic: Whether the tensors arrive as ``*args``.
         tensors: Names of the tensor arguments.
         attrs: Names of the attributes, in order.
+        kinds: What the attributes must be, by name, where their annotations say it.
         regions: Names of the sub-graphs of a control-flow row; every column gets them as keywords.
         multi: Whether the operator always returns a tuple.
         fn: The public function of the row.
@@ -105,6 +107,7 @@ class Op:
     regions: tuple[str, ...] = ()
     fn: Callable[..., Any] = field(init=False, repr=False)
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+    kinds: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -172,6 +175,17 @@ def _split_signature(
     return tuple(tensors), tuple(attrs), tuple(regions), variadic, signature
 
 
+def _kinds_of(attrs: tuple[str, ...], signature: inspect.Signature) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for name in attrs:
+        p = signature.parameters[name]
+        words = kinds.words(p.annotation)
+        words = words if p.default is not None else (*words, "None")
+        if kinds.wrong_classes(words):
+            found[name] = words
+    return found
+
+
 def _call_source(name: str, op: Op, signature: inspect.Signature) -> str:
     """Source of the public function: bind the signature once, then go to the dispatch point."""
     params = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
@@ -179,7 +193,10 @@ def _call_source(name: str, op: Op, signature: inspect.Signature) -> str:
     tensors = op.tensors[0] if op.variadic else "(" + "".join(t + ", " for t in op.tensors) + ")"
     names = op.attrs + op.regions
     attrs = "{" + ", ".join(f"{a!r}: {a}" for a in names) + "}" if names else "_no_attrs"
-    return f"def {name}{header}:\n    return _apply(_op, {tensors}, {attrs})\n"
+    return (
+        f"def {name}{header}:\n try:\n  return _apply(_op, {tensors}, {attrs})\n"
+        f" except Exception as _error:\n  raise _explained(_error)\n"
+    )
 
 
 def primitive(
@@ -204,6 +221,7 @@ def primitive(
 
     def add_row(function: Callable[..., Any]) -> Callable[..., Any]:
         from tvmgraph.core.dispatch import apply
+        from tvmgraph.core.explained import explained, know
 
         name = function.__name__
         if name in OPS:
@@ -218,10 +236,15 @@ def primitive(
             name, infer, quiet, lower, vjp, onnx, samples, promote, tensors, attrs, variadic,
             function.__module__, function.__doc__ or "", multi, regions,
         )  # fmt: skip
-        scope: dict[str, Any] = {"_apply": apply, "_op": op, "_no_attrs": {}, "__name__": __name__}
+        op.kinds = _kinds_of(attrs, signature)
+        scope: dict[str, Any] = {
+            "_apply": apply, "_explained": explained, "_op": op, "_no_attrs": {},
+            "__name__": __name__,
+        }  # fmt: skip
         source = _call_source(name, op, signature)
         exec(compile(source, function.__code__.co_filename, "exec"), scope)
         generated = scope[name]
+        know(generated, f"ops.{name}")
         generated.__doc__ = function.__doc__
         generated.__module__ = function.__module__
         generated.__annotations__ = function.__annotations__

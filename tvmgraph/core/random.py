@@ -16,8 +16,9 @@ from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType, tensor_type
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfMemoryError, user_source
 
+_MOST = 1 << 44  # counter blocks of one draw
 STATE_TYPE = tensor_type((2,), dtypes.int64)
 
 
@@ -80,7 +81,13 @@ class Generator:
             self.offset = offset
 
     def advance(self, blocks: int) -> Tensor:
-        """Reserves counter blocks and returns the state that addresses the first of them."""
+        """Reserves counter blocks and returns the state that addresses the first of them.
+
+        Raises:
+            OutOfMemoryError: for more than any memory holds; the stream stays where it is.
+        """
+        if blocks >= _MOST:
+            raise OutOfMemoryError(f"{4 * blocks} random numbers are more than any memory holds")
         array = aligned_empty((2,), np.int64)
         with self._lock:
             array[0], array[1] = self.seed, self.offset

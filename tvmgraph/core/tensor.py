@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.conversion import converted, require_fit
+from tvmgraph.core.memory import require_memory
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, first_elements, note_write, state, turn
 from tvmgraph.core.storage import aligned_copy, aligned_zeros, lend
@@ -18,7 +19,7 @@ from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods
 from tvmgraph.core.tensor_operators import binary, unary
 from tvmgraph.core.tensor_text import tensor_text
-from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.core.types import Dim, TensorType, placeholder_size, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
 
@@ -94,9 +95,10 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         dtype = dtypes.dtype_of(dtype if dtype is not None else dtypes.float32)
         dims = (shape,) if isinstance(shape, int) else tuple(shape)
         if init is None:
-            named = [_placeholder_size(d, i) for i, d in enumerate(dims)]
+            named = [placeholder_size(d, i) for i, d in enumerate(dims)]
             self.type = tensor_type(named, dtype)
             if self.type.is_static:
+                require_memory([self.type])
                 self._bind(aligned_zeros(self.type.static_shape, dtype.numpy))
             return
         from tvmgraph.common.initializer import initializer
@@ -392,17 +394,6 @@ def has_array(tensor: Tensor) -> bool:
 def _forget_array(tensor: Tensor) -> None:
     with contextlib.suppress(AttributeError):
         _slot.__delete__(tensor)
-
-
-def _placeholder_size(d: Any, axis: int) -> int | Dim:
-    """The size of an axis of a placeholder: ``None`` or -1 for any, a name, or an int."""
-    if d is None or (d.__class__ is int and d == -1):
-        return Dim(f"any_{axis}")
-    if isinstance(d, str):
-        if not d.isidentifier():
-            raise ArgumentError(f"{d!r} is no name of an axis", op="Tensor", at=user_source())
-        return Dim(d)
-    return d if isinstance(d, Dim) else d.__index__()
 
 
 def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:

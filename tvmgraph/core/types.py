@@ -11,7 +11,7 @@ from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Specialise, scope
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, user_source
 
 Shape = tuple[int | Dim, ...]
 
@@ -106,3 +106,26 @@ def tensor_type(shape: Iterable[int | Dim], dtype: Any, device: str = "cpu") -> 
 
 def _text(d: int | Dim) -> str:
     return d.text if isinstance(d, Dim) else str(d)
+
+
+def placeholder_size(d: Any, axis: int) -> int | Dim:
+    """Returns the size of an axis of a placeholder.
+
+    Args:
+        d: ``None`` or -1 for any, a name, or an int.
+        axis: Number of the axis.
+
+    Raises:
+        ArgumentError: for a negative size, or text that is no name.
+    """
+    if d is None or (d.__class__ is int and d == -1):
+        return Dim(f"any_{axis}")
+    if isinstance(d, str):
+        if not d.isidentifier():
+            raise ArgumentError(f"{d!r} is no name of an axis", op="Tensor", at=user_source())
+        return Dim(d)
+    if isinstance(d, Dim):
+        return d
+    if d.__index__() < 0:
+        raise ArgumentError(f"shape holds the negative size {d}", op="Tensor", at=user_source())
+    return d.__index__()

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tvmgraph.compat.paths import look
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.dataset import config, transforms, vision
 from tvmgraph.dataset.base import Dataset
 from tvmgraph.dataset.files import (
@@ -46,3 +47,5 @@ __all__ = [
     "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler", "TextFileDataset",
     "WeightedRandomSampler", "config", "transforms", "vision", "zip",
 ]  # fmt: skip
+
+_guard_module(globals(), "dataset")

@@ -18,11 +18,10 @@ import html
 import itertools
 import os
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tvmgraph import forking
+from tvmgraph import forking, partial
 
 _lock = forking.rlock()
 _STYLE = (
@@ -178,15 +177,9 @@ def _write_root_index(root: Path) -> None:
 
 def write_atomically(path: Path, text: str) -> None:
     """Writes a file so that a reader sees the old or the new one, never half of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
-    os.chmod(temporary, 0o666 & ~_umask())  # as readable as any other file of the user
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as f:
-            f.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    mode = 0o666 & ~_umask()  # as readable as any other file of the user
+    with partial.replacing(path, mode) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def _umask() -> int:

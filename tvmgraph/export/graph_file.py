@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tvmgraph import partial
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import LoadError, TvmgraphError
 from tvmgraph.export.capture import Program, capture_program
@@ -55,17 +55,9 @@ def save_graph(path: Path, net: Any, args: tuple[Any, ...] = (), *, training: bo
         graph.text(full=True).encode(),
         to_bytes({**program.parameters, **constants}),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
-            for name, data in zip(_MEMBERS, members):
-                archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+    with partial.replacing(path) as part, zipfile.ZipFile(part, "w") as archive:
+        for name, data in zip(_MEMBERS, members):
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
 
 
 def _without_constants(graph: Graph) -> tuple[Graph, dict[str, np.ndarray]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tvmgraph import partial
 from tvmgraph.core.onnx_library import onnx
 from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.export.capture import capture_program
@@ -83,8 +83,7 @@ def onnx_model(
 def _write(path: Path, model: onnx.ModelProto, external: ExternalData | None) -> None:
     """Writes and checks a model; an interrupted write leaves no half file behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".export") as name:
-        folder = Path(name)
+    with partial.workspace(path.parent) as folder:
         onnx.save_model(model, folder / path.name)
         if external is not None:
             external.write(folder)

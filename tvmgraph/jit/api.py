@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import warnings
 from typing import Any
 
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config, context
-from tvmgraph.errors import ArgumentError, ConfigError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, ConfigError, DTypeError, user_source, warn_user
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.jit.signature import Signature, signature_of
 
@@ -127,7 +126,7 @@ def _check_options(
                 fix="use mode, capture_mode, jit_level, dynamic, fullgraph, backend, jit_config, "
                 "attr_guard or global_writes",
             )  # fmt: skip
-        warnings.warn(f"jit: {name} is deprecated and has no effect", stacklevel=4)
+        warn_user(f"jit: {name} is deprecated and has no effect")
 
 
 def _check_level(level: str, config: JitConfig | None) -> None:
@@ -235,7 +234,7 @@ def ms_function(
     """
     for name, value in (("input_signature", input_signature), ("hash_args", hash_args)):
         if value is not None:
-            warnings.warn(f"ms_function: {name} is deprecated and has no effect", stacklevel=2)
+            warn_user(f"ms_function: {name} is deprecated and has no effect")
     config = as_jit_config(jit_config) if jit_config is not None else None
     settings = Settings(attr_guard=False, alias="ms_function")
     if fn is None:
@@ -251,5 +250,5 @@ def jit_class(cls: type) -> type:
         DTypeError: if ``cls`` is not a class.
     """
     if not isinstance(cls, type):
-        raise DTypeError(f"jit_class needs a class, not {type(cls).__name__}", op="jit_class")
+        raise DTypeError(f"cls must be a class, not {type(cls).__name__}", op="jit_class")
     return cls

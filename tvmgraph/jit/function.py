@@ -22,6 +22,7 @@ from tvmgraph.capture.promotion import MutableFloat, MutableInt, Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
+from tvmgraph.core.explained import explained
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
@@ -169,6 +170,9 @@ class JitFunction(Inspectable):
                 return result
         try:
             return self._look_up(args, kwargs)
+        except RecursionError as e:
+            given = inspect.signature(self.fn).bind_partial(*args, **kwargs).arguments
+            raise explained(e, "jit", given)  # noqa: B904
         except Raised as e:
             error = e.error
         except CaptureError as e:

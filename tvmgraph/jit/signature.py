@@ -149,6 +149,12 @@ def signature_of(value: Any, option: str = "input_signature") -> Signature | Non
     """
     if value is None:
         return None
+    if not isinstance(value, (tuple, list, Tensor)):
+        raise DTypeError(
+            f"{option} must be a placeholder or a tuple of them, not {type(value).__name__}",
+            op="jit", got=f"{option}={value!r}"[:80], at=user_source(),
+            fix="use placeholders such as Tensor(shape=[None, 3], dtype=ms.float32)",
+        )  # fmt: skip
     items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     check_specs(items, f"jit({option}=...)")
     return Signature(items)

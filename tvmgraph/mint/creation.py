@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes, ops
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.random import Generator, default_generator
 from tvmgraph.core.tensor import Tensor
 
@@ -94,3 +95,5 @@ __all__ = [
     "bernoulli", "multinomial", "normal", "ones", "rand", "rand_like", "randint", "randint_like",
     "randn", "randn_like", "randperm", "zeros",
 ]  # fmt: skip
+
+_guard_module(globals(), "mint")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 
 
@@ -37,3 +38,5 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
 
 
 __all__ = ["inv", "matrix_norm", "norm", "qr", "vector_norm"]
+
+_guard_module(globals(), "mint.linalg")

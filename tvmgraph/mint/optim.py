@@ -6,6 +6,7 @@ from typing import Any
 
 from tvmgraph import optim
 from tvmgraph.compat.paths import look
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -76,3 +77,5 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = ["SGD", "Adam", "AdamW"]
+
+_guard_module(globals(), "mint.optim")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
 
@@ -148,3 +149,5 @@ __all__ = [
     "meshgrid", "narrow", "permute", "repeat_interleave", "scatter", "scatter_add", "select",
     "split", "squeeze", "stack", "transpose", "unique",
 ]  # fmt: skip
+
+_guard_module(globals(), "mint")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.ops._arguments import require_tensor
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -60,6 +62,8 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
+    require_tensor("equal", input)
+    require_tensor("equal", other, "other")
     return tuple(input.shape) == tuple(other.shape) and bool(ops.equal(input, other).all())
 
 
@@ -238,3 +242,5 @@ __all__ = [
     "matmul", "max", "mean", "median", "min", "mv", "nansum", "norm", "prod", "softmax", "sort",
     "sqrt", "std", "std_mean", "sub", "topk", "var", "var_mean", "vdot", "where",
 ]  # fmt: skip
+
+_guard_module(globals(), "mint")

@@ -1,5 +1,6 @@
 """Cells: networks, layers, containers, losses."""
 
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.nn._lazy import __dir__, __getattr__  # noqa: F401
 from tvmgraph.nn.activation import (
     CELU,
@@ -331,3 +332,5 @@ __all__ = [
     "ZeroPad2d",
     "get_activation",
 ]
+
+_guard_module(globals(), "nn")

@@ -50,6 +50,21 @@ def positive(op: Cls, name: str, value: Any) -> int:
     return integer(op, name, value, 1)
 
 
+_MOST_LAYERS = 1 << 12
+
+
+def layers(op: Cls, name: str, value: Any) -> int:
+    """Returns a number of layers.
+
+    Raises:
+        DTypeError: if it is not an integer.
+        ArgumentError: if it is not positive, or more than any network has.
+    """
+    if positive(op, name, value) > _MOST_LAYERS:
+        reject(ArgumentError, op, f"{name} must be at most {_MOST_LAYERS}, not {value}")
+    return int(value)
+
+
 def real(
     op: Cls,
     name: str,

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Self
 from tvmgraph import dtypes
 from tvmgraph.autodiff.custom import call_with_bprop, recomputed
 from tvmgraph.config import GRAPH_MODE, context
+from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import _DEFAULT_NAME, Parameter, ParameterTuple
 from tvmgraph.core.state import bump_epoch, state
@@ -95,6 +96,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         elif isinstance(value, Cell):
             self.__drop(name, keep="_cells")
             cells[name] = value
+            if any(c is self for _, c in value.cells_and_names()):
+                raise ArgumentError(
+                    f"a Cell cannot hold itself: {name!r}", op=type(self).__name__,
+                    got=f"{name}={type(value).__name__}", at=user_source(),
+                    fix="keep what is no part of the network in a list, or pass it to construct",
+                )  # fmt: skip
             if self._auto_prefix:
                 own = f"{self.param_prefix}." if self.param_prefix else ""
                 value.update_parameters_name(f"{own}{name}.")
@@ -179,8 +186,18 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         state.scope = outer or (type(self).__name__,)
         try:
             return self.__run(args, kwargs)
+        except Exception as e:
+            given = self.__named(args, kwargs)
+            raise explained(e, type(self).__name__, given, self.construct)  # noqa: B904
         finally:
             state.scope = outer
+
+    def __named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Returns the arguments of a call by the names that ``construct`` gives them."""
+        try:
+            return inspect.signature(self.construct).bind(*args, **kwargs).arguments
+        except TypeError:
+            return {f"argument {i}": a for i, a in enumerate(args)} | kwargs
 
     def __call_in_scope(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls under a recorder, which notes the cell and its place in the tree."""

@@ -11,7 +11,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
-from tvmgraph.nn._checks import boolean, choice, float_dtype, positive, real, reject
+from tvmgraph.nn._checks import boolean, choice, float_dtype, layers, positive, real, reject
 from tvmgraph.nn._gates import STEPS, State
 from tvmgraph.nn._parameters import new_parameter
 from tvmgraph.nn.cell import Cell
@@ -46,7 +46,7 @@ class _Recurrent(Cell):
         self.mode = mode
         self.input_size = positive(op, "input_size", input_size)
         self.hidden_size = positive(op, "hidden_size", hidden_size)
-        self.num_layers = positive(op, "num_layers", num_layers)
+        self.num_layers = layers(op, "num_layers", num_layers)
         self.has_bias = boolean(op, "has_bias", has_bias)
         self.batch_first = boolean(op, "batch_first", batch_first)
         self.dropout = float(real(op, "dropout", dropout, 0, 1, "[)"))

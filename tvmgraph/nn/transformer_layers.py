@@ -10,7 +10,7 @@ from tvmgraph.common.initializer import initializer
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.nn._checks import boolean, positive, real, reject
+from tvmgraph.nn._checks import boolean, layers, positive, real, reject
 from tvmgraph.nn.basic import Dense
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.container import CellList
@@ -38,7 +38,7 @@ def _activation(op: str, activation: Any) -> Any:
 def _clones(op: str, layer: Any, count: int) -> CellList:
     if not isinstance(layer, Cell):
         reject(DTypeError, op, f"the layer must be a Cell, not {type(layer).__name__}")
-    positive(op, "num_layers", count)
+    layers(op, "num_layers", count)
     return CellList([copy.deepcopy(layer) for _ in range(count)])
 
 

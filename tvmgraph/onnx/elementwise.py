@@ -269,7 +269,8 @@ def _window(n: NodeCall, terms: tuple[float, ...]) -> Any:
     size = n.number(0)
     n.require_memory((size,))
     kind = n.dtype("output_datatype", dtypes.float32)
-    steps = np.arange(size) * 2 * math.pi / (size if n.get("periodic") else size - 1)
+    with np.errstate(invalid="ignore"):  # one step has no length
+        steps = np.arange(size) * 2 * math.pi / (size if n.get("periodic") else size - 1)
     return sum(t * np.cos(i * steps) for i, t in enumerate(terms)).astype(kind.numpy)  # pyright: ignore
 
 

@@ -21,6 +21,7 @@ from tvmgraph.nn import Cell
 from tvmgraph.onnx import converters  # noqa: F401  (fills the table)
 from tvmgraph.onnx.functions import Functions
 from tvmgraph.onnx.narrow import Narrow, is_narrow, wide_dtype
+from tvmgraph.onnx.order import graphs_of, in_order, require_order
 from tvmgraph.onnx.table import NodeCall, constant_of, dtype_of, find_converter, to_tensor
 
 Env = dict[str, Any]
@@ -94,6 +95,7 @@ class OnnxCell(Cell):
         self.functions = Functions(model)
         self._require_known(model)
         self.model_graph = model.graph
+        require_order(model.graph)
         self._fixed: Env = {}
         self._weights: dict[str, str] = {}
         for proto in model.graph.initializer:
@@ -150,7 +152,7 @@ class OnnxCell(Cell):
 
     def _fold(self) -> tuple[Env, list[onnx.NodeProto]]:
         fixed, rest = dict(self._fixed), []
-        for node in self.model_graph.node:
+        for node in in_order(self.model_graph.node):
             if _has_graphs(node) or any(i and i not in fixed for i in node.input):
                 rest.append(node)
                 continue
@@ -237,7 +239,7 @@ class OnnxCell(Cell):
         for proto in graph.initializer:
             env[proto.name] = constant_of(proto)
         env.update(zip((v.name for v in graph.input), inputs))
-        for node in graph.node:
+        for node in in_order(graph.node):
             self._run_node(node, env, self.opsets)
         return [_value(env, v.name) for v in graph.output]
 
@@ -247,7 +249,7 @@ class OnnxCell(Cell):
         opsets = {o.domain or "": o.version for o in body.opset_import}
         env: Env = dict.fromkeys(body.input)
         env.update(zip(body.input, values))
-        for inner in body.node:
+        for inner in in_order(body.node):
             self._run_node(self.functions.bound(inner, node, body), env, opsets)
         return [env.get(name) for name in body.output]  # some outputs are optional
 
@@ -309,6 +311,5 @@ def _result(value: Any) -> Any:
 def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     for node in graph.node:
         yield node
-        for a in node.attribute:
-            for inner in [a.g, *a.graphs] if a.HasField("g") else a.graphs:
-                yield from _all_nodes(inner)
+        for inner in graphs_of(node):
+            yield from _all_nodes(inner)

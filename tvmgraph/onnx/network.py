@@ -57,10 +57,11 @@ def convolve(n: NodeCall, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tens
 
 @converter("ConvInteger")
 def _conv_integer(n: NodeCall, x: Tensor, w: Tensor, zx: Any = None, zw: Any = None) -> Tensor:
-    x, w = F.cast(x, dtypes.float32), F.cast(w, dtypes.float32)
-    x = x if zx is None else x - F.cast(zx, dtypes.float32)
+    exact = dtypes.float64  # sums of products leave what float32 counts from 258 products on
+    x, w = F.cast(x, exact), F.cast(w, exact)
+    x = x if zx is None else x - F.cast(zx, exact)
     if zw is not None:
-        zw = F.cast(zw, dtypes.float32)
+        zw = F.cast(zw, exact)
         w = w - (F.reshape(zw, (-1, *(1,) * (w.ndim - 1))) if zw.ndim else zw)
     return F.cast(convolve(n, x, w), dtypes.int32)
 

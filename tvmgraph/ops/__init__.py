@@ -1,5 +1,6 @@
 """The operator table: one row per operator, one file per family, and the functions built on it."""
 
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.ops._lazy import __dir__, __getattr__  # noqa: F401
 from tvmgraph.ops.activation import *  # noqa: F403
 from tvmgraph.ops.activation_smooth import *  # noqa: F403
@@ -103,3 +104,5 @@ from tvmgraph.ops.sort import *  # noqa: F403
 from tvmgraph.ops.sort_top import *  # noqa: F403
 from tvmgraph.ops.sort_unique import *  # noqa: F403
 from tvmgraph.ops.spectral import *  # noqa: F403
+
+_guard_module(globals(), "ops")

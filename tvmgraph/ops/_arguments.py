@@ -9,7 +9,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
-from tvmgraph.errors import DTypeError, TvmgraphError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
 
 
 def named(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -112,6 +112,20 @@ def as_int(value: Any, op: str, name: str) -> int:
             f"{name}={value!r}"[:80],
         )  # fmt: skip
     return value.__index__()
+
+
+_MOST = 1 << 16
+
+
+def countable(value: int, op: str, name: str) -> int:
+    """Returns a number of operators or results that a call makes.
+
+    Raises:
+        ArgumentError: if it is more than any program means.
+    """
+    if value > _MOST:
+        raise bad(ArgumentError, f"{name} must be at most {_MOST}", op, f"{name}={value}")
+    return value
 
 
 def wrap_axis(axis: Any, ndim: int) -> Any:

@@ -9,7 +9,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError
-from tvmgraph.ops._arguments import bad
+from tvmgraph.ops._arguments import bad, countable
 
 
 def view_as_real(input: Tensor) -> Tensor:
@@ -129,7 +129,7 @@ def derivative(fn: Callable[..., Any], primals: Any, order: int) -> tuple[Any, A
                   f"order={order}, {len(inputs)} inputs")  # fmt: skip
     grad = importlib.import_module("tvmgraph.autodiff").grad
     change: Any = fn
-    for _ in range(order):
+    for _ in range(countable(order, "derivative", "order")):
         change = grad(lambda x, f=change: F.sum(f(x)))
     return fn(*inputs), change(inputs[0])
 

@@ -10,6 +10,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.ops._arguments import require_tensor
 from tvmgraph.ops._pointwise import LOW_PRECISION, TirMath, pointwise, unary
 from tvmgraph.ops._shared import binary_samples, extreme_values
 
@@ -441,4 +442,4 @@ def is_complex(input: Tensor) -> bool:
     Example:
         >>> ops.is_complex(Tensor([1.0]))
     """
-    return input.dtype in dtypes.COMPLEX
+    return require_tensor("is_complex", input).dtype in dtypes.COMPLEX

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,6 +28,7 @@ from tvmgraph.errors import (
     ShapeError,
     TvmgraphError,
     user_source,
+    warn_user,
 )
 from tvmgraph.ops._custom_kernels import is_script, kind_of, load_function, parameter_types
 
@@ -105,8 +105,7 @@ class Custom:
         except TvmgraphError as e:
             raise e.locate(f"ops.Custom({self.name})", "", user_source()) from None
         if reg_info is not None:
-            warnings.warn("ops.Custom: reg_info has no effect; out_dtype and infer say what is "
-                          "accepted", stacklevel=2)  # fmt: skip
+            warn_user("ops.Custom: reg_info has no effect; out_dtype and infer say what fits")
         CUSTOM[self.op.name] = self.op  # graphs name their operators
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:

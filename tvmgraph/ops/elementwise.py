@@ -15,7 +15,7 @@ from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
-from tvmgraph.ops._arguments import named
+from tvmgraph.ops._arguments import named, require_tensor
 from tvmgraph.ops._cast import lower_cast
 from tvmgraph.ops._pointwise import NUMBERS, TirMath, number_samples, pointwise, unary
 from tvmgraph.ops._shared import binary_samples, sum_to, unary_samples
@@ -352,7 +352,7 @@ def positive(input: Tensor) -> Tensor:
     Example:
         >>> ops.positive(Tensor([-1.0]))
     """
-    return input
+    return require_tensor("positive", input)
 
 
 @primitive(

@@ -142,7 +142,10 @@ def like(value: Any, x: Tensor) -> Tensor:
     d = x.type.dtype
     if isinstance(value, Tensor):
         return value if value.type.dtype is d else F.cast(value, d)
-    return tensor_from_numpy(np.asarray(value).astype(d.numpy))
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        raise DTypeError(f"the values must be a Tensor or numbers, not {type(value).__name__}")
+    return tensor_from_numpy(array.astype(d.numpy))
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import math
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.ops._arguments import as_int, bad, describe
+from tvmgraph.ops._arguments import as_int, bad, countable, describe
 
 __all__ = ["adjoint", "cdist", "cross", "dist", "kron", "matrix_power", "vander"]
 
@@ -135,7 +135,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
         >>> ops.vander(Tensor([1.0, 2.0, 3.0]))
     """
     _require("vander", x.ndim == 1, f"x must have 1 axis, not {x.ndim}", x=x)
-    count = x.shape[0] if N is None else as_int(N, "vander", "N")
+    count = x.shape[0] if N is None else countable(as_int(N, "vander", "N"), "vander", "N")
     if count < 1:
         raise bad(ArgumentError, "N must be positive", "vander", describe(x=x, N=N))
     columns = [F.ones_like(x)]

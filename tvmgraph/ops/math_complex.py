@@ -16,6 +16,7 @@ from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.ops._arguments import require_tensor
 
 __all__ = ["angle", "complex", "complex_part", "conj", "imag", "polar", "real"]
 
@@ -154,7 +155,7 @@ def real(input: Tensor) -> Tensor:
     Example:
         >>> ops.real(Tensor([1.0, 2.0]))
     """
-    return F.complex_part(input, "real") if _is_complex(input) else input
+    return F.complex_part(input, "real") if _is_complex(input) else require_tensor("real", input)
 
 
 def imag(input: Tensor) -> Tensor:
@@ -184,7 +185,7 @@ def conj(input: Tensor) -> Tensor:
     Example:
         >>> ops.conj(Tensor([1.0, 2.0]))
     """
-    return F.complex_part(input, "conj") if _is_complex(input) else input
+    return F.complex_part(input, "conj") if _is_complex(input) else require_tensor("conj", input)
 
 
 def angle(input: Tensor) -> Tensor:

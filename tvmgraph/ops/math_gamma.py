@@ -14,7 +14,7 @@ from tvmgraph.core.op import F, Reason, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops import _incomplete_gamma as formulas
-from tvmgraph.ops._arguments import as_int, bad, describe
+from tvmgraph.ops._arguments import as_int, bad, countable, describe
 from tvmgraph.ops._pointwise import Formula, numpy_formula, pointwise
 from tvmgraph.ops._shared import sum_to
 
@@ -233,7 +233,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     Example:
         >>> ops.mvlgamma(Tensor([3.0, 4.0]), 3)
     """
-    p = as_int(p, "mvlgamma", "p")
+    p = countable(as_int(p, "mvlgamma", "p"), "mvlgamma", "p")
     if p < 1:
         raise bad(ArgumentError, f"p must be at least 1, not {p}", "mvlgamma", f"p={p}")
     y = F.lgamma(input)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import operator
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError, user_source
+from tvmgraph.ops._arguments import require_tensor
 
 _SCALAR: dict[str, tuple[Callable[..., Any], str]] = {
     "scalar_add": (operator.add, "x + y"),
@@ -155,7 +155,7 @@ def deepcopy(input_x: Tensor) -> Tensor:
     Example:
         >>> ops.deepcopy(Tensor([1.0, 2.0]))
     """
-    return input_x.copy() if isinstance(input_x, Tensor) else copy.deepcopy(input_x)
+    return require_tensor("deepcopy", input_x, "input_x").copy()
 
 
 def move_to(input: Tensor, to: str = "CPU", blocking: bool = True) -> Tensor:

@@ -10,7 +10,15 @@ from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError
-from tvmgraph.ops._arguments import as_int, bad, describe, int_tuple, named, wrap_axes
+from tvmgraph.ops._arguments import (
+    as_int,
+    bad,
+    describe,
+    int_tuple,
+    named,
+    require_tensor,
+    wrap_axes,
+)
 from tvmgraph.ops.shape import shape_text
 
 __all__ = ["moveaxis", "movedim", "permute", "swapaxes", "swapdims", "t", "transpose"]
@@ -194,4 +202,4 @@ def t(input: Tensor) -> Tensor:
     if input.ndim > 2:
         raise bad(ShapeError, f"input must have at most 2 axes, not {input.ndim}", "t",
                   describe(input=input), "use ops.transpose")  # fmt: skip
-    return _transpose(input, (1, 0)) if input.ndim == 2 else input
+    return _transpose(input, (1, 0)) if require_tensor("t", input).ndim == 2 else input

@@ -12,7 +12,7 @@ from tvmgraph.core.op import F, primitive, sample
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError
-from tvmgraph.ops._arguments import as_int, bad, describe, int_tuple
+from tvmgraph.ops._arguments import as_int, bad, countable, describe, int_tuple
 
 __all__ = [
     "chunk", "dsplit", "hsplit", "split", "split_at", "tensor_split", "unbind", "unstack", "vsplit",
@@ -200,7 +200,7 @@ def _tensor_split(input: Tensor, where: Any, axis: Any, op: str) -> tuple[Tensor
         return tuple(
             split_at(input, (a, max(a, b)), axis)[1] for a, b in itertools.pairwise(bounds)
         )
-    count = as_int(where, op, "indices_or_sections")
+    count = countable(as_int(where, op, "indices_or_sections"), op, "indices_or_sections")
     if count <= 0:
         raise bad(ArgumentError, "the number of sections must be positive", op,
                   describe(input=input, indices_or_sections=where))  # fmt: skip

@@ -1,5 +1,6 @@
 """Optimizers, learning-rate schedules and the cells of a training step."""
 
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.optim.accumulated import FTRL, Adadelta, Adagrad, ProximalAdagrad, RMSProp
 from tvmgraph.optim.adaptive import Adam, AdaMax, AdamOffload, AdamWeightDecay, Lamb, LazyAdam
 from tvmgraph.optim.base import Optimizer
@@ -46,3 +47,5 @@ __all__ = [
     "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",
     "polynomial_decay_lr", "update_unless", "warmup_lr",
 ]  # fmt: skip
+
+_guard_module(globals(), "nn")

@@ -12,14 +12,13 @@ import itertools
 import json
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from tvmgraph.debug import recorder
 from tvmgraph.debug.recorder import Recorder
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source, warn_user
 from tvmgraph.profiler.schedule import ProfilerAction, Schedule, always
 from tvmgraph.profiler.summary import Summary
 
@@ -303,7 +302,7 @@ def _check(activities: Any, schedule: Any, ready: Any, options: dict[str, Any]) 
         if name not in _OTHER_DEVICES:
             known = "activities, schedule, on_trace_ready, start_profile, output_path (Profiler)"
             raise fail(f"unknown option {name!r}", f"use one of {known}")
-        warnings.warn(f"profiler: {name} has no effect on the CPU", stacklevel=4)
+        warn_user(f"profiler: {name} has no effect on the CPU")
     if activities is not None and ProfilerActivity.CPU not in list(activities):
         raise fail("activities hold no ProfilerActivity.CPU", "this release records the CPU only")
     for name, value in (("schedule", schedule), ("on_trace_ready", ready)):

@@ -24,7 +24,6 @@ import json
 import os
 import string
 import struct
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -33,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph import partial
 from tvmgraph.errors import ArgumentError, LoadError, NotFoundError
 from tvmgraph.runtime import signature
 from tvmgraph.runtime.signature import Key
@@ -127,19 +127,15 @@ def write(
     if sign is not None:
         facts["signature"] = signature.sign(content, sign)
     text = json.dumps(facts, indent=1, sort_keys=True).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
-            for name, data in {MANIFEST: text, **members}.items():
-                info = zipfile.ZipInfo(name, _EPOCH)
-                info.extra = _padding(stream.tell() + zipfile.sizeFileHeader + len(name))
-                archive.writestr(info, data)
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+    with (
+        partial.replacing(path) as part,
+        open(part, "wb") as stream,
+        zipfile.ZipFile(stream, "w") as archive,
+    ):
+        for name, data in {MANIFEST: text, **members}.items():
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.extra = _padding(stream.tell() + zipfile.sizeFileHeader + len(name))
+            archive.writestr(info, data)
 
 
 def _content(facts: dict[str, Any]) -> bytes:

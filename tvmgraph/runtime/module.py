@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tvmgraph import forking
+from tvmgraph import forking, partial
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 from tvmgraph.processor import missing_features
 from tvmgraph.runtime import host, pool
@@ -353,7 +353,8 @@ def _load_library(ffi: Any, archive: Archive) -> Any:
             f"it holds objects ({OBJECTS}) that were not linked",
             "export it with linker=..., or link the objects on the target",
         )
-    handle, name = tempfile.mkstemp(suffix=".so", prefix="tvmgraph-")
+    partial.sweep(tempfile.gettempdir())
+    handle, name = tempfile.mkstemp(suffix=".so", prefix=partial.prefix("tvmgraph"))
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(archive.member(LIBRARY))

@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tvmgraph import partial
 from tvmgraph.runtime import trust
 
 #: Endings of the file names: compiled code, and weights prepared for it.
 EXECUTABLE, WEIGHTS = ".so", ".weights"
-_PARTIAL = ".tmp-"
-#: Unfinished files of processes that died are removed after this many seconds.
-_STALE = 3600.0
 _KINDS = (EXECUTABLE, WEIGHTS)
 #: Files are counted again when a process has added this part of the limit since it last did.
 #: Listing thousands of them takes longer than many a compile; what other processes add meanwhile
@@ -90,8 +85,8 @@ class Store:
     def workspace(self) -> Iterator[Path]:
         """A folder for the files that an entry is made from, on the same disk."""
         trust.make_folder(self.folder)
-        with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=self.folder) as folder:
-            yield Path(folder)
+        with partial.workspace(self.folder) as folder:
+            yield folder
 
     def put(self, key: str, file: Path) -> Path:
         """Moves a finished file from the workspace into the store and makes room for it."""
@@ -128,20 +123,16 @@ class Store:
         return Usage(len(found), sum(stat.st_size for _, stat in found), weights)
 
     def _files(self) -> list[tuple[str, os.stat_result]]:
-        return [(path, stat) for path, stat in self._entries() if path.endswith(_KINDS)]
-
-    def _entries(self) -> list[tuple[str, os.stat_result]]:
         found: list[tuple[str, os.stat_result]] = []
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as entries:
-            for entry in entries:
+            for entry in [e for e in entries if e.name.endswith(_KINDS)]:
                 with contextlib.suppress(OSError):  # another process may delete it meanwhile
                     found.append((entry.path, entry.stat()))
         return found
 
     def _make_room(self, newest: Path) -> int:
-        """Deletes what exceeds the limit, and what dead processes left; returns what there is."""
-        entries = self._entries()
-        files = [(path, stat) for path, stat in entries if path.endswith(_KINDS)]
+        """Deletes what exceeds the limit; returns what there is."""
+        files = self._files()
         files.sort(key=lambda item: (item[0].endswith(EXECUTABLE), item[1].st_mtime))
         total = sum(stat.st_size for _, stat in files)
         for path, stat in files:
@@ -151,8 +142,4 @@ class Store:
                 with contextlib.suppress(OSError):
                     os.unlink(path)
                 total -= stat.st_size
-        for path, stat in entries:
-            stale = time.time() - stat.st_mtime > _STALE
-            if stale and os.path.basename(path).startswith(_PARTIAL):
-                shutil.rmtree(path, ignore_errors=True)
         return total

@@ -10,6 +10,7 @@ from tvmgraph.amp import (
     build_train_network,
 )
 from tvmgraph.compat.paths import look
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.train.callback import (
     Callback,
     CheckpointConfig,
@@ -127,3 +128,5 @@ __all__ = [
     "save_checkpoint",
     "torch_names",
 ]  # fmt: skip
+
+_guard_module(globals(), "train")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,7 +13,7 @@ import numpy as np
 import xxhash
 from safetensors.numpy import save_file
 
-from tvmgraph import dtypes
+from tvmgraph import dtypes, partial
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
@@ -185,18 +184,10 @@ def _digest(raw: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> str:
 
 def _replace(path: Path, write: Callable[[str], None]) -> None:
     """Writes beside the target and renames, so that no reader sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        write(temporary)
-        with open(temporary, "rb") as file:
+    with partial.replacing(path) as part:
+        write(str(part))
+        with open(part, "rb") as file:
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _read(path: Path, op: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tvmgraph import ops
 from tvmgraph.compat.paths import look
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
 
@@ -307,3 +308,5 @@ __all__ = [
     "threshold_",
 ]  # fmt: skip
 __all__ += SHARED  # pyright: ignore[reportUnsupportedDunderAll]
+
+_guard_module(globals(), "mint.nn.functional")

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvmgraph import dtypes, nn, ops
 from tvmgraph.common.initializer import HeUniform, Initializer, Uniform, initializer
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
@@ -254,3 +255,5 @@ __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d",
     "Embedding", "GroupNorm", "LayerNorm", "Linear", "PReLU",
 ]  # fmt: skip
+
+_guard_module(globals(), "mint.nn")

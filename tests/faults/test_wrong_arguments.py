@@ -1,0 +1,150 @@
+"""Wrong arguments of public functions are errors of the project with a name and a line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+import tvmgraph.dataset as ds
+from tests.faults.wrong_arguments import CIRCLE, LEFT_OUT, targets
+from tvmgraph import JitConfig, Tensor, grad, jit, nn, ops
+from tvmgraph.core import memory
+from tvmgraph.errors import OutOfMemoryError, TvmgraphError
+
+X = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+
+
+@pytest.mark.parametrize("group", ["ops", "tensor", "nn", "rest"])
+def test_the_zoo_of_wrong_values_meets_errors_of_the_project(group: str) -> None:
+    program = [sys.executable, "-m", "tests.faults.wrong_arguments", group]
+    root = Path(__file__).parents[2]
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        program, cwd=root, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert not done.returncode, done.stderr[-2000:]
+    assert not done.stdout, done.stdout[:4000]
+
+
+def test_the_walk_sees_the_public_functions_and_leaves_out_only_what_exists() -> None:
+    names = {t.name for group in ("ops", "tensor", "nn", "rest") for t in targets(group)}
+    assert len(names) > 1500
+    assert names >= LEFT_OUT.keys()
+    assert names >= {"ops.topk", "Tensor.item", "nn.Dense", "ms.grad", "train.load_checkpoint"}
+
+
+class HoldsItself(nn.Cell):
+    """A network that is its own part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = nn.Dense(2, 2)
+        self.me = self
+
+
+_WRONG: dict[str, tuple[Callable[[], Any], str]] = {
+    "fraction": (lambda: ops.topk(X, 1.5), "k must be an int, not float"),
+    "signature": (lambda: jit(lambda x: x, input_signature=5), "input_signature must be"),
+    "gradient of a number": (lambda: grad(5), "fn must be a function or a Cell, not int"),
+    "weights": (lambda: grad(lambda x: x.sum(), weights=5), "weights must be Parameters"),
+    "position": (lambda: grad(lambda x: x, "a"), "grad_position must be an int or a tuple"),
+    "own part": (HoldsItself, "a Cell cannot hold itself: 'me'"),
+    "circle": (lambda: Tensor(CIRCLE), "input_data holds itself"),
+    "circle to jit": (lambda: jit(lambda x: x)(CIRCLE), "x holds itself"),
+    "nothing": (lambda: nn.Dense(4, 4)(None), "x must be a Tensor, not NoneType"),
+    "end of a range": (lambda: ops.arange(0, float("nan")), "end=nan"),
+    "zeros": (lambda: ops.zeros((2**40,)), "needs 4,096.0 GiB"),
+    "eye": (lambda: ops.eye(2**31), "needs more than any memory"),
+    "sizes": (lambda: ops.broadcast_to(X, (-1, -1, -1)), "shape=(-1, -1, -1)"),
+    "negative size": (lambda: Tensor(shape=(2, -5)), "negative size -5"),
+    "item": (lambda: X.item(99), "index=(99,)"),
+    "options": (lambda: JitConfig(options=5), "options=5"),  # pyright: ignore
+    "export": (lambda: ms.export(None, X, file_name="a"), "net=None"),
+    "axes": (lambda: ms.export(nn.Dense(3, 3), X, file_name="a", dynamic=5), "dynamic"),
+    "checkpoint": (lambda: ms.load_checkpoint(None), "ckpt_file_name=None"),
+    "ragged": (lambda: ds.NumpySlicesDataset([[1, 2], [3]]), "data=[[1, 2], [3]]"),
+    "array as an attribute": (lambda: ops.one_hot(Tensor([1]), 3, axis=np.ones(2)), "axis"),
+    "random": (lambda: ops.randn(2**62), "size"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _WRONG)
+def test_an_error_names_the_argument_and_the_line(name: str) -> None:
+    call, text = _WRONG[name]
+    with pytest.raises(TvmgraphError) as caught:
+        call()
+    assert text in str(caught.value)
+    assert (caught.value.at or "").startswith("test_wrong_arguments.py")
+
+
+def test_a_refused_draw_leaves_the_random_stream() -> None:
+    ms.set_seed(3)
+    expected = ops.randn(4).asnumpy()
+    ms.set_seed(3)
+    for _ in range(20):
+        with pytest.raises(TvmgraphError):
+            ops.randn(2**60)
+    np.testing.assert_array_equal(ops.randn(4).asnumpy(), expected)
+
+
+def test_memory_is_asked_for_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_available", lambda: 1 << 29)
+    with pytest.raises(OutOfMemoryError, match=r"float32\[300000001\] needs 1\.1 GiB; 0\.5 GiB"):
+        ops.zeros((300000001,))
+    with pytest.raises(MemoryError):
+        Tensor(shape=(300000001,), dtype=ms.float32)
+
+
+def test_errors_of_user_code_pass_through() -> None:
+    mine = ValueError("mine")
+
+    def fails(x: Tensor) -> Tensor:
+        raise mine
+
+    class Net(nn.Cell):
+        """A network that fails."""
+
+        def construct(self, x: Tensor) -> Tensor:
+            return fails(x)
+
+    for call in (lambda: grad(fails)(X), lambda: Net()(X), lambda: ms.vmap(fails)(X),
+                 lambda: ms.vjp(fails, X)):  # fmt: skip
+        with pytest.raises(ValueError, match="mine") as caught:
+            call()
+        assert caught.value is mine
+
+
+def test_recursion_of_the_user_stays_a_recursion_error() -> None:
+    def deep(x: Tensor) -> Tensor:
+        return deep(ops.softmax(x, -1))
+
+    with pytest.raises(RecursionError):
+        deep(X)
+
+
+def test_a_guarded_function_is_the_one_that_was_written() -> None:
+    import inspect
+
+    source = inspect.getsource(ops.softmax)
+    assert source.startswith("def softmax(") and '"""' in source
+    assert list(inspect.signature(ops.softmax).parameters) == ["input", "axis", "dtype"]
+    with pytest.raises(TypeError, match=r"softmax\(\) missing 1 required positional argument"):
+        ops.softmax()  # pyright: ignore[reportCallIssue]
+
+
+def test_errors_inside_captured_code_name_the_arguments_too() -> None:
+    @jit
+    def f(x: Tensor) -> Tensor:
+        return ops.split(x, object())  # pyright: ignore[reportArgumentType]
+
+    with pytest.raises(TvmgraphError, match="split_size_or_sections") as caught:
+        f(X)
+    assert (caught.value.at or "").startswith("test_wrong_arguments.py")

@@ -1,0 +1,203 @@
+"""Whatever goes wrong inside a public function becomes an error that names its arguments.
+
+A guarded function keeps its identity, and with it what captures and tables know about it: its body
+moves behind a handler of the same signature, which costs a call. Only the outermost guarded
+function of a call says anything, the one that the user's code names. Exceptions of user code that
+a function calls are none of its business.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+from tvmgraph.core import kinds
+from tvmgraph.core.dispatch import describe
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    OutOfMemoryError,
+    OutOfRangeError,
+    TvmgraphError,
+    is_package_file,
+    user_source,
+)
+
+_names: dict[CodeType, str] = {}  # what users call a guarded function
+_defaults: dict[CodeType, dict[str, Any]] = {}  # of its parameters
+_annotations: dict[CodeType, dict[str, Any]] = {}  # of its parameters
+_signatures: dict[CodeType, inspect.Signature] = {}  # of functions that are wrapped
+_speakers: set[CodeType] = set()  # functions of this package that call what users name
+
+#: The error of the project for an unexpected one; the first that fits.
+_ERRORS: tuple[tuple[type[Exception], type[TvmgraphError]], ...] = (
+    (MemoryError, OutOfMemoryError),
+    (IndexError, OutOfRangeError),
+    (TypeError, DTypeError),
+    (AttributeError, DTypeError),
+    (KeyError, ArgumentError),
+    (ValueError, ArgumentError),
+    (ArithmeticError, ArgumentError),
+    (BufferError, DTypeError),
+    (AssertionError, ArgumentError),
+    (RecursionError, ArgumentError),
+)
+_LIBRARIES = (
+    *{sysconfig.get_path(k) + os.sep for k in ("stdlib", "platstdlib")},
+    "<frozen ",
+)
+
+
+def know(function: Callable[..., Any], name: str) -> None:
+    """Remembers what users call a function that has a handler, and its defaults."""
+    code: CodeType = function.__code__
+    _names[code] = name
+    _annotations[code] = function.__annotations__
+    if hasattr(function, "__wrapped__"):
+        _signatures[code] = inspect.signature(function)
+    positional = code.co_varnames[: code.co_argcount]
+    _defaults[code] = {
+        **dict(zip(positional[::-1], (function.__defaults__ or ())[::-1])),  # pyright: ignore
+        **(function.__kwdefaults__ or {}),  # pyright: ignore[reportFunctionMemberAccess]
+    }
+
+
+def speaks_for_users(function: Callable[..., Any]) -> None:
+    """Declares that a function of this package calls what users name in their code."""
+    _speakers.add(function.__code__)
+
+
+def explained(
+    error: Exception,
+    name: str = "",
+    arguments: dict[str, Any] | None = None,
+    function: Callable[..., Any] | None = None,
+) -> Exception:
+    """Returns the error with which a public function ends; to be called in its handler.
+
+    Args:
+        error: The exception that escapes the function.
+        name: What users call it, if it is not guarded.
+        arguments: Its arguments by name, if they are not the local variables.
+        function: What says what the arguments must be, if it is not the guarded function.
+
+    Returns:
+        The same error where a caller in this package or the user's own code is responsible, or an
+        error of the project with the name and arguments of the function and the user's line.
+    """
+    frame = sys._getframe(1)
+    caller = frame.f_back
+    if caller is None or not _is_users(caller.f_code) or _passed_user_code(error.__traceback__):
+        return error
+    if arguments is None:
+        arguments = _arguments(frame)
+    name = name or _name(frame)
+    if isinstance(error, TvmgraphError):
+        return _completed(error, name, arguments)
+    code = frame.f_code
+    annotations = function.__annotations__ if function else _annotations.get(code, {})
+    return _converted(error, name, arguments, annotations)
+
+
+def _name(frame: FrameType) -> str:
+    if frame.f_code.co_name == "__init__" and "self" in frame.f_locals:
+        return type(frame.f_locals["self"]).__name__
+    return _names.get(frame.f_code, frame.f_code.co_name)
+
+
+def _is_users(code: CodeType) -> bool:
+    return code in _speakers or not is_package_file(code.co_filename)
+
+
+def _passed_user_code(trace: TracebackType | None) -> bool:
+    """Whether the exception comes out of user code that the function called."""
+    below = trace.tb_next if trace is not None else None
+    while below is not None:
+        file = below.tb_frame.f_code.co_filename
+        own = is_package_file(file) or file.endswith(".pyx")
+        own = own or (file.startswith(_LIBRARIES) and "-packages" not in file)
+        if not own:
+            return True
+        below = below.tb_next
+    return False
+
+
+def _arguments(frame: FrameType) -> dict[str, Any]:
+    code = frame.f_code
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    names = [n for n in code.co_varnames[:count] if n not in ("self", "cls")]
+    defaults = _defaults.get(code, {})
+    given = {n: frame.f_locals[n] for n in names if n in frame.f_locals}
+    if code in _signatures and given.keys() == {"args", "kwargs"}:
+        return _bound(_signatures[code], given["args"], given["kwargs"])
+    return {n: v for n, v in given.items() if n not in defaults or v is not defaults[n]}
+
+
+def _bound(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Returns the arguments of a wrapped method by name; of its own ``self`` none."""
+    positional = [n for n in signature.parameters if n != "self"]
+    named = dict(zip(positional, args))
+    return named | {f"argument {i}": a for i, a in enumerate(args) if i >= len(named)} | kwargs
+
+
+def _completed(error: TvmgraphError, name: str, arguments: dict[str, Any]) -> TvmgraphError:
+    """Adds what an error raised deep inside could not know."""
+    text = str(error)
+    if not all(n in text for n in arguments):
+        error.got = _described(arguments)
+    return error.locate(name, "", user_source())
+
+
+def _converted(
+    error: Exception, name: str, arguments: dict[str, Any], annotations: dict[str, Any]
+) -> Exception:
+    kind = next((ours for theirs, ours in _ERRORS if isinstance(error, theirs)), None)
+    circular = next((n for n, v in arguments.items() if _holds_itself(v)), None)
+    if kind is None or (isinstance(error, RecursionError) and circular is None):
+        return error
+    wrong = _wrong(arguments, annotations)
+    fix = None
+    if circular is not None:
+        message, fix = f"{circular} holds itself", "give containers that end"
+    elif wrong:
+        kind, message = DTypeError, wrong
+    else:
+        message = f"cannot work with these arguments ({_text(error)})"
+    new = kind(message, op=name, got=_described(arguments), at=user_source(), fix=fix)
+    new.__cause__ = error
+    return new
+
+
+def _wrong(arguments: dict[str, Any], annotations: dict[str, Any]) -> str:
+    """Says which argument is certainly not what its annotation says, if any."""
+    for name, value in arguments.items():
+        words = kinds.words(annotations.get(name, ""))
+        if kinds.is_wrong(words, value):
+            return f"{name} must be {kinds.spoken(words)}, not {type(value).__name__}"
+    return ""
+
+
+def _text(error: Exception) -> str:
+    first = str(error).partition("\n")[0][:200]
+    return (
+        first if isinstance(error, MemoryError | ValueError) else f"{type(error).__name__}: {first}"
+    )
+
+
+def _described(arguments: dict[str, Any]) -> str:
+    return ", ".join(f"{n}={describe(v)}" for n, v in arguments.items())
+
+
+def _holds_itself(value: Any, outer: tuple[int, ...] = ()) -> bool:
+    if not isinstance(value, (list, tuple, dict)):
+        return False
+    if id(value) in outer or len(outer) > 100:
+        return True
+    items: Iterable[Any] = value.values() if isinstance(value, dict) else value
+    return any(_holds_itself(v, (*outer, id(value))) for v in items)

@@ -1,0 +1,97 @@
+"""What an annotation of a public function says about an argument.
+
+Only what is certainly wrong is refused: a string where a number is documented, a fraction where a
+count is. What captures and users put in the place of numbers (sizes with names, 0-d tensors,
+NumPy's scalars) is none of that.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.errors import DTypeError
+
+_NOTHING = type(None)
+_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
+_NEVER = frozenset({object, type, bytes, bytearray, dict, set, frozenset})
+_TEXT = frozenset({str, _NOTHING})
+_FRACTIONS = frozenset({float, complex, np.float64, np.float32, np.float16})
+
+#: Classes of values that are no such thing, by the word of the annotation.
+_WRONG: dict[str, frozenset[type]] = {
+    "int": _NEVER | _TEXT | _FRACTIONS | _CONTAINERS,
+    "float": _NEVER | _TEXT | _CONTAINERS | {complex},
+    "bool": _NEVER | _TEXT | _FRACTIONS | _CONTAINERS,
+    "str": _NEVER | _CONTAINERS | _FRACTIONS | {_NOTHING, int, bool, np.ndarray},
+    "Tensor": _NEVER | _TEXT,
+    "Parameter": _NEVER | _TEXT | _FRACTIONS | _CONTAINERS | {int, bool},
+    "DType": _NEVER | _CONTAINERS | _FRACTIONS | {_NOTHING, int, bool, np.ndarray},
+    "Sequence": _NEVER | _TEXT | _FRACTIONS,
+    "tuple": _NEVER | _TEXT | _FRACTIONS,
+    "list": _NEVER | _TEXT | _FRACTIONS,
+    "Callable": _NEVER - {type} | _TEXT | _FRACTIONS | _CONTAINERS | {int, bool},
+    "None": frozenset({object, str, int, bool, type, bytes}) | _NEVER | _CONTAINERS | _FRACTIONS,
+}  # fmt: skip
+
+_SPOKEN = {
+    "int": "an int", "float": "a number", "bool": "a bool", "str": "a string", "Tensor": "a Tensor",
+    "Parameter": "a Parameter", "DType": "a dtype", "Callable": "callable", "None": "None",
+}  # fmt: skip
+_NUMBERS = frozenset({"bool", "int", "float", "None"})
+
+#: The class that almost every right value has, for a check that costs next to nothing.
+EXACT = {"bool": bool, "int": int, "float": float}
+
+
+def words(annotation: Any) -> tuple[str, ...]:
+    """Returns the alternatives of an annotation without what stands in brackets.
+
+    Args:
+        annotation: An annotation of a signature, text or a class.
+    """
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    depth, kept = 0, []
+    for c in text:
+        depth += (c == "[") - (c == "]")
+        if not depth and c != "]":
+            kept.append(c)
+    return tuple(w.strip().rpartition(".")[2] for w in "".join(kept).split("|"))
+
+
+@functools.cache
+def wrong_classes(kinds: tuple[str, ...]) -> frozenset[type]:
+    """Returns the classes whose objects fit none of the alternatives."""
+    tables = [_WRONG.get(k) for k in kinds]
+    known = [t for t in tables if t is not None]
+    return frozenset.intersection(*known) if known and len(known) == len(tables) else frozenset()
+
+
+def are_numbers(kinds: tuple[str, ...]) -> bool:
+    """Whether all alternatives are numbers or None."""
+    return _NUMBERS.issuperset(kinds) and kinds != ("None",)
+
+
+def is_wrong(kinds: tuple[str, ...], value: Any) -> bool:
+    """Whether a value is certainly none of the alternatives."""
+    if value.__class__ is int and "bool" in kinds and {"bool", "None"}.issuperset(kinds):
+        return value not in (0, 1)
+    if isinstance(value, np.ndarray) and are_numbers(kinds):
+        return value.size != 1 or value.dtype.kind not in "biuf"
+    return value.__class__ in wrong_classes(kinds)
+
+
+def spoken(kinds: tuple[str, ...]) -> str:
+    """Returns the alternatives as a message names them."""
+    return " or ".join(_SPOKEN.get(k, f"a {k}") for k in kinds)
+
+
+def require(name: str, value: Any, kinds: tuple[str, ...]) -> None:
+    """Raises :class:`DTypeError` for a value that is certainly none of the alternatives."""
+    if is_wrong(kinds, value):
+        raise DTypeError(
+            f"{name} must be {spoken(kinds)}, not {value.__class__.__name__}",
+            got=f"{name}={value!r}"[:80],
+        )
