@@ -35,9 +35,17 @@ LAYERS = [
 NEWEST = 25  # the newest opset that ONNX Runtime runs
 
 
+#: Layers of operators that ONNX does not have.
+WITHOUT_ONNX = ("LGamma", "DiGamma", "IGamma", "LBeta", "MatInverse")
+
+
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 @pytest.mark.parametrize("opset", [17, 20, NEWEST])
 def test_layer(layer: Any, opset: int) -> None:
+    if layer.name in WITHOUT_ONNX:
+        with pytest.raises(ExportError, match="has no ONNX form"):
+            onnx_model(layer.build(), layer.inputs(), opset)
+        return
     net, args = layer.build(), layer.inputs()
     expected = eager(net, args)
     model = onnx_model(net, args, opset)

@@ -150,7 +150,7 @@ def _completed(error: TvmgraphError, name: str, arguments: dict[str, Any]) -> Tv
     """Adds what an error raised deep inside could not know."""
     text = str(error)
     if not all(n in text for n in arguments):
-        error.got = _described(arguments)
+        error.got = ", ".join(part for part in (error.got, _described(arguments)) if part)
     return error.locate(name, "", user_source())
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.capture import tree
+from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import AttributeRef, capture
 from tvmgraph.core.tensor import Tensor
@@ -55,6 +56,11 @@ class Program:
         return replace(self, graph=plain)
 
 
+def unwrapped(net: Any) -> Any:
+    """Returns what ``jit`` wrapped; a Cell's attribute ``fn`` is the user's own."""
+    return net if is_cell(net) else getattr(net, "fn", net)
+
+
 def capture_program(
     net: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, training: bool = False,
     promotion: Promotion | None = None,
@@ -73,7 +79,7 @@ def capture_program(
         Specialise: if the value of a symbolic size is needed.
         ExportError: if the call draws random numbers, or returns a weight itself.
     """
-    fn = getattr(net, "fn", net)  # what jit wrapped
+    fn = unwrapped(net)
     with _training_mode(getattr(net, "owner", None) or fn, training):
         captured = capture(fn, args, kwargs or {}, promotion=promotion)
     graph = _named_inputs(captured.graph, fn)

@@ -10,7 +10,7 @@ from typing import Any
 from tvmgraph import partial
 from tvmgraph.core.onnx_library import onnx
 from tvmgraph.errors import ArgumentError, user_source
-from tvmgraph.export.capture import capture_program
+from tvmgraph.export.capture import capture_program, unwrapped
 from tvmgraph.export.onnx import OPSET, ExternalData, to_onnx
 from tvmgraph.export.variable import given_inputs, variable_inputs
 from tvmgraph.graph import passes
@@ -51,7 +51,7 @@ def save_onnx(
 
 
 def _weight_bytes(net: Any) -> int:
-    cell = getattr(net, "owner", None) or getattr(net, "fn", net)
+    cell = getattr(net, "owner", None) or unwrapped(net)
     params = cell.get_parameters() if hasattr(cell, "get_parameters") else ()
     return sum(p.array.nbytes for p in params)
 

@@ -18,6 +18,7 @@ from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.sizes import Dim
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.export.capture import unwrapped
 
 Dynamic = Mapping[str, Mapping[int, str]]
 # sizes of examples: large enough for most windows, and hardly a size of anything else
@@ -79,7 +80,7 @@ def variable_inputs(
 
 
 def _labels(net: Any, args: tuple[Any, ...], leaves: list[Tensor]) -> list[str]:
-    fn = getattr(net, "fn", net)
+    fn = unwrapped(net)
     found = tree.labels(argument_labels(fn, args, {}))
     own = tree.unique([found.get(id(t), f"arg{i}") for i, t in enumerate(leaves)])
     names = getattr(fn, "input_names", None)
