@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
-from tvmgraph import Tensor
+from tvmgraph import Tensor, nn
 from tvmgraph.common import get_seed, set_seed
 from tvmgraph.common import initializer as module
 from tvmgraph.common.initializer import (
@@ -219,3 +219,9 @@ def test_common_import_paths() -> None:
     assert all(hasattr(module, name) for name in module.__all__)
     with pytest.raises(AttributeError, match="nothing"):
         _ = ms.common.api.nothing
+
+
+def test_layers_print_initializers_with_their_arguments() -> None:
+    assert repr(Normal(0.1)) == "Normal(sigma=0.1, mean=0.0)"
+    assert "weight_init=HeUniform(" in repr(nn.Conv2d(1, 2, 3))
+    assert " at 0x" not in repr(nn.Conv2d(1, 2, 3))

@@ -43,6 +43,9 @@ class Initializer:
         """Fills a NumPy array in place."""
         return self._initialize(arr)
 
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.init_kwargs.items())})"
+
     def _initialize(self, arr: np.ndarray) -> None:
         raise NotImplementedError(f"{type(self).__name__} must define _initialize(self, arr)")
 
