@@ -20,7 +20,7 @@ from tvmgraph import Tensor, jit, ops
 from tvmgraph.compiler import disk, remote, worker
 from tvmgraph.compiler.compile import clear_cache
 from tvmgraph.compiler.worker import CompilerEnded
-from tvmgraph.errors import CompileError
+from tvmgraph.errors import CompileError, ConfigError
 from tvmgraph.targets import HOST, resolve
 
 pytestmark = pytest.mark.skipif(disk.linker() is None, reason="there is no linker here")
@@ -338,6 +338,25 @@ def test_memory_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MemoryError):
         worker.call(bytearray, 2 << 30)
     worker.stop()
+
+
+def test_a_limit_that_it_cannot_start_in_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker.stop()
+    monkeypatch.setenv(worker.MEMORY_VARIABLE, "1")
+    with pytest.raises(ConfigError, match=worker.MEMORY_VARIABLE):
+        check_compiles(1.375)
+    monkeypatch.delenv(worker.MEMORY_VARIABLE)
+    check_compiles(1.375)
+
+
+def test_an_interrupt_of_the_worker_alone_changes_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    os.kill(worker_id(), signal.SIGINT)
+    before = worker_id()
+    check_compiles(1.4375)
+    assert worker_id() == before
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_the_surroundings_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import os
 import pickle
 import queue
 import resource
+import signal
 import sys
 import threading
 import traceback
@@ -37,6 +38,7 @@ def serve(memory: int, idle: int) -> None:
         memory: MiB that this process may take, 0 for as much as there is.
         idle: Seconds without a call after which it ends.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is interrupted ends this process
     replies = _Replies(os.dup(1))
     os.dup2(2, 1)  # whatever C++ code prints is no message
     requests: Requests = queue.SimpleQueue()

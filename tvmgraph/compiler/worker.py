@@ -145,6 +145,11 @@ def _ask(message: bytes, limit: float) -> tuple[Any, ...]:
         answer = worker.ask(message, limit)
     except CompilerEnded as e:
         _end(worker)
+        if not worker.ready and _number(MEMORY_VARIABLE, 0):
+            raise ConfigError(
+                f"the compiler's process cannot start in {MEMORY_VARIABLE}: {e}", op="compile",
+                fix=f"set {MEMORY_VARIABLE} to more, at least 1000, or to 0 for no limit",
+            ) from e  # fmt: skip
         if not worker.ready:
             raise _refuse(e) from e
         if not worker.retired:
