@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable
 
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.testing.samples import (
     Case,
     all_cases,
@@ -47,9 +48,10 @@ def build(target: str, path: str, linker: str) -> None:
     from tvmgraph.lowering import lower_many
 
     module = lower_many({name_of(case): case.graph() for case in cases()})
-    executable, kernels, _ = pipeline.build(module, pipeline.LEVELS["O2"], target, checked=True)
-    executable.export_library(path, fcompile=cc.cross_compiler(linker))
-    print(f"{len(cases())} samples, {len(kernels)} kernels for {target}")
+    options, request = CompileOptions(target=target, native=False), pipeline.Request(checked=True)
+    made = pipeline.build(module, options, request=request)
+    made.executable.export_library(path, fcompile=cc.cross_compiler(linker))
+    print(f"{len(cases())} samples, {len(made.kernels)} kernels for {target}")
 
 
 def run(path: str) -> None:

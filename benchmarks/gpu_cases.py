@@ -16,9 +16,10 @@ import numpy as np
 import tvmgraph as ms
 from benchmarks.gpu_inputs import Recipe
 from tvmgraph import Tensor, nn, ops
-from tvmgraph.compiler.freeze import freeze
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.export.capture import Program, capture_program
 from tvmgraph.graph import Graph, GraphBuilder, Role
+from tvmgraph.passes.freeze import freeze
 from tvmgraph.testing.samples import Case, all_cases, has_column, tolerance
 
 
@@ -163,7 +164,7 @@ def _frozen(graph: Graph) -> tuple[Graph, dict[Any, str]]:
     A prepared value is named after the first weight that it is computed from: the weight of a
     convolution after that, the offset of a batch norm after one of its parameters.
     """
-    split = freeze(graph, "sm_90")
+    split = freeze(graph, CompileOptions(target="sm_90"))
     if split is None:
         return graph, {}
     names = {p.value: p.label for p in graph.params}

@@ -2,11 +2,13 @@
 
 Every case is timed beside the eager call of the same code and, where PyTorch is installed, its
 eager and compiled call. *guards* is the time to decide that compiled code may be reused; *call* is
-everything, through TVM, on tensors so small that kernels take next to nothing.
+everything, through TVM, on tensors so small that kernels take next to nothing; *more* is what a
+branch or a break costs beyond the calls of kernels that the same work takes without it.
 """
 
 from __future__ import annotations
 
+import time
 import timeit
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +19,10 @@ import typer
 from tvmgraph import Parameter, Tensor, jit, nn
 from tvmgraph.jit.fast import MISS
 
-_TARGETS = {"2 tensors": 1.5, "Cell, 20 parameters": 3.0, "add 3 x 3": 4.0}
+_TARGETS = {
+    "guards: 2 tensors": 1.5, "guards: Cell, 20 parameters": 2.0, "call: add 3 x 3": 4.0,
+    "more: a tensor decides": 4.0, "more: one break": 6.0,
+}  # fmt: skip
 
 
 class Sums(nn.Cell):
@@ -38,6 +43,23 @@ class Sums(nn.Cell):
         for i in range(self.count):
             x = x + getattr(self, f"w{i}")
         return x
+
+
+def plain(x: Any) -> Any:
+    """Two operators, which become one kernel."""
+    return (x + 1) * 2
+
+
+def decided(x: Any) -> Any:
+    """A tensor decides between two kernels."""
+    return x + 1 if x.sum() > 0 else x - 1
+
+
+def broken(x: Any) -> Any:
+    """Two kernels with a statement between them that only Python runs."""
+    y = x + 1
+    time.perf_counter()
+    return y * 2
 
 
 def microseconds(call: Callable[[], Any], number: int = 5000, repeat: int = 7) -> float:
@@ -79,6 +101,12 @@ def cases() -> list[tuple[str, float]]:
             (f"guards: Cell, {count} parameters", microseconds(guards(net, v))),
             (f"call: Cell, {count} parameters", microseconds(lambda net=net: net(v))),
         ]
+    one, two = (microseconds(lambda f=f: f(x)) for f in (jit(lambda a: a + 1), jit(plain)))
+    branch, split = (microseconds(lambda f=f: f(x)) for f in (jit(decided), jit(broken)))
+    found += [
+        ("call: a tensor decides", branch), ("more: a tensor decides", branch - two),
+        ("call: one break", split), ("more: one break", split - 2 * one),
+    ]  # fmt: skip
     return found + _torch()
 
 
@@ -89,18 +117,20 @@ def _torch() -> list[tuple[str, float]]:
         return []
     torch.set_grad_enabled(False)
     x, y = torch.ones(3, 3), torch.ones(3, 3)
-    compiled = torch.compile(lambda a, b: a + b)
+    functions: list[Any] = [lambda a, b: a + b, decided, broken]
+    add, branch, split = [torch.compile(f) for f in functions]
     return [
         ("PyTorch eager: add 3 x 3", microseconds(lambda: x + y)),
-        ("torch.compile: add 3 x 3", microseconds(lambda: compiled(x, y), 2000)),
+        ("torch.compile: add 3 x 3", microseconds(lambda: add(x, y), 2000)),
+        ("torch.compile: a tensor decides", microseconds(lambda: branch(x), 2000)),
+        ("torch.compile: one break", microseconds(lambda: split(x), 2000)),
     ]
 
 
 def main() -> None:
     """Prints a table."""
     for name, spent in cases():
-        target = _TARGETS.get(name.partition(": ")[2]) if name[0] in "gc" else None
-        wanted = "" if target is None or name.startswith("call: Cell") else f"  (at most {target})"
+        wanted = f"  (at most {_TARGETS[name]})" if name in _TARGETS else ""
         print(f"{name:<32} {spent:7.2f} us{wanted}")
 
 

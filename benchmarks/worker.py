@@ -68,7 +68,7 @@ class Worker:
 
     def peaks(self) -> dict[str, Any]:
         """Measure what this machine can do: GFLOP/s of float32 and GB/s from memory."""
-        from tvmgraph.compiler.machine import peaks
+        from tvmgraph.compiler.measuring.machine import peaks
 
         found = peaks(again=True)
         return {"flops": found.float32 * 1e9, "bandwidth": found.bandwidth * 1e9}
@@ -120,7 +120,7 @@ class Worker:
         """What is compared with the bandwidth of memory: a pass over as many bytes as the row."""
         if self.name != OURS or not work.bytes:
             return None
-        from tvmgraph.compiler.streams import memory_pass
+        from tvmgraph.compiler.measuring.streams import memory_pass
 
         return memory_pass(work.bytes - work.written, work.written, self.threads)
 

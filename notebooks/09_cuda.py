@@ -22,7 +22,7 @@ import numpy as np
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn
-from tvmgraph.compiler import nvcc
+from tvmgraph.backend.cuda import nvcc
 from tvmgraph.errors import DeviceError
 from tvmgraph.runtime.archive import Archive
 

@@ -88,16 +88,15 @@ class CompiledCases:
             self.executable = compile_many(graphs, target=self.target)
 
 
-_selected: list[Case] = []
+#: What is compiled for a processor: by the name of the parameter, the cases of the run.
+_selected: dict[str, list[Case]] = {}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    cases = {}
     for item in session.items:
         params = getattr(getattr(item, "callspec", None), "params", {})
-        if "compiled_case" in params:
-            cases[params["compiled_case"].name] = params["compiled_case"]
-    _selected[:] = cases.values()
+        for name in params.keys() & {"compiled_case", "narrow_case"}:
+            _selected.setdefault(name, []).append(params[name])
 
 
 @pytest.fixture
@@ -110,6 +109,8 @@ def compiled_here() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def compiled_for() -> Callable[[str], CompiledCases]:
+def compiled_for() -> Callable[..., CompiledCases]:
     """The selected cases compiled for a processor."""
-    return functools.cache(lambda target: CompiledCases(_selected, target))
+    return functools.cache(
+        lambda target, name="compiled_case": CompiledCases(_selected[name], target)
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tvmgraph.processor import cpu_model, missing_features
-from tvmgraph.targets import CPU_VARIABLE, HOST, target_table
+from tvmgraph.machine.processor import cpu_model, missing_features
+from tvmgraph.machine.targets import CPU_VARIABLE, HOST, target_table
 
 _V3 = "x86-64-v3"  # what most laptops and desktops are
 _is_one = not missing_features(target_table()[_V3]["features"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tvmgraph.cli import passes_table
 from tvmgraph.cli.ops_table import markdown
 
 ROOT = Path(__file__).parent.parent
@@ -30,3 +31,10 @@ def test_operator_document_is_in_step() -> None:
     assert (ROOT / "docs" / "operators.md").read_text() == markdown(), (
         "run: tvmgraph ops --markdown > docs/operators.md"
     )
+
+
+def test_pass_document_is_in_step() -> None:
+    assert (ROOT / "docs" / "passes.md").read_text() == passes_table.markdown(), (
+        "run: tvmgraph passes --markdown > docs/passes.md"
+    )
+    assert passes_table.levels_markdown() in (ROOT / "README.md").read_text()

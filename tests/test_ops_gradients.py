@@ -13,8 +13,10 @@ from tests.processors import CPUS
 from tests.test_ops import LOWERED, ids
 from tvmgraph import Tensor, jit
 from tvmgraph.compiler import compile_many
-from tvmgraph.compiler.compile import CompileOptions, simplify
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.graph import Graph
+from tvmgraph.machine.targets import HOST
+from tvmgraph.passes.run import run_graph_passes
 from tvmgraph.testing import gradient
 from tvmgraph.testing.samples import RTOL, Case
 
@@ -29,6 +31,8 @@ def _first_of_every_type() -> list[Case]:
 
 
 CASES = _first_of_every_type()
+#: The cases of each processor: all for this one, some for a lesser one.
+BY_TARGET = {target: CASES if target == HOST else CASES[::3] for target in CPUS}
 
 
 class Derivative:
@@ -58,18 +62,20 @@ class Derivative:
 
 def _graph(derivative: Derivative) -> Graph:
     graph = jit(derivative).graph(*derivative.arguments)
-    return simplify(graph, CompileOptions(), lambda _, g: g)
+    return run_graph_passes(graph, CompileOptions())
 
 
 @functools.cache
 def _compiled(target: str) -> tuple[Any, dict[str, Any]]:
-    functions = {case.name: Derivative(case) for case in CASES}
+    functions = {case.name: Derivative(case) for case in BY_TARGET[target]}
     graphs = {n.replace("-", "_"): _graph(f) for n, f in functions.items()}
     return compile_many(graphs, target=target), graphs
 
 
-@pytest.mark.parametrize("target", CPUS)
-@pytest.mark.parametrize("case", CASES, ids=ids)
+@pytest.mark.parametrize(
+    "case, target",
+    [pytest.param(c, t, id=f"{ids(c)}-{t}") for t, some in BY_TARGET.items() for c in some],
+)
 def test_compiled_gradient_is_eager(case: Case, target: str) -> None:
     function, name = Derivative(case), case.name.replace("-", "_")
     executable, graphs = _compiled(target)
@@ -78,6 +84,7 @@ def test_compiled_gradient_is_eager(case: Case, target: str) -> None:
     found = executable.run(inputs, [v.type for v in graphs[name].outputs], name)
     wanted = function(*function.arguments)
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    wanted = {id(w): w for w in wanted}.values()  # a tensor that comes twice is one output
     for got, want in zip(found, wanted, strict=True):
         assert got.dtype == want.dtype
         got, want = (t.asnumpy().astype(np.float64) for t in (got, want))

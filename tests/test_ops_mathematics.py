@@ -141,6 +141,8 @@ def test_complex_numbers() -> None:
         np.testing.assert_allclose(getattr(ops, name)(made).asnumpy(), getattr(np, name)(z))
     back = ops.polar(ops.ComplexAbs()(made), ops.angle(made))
     np.testing.assert_allclose(back.asnumpy(), z, atol=1e-6)
+    for name in ("sum", "mean"):
+        np.testing.assert_allclose(getattr(ops, name)(made).asnumpy(), getattr(np, name)(z))
     x = Tensor([1.0, -2.0, 0.0])
     assert ops.real(x) is x and ops.conj(x) is x
     np.testing.assert_array_equal(both(ops.imag, x), [0, 0, 0])

@@ -13,12 +13,12 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, ops
+from tvmgraph.compat.primitives.base import KINDS, functions_of
 from tvmgraph.eager import evaluate
 from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, ShapeError
 from tvmgraph.ops import composite as C
 from tvmgraph.ops import functional as F
 from tvmgraph.ops import operations as P
-from tvmgraph.ops.primitive import KINDS, functions_of
 
 RNG = np.random.default_rng(0)
 

@@ -16,16 +16,20 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph import wiring
 from tvmgraph.compat import paths
 
 if TYPE_CHECKING:
     from tvmgraph._front import *  # noqa: F403
+    from tvmgraph.compat import hal as hal
+    from tvmgraph.compat import log as log
+    from tvmgraph.compat import mint as mint
 
 __version__ = "0.1.0"
 
 _MODULES = (
-    "amp", "common", "communication", "context", "dataset", "experimental", "hal", "log", "mint",
-    "models", "nn", "numpy", "onnx", "ops", "profiler", "runtime", "train",
+    "amp", "boost", "common", "communication", "context", "dataset", "experimental", "hal", "log",
+    "mint", "models", "nn", "numpy", "onnx", "ops", "parallel", "profiler", "runtime", "train",
 )  # fmt: skip
 
 
@@ -35,7 +39,10 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if importlib.util.find_spec(f"{__name__}.{name}") is not None:  # also paths of MindSpore
-        return importlib.import_module(f"{__name__}.{name}")
+        found = importlib.import_module(f"{__name__}.{name}")
+        if name not in ("export", "jit"):
+            globals()[name] = found
+        return found
     found = getattr(_names(), name)
     globals()[name] = found
     return found
@@ -77,3 +84,4 @@ class _Package(ModuleType):
 
 sys.modules[__name__].__class__ = _Package
 paths.install()
+wiring.connect()

@@ -54,6 +54,7 @@ from tvmgraph.config import (
     reset_context,
     set_context,
 )
+from tvmgraph.config.flag_registry import flags
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.random import (
@@ -82,7 +83,6 @@ from tvmgraph.dtypes import (
     uint32,
     uint64,
 )
-from tvmgraph.flag_registry import flags
 from tvmgraph.graph import Graph
 from tvmgraph.jit import jit, jit_class, ms_function
 from tvmgraph.jit.watch import assert_max_compiles
@@ -177,6 +177,10 @@ _LATER = {
         "cli.doctor": "run_check",
         "compat.log": "get_level get_log_config",
         "compat.parallel": "ParallelMode",
+        "distributed.api": "DTensor Layout redistribute reshard shard",
+        "distributed.context": """get_auto_parallel_context reset_auto_parallel_context
+            set_auto_parallel_context""",
+        "compat.private": "RowTensor",
         "hal": """Event Stream StreamCtx current_stream default_stream empty_cache
             max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats
             memory_summary reset_max_memory_allocated reset_max_memory_reserved
@@ -190,7 +194,7 @@ _LATER = {
             Top5CategoricalAccuracy TopKCategoricalAccuracy async_ckpt_thread_status auc
             ckpt_to_safetensors connect_network_with_dataset data_sink get_metric_fn get_metrics
             load_checkpoint load_checkpoint_async load_param_into_net names rearrange_inputs
-            safetensors_to_ckpt save_checkpoint""",
+            safetensors_to_ckpt save_checkpoint SummaryCollector SummaryRecord""",
     }.items()
     for name in names.split()
 }

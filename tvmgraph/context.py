@@ -1,5 +1,6 @@
 """MindSpore's import path for the context: ``from tvmgraph import context``."""
 
+import importlib
 from typing import Any
 
 from tvmgraph.compat.parallel import ParallelMode
@@ -15,12 +16,18 @@ from tvmgraph.config import (
     set_context,
 )
 
+_PARALLEL = (
+    "get_auto_parallel_context", "reset_auto_parallel_context", "set_auto_parallel_context",
+)  # fmt: skip
+
 
 def __getattr__(name: str) -> Any:
+    if name in _PARALLEL:
+        return getattr(importlib.import_module("tvmgraph.distributed.context"), name)
     return look(__name__, name, __all__)
 
 
 __all__ = [
     "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "ParallelMode", "get_context",
-    "reset_context", "set_context",
+    "reset_context", "set_context", *_PARALLEL,
 ]  # fmt: skip

@@ -16,8 +16,9 @@ import importlib.util
 import os
 import sys
 import warnings
-from collections.abc import Callable
-from types import CodeType, FrameType
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType, MappingProxyType
+from typing import Any
 
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NUMPY_DIR = os.path.dirname(getattr(importlib.util.find_spec("numpy"), "origin", "")) + os.sep
@@ -105,7 +106,21 @@ class ConfigTypeError(ConfigError, TypeError):
 
 
 class CaptureError(TvmgraphError, RuntimeError):
-    """The Python code cannot be turned into a graph."""
+    """The Python code cannot be turned into a graph.
+
+    Attributes:
+        node: What the captured function was evaluating, a node of its syntax tree.
+        names: Its local variables then.
+        value: What it may not return, if that is the reason, in a tuple.
+    """
+
+    node: Any = None
+    names: Mapping[str, Any] = MappingProxyType({})
+    value: tuple[Any] | None = None
+
+
+class GlobalWrite(CaptureError):
+    """A global is written where the user does not allow it."""
 
 
 class LeavesGraph(CaptureError):

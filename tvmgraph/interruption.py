@@ -1,67 +1,111 @@
-"""Ctrl-C at the wrong moment: held back while things change that belong together, never lost.
+"""Ctrl-C and other signals at the wrong moment: held back while things change that belong together,
+never lost.
 
 Handlers of signals run in the main thread alone, so nothing here does anything elsewhere.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
+#: Those whose handlers programs set; that of Ctrl-C raises unless one is.
+_SIGNALS = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGALRM", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGVTALRM",
+                 "SIGPROF")
+    if hasattr(signal, name)
+)  # fmt: skip
+#: Without the enumeration that the library makes of handlers, which takes longer than the rest.
+_getsignal = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+_setsignal = getattr(signal.signal, "__wrapped__", signal.signal)
 _noticing: list[list[BaseException]] = []  # what came in each block of the main thread
+_PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_BORDERS = ("__enter__", "__exit__")  # of ``with`` blocks
 
 
-def _handler() -> Any:
-    """What handles Ctrl-C in this thread, ``None`` if nothing in Python does."""
+def _handlers() -> dict[int, Any]:
+    """What handles signals in this thread, of those that something in Python handles."""
     if threading.current_thread() is not threading.main_thread():
-        return None
-    handler = signal.getsignal(signal.SIGINT)
-    return handler if callable(handler) else None
+        return {}
+    return {number: h for number in _SIGNALS if callable(h := _getsignal(number))}
+
+
+def _replace(handlers: list[tuple[int, Any]], only: Any) -> None:
+    """Sets handlers where ``only`` handles a signal now; all of them, even if one raises."""
+    if handlers:
+        number, handler = handlers[0]
+        try:
+            if _getsignal(number) is only:
+                _setsignal(number, handler)
+        finally:
+            _replace(handlers[1:], only)
+
+
+def _make_up(calls: list[tuple[Any, int, Any]]) -> None:
+    """Calls handlers with what came, all of them even if one raises."""
+    with contextlib.ExitStack() as stack:
+        for handler, number, frame in reversed(calls):
+            stack.callback(handler, number, frame)
 
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """A ``with`` block that Ctrl-C interrupts at its end only."""
-    handler = _handler()
-    if handler is None:
+    """A ``with`` block that Ctrl-C and other signals interrupt at its end only."""
+    handlers = _handlers()
+    if not handlers:
         yield
         return
-    came: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *call: came.append(call))
+    came: dict[int, Any] = {}
+    remember = came.__setitem__
     try:
+        for number in handlers:
+            _setsignal(number, remember)
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
-        if came:
-            handler(*came[-1])
+        try:
+            _replace([*handlers.items()], remember)
+        finally:
+            if came:
+                _make_up([(handlers[number], number, frame) for number, frame in came.items()])
 
 
 @contextmanager
 def noticed() -> Iterator[None]:
-    """A ``with`` block that Ctrl-C leaves as the exception that its handler raised.
+    """A ``with`` block that Ctrl-C, or another signal whose handler raises (an alarm at the end of
+    some time), leaves as the exception that the handler raised.
 
     Code in between cannot turn it into another error, nor lose it: Python drops exceptions in
-    finalizers and in callbacks of C++, and TVM reports those of callbacks as its own.
+    finalizers and in callbacks of C++, and TVM reports those of callbacks as its own. Where a
+    ``with`` block of this package begins or ends it waits, for :func:`raise_noticed` or the end:
+    what such a block puts in place for a while would stay.
     """
-    handler = _handler()
-    if handler is None:
+    handlers = _handlers()
+    if not handlers:
         yield
         return
     came: list[BaseException] = []
-    _noticing.append(came)
+    outside = sys._getframe(2)
 
-    def remember(*call: Any) -> Any:
+    def remember(number: int, frame: FrameType | None) -> Any:
         try:
-            return handler(*call)
+            return handlers[number](number, frame)
         except BaseException as e:
             came.append(e)
-            raise
+            if not _is_at_border(frame, outside):
+                raise
 
-    signal.signal(signal.SIGINT, remember)
+    _noticing.append(came)
     try:
+        for number in handlers:
+            _setsignal(number, remember)
         yield
     except BaseException as e:
         if came and e is not came[-1]:
@@ -69,10 +113,28 @@ def noticed() -> Iterator[None]:
         raise
     finally:
         _noticing.pop()
-        if signal.getsignal(signal.SIGINT) is remember:
-            signal.signal(signal.SIGINT, handler)
+        _replace([*handlers.items()], remember)
     if came:
         raise came[-1].with_traceback(None)
+
+
+def _is_at_border(frame: FrameType | None, outside: FrameType) -> bool:
+    """Whether a ``with`` block of this package begins or ends, further in than a frame."""
+    while frame is not None and frame is not outside:
+        code = frame.f_code
+        if code.co_name in _BORDERS:
+            file = code.co_filename
+            if file == contextlib.__file__:
+                file = _generator_file(frame.f_locals.get("self"))
+            if file.startswith(_PACKAGE_DIR):
+                return True
+        frame = frame.f_back
+    return False
+
+
+def _generator_file(manager: Any) -> str:
+    code = getattr(getattr(manager, "gen", None), "gi_code", None)
+    return code.co_filename if code is not None else ""
 
 
 def raise_noticed() -> None:

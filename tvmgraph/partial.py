@@ -7,6 +7,7 @@ writer in the same folder deletes those that are old and whose process is gone.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import re
@@ -22,13 +23,16 @@ from pathlib import Path
 AGE = 3600.0
 
 _HOST = f"{zlib.crc32(platform.node().encode()):08x}"
+_NAME = (
+    40  # characters that a partial file's name has of the file's, which may be as long as may be
+)
 _OURS = re.compile(rf"\.part-{_HOST}-(\d+)-")
 _swept: dict[str, float] = {}  # folders, and when
 
 
 def prefix(name: str = "") -> str:
-    """Returns the start of the name of a partial file or folder of this process."""
-    return f"{'.' + name if name else ''}.part-{_HOST}-{os.getpid()}-"
+    """Returns the start, not much longer, of the name of this process's partial file or folder."""
+    return f"{'.' + name[:_NAME] if name else ''}.part-{_HOST}-{os.getpid()}-"
 
 
 @contextlib.contextmanager
@@ -39,7 +43,11 @@ def replacing(path: str | os.PathLike[str], mode: int = 0o644) -> Iterator[Path]
         path: The file to write; after an error in the block it is as before.
         mode: Its permissions.
     """
-    folder, name = os.path.split(os.path.abspath(path))
+    try:
+        folder, name = os.path.split(os.path.abspath(path))
+    except FileNotFoundError:
+        why = "the working folder was deleted; give a full path"
+        raise FileNotFoundError(errno.ENOENT, why, os.fspath(path)) from None
     os.makedirs(folder, exist_ok=True)
     sweep(folder)
     handle, part = tempfile.mkstemp(dir=folder, prefix=prefix(name))

@@ -169,3 +169,19 @@ def test_vmap_rejects() -> None:
     p = Parameter(Tensor([0.0, 0.0]), name="p")
     with pytest.raises(CaptureError, match="batch"):
         vmap(lambda a: ops.assign(p, a.astype(p.dtype)))(x)
+
+
+@pytest.mark.parametrize("mode", ["ast", "bytecode"])
+def test_pieces_send_no_zeros_to_what_has_no_derivative(mode: str) -> None:
+    """What a piece computes of sizes that values decide is not differentiated, so neither is it."""
+
+    def f(x: Tensor, v: Tensor) -> Tensor:
+        found, _ = ops.unique(x)
+        ops.sigmoid(found)
+        return ops.log(v)
+
+    arguments = Tensor([1.0, 2.0, 2.0]), Tensor([0.5, 4.0])
+    compiled = jit(f, capture_mode=mode)
+    for call in (grad(compiled, (0, 1)), jit(grad(f, (0, 1)), capture_mode=mode)):
+        dx, dv = call(*arguments)
+        assert dx.asnumpy().tolist() == [0, 0, 0] and dv.asnumpy().tolist() == [2, 0.25]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import enum
+import functools
+import operator
+import os
 import types
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +16,8 @@ from tvmgraph import Parameter, Tensor, nn
 
 SCALE = 2
 TABLE = {"k": 3.0}
+FACTOR = Tensor([2.0])
+VARIABLE = "TVMGRAPH_GUARDED"
 module = types.ModuleType("settings")
 module.scale = 2.0  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -23,6 +28,14 @@ def helper(x: Tensor) -> Tensor:
 
 def other_helper(x: Tensor) -> Tensor:
     return x * 7
+
+
+def plus(a: float, b: float) -> float:
+    return a + b
+
+
+def times(a: float, b: float) -> float:
+    return a * b
 
 
 class Mode(enum.Enum):
@@ -100,6 +113,10 @@ def swap_code() -> None:
     helper.__code__ = other_helper.__code__
 
 
+def swap_plus() -> None:
+    plus.__code__ = times.__code__
+
+
 PROGRAMS: dict[str, tuple[Callable[[Tensor], Any], list[Callable[[], None]]]] = {
     "global": (lambda x: x * SCALE, [adder("SCALE", 5)]),
     "global container": (lambda x: x * TABLE["k"], [lambda: TABLE.update(k=7.0)]),
@@ -115,6 +132,19 @@ PROGRAMS: dict[str, tuple[Callable[[Tensor], Any], list[Callable[[], None]]]] = 
             setter(plain, "inner", types.SimpleNamespace(k=4.0)), setter(plain, "shared", 9.0),
             setter(Plain, "method", lambda self, x: x * 100),
         ],
+    ),
+    "object that C code reads": (
+        lambda x: x * operator.attrgetter("value")(plain), [setter(plain, "value", 7.0)],
+    ),
+    "function that C code calls": (
+        lambda x: x * functools.reduce(plus, [2.0, 3.0]), [swap_plus],
+    ),
+    "variable of the environment": (
+        lambda x: x * len(os.environ.get(VARIABLE, "")),
+        [lambda: os.environ.update({VARIABLE: "abc"}), lambda: os.environ.pop(VARIABLE)],
+    ),
+    "value of a tensor": (
+        lambda x: x * 3 if FACTOR.item() > 1 else x, [lambda: FACTOR.set_data(Tensor([0.5]))],
     ),
     "attribute there or not": (
         lambda x: x * getattr(plain, "late", 2.0) * (3 if hasattr(net, "later") else 1),

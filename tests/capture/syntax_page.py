@@ -1,4 +1,5 @@
 """Writes ``docs/static_graph_syntax.md`` from the cases of the tests."""
+# ruff: noqa: E501
 
 from __future__ import annotations
 
@@ -20,7 +21,31 @@ becomes an `if_` or `while_` node of the graph with both branches, or test and b
 Code of tvmgraph and of libraries runs natively on symbolic tensors, and so does a function without
 source text (`exec`, some lambdas) and a generator; there, a decision by a tensor is an error.
 
-Rules:
+What cannot be a part of one graph is an error in strict code (`jit_syntax_level="STRICT"`, or
+`fullgraph=True`) and runs in pieces otherwise, as in plain Python: the function's own code, run by
+Python, in which every run of statements that can be compiled is the call of a compiled segment. A
+statement that Python must run is split, so that only the operation stays in Python that must.
+`fn.explain()` lists the segments and every statement that Python runs, with the reason, and
+`fn.draw()` shows the source with its segments coloured. "Not supported" below is what strict code
+refuses; LAX and PIJit run all of it.
+
+| | STRICT, `fullgraph=True` | LAX (default) | PIJit (`capture_mode="bytecode"`) |
+|---|---|---|---|
+| what cannot be one graph | error with line and remedy | in pieces | in pieces |
+| `if`, loops, `return` decided by a tensor | nodes of the graph | the same; a branch whose sides do not fit is decided by Python, between segments | as LAX |
+| attributes, containers, `nonlocal`, `print`, `logging` | after the compiled part, in order; where a tensor decides only what fits a graph | exact | exact |
+| `print` of a tensor's text, f-strings, `asnumpy()`, `item()`, NumPy | error | exact, in Python | exact, in Python |
+| `global` | seen by the call only, warns once (`global_writes`) | written | written |
+| exceptions, `try`, `with`, `yield`, classes, `match` | errors of the function itself; the rest is refused | those of Python | those of Python |
+| clocks, files, random numbers of Python and NumPy | error | in Python, at every call | in Python, at every call |
+| a Cell or function that Python calls | | compiled on its own, in pieces if it must | as LAX |
+| code without source text | traced once; a decision by a tensor is an error | traced, or run by Python | as LAX |
+
+LAX and PIJit differ in name only: MindSpore documents other limits for its bytecode mode, where a
+fallback loses effects; here both are exact. A function that reads its own frame (`locals()`,
+`eval`) runs in Python as a whole, with its Cells compiled.
+
+Rules of a graph:
 
 * Both sides of a branch give the same shapes and dtypes; a Python number on one side becomes a 0-d
   tensor. A variable that only one side sets may not be read afterwards.
@@ -37,13 +62,13 @@ Rules:
 * What a library finds out about the world is guarded where that is cheap: variables of the
   environment (`os.environ`, `os.getenv`), `os.path.exists` and the like, the working directory, the
   process, the thread, context variables. Clocks, random numbers of Python and NumPy, files, unique
-  names and processes are errors: plain Python would give something else at every call. With
-  `jit(..., capture_mode="bytecode")` such a function runs as plain Python. A generator that the
-  function seeds itself gives constants.
+  names and processes are errors in strict code: plain Python would give something else at every
+  call. A generator that the function seeds itself gives constants.
 * First values of a Cell that the function makes are drawn anew at every call, as in eager code
   (MindSpore keeps those of the first call).
-* A write to a global variable is seen by the rest of the call only; it warns once.
-  `jit(..., global_writes="replay")` repeats it after every call, `"error"` refuses it, and
+* A write to a global variable is repeated after every call; in strict code it is seen by the rest
+  of the call only, and warns once. `jit(..., global_writes=...)` chooses: `"replay"` repeats it,
+  `"warn"` keeps it inside, `"error"` refuses it, and
   `set_context(global_writes=...)` says what counts where `jit` does not.
 * Everything that was read is guarded: globals, closure variables, attributes, methods, containers,
   the training mode. When something changes, the function is captured again and `explain()` says
@@ -83,7 +108,8 @@ def define(name: str, source: str) -> Any:
 def message(name: str, source: str) -> str:
     """Returns the error text of a refused case."""
     try:
-        jit(define(name, source))(Tensor(np.array([0.5, 0.25], np.float32)))
+        strict = jit(define(name, source), fullgraph=True)
+        strict(Tensor(np.array([0.5, 0.25], np.float32)))
     except TvmgraphError as e:
         return str(e)
     raise AssertionError(f"{name!r} was not refused")

@@ -96,6 +96,10 @@ MUTATIONS = {
     "function": ("default",),
     "attribute": ("object", "cell", "member of a module"),
     "class": ("object", "cell"),
+    "object": ("object that C code reads",),
+    "code": ("function that C code calls",),
+    "result": ("variable of the environment",),
+    "value": ("value of a tensor",),
 }
 
 
@@ -180,8 +184,9 @@ COUNTER = 0
 @pytest.fixture(autouse=True)
 def counter() -> Any:
     globals()["COUNTER"] = 0
-    yield
     ms.set_context(global_writes="warn")
+    yield
+    ms.set_context(global_writes="")
 
 
 def count(x: Tensor) -> Tensor:
@@ -205,7 +210,23 @@ def test_global_writes_are_refused_on_demand() -> None:
     assert COUNTER == 0
 
 
-def test_global_writes_warn_by_default_and_do_not_leak() -> None:
+def test_a_setting_that_was_read_is_looked_at(monkeypatch: Any) -> None:
+    ms.set_context(global_writes="replay")
+    f = jit(count)
+    f(ONE)
+    ms.set_context(global_writes="error")
+    with pytest.raises(CaptureError, match="COUNTER"):
+        f(ONE)
+    monkeypatch.setattr(Guards, "add_setting", lambda self, name: None)
+    ms.set_context(global_writes="replay")
+    f = jit(count)
+    for _ in range(2):
+        f(ONE)
+    ms.set_context(global_writes="error")
+    f(ONE)  # without the guard nobody sees it
+
+
+def test_global_writes_warn_and_do_not_leak() -> None:
     f = jit(count)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -86,7 +86,7 @@ REFUSED: dict[str, Callable[[Tensor], Any]] = {
 def test_impure_calls_are_refused_by_name(name: str) -> None:
     before = random.getstate(), STREAM.bit_generator.state, LINES.tell()
     with pytest.raises(CaptureError) as raised:
-        ms.jit(REFUSED[name])(X)
+        ms.jit(REFUSED[name], fullgraph=True)(X)
     assert name in raised.value.message
     assert "test_impure.py:" in str(raised.value.at)
     assert raised.value.fix
@@ -99,19 +99,20 @@ class Noisy(nn.Cell):
 
 
 def test_cells_in_graph_mode_and_gradients_refuse_as_well() -> None:
-    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_context(mode=ms.GRAPH_MODE, jit_syntax_level=ms.STRICT)
     try:
         with pytest.raises(CaptureError, match=r"random\.random\(\)"):
             Noisy()(X)
         with pytest.raises(CaptureError, match=r"random\.random\(\)"):
             ops.GradOperation()(Noisy())(X)
     finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
+        ms.set_context(mode=ms.PYNATIVE_MODE, jit_syntax_level=ms.LAX)
 
 
+@pytest.mark.parametrize("mode", ["ast", "bytecode"])
 @pytest.mark.parametrize("name", ["random.random()", "Generator.normal()", "os.urandom()"])
-def test_they_run_natively_where_a_function_may_run_in_pieces(name: str) -> None:
-    compiled = ms.jit(REFUSED[name], capture_mode="bytecode")
+def test_they_run_natively_where_a_function_may_run_in_pieces(name: str, mode: str) -> None:
+    compiled = ms.jit(REFUSED[name], capture_mode=mode)
     seen = {tuple(compiled(X).asnumpy().astype(np.float64).tolist()) for _ in range(4)}
     assert len(seen) > 1
     assert name in compiled.explain()
@@ -304,7 +305,7 @@ def looks_at_elements(x: Tensor) -> Tensor:
 )
 def test_what_cannot_be_drawn_anew_is_refused(function: Any, message: str) -> None:
     with pytest.raises(CaptureError, match=message) as raised:
-        ms.jit(function)(POINTS)
+        ms.jit(function, fullgraph=True)(POINTS)
     assert raised.value.fix
     assert "test_impure.py:" in str(raised.value.at)
     assert not KEPT

@@ -293,14 +293,14 @@ def test_what_cannot_be_one_graph_runs_between_compiled_cells() -> None:
     ms.load_param_into_net(net, plain.parameters_dict())
     x = Tensor([[1.0, 2.0]])
     with pytest.raises(CaptureError, match="`try` is not supported"):
-        jit(net)(x)
+        jit(net, fullgraph=True)(x)
     run = jit(net, mode="PIJit")
     for _ in range(3):
         np.testing.assert_allclose(run(x).asnumpy(), plain(x).asnumpy(), rtol=1e-5)
     assert net.seen == plain.seen
-    assert "in pieces, because construct: `try`" in run.explain()
-    pieces = [c.__dict__["_jit_bound_piece"] for c in (net.first, net.second)]
-    assert [p.compile_count for p in pieces] == [1, 1]
+    text = run.explain()
+    assert "in pieces, because construct: `try`" in text
+    assert text.count("operator(s)") == 3  # the first Cell, x + 1, the second Cell
     a, b = (ms.grad(lambda v, f=f: f(v).sum())(x).asnumpy() for f in (run, plain))
     np.testing.assert_allclose(a, b, rtol=1e-5)
 

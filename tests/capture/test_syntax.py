@@ -59,7 +59,7 @@ def test_the_page_is_in_step() -> None:
 def test_error_points_at_the_expression() -> None:
     function = define("caret", "\ndef f(x):\n    y = x + 1\n    return eval('y')\n")
     with pytest.raises(CaptureError) as info:
-        jit(function)(Tensor([1.0]))
+        jit(function, fullgraph=True)(Tensor([1.0]))
     lines = str(info.value).splitlines()
     shown = next(i for i, line in enumerate(lines) if "return eval('y')" in line)
     start = lines[shown].index("eval('y')")

@@ -35,6 +35,8 @@ def inputs(tensor: Callable[[Any], Any]) -> dict[str, Any]:
         "w": tensor(numpy.array([0.5, 2, 1], numpy.float32)),
         "holes": tensor(numpy.array([[1, numpy.nan, 3], [4, 5, numpy.nan]], numpy.float32)),
     }  # fmt: skip
+    found |= {k: tensor((rng.standard_normal(s) + 1j * rng.standard_normal(s)).astype("complex64"))
+        for k, s in {"cx": (2, 3), "cy": (2, 3), "cs": (3, 3)}.items()}  # fmt: skip
     return found | {"T": tensor, "numpy": numpy}
 
 

@@ -30,14 +30,18 @@ def arrays(value: Any) -> list[np.ndarray]:
 def packed(array: Any) -> list[Any]:
     """Returns dtype, shape and elements, complex ones as pairs, with seven digits."""
     parts = array.ravel()
+    if parts.dtype.kind == "U":
+        return [str(array.dtype), array.shape, parts.tolist()]
     if parts.dtype.kind == "c":
         parts = parts.view(parts.real.dtype)
     return [str(array.dtype), array.shape, [float(f"{v:.7g}") for v in parts.tolist()]]
 
 
-def unpacked(dtype: str, shape: list[int], elements: list[float]) -> np.ndarray:
+def unpacked(dtype: str, shape: list[int], elements: list[Any]) -> np.ndarray:
     """Returns the array of :func:`packed`."""
     kind: Any = np.dtype(dtype)
+    if kind.kind == "U":
+        return np.array(elements, kind).reshape(shape)
     plain = np.zeros(0, kind).real.dtype if kind.kind == "c" else kind
     return np.array(elements).astype(plain).view(kind).reshape(shape)
 
@@ -95,6 +99,22 @@ def optimizers(ms: Any) -> dict[str, np.ndarray]:
     return found
 
 
+def transforms(ms: Any) -> dict[str, np.ndarray]:
+    """Returns the results of :mod:`.cases_dataset`."""
+    from tests.compat import cases_dataset
+
+    rooms = {n: importlib.import_module(f"mindspore.dataset.{n}") for n in cases_dataset.ROOMS}
+    found = {}
+    for call in cases_dataset.DATASET:
+        try:
+            value = eval(call, cases_dataset.inputs() | rooms | {"ms": ms, "np": np})
+        except Exception as error:
+            print("refused:", call, type(error).__name__, str(error).splitlines()[0][:100])
+            continue
+        found |= {f"{call}.{k}": a for k, a in enumerate(arrays(value))}
+    return found
+
+
 def write(name: str, found: dict[str, np.ndarray]) -> None:
     """Writes the recorded arrays of a table."""
     text = json.dumps({k: packed(a) for k, a in found.items()}, separators=(",", ":"))
@@ -106,6 +126,8 @@ def main() -> None:
     ms = importlib.import_module("mindspore")
     if sys.argv[1:] in ([], ["optimizers"]):
         write("optimizers", optimizers(ms))
+    if sys.argv[1:] in ([], ["dataset"]):
+        write("dataset", transforms(ms))
     scope = inputs(ms.Tensor) | {"ms": ms, "nn": ms.nn, "ops": ms.ops, "np": ms.numpy,
         "P": lambda t: ms.Parameter(t * 1)}  # fmt: skip
     for name in [n for n in TABLES if not sys.argv[1:] or n in sys.argv]:

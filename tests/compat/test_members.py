@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
-from tvmgraph import Tensor, dataset, nn, ops
-from tvmgraph.errors import DTypeError
+from tvmgraph import Parameter, Tensor, dataset, nn, ops
+from tvmgraph.errors import ArgumentError, DTypeError
 
 X = Tensor(np.array([[1.0, 2], [3, 4]], np.float32))
 
@@ -32,7 +33,7 @@ def test_an_optimizer_of_ones_own_uses_the_members_of_the_base() -> None:
     own = Descent([p], 0.1)
     assert (own.need_scale, own.reciprocal_scale, own.weight_decay) == (True, 0.5, 0.5)
     assert (own.target, own.parameter_length) == ("CPU", 1)
-    assert own._is_dynamic_lr_or_weight_decay is False
+    assert own._is_dynamic_lr_or_weight_decay() is False
     ms.jit(own)((Tensor([4.0]),))
     np.testing.assert_allclose(p.asnumpy(), [2.0 - 0.1 * (4.0 / 2 + 0.5 * 2.0)], rtol=1e-6)
     assert own.global_step.asnumpy().tolist() == [1]
@@ -42,7 +43,8 @@ def test_a_training_cell_of_ones_own_uses_the_members_of_the_base() -> None:
     class Step(nn.TrainOneStepCell):
         def construct(self, *inputs: Any) -> Any:
             loss = self.network(*inputs)
-            gradients = self.grad(self.network, self.weights)(*inputs)
+            sens = ops.fill(loss.dtype, loss.shape, self.sens)
+            gradients = self.grad(self.network, self.weights)(*inputs, sens)
             if self.reducer_flag:
                 gradients = self.grad_reducer(gradients)
             self.optimizer(gradients)
@@ -155,3 +157,48 @@ def test_errors_are_of_the_class_that_mindspore_raises(number: int) -> None:
     with pytest.raises(kind) as caught:
         mistake()
     assert "\n" in str(caught.value) or str(caught.value)[0] not in "'\""  # a sentence, no repr
+
+
+def test_gradients_are_accumulated_over_steps() -> None:
+    weight = Parameter(Tensor([1.0]), name="w")
+    boost = importlib.import_module("tvmgraph.boost")
+    step = boost.GradientAccumulation(2, nn.SGD([weight], 0.5))
+    found = []
+    for gradient in (1.0, 3.0, 1.0, 1.0):
+        step(Tensor(0.0), (Tensor([gradient]),))
+        found.append(weight.asnumpy().item())
+    assert found == [1.0, 0.0, 0.0, -0.5]
+    assert boost.AutoBoost("O0").network_auto_process_train(step, None) == (step, None)
+    with pytest.raises(ArgumentError):
+        boost.AutoBoost("O1")
+
+
+def test_members_that_subclasses_of_optimizers_set() -> None:
+    class Placed(nn.SGD):
+        @nn.Optimizer.target.setter
+        def target(self, value: str) -> None:
+            self._set_base_target(value)
+
+    own = Placed([Parameter(Tensor([1.0]), name="w")], 0.5)
+    own.target = "CPU"
+    assert own.target == "CPU"
+    assert own.params is own.parameters
+    assert (own.cache_enable, own.optim_filter, own.group_lr) == ((False,), (True,), [])
+    assert own._preprocess_single_lr(0.25) == 0.25
+    with pytest.raises(ArgumentError):
+        own.target = "Ascend"
+
+
+@pytest.mark.parametrize("show", [ops.Print(), ops.print_], ids=["class", "function"])
+def test_compiled_code_prints_values_in_every_call(show: Any, capsys: Any) -> None:
+    def doubled(x: Tensor) -> Tensor:
+        y = x * 2
+        show("y", y)
+        return y.sum()
+
+    compiled = ms.jit(doubled)
+    compiled(Tensor([1.0, 2]))
+    compiled(Tensor([3.0, 4]))
+    ms.jit(ms.grad(doubled))(Tensor([5.0, 6]))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.replace(" ", "") for line in lines] == ["y[2.4.]", "y[6.8.]", "y[10.12.]"]

@@ -17,9 +17,7 @@ DIFFERENT = {
     "tensor": "the function takes data; Tensor takes everything else",
     "ImageFolderDataset": "nothing is encrypted",
     "RandomSampler": "it shuffles everything",
-    "Pad": "words instead of an enumeration", "RandomCrop": "words instead of an enumeration",
-    "RandomResizedCrop": "words instead of an enumeration",
-    "Resize": "words instead of an enumeration",
+    "not_random": "one function in both modules",
     "GraphCell": "nothing is obfuscated",
     "Custom": "func_type is told by what func is",
     "DynamicShape": "dtype is a dtype", "ReduceStd": "axis has no mutable default",
@@ -32,7 +30,6 @@ BY_NUMBER = ("hal",)
 #: Names that are still to be made to fit, by namespace; it may only become shorter.
 OPEN = {
     "mint.nn": "Linear", "ops": "isnan_ext",
-    "dataset.transforms": "TypeCast",
     "mint.nn.functional": "adaptive_max_pool1d hardtanh",
     "Cell": "register_forward_hook state_dict to",
     "Tensor": "assign_value expand register_hook resize sum_to_size",

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tvmgraph.nn.optim.optimizer import Optimizer, opt_init_args_register  # pyright: ignore
 
 import tvmgraph
 from tvmgraph import nn
 from tvmgraph.compat.paths import PATHS
 from tvmgraph.errors import NotFoundError
+from tvmgraph.nn.optim.optimizer import Optimizer, opt_init_args_register  # pyright: ignore
 
 PACKAGE = Path(tvmgraph.__file__).parent
 

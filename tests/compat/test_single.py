@@ -9,10 +9,10 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, communication, dataset, nn, ops, train
-from tvmgraph.errors import ArgumentError, DeviceError
+from tvmgraph.errors import ArgumentError
 
 
-def test_one_process_is_its_own_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_is_its_own_group() -> None:
     communication.init()
     assert (communication.get_rank(), communication.get_group_size()) == (0, 1)
     communication.create_group("mine", [0])
@@ -20,11 +20,8 @@ def test_one_process_is_its_own_group(monkeypatch: pytest.MonkeyPatch) -> None:
     communication.destroy_group("mine")
     with pytest.raises(ArgumentError, match="no group 'mine'"):
         communication.get_rank("mine")
-    with pytest.raises(ArgumentError, match=r"must be \[0\]"):
+    with pytest.raises(ArgumentError, match="different numbers from 0 to 0"):
         communication.create_group("two", [0, 1])
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(DeviceError, match="2 processes were started"):
-        communication.init("nccl")
 
 
 def batches() -> dataset.Dataset:

@@ -30,6 +30,9 @@ WRONG_GRADIENTS = (
     "np.flip(x, 1)", "np.fliplr(x)", "np.interp(v, [-1.0, 0, 1], [2.0, 4, 8])",
     "np.interp(v, [-0.5, 0, 0.5], [2.0, 4, 8], left=-1, right=9)", "np.pad(v, (2, 3), 'reflect')",
     "np.pad(v, (2, 3), 'symmetric')", "np.pad(v, (2, 3), 'reflect', reflect_type='odd')",
+    "ops.hfft(ops.fft(x))", "ops.hfft(ops.fft(x), 5)", "ops.hfft(ops.fft(x), 6, 1, 'ortho')",
+    "ops.hfft(ops.fft(x), norm='forward')",
+    "ops.ROIAlign(3, 2, 1.0, 1, 0)(img, T([[1, -3, 1, 4.5, 4.2], [0, 2, 2, 8, 9]], ms.float32))",
 )  # fmt: skip
 
 CALLS = [(name, call) for name in TABLES for call in table(name) if call not in DIFFERENT]

@@ -12,9 +12,12 @@ from tvm.script import tirx as T
 
 import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, ops
-from tvmgraph.compiler.calls import split_calls
-from tvmgraph.compiler.codegen import generate
-from tvmgraph.schedule import cpu_model, install_intrinsics, make_target, schedule_cpu
+from tvmgraph.backend.cpu.codegen.calls import split_calls
+from tvmgraph.backend.cpu.codegen.pipeline import generate
+from tvmgraph.backend.cpu.intrinsics import install as install_intrinsics
+from tvmgraph.backend.cpu.schedule import schedule_cpu
+from tvmgraph.backend.target import make_target
+from tvmgraph.machine.processor import cpu_model
 
 NUMBERS = np.array([1, 0, -2, 1e-30, 1e30, np.inf, -np.inf, np.nan], np.float32)
 FORMULAS = {

@@ -15,21 +15,21 @@ import pytest
 import tvmgraph as ms
 from tvmgraph import Tensor, ops
 from tvmgraph.autodiff.reverse import reverse
-from tvmgraph.compiler.channels_last import channels_last
-from tvmgraph.compiler.freeze import arrange, freeze
-from tvmgraph.compiler.recompute import recompute_cheap
+from tvmgraph.backend.cpu import schedule as cpu
+from tvmgraph.backend.cpu.schedule import schedule_func
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.export import to_onnx
-from tvmgraph.graph import Graph, check, parse, passes
-from tvmgraph.graph.attention import fuse_attention
-from tvmgraph.graph.rewrite import optimize
+from tvmgraph.graph import Graph, check, parse
+from tvmgraph.graph import simplify as passes
 from tvmgraph.graph.text import canonical_text
-from tvmgraph.graph_kernel import at_level
 from tvmgraph.onnx import load
-from tvmgraph.schedule import cpu
-from tvmgraph.schedule.cpu import schedule_func
+from tvmgraph.passes.attention import fuse_attention
+from tvmgraph.passes.freeze import arrange, freeze
+from tvmgraph.passes.recompute import recompute_cheap
+from tvmgraph.passes.run import run_graph_passes
 from tvmgraph.view.model import model_of
 
-DEPTH = 200
+DEPTH = 100
 
 
 def _tanh(x: Tensor) -> Tensor:
@@ -157,17 +157,14 @@ def _work(task: Callable[[], Any]) -> tuple[int, Any]:
     return calls, result
 
 
-def _show(_title: str, graph: Graph) -> Graph:
-    return graph
-
-
+GPU = CompileOptions(target="sm_90")
 PASSES: dict[str, Callable[[Graph], Any]] = {
     "simplify": passes.simplify,
-    "rules": lambda g: optimize(g, at_level(3), _show),
-    "gpu": lambda g: recompute_cheap(channels_last(optimize(g, at_level(2), _show, True)), 1),
+    "rules": lambda g: run_graph_passes(g, CompileOptions("O3")),
+    "gpu": lambda g: recompute_cheap(run_graph_passes(g, GPU), 1),
     "attention": fuse_attention,
     "freeze": freeze,
-    "freeze for a gpu": lambda g: freeze(g, "sm_90"),
+    "freeze for a gpu": lambda g: freeze(g, GPU),
     "arrange": arrange,
     "text": lambda g: parse(g.text(full=True)),
     "check": check,

@@ -10,7 +10,8 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, ops
-from tvmgraph.compiler import disk, worker
+from tvmgraph.compiler import worker
+from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.compile import clear_cache, compile_graph
 from tvmgraph.errors import ConfigError
 from tvmgraph.runtime.store import Store
@@ -97,6 +98,14 @@ def test_graph_settings_and_surroundings_have_entries_of_their_own(folder, monke
 
 
 @needs_linker
+def test_every_file_that_decides_what_is_compiled_is_in_the_key():
+    files = {line.split(" ")[0] for line in disk._sources().splitlines()}
+    assert {
+        "backend/cpu/schedule.py", "passes/rules.py", "machine/processor.py", "ops/conv/rows.py",
+        "compiler/cache/disk.py", "configs/targets.toml", "dtypes.py",
+    } <= files  # fmt: skip
+
+
 @pytest.mark.parametrize("damage", ["truncated", "changed", "empty", "no library"])
 def test_a_damaged_entry_is_compiled_again(folder, damage):
     graph, x = graph_of()

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tvmgraph import Tensor, jit, ops, partial
-from tvmgraph.compiler import disk
+from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.compile import clear_cache
 from tvmgraph.runtime.store import Store
 
@@ -95,7 +95,7 @@ def test_a_compile_that_is_killed(
         import os, signal
         import numpy as np, xxhash
         from tvmgraph import Tensor, jit, ops
-        from tvmgraph.compiler import disk
+        from tvmgraph.compiler.cache import disk
 
         def die(*_):
             os.kill(os.getpid(), signal.SIGKILL)

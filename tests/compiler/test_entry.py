@@ -9,6 +9,7 @@ import tvm
 from tvmgraph import ops
 from tvmgraph.capture import record
 from tvmgraph.compiler import pipeline
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.op import OPS
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, tensor_type
@@ -18,8 +19,9 @@ from tvmgraph.lowering import lower
 
 
 def bytecode(graph: Graph, checked: bool) -> str:
-    module, _, _ = pipeline.build(lower(graph), pipeline.LEVELS["O0"], "host", checked=checked)
-    return str(module.as_text())
+    request = pipeline.Request(checked=checked)
+    made = pipeline.build(lower(graph), CompileOptions("O0", native=False), request=request)
+    return str(made.executable.as_text())
 
 
 @pytest.mark.parametrize("checked", [True, False])
@@ -35,7 +37,7 @@ def test_symbolic_dimensions_are_still_bound() -> None:
     x = builder.param(tensor_type((Dim("n"), 3), float32))
     y = builder.param(tensor_type((Dim("n"), 3), float32))
     graph = builder.build([builder.call(OPS["add"], (x, y))[0]])
-    module, _, _ = pipeline.build(lower(graph), pipeline.LEVELS["O1"], "host")
+    module = pipeline.build(lower(graph), CompileOptions("O1", native=False)).executable
     assert "check_tensor_info" not in module.as_text()
     vm = tvm.relax.VirtualMachine(module, tvm.cpu())
     for n in (1, 4, 7):

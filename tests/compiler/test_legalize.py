@@ -8,7 +8,7 @@ from tvm import relax
 
 import tvmgraph as ms
 from tvmgraph import Tensor, jit, ops
-from tvmgraph.compiler.legalize import legalize_operators
+from tvmgraph.compiler.relax.legalize import legalize_operators
 
 
 def _module(emit):
@@ -20,7 +20,7 @@ def _module(emit):
                 last = builder.emit(relax.op.multiply(left, right))
             output = builder.emit_output(last)
         builder.emit_func_output(output)
-    return legalize_operators()(builder.get())
+    return legalize_operators(builder.get())
 
 
 def _calls(mod):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tvmgraph as ms
 from tests.optim.test_in_place import OPTIMIZERS, is_written_in_place, make
 from tvmgraph import Parameter, Tensor, jit, nn, ops
-from tvmgraph.compiler.memory import Interval, place
+from tvmgraph.backend.memory import Interval, place
 
 INTERVALS = st.lists(
     st.builds(

@@ -9,10 +9,10 @@ import pytest
 import tvm
 from tvm import tirx
 
-from tests.schedule.driver import fused, module
+from tests.backend.driver import fused, module
 from tvmgraph import Tensor, jit, ops
-from tvmgraph.compiler.pages import ask_for_pages
-from tvmgraph.schedule import make_target
+from tvmgraph.backend.cpu.codegen.huge_pages import advise_huge_pages
+from tvmgraph.backend.target import make_target
 
 _SYSTEM = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _SIDE = 2048  # of a square of float32 of 16 MiB
@@ -21,10 +21,10 @@ _SIDE = 2048  # of a square of float32 of 16 MiB
 def _calls(rows: int, target: str, result: str = "float32") -> list[str]:
     """Which parameters of an elementwise kernel are large and asked for."""
     mod = fused(module(lambda b, x: tvm.relax.op.astype(x, result), ((rows, _SIDE), "float32")))
-    passes = [tirx.transform.BindTarget(make_target(target)), ask_for_pages]
+    passes = [tirx.transform.BindTarget(make_target(target)), advise_huge_pages]
     mod = tvm.transform.Sequential(passes)(mod)
     (func,) = (f for f in mod.functions.values() if isinstance(f, tirx.PrimFunc))
-    lines = [line for line in func.script().splitlines() if '"tvmgraph_ask_for_pages"' in line]
+    lines = [line for line in func.script().splitlines() if '"tvmgraph_advise_huge_pages"' in line]
     return [line.strip() for line in lines]
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from tvmgraph import Tensor, jit, nn, ops
-from tvmgraph.compiler import disk, prepared
-from tvmgraph.compiler.freeze import Frozen, freeze
+from tvmgraph.compiler.cache import disk, prepared
+from tvmgraph.config.options import CompileOptions
+from tvmgraph.passes.freeze import Frozen, freeze
 from tvmgraph.runtime.store import EXECUTABLE, WEIGHTS, Store
 
 SIZE = 1100  # 4.8 MB of weights
@@ -97,6 +98,17 @@ def test_damaged_files_are_made_again(folder, computed, damage):
     assert path.read_bytes() != bytes(changed)
 
 
+def test_a_file_under_the_name_of_another_is_made_again(folder, computed):
+    right = prepare(frozen(), weights(0))
+    (path,) = folder.glob(f"*{WEIGHTS}")
+    other = prepare(frozen(), weights(1))
+    (wrong,) = set(folder.glob(f"*{WEIGHTS}")) - {path}
+    os.replace(wrong, path)
+    again = prepare(frozen(), weights(0))
+    assert len(computed) == 3
+    assert np.array_equal(right[0], again[0]) and not np.array_equal(right[0], other[0])
+
+
 def test_small_results_and_a_small_cache_keep_nothing(folder, monkeypatch):
     monkeypatch.setattr(prepared, "_LEAST", 8 << 20)
     prepare(frozen(), weights(0))
@@ -172,7 +184,7 @@ def test_a_jitted_cell_sees_new_weights_after_mapping(folder, computed):
 def test_every_processor_has_its_own(folder, computed):
     """Panels for a processor with narrower vectors are others, of the same weights."""
     graph = jit(Net().set_train(False)).graph(Tensor(np.ones((8, SIZE), np.float32)))
-    halves = [freeze(graph, name) for name in ("x86-64-v3", "x86-64-v4")]
+    halves = [freeze(graph, CompileOptions(target=name)) for name in ("x86-64-v3", "x86-64-v4")]
     shapes = [prepare(half, weights(0))[0].shape for half in halves]
     assert len(computed) == 2
     assert shapes[0][2] < shapes[1][2]

@@ -4,9 +4,9 @@ import numpy as np
 
 import tvmgraph as ms
 from tvmgraph import nn, ops
-from tvmgraph.compiler.recompute import recompute_cheap
 from tvmgraph.eager.evaluate import evaluate
-from tvmgraph.graph.passes import dce
+from tvmgraph.graph.simplify import dce
+from tvmgraph.passes.recompute import recompute_cheap
 
 
 def _readers(graph, name):

@@ -12,11 +12,12 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, nn, ops
-from tvmgraph.compiler import pipeline, search, tuning
+from tvmgraph.backend.cpu.schedule import schedule_cpu
+from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.compiler.compile import clear_cache
+from tvmgraph.compiler.tuning import database as tuning
+from tvmgraph.compiler.tuning import search
 from tvmgraph.errors import ConfigError
-from tvmgraph.schedule import schedule_cpu
-from tvmgraph.schedule.choice import choose
 
 pytestmark = pytest.mark.usefixtures("compiled_here")
 
@@ -64,7 +65,7 @@ def test_every_option_computes_the_same(name, monkeypatch):
                 found.update(search.KernelSearch(var, func, model, level, target).schedule({})[1])
         return schedule_cpu(mod, model, level)
 
-    monkeypatch.setattr(pipeline, "schedule_by_search", collect)
+    monkeypatch.setattr(search, "schedule_by_search", collect)
     jit(function, jit_config=JitConfig(jit_level="O3")).compile(*inputs)
     assert any(len(decision.options) > 1 for decision in found.values())
     for decided, decision in found.items():
@@ -76,7 +77,7 @@ def test_every_option_computes_the_same(name, monkeypatch):
                 with search.deciding(dict([given])):
                     return schedule_cpu(mod, model, level)
 
-            monkeypatch.setattr(pipeline, "schedule_by_search", force)
+            monkeypatch.setattr(search, "schedule_by_search", force)
             result = jit(lambda *a: function(*a), jit_config=JitConfig(jit_level="O3"))(*inputs)
             assert np.allclose(result.asnumpy(), expected, rtol=1e-4, atol=1e-4), (decided, option)
 
@@ -154,7 +155,7 @@ def test_a_database_can_be_shipped(monkeypatch, tmp_path):
     program = (
         "import numpy as np, tvmgraph as ms\n"
         "from tvmgraph import ops\n"
-        "from tvmgraph.compiler import search\n"
+        "from tvmgraph.compiler.tuning import search\n"
         "def fail(*_): raise SystemExit('searched again')\n"
         "search.KernelSearch.run = fail\n"
         "x = ms.Tensor(np.ones((100, 130), np.float32))\n"

@@ -17,11 +17,12 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, jit, ops
-from tvmgraph.compiler import disk, remote, worker
+from tvmgraph.compiler import remote, worker
+from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.compile import clear_cache
 from tvmgraph.compiler.worker import CompilerEnded
 from tvmgraph.errors import CompileError, ConfigError
-from tvmgraph.targets import HOST, resolve
+from tvmgraph.machine.targets import HOST, resolve
 
 pytestmark = pytest.mark.skipif(disk.linker() is None, reason="there is no linker here")
 

@@ -11,7 +11,7 @@ from tests.cuda import emulator
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[emulator.Device]:
     """An emulated H100, for which g++ takes the place of nvcc."""
     import tvmgraph as ms
-    from tvmgraph.compiler import nvcc
+    from tvmgraph.backend.cuda import nvcc
 
     if emulator.missing():
         pytest.skip(emulator.missing())

@@ -1,19 +1,17 @@
 """Convolutional networks on the device keep their channels last."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 import tvmgraph as ms
 from tvmgraph import nn, ops
-from tvmgraph.compiler import compile
-from tvmgraph.compiler.channels_last import channels_last
-from tvmgraph.compiler.freeze import freeze
-from tvmgraph.compiler.recompute import recompute_cheap
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.eager.evaluate import evaluate
 from tvmgraph.graph.ir import Role
-from tvmgraph.graph.passes import dce
+from tvmgraph.graph.simplify import dce
+from tvmgraph.passes.channels_last import channels_last
+from tvmgraph.passes.freeze import freeze
+from tvmgraph.passes.recompute import recompute_cheap
 
 
 class _Net(nn.Cell):
@@ -48,7 +46,7 @@ def test_network_in_half_precision(gpu):
 
 def test_a_frozen_network_prepares_its_weights_ahead():
     net = _Net().set_train(False)
-    frozen = freeze(ms.jit(net).graph(ms.ops.ones((1, 3, 8, 8))), "sm_90")
+    frozen = freeze(ms.jit(net).graph(ms.ops.ones((1, 3, 8, 8))), CompileOptions(target="sm_90"))
     assert frozen is not None
     names = [node.op.name for node in frozen.main.nodes]
     assert names.count("conv_blocked") == 2 and not {"mul", "rsqrt", "convolution"} & set(names)
@@ -118,8 +116,25 @@ def test_a_training_graph_means_the_same(images):
     assert len(moved) == (images == 8), "an image was put into another order on the way"
 
 
+def test_derivatives_of_groups_read_plain_images():
+    net = nn.Conv2d(16, 16, 3, group=16)
+    step = ms.value_and_grad(lambda x: (net(x) ** 2).mean(), None, net.trainable_params())
+    graph = ms.jit(step).graph(ms.ops.ones((2, 16, 9, 9)))
+    gpu = CompileOptions(target="sm_90")
+    assert channels_last(graph) is graph
+    frozen = freeze(graph, gpu)
+    found = graph if frozen is None else frozen.main
+    assert "conv_blocked" not in found.op_counts()
+
+
+def test_a_frozen_graph_is_put_in_order_once():
+    graph = freeze(ms.jit(_Net()).graph(ms.ops.ones((1, 3, 8, 8))), CompileOptions(target="sm_90"))
+    assert graph.main.op_counts()["conv_blocked"] == 2
+    assert channels_last(graph.main) is graph.main
+
+
 def test_a_training_step_in_half_precision(gpu, monkeypatch):
-    monkeypatch.setattr(compile, "recompute_cheap", partial(recompute_cheap, least=1))
+    monkeypatch.setattr(recompute_cheap, "__defaults__", (1,))
     losses, weights = [], []
     for target in ("CPU", "GPU"):
         ms.set_context(device_target=target)

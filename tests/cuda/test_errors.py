@@ -97,7 +97,7 @@ def test_out_of_memory(forgetful):
 
 def test_an_operator_without_code_is_not_run_elsewhere(forgetful):
     x = Tensor(np.array([3.0, 1.0, 3.0], np.float32)).to("GPU")
-    with pytest.raises(DeviceError, match="no code for GPUs") as info:
+    with pytest.raises(DeviceError, match="depends on values") as info:
         ops.nonzero(x)
     assert "ops.nonzero" in str(info.value) and ".to('CPU')" in str(info.value)
 

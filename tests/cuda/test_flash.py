@@ -14,9 +14,12 @@ import tvm
 from tvm import tirx
 
 from tests.cuda import emulator
-from tvmgraph.schedule.cuda.flash import attention_rule
-from tvmgraph.schedule.target import gpu_model, make_target
-from tvmgraph.schedule.types import WRITTEN
+from tvmgraph.backend.cuda.kernels import flash
+from tvmgraph.backend.cuda.schedule import schedule_function
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.loop_ir.types import NAMED
+from tvmgraph.backend.table import Refused
+from tvmgraph.backend.target import gpu_model, make_target
 
 _NUMPY = {"bfloat16": ml_dtypes.bfloat16}
 _FILL = -1e9
@@ -89,7 +92,7 @@ class Attention:
         said = {"scale": self.scale, "diagonal": self.diagonal, "layouts": [self.layout] * 4}
         said |= {"fill": _FILL if self.mask == "choose" else None, "statistics": self.statistics}
         func = tirx.PrimFunc(params, tirx.Evaluate(0))
-        return func.with_attr(WRITTEN, ("attention", json.dumps(said)))
+        return func.with_attr(NAMED, ("attention", json.dumps(said)))
 
 
 CASES = {
@@ -105,7 +108,7 @@ CASES = {
 def _compiled() -> Any:
     functions = {}
     for number, case in enumerate(CASES.values()):
-        kernel = attention_rule(case.function(), gpu_model("sm_90"))
+        kernel = schedule_function(case.function(), gpu_model("sm_90"))
         assert kernel is not None
         name = f"case{number}"
         named = kernel.with_attr("global_symbol", name)
@@ -141,4 +144,5 @@ def test_what_the_kernel_does_not_take_is_left_to_others():
         Attention(1, (1, 1), (16, 16), (12, 16)),
         Attention(1, (1, 1), (16, 16), (16, 16), layout="BNDS"),
     ]
-    assert all(attention_rule(case.function(), model) is None for case in others)
+    said = [flash.KERNEL.match(Nest(case.function()), model) for case in others]
+    assert all(isinstance(answer, Refused) and answer.reason for answer in said)

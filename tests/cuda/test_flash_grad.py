@@ -15,9 +15,12 @@ from tvm import tirx
 import tvmgraph as ms
 from tests.cuda import emulator
 from tvmgraph import Tensor, dtypes, ops
-from tvmgraph.schedule.cuda.flash_grad import attention_gradient_rule
-from tvmgraph.schedule.target import gpu_model, make_target
-from tvmgraph.schedule.types import WRITTEN
+from tvmgraph.backend.cuda.kernels import flash_grad
+from tvmgraph.backend.cuda.schedule import schedule_function
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.loop_ir.types import NAMED
+from tvmgraph.backend.table import Refused
+from tvmgraph.backend.target import gpu_model, make_target
 
 _AXES = "BNSD"
 
@@ -77,7 +80,7 @@ class Gradient:
         ]
         func = tirx.PrimFunc(params, tirx.Evaluate(0))
         said = json.dumps(self.said | {"layouts": self.layouts})
-        return func.with_attr(WRITTEN, ("attention_gradient", said))
+        return func.with_attr(NAMED, ("attention_gradient", said))
 
 
 CASES = {
@@ -95,7 +98,7 @@ CASES = {
 def _compiled() -> Any:
     functions = {}
     for number, case in enumerate(CASES.values()):
-        kernel = attention_gradient_rule(case.function(), gpu_model("sm_90"))
+        kernel = schedule_function(case.function(), gpu_model("sm_90"))
         assert kernel is not None
         name = f"case{number}"
         named = kernel.with_attr("global_symbol", name)
@@ -153,4 +156,5 @@ def test_what_the_kernels_do_not_take_is_left_to_others():
         Gradient(1, (1, 1), (16, 16), (12, 16)),
         Gradient(1, (1, 1), (16, 16), (16, 136)),
     ]
-    assert all(attention_gradient_rule(case.function(), model) is None for case in others)
+    said = [flash_grad.KERNEL.match(Nest(case.function()), model) for case in others]
+    assert all(isinstance(answer, Refused) and answer.reason for answer in said)

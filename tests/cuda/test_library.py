@@ -8,7 +8,8 @@ import pytest
 import tvmgraph as ms
 from tests.cuda.cublaslt import Library
 from tvmgraph import JitConfig, Tensor, ops
-from tvmgraph.compiler import library_products, tuning
+from tvmgraph.compiler.cuda import library_products
+from tvmgraph.compiler.tuning import database as tuning
 from tvmgraph.errors import DeviceError
 from tvmgraph.runtime import cublaslt
 

@@ -20,8 +20,8 @@ import tvm_ffi
 from tvm import sym, te, tirx
 
 from tests.cuda import emulator
-from tvmgraph.schedule.cuda import products
-from tvmgraph.schedule.cuda.product_plan import (
+from tvmgraph.backend.cuda.kernels import products
+from tvmgraph.backend.cuda.kernels.product_plan import (
     Extents,
     ProductPlan,
     ThreadGrid,
@@ -29,8 +29,11 @@ from tvmgraph.schedule.cuda.product_plan import (
     plan_product,
     tensor_cores,
 )
-from tvmgraph.schedule.cuda.shared_tile import SharedTile
-from tvmgraph.schedule.target import gpu_model, make_target
+from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
+from tvmgraph.backend.cuda.schedule import schedule_function
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.table import Refused
+from tvmgraph.backend.target import gpu_model, make_target
 
 _SUMS = {"int8": "int32", "uint8": "int32", "float64": "float64"}
 _NUMPY = {"bfloat16": ml_dtypes.bfloat16}
@@ -274,7 +277,7 @@ def scheduled(case: Product | Convolution) -> Any:
     if case.plan is not None:
         choose = lambda *_: case.plan  # noqa: E731  # pyright: ignore[reportAssignmentType]
     with mock.patch.object(products, "plan_product", choose):
-        kernel = products.product_rule(case.function(), model)
+        kernel = schedule_function(case.function(), model)
     assert kernel is not None
     return kernel
 
@@ -396,7 +399,7 @@ def test_slice_of_a_product_leaves_the_product_whole():
     )
     part = te.compute(_shape(64, 32), lambda i, j: (sums[i, j + 32] * 2).astype("float16"))
     function = te.create_prim_func([left, right, part])
-    kernel = products.product_rule(function, gpu_model("sm_90"))
+    kernel = schedule_function(function, gpu_model("sm_90"))
     assert kernel is not None
     text = kernel.script()
     assert "mma.sync" in text or "ptx.mma" in text
@@ -414,5 +417,6 @@ def test_few_vectors_are_multiplied_without_tiles():
 
 
 def test_empty_products_are_left_to_others():
-    assert products.product_rule(Product(0, 4, 8).function(), gpu_model("sm_90")) is None
-    assert products.product_rule(Product(4, 4, 0).function(), gpu_model("sm_90")) is None
+    for case in (Product(0, 4, 8), Product(4, 4, 0)):
+        answer = products.GEMM.match(Nest(case.function()), gpu_model("sm_90"))
+        assert isinstance(answer, Refused) and "empty" in answer.reason

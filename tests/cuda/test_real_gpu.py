@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import gpu_bundle
-from tvmgraph.compiler import nvcc
+from tvmgraph.backend.cuda import nvcc
 
 _SCRIPT = Path(gpu_bundle.__file__).with_name("gpu.sh")
 pytestmark = [

@@ -11,12 +11,13 @@ from tvm import te
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn, ops
-from tvmgraph.compiler import search, tuning
-from tvmgraph.compiler.device_eager import warm_up
-from tvmgraph.compiler.device_search import _DeviceSearch
+from tvmgraph.backend.target import gpu_model, make_target
+from tvmgraph.compiler.cuda.eager import warm_up
+from tvmgraph.compiler.cuda.search import _DeviceSearch
+from tvmgraph.compiler.tuning import database as tuning
+from tvmgraph.compiler.tuning import search
 from tvmgraph.errors import DeviceError
 from tvmgraph.runtime import cuda
-from tvmgraph.schedule import gpu_model, make_target
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ import tvm
 import tvmgraph as ms
 from tests.cuda import emulator
 from tvmgraph import Tensor, ops
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.types import TensorType
 from tvmgraph.graph import Graph
 from tvmgraph.testing.samples import Case, all_cases, assert_close, has_column, tolerance
@@ -33,11 +34,11 @@ def _run(
     graphs: dict[str, Graph], arguments: Mapping[str, Sequence[np.ndarray]]
 ) -> Iterator[tuple[str, list[np.ndarray] | Exception]]:
     """Compiles graphs as one module for the emulated device, and runs each."""
-    from tvmgraph.compiler import device_build, pipeline
+    from tvmgraph.compiler import pipeline
     from tvmgraph.lowering import lower_many
     from tvmgraph.runtime.device_executable import DeviceExecutable
 
-    made = device_build.build(lower_many(graphs), pipeline.LEVELS["O2"], "sm_90", native=False)
+    made = pipeline.build(lower_many(graphs), CompileOptions(target="sm_90", native=False))
     executable = DeviceExecutable(made.executable, made.images, "sm_90", made.kernels)
     for name, graph in graphs.items():
         types: list[TensorType] = [v.type for v in graph.outputs]
@@ -159,7 +160,7 @@ def results() -> Iterator[dict[str, tuple[list[np.ndarray] | Exception, str]]]:
     """What all programs compute on the device, threads in both orders."""
     if emulator.missing():
         pytest.skip(emulator.missing())
-    from tvmgraph.compiler import nvcc
+    from tvmgraph.backend.cuda import nvcc
 
     device = emulator.install()
     device.reset()
@@ -193,21 +194,21 @@ def test_any_size_in_any_order_of_threads(name: str, results: dict[str, Any]) ->
 
 
 def _source(program: Program) -> str:
-    from tvmgraph.compiler import device_build, device_code, pipeline
+    from tvmgraph.backend.cuda import codegen as device_code
+    from tvmgraph.compiler import pipeline
     from tvmgraph.lowering import lower_many
 
     texts: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        from tvmgraph.compiler import nvcc
+        from tvmgraph.backend.cuda import nvcc
 
         def keep(sources: Sequence[device_code.DeviceSource], *_: Any) -> tuple[()]:
             texts.extend(source.text for source in sources)
             return ()
 
         patch.setattr(nvcc, "compile_all", keep)
-        device_build.build(
-            lower_many({"main": _capture(program)}), pipeline.LEVELS["O2"], "sm_90", native=False
-        )
+        options = CompileOptions(target="sm_90", native=False)
+        pipeline.build(lower_many({"main": _capture(program)}), options)
     return "\n".join(text[text.rindex("#define ushort") :] for text in texts)
 
 
@@ -245,7 +246,7 @@ def test_rows_whose_elements_lie_apart_are_one_kernel(program: Program) -> None:
 def test_float64_constants_keep_their_value() -> None:
     from tvm import tirx
 
-    from tvmgraph.compiler.device_constants import exact_doubles
+    from tvmgraph.backend.cuda.constants import exact_doubles
 
     rng = np.random.default_rng(3)
     values = [1e-20, 1 / 3, 5e-324, 1.7e308, np.pi, *10.0 ** rng.uniform(-300, 300, 50)]

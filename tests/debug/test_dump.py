@@ -14,9 +14,9 @@ from tvmgraph import Tensor, jit, ops
 from tvmgraph.graph import parse
 
 TITLES = {
-    1: ["captured_graph.txt", "after_algebraic_rules.txt", "simplified_graph.txt"],
+    1: ["captured_graph.txt", "canonicalize.txt", "simplify.txt", "simplified_graph.txt"],
     2: ["relax.py", "relax_fused.py"],
-    3: ["tir_scheduled.py", "vm_program.txt", "llvm.ll", "assembly.s"],
+    3: ["kernels_chosen.txt", "tir_scheduled.py", "vm_program.txt", "llvm.ll", "assembly.s"],
 }
 
 

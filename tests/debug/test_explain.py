@@ -12,8 +12,9 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, nn, ops
+from tvmgraph.config.flag_registry import REGISTRY, active
 from tvmgraph.errors import ArgumentError, CompileError, ConfigError
-from tvmgraph.flag_registry import REGISTRY, active
+from tvmgraph.jit import function
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +77,24 @@ def test_a_changed_guard_names_both_values(monkeypatch: pytest.MonkeyPatch) -> N
         "Scale.axes changed: [0, 1] -> [0, 1, 2]",
         "global 'FACTOR' changed: 2.0 -> 4.0",
     ]
+
+
+def test_guards_are_listed() -> None:
+    k = 3
+    f = jit(lambda x: ops.exp(x) * k)
+    f(ones(1))
+    assert "guards: code of <lambda>, global 'ops', closure variable 'k'" in f.explain()
+
+
+def test_the_least_recently_used_capture_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function, "_MAX_KEYS", 4)
+    f = jit(lambda x, name: x + len(name))
+    for name in ("a", "bb", "a", "ccc", "a", "dddd", "a", "eeeee", "a"):
+        f(ones(1), name)
+    assert (f.compile_count, f.evicted) == (5, 1)
+    assert "forgotten: 1 capture(s), the least recently used first" in f.explain()
+    f(ones(1), "bb")  # the one that is gone
+    assert (f.compile_count, f.evicted) == (6, 2)
 
 
 def test_time_is_split_by_phase() -> None:

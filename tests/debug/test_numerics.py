@@ -11,8 +11,8 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, jit, nn, ops
+from tvmgraph.config.flag_registry import active
 from tvmgraph.errors import CompileError, ConfigError, NumericsError
-from tvmgraph.flag_registry import active
 
 LINES = Path(__file__).read_text().splitlines()
 

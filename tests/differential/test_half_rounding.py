@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -137,3 +139,23 @@ def test_nan_with_any_bits_stays_nan(level: str) -> None:
 def test_a_wrong_setting_names_the_right_ones() -> None:
     with pytest.raises(ConfigError, match="half_rounding cannot be 'slow'"):
         JitConfig(options={"half_rounding": "slow"})
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+@pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16])
+@np.errstate(all="ignore")  # the largest numbers have no next one
+def test_gelu_of_every_number(kind: Any, approximate: str) -> None:
+    every = np.arange(2**16, dtype=np.uint16).view(kind)
+    x = every[np.isfinite(every.astype(np.float64))]
+
+    def gelu(t: Tensor) -> Tensor:
+        return ops.gelu(t, approximate=approximate)
+
+    found, eager = (f(Tensor(x)).asnumpy() for f in (jit(gelu), gelu))
+    apart = np.abs(found.astype(np.float64) - eager.astype(np.float64))
+    assert np.all(apart <= np.abs(np.spacing(eager)).astype(np.float64))
+    if approximate == "none":
+        wide = [0.5 * v * math.erfc(-v * math.sqrt(0.5)) for v in x.astype(np.float64).tolist()]
+        exact = np.array(wide).astype(kind)
+        least = np.abs(np.spacing(exact)).astype(np.float64)
+        assert np.all(np.abs(eager.astype(np.float64) - exact.astype(np.float64)) <= least)

@@ -24,8 +24,8 @@ from tests.differential.harness import (
     defined,
 )
 from tvmgraph import Parameter, Tensor, nn, ops
-from tvmgraph.graph.rewrite import optimize
-from tvmgraph.graph_kernel import at_level
+from tvmgraph.config.options import CompileOptions
+from tvmgraph.passes.run import run_graph_passes
 
 COUNT, COMPILED_EVERY = 48 * MANY, 16
 READ = "(ops.stop_gradient(cur) + zero)"
@@ -222,5 +222,5 @@ def test_a_step_in_place_costs_no_operator() -> None:
         optimizer(found)
         return loss
 
-    graph = optimize(step.graph(Tensor(np.ones((3, 4), np.float32))), at_level(2), lambda _, g: g)
+    graph = run_graph_passes(step.graph(Tensor(np.ones((3, 4), np.float32))), CompileOptions())
     assert not [node for node in graph.walk() if node.op.name == "leaf_value"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tvmgraph import Tensor, jit, ops
-from tvmgraph.ops.reduction_scan import running_sum
+from tvmgraph.ops.reduction.scan import running_sum
 
 _VALUES = [-0.0, 0.0, -1.0, 1.0, 0.5, -2.5, np.inf, -np.inf, np.nan, 7.0, 3.0, -3.0]
 _DTYPES = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)

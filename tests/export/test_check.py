@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tvmgraph.compiler.host import describe_host, processor_class
+from tvmgraph.compiler.measuring.host import describe_host, processor_class
 from tvmgraph.testing.isolated import Isolated
 from tvmgraph.testing.samples import Case, all_cases, has_column
 

@@ -28,7 +28,7 @@ class Net(nn.Cell):
 
 _COMMANDS = (
     "compile", "export", "run", "bench", "bundle", "demo", "ops", "check", "doctor", "flags",
-    "show", "cache",
+    "show", "explain", "cache",
 )  # fmt: skip
 
 
@@ -169,6 +169,7 @@ NET = ("net.py:Net", "--input", "x:2x4")
         (("compile", *NET, "-o", "net.py/x.tvm"), "net.py"),
         (("compile",), "Missing argument"),
         (("show", "net.py"), "is not file.py:name"),
+        (("explain", "net.py"), "is not file.py:name"),
     ],
 )
 def test_mistakes(

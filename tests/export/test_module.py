@@ -1,5 +1,7 @@
 """Compiled modules: written, loaded without the front end, damaged, run from C++."""
 
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import importlib.util
@@ -25,14 +27,17 @@ import tvmgraph as ms
 from tests.export.helpers import MAX_ERROR, eager, relative_error
 from tests.models import MODELS, Model
 from tests.processors import CPUS
-from tvmgraph import Tensor, nn, ops, processor
-from tvmgraph.compiler.freeze import freeze as split_weights
+from tvmgraph import Tensor, nn, ops
+from tvmgraph.compiler.library import write_lowered
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 from tvmgraph.export.bundle import write_bundle
 from tvmgraph.export.graph_file import load_graph
+from tvmgraph.machine import processor
+from tvmgraph.passes.freeze import freeze as split_weights
 from tvmgraph.runtime import archive, host, load
 
-EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "cpp"
+EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples" / "cpp"
 
 
 class Small(nn.Cell):
@@ -556,6 +561,17 @@ def test_smaller_target(tmp_path: Path) -> None:
         ms.export(net, x, file_name=tmp_path / "n", file_format="TVM", linker="no-such-linker")
 
 
+def test_a_machine_without_a_linker_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = ms.jit(ops.tanh).graph(Tensor([1.0]))
+    for name in ("CC", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ms.errors.CompileError, match="no linker was found"):
+        write_lowered(graph, CompileOptions(), tmp_path / "n.so", "")
+
+
 class Prepared(nn.Cell):
     """What kernels read in another order, and a parameter with the name that such weights get."""
 
@@ -576,7 +592,7 @@ def test_weights_lie_as_kernels_of_the_processor_read_them(cpu: str, tmp_path: P
     x = Tensor(np.random.default_rng(0).standard_normal((3, 16, 12, 12)).astype(np.float32))
     config = ms.JitConfig(options={"cpu": cpu})
     run = ms.jit(net, jit_config=config)
-    split = split_weights(run.graph(x), cpu)
+    split = split_weights(run.graph(x), CompileOptions(target=cpu))
     assert split is not None
     for frozen in (False, True):
         path = ms.export(net, x, file_name=tmp_path / "n", file_format="TVM", jit_config=config,

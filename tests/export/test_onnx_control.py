@@ -200,14 +200,14 @@ def test_loop_that_grows() -> None:
     net, args = ms.onnx.load(loop_model(None, grow=True)), (X, W, Tensor(np.int64(4)))
     assert net(*args).shape == (15,)
     with pytest.raises(CaptureError, match="the loop cannot be part of a graph"):
-        ms.jit(net)(*args)
+        ms.jit(net, fullgraph=True)(*args)
 
 
 def test_rows_of_unknown_number() -> None:
     net, args = ms.onnx.load(loop_model(None, stack=True)), (X, W, Tensor(np.int64(4)))
     assert net(*args)[1].shape == (4, 3)
     with pytest.raises(CaptureError, match="number of rows it stacks is not known"):
-        ms.jit(net)(*args)
+        ms.jit(net, fullgraph=True)(*args)
 
 
 @pytest.mark.parametrize(("steps", "back", "axis"), [(4, 0, 0), (4, 1, 1), (33, 0, 1), (33, 1, 1)])
@@ -246,4 +246,4 @@ def test_branches_that_differ() -> None:
     net, x = ms.onnx.load(model), Tensor(np.ones((2, 3), np.float32))
     assert net(x, Tensor(False)).shape == (3, 2)
     with pytest.raises(CaptureError, match="the branches differ and the condition is not known"):
-        ms.jit(net)(x, Tensor(False))
+        ms.jit(net, fullgraph=True)(x, Tensor(False))

@@ -13,7 +13,7 @@ import pytest
 import tvmgraph as ms
 from tvmgraph import Tensor, nn, ops
 from tvmgraph.errors import ArgumentError
-from tvmgraph.ops.shape_pad import pad_constant
+from tvmgraph.ops.shape.pad import pad_constant
 
 _POINTS = list(itertools.product([0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan], repeat=2))
 _LARGE = np.array([2**31 - 1, -(2**31), 16777217, -7], np.int32)

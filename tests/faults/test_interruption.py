@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
 
 from tests.faults import helpers
+from tvmgraph import Tensor, jit, ops
+from tvmgraph.compiler import worker
+from tvmgraph.compiler.compile import clear_cache
+from tvmgraph.interruption import held_back
 
 #: ``pester(least, most)`` sends SIGINT to the main thread again and again until it is told to stop.
 _PESTER = """
@@ -163,7 +172,7 @@ def test_ctrl_c_during_a_compile_is_a_keyboard_interrupt(tmp_path: object) -> No
         assert np.allclose(ms.load(path)(x).asnumpy(), np.tanh(numbers) * 2, atol=1e-5)
     assert count >= 4, count
     """
-    helpers.run(_PESTER + textwrap.dedent(program), tmp_path, timeout=120, TVMGRAPH_CACHE_MB="0")
+    helpers.run(_PESTER + textwrap.dedent(program), tmp_path, timeout=600, TVMGRAPH_CACHE_MB="0")
 
 
 def test_an_interrupt_that_a_finalizer_drops_is_raised_all_the_same() -> None:
@@ -189,3 +198,148 @@ def test_an_interrupt_that_a_finalizer_drops_is_raised_all_the_same() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     """
     run(program)
+
+
+def test_no_place_of_a_call_leaves_anything_by_halves() -> None:
+    """Interrupted at every place at which Python looks at signals, a call is made or is not.
+
+    The drop-out's numbers are part of it: a step that did not happen drew none.
+    """
+    program = """
+    from tests.faults import points
+    from tvmgraph.core.state import state
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.weight = Parameter(Tensor(np.zeros(4, np.float32)), name="weight")
+            self.last, self.seen = ops.zeros((4,)), []
+
+        def construct(self, x):
+            self.weight = self.weight + x
+            self.last = self.last + ops.dropout(x, 0.5, seed=None)
+            self.seen.append(1)
+            return self.last * self.weight
+
+    def made():
+        ms.set_seed(3)
+        net = Net()
+        return net, jit(net)
+
+    def now(net):
+        tensors = [net.weight, net.last, ms.get_rng_state()]
+        return [len(net.seen), *[v for t in tensors for v in t.asnumpy()]]
+
+    x = Tensor(np.ones(4, np.float32))
+    net, call = made()
+    states = [now(net)]
+    for _ in range(50):
+        call(x)
+        states.append(now(net))
+    net, call = made()
+    call(x), call(x)
+    at, steps, places = 0, 2, 1
+    while at < places:
+        if steps > 40:
+            net, call = made()
+            call(x), call(x)
+            steps = 2
+        raised, where = points.interrupt(lambda: call(x), at)
+        assert raised or not where, where
+        steps += now(net) != states[steps]
+        assert now(net) == states[steps], where
+        assert (state.interpreter, state.tapes, state.scope) == (None, (), ()), where
+        at, places = at + 1, at + 2 if where else 0
+    assert at > 40, at
+    """
+    helpers.run(textwrap.dedent(program), timeout=600, PYTHONPATH=helpers.ROOT)
+
+
+def test_handlers_of_signals_are_no_part_of_what_they_interrupt() -> None:
+    """A handler computes with tensors and writes globals while functions are captured."""
+    program = """
+    from tvmgraph.capture.record import capture
+
+    kept = []
+
+    def handler(number, frame):
+        globals()[f"made {len(kept)}"] = kept
+        kept.append(ops.tanh(Tensor([1.0])))
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(4, 4)
+
+        def construct(self, x):
+            for _ in range(3):
+                x = self.dense(x) + native(3)
+            return x if x.sum() > 0 else -x
+
+    exec("def native(n): return n + 1", globals())  # has no source: it runs natively
+    x = Tensor(np.ones((2, 4), np.float32))
+    expected = str(capture(Net(), (x,), {}).graph)
+    before = sys.getprofile()
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        found = str(capture(Net(), (x,), {}).graph)
+        assert found == expected, found
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert signal.getsignal(signal.SIGALRM) is handler and sys.getprofile() is before
+    assert len(kept) > 20 and all(type(t) is Tensor for t in kept)
+    """
+    helpers.run(program)
+
+
+@pytest.mark.parametrize("kind", [Exception, TimeoutError, BaseException])
+def test_an_alarm_ends_a_compile_with_what_its_handler_raises(
+    kind: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Late(kind):
+        """It took too long."""
+
+    def late(*_: object) -> None:
+        raise Late
+
+    ask, x = worker._ask, Tensor(np.linspace(0, 1, 5).astype(np.float32))
+
+    def asked(*args: object) -> object:
+        signal.raise_signal(signal.SIGALRM)
+        return ask(*args)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setenv("TVMGRAPH_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(worker, "_ask", asked)
+    before = signal.signal(signal.SIGALRM, late)
+    clear_cache()
+    compiled = jit(lambda x: ops.exp(x) * 3.03)
+    try:
+        with pytest.raises(Late):
+            compiled(x)
+        assert signal.getsignal(signal.SIGALRM) is late
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    monkeypatch.setattr(worker, "_ask", ask)
+    np.testing.assert_allclose(compiled(x).asnumpy(), np.exp(x.asnumpy()) * 3.03, rtol=1e-5)
+
+
+def test_signals_that_are_held_back_are_all_handled() -> None:
+    numbers = (signal.SIGALRM, signal.SIGUSR1, signal.SIGINT)
+    came: list[int] = []
+
+    def handle(number: int, _: object) -> None:
+        came.append(number)
+        raise RuntimeError(number)
+
+    before = {number: signal.signal(number, handle) for number in numbers}
+    try:
+        with pytest.raises(RuntimeError), held_back():
+            for number in numbers:
+                signal.raise_signal(number)
+            assert not came
+        assert came == [*numbers]
+        assert all(signal.getsignal(number) is handle for number in numbers)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

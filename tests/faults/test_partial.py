@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -18,21 +17,11 @@ from tvmgraph.debug.dump import write_atomically
 
 _KILLED = """
 import os, signal, sys
-import numpy as np
 from pathlib import Path
-import tvmgraph as ms
-from tvmgraph import Tensor, nn
-from tvmgraph.debug.dump import write_atomically
+from tests.faults.test_partial import _write
 
 os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # the last step of every write
-kind, path = sys.argv[1], Path(sys.argv[2])
-net, x = nn.Dense(2, 2), Tensor(np.ones((1, 2), np.float32))
-if kind == "checkpoint":
-    ms.save_checkpoint(net, str(path))
-elif kind == "dump":
-    write_atomically(path, "text")
-else:
-    ms.export(net, x, file_name=path, file_format=kind)
+_write(sys.argv[1], Path(sys.argv[2]))
 """
 
 
@@ -55,7 +44,7 @@ def test_leftovers_of_killed_writers_go(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "file"
-    program = [sys.executable, "-c", textwrap.dedent(_KILLED), kind, str(path)]
+    program = [sys.executable, "-c", _KILLED, kind, str(path)]
     done = subprocess.run(program, capture_output=True, check=False, timeout=120)
     assert done.returncode == -9, done.stderr
     (left,) = _left(tmp_path)
@@ -93,3 +82,9 @@ def test_an_error_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
         raise KeyError
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("name", ["a" * 250 + ".ckpt", "\u00fc" * 120 + ".ckpt"])
+def test_names_may_be_as_long_as_the_system_allows(name: str, tmp_path: Path) -> None:
+    _write("checkpoint", tmp_path / name)
+    assert [p.name for p in tmp_path.iterdir()] == [name]

@@ -11,8 +11,9 @@ import pytest
 import xxhash
 
 from tvmgraph import Tensor, jit, ops
-from tvmgraph.compiler import disk, tuning
+from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.compile import clear_cache
+from tvmgraph.compiler.tuning import database as tuning
 from tvmgraph.runtime import trust
 
 pytestmark = pytest.mark.skipif(
@@ -87,11 +88,23 @@ def test_folders_and_entries_of_others_are_not_used(folder: Path, spoil: object)
         assert compiled().startswith("not kept: ")
 
 
+def test_a_pipe_in_place_of_an_entry_is_not_waited_for(folder: Path) -> None:
+    assert compiled() == "kept"
+    path = entry(folder)
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    with pytest.warns(UserWarning, match="not used: .* is neither a file nor a folder"):
+        assert compiled() == "kept"
+    assert compiled() == "loaded"
+
+
 def rewritten(content: bytes, facts: bytes) -> bytes:
     """An entry with another description and the checksum that fits it."""
+    content, key = content[:-32], content[-32:]
     size = int.from_bytes(content[-len(disk._MAGIC) - 8 : -len(disk._MAGIC)], "little")
     body = content[: -disk._TAIL - size] + facts
-    return body + xxhash.xxh3_128(body).digest() + len(facts).to_bytes(8, "little") + disk._MAGIC
+    size = len(facts).to_bytes(8, "little")
+    return body + xxhash.xxh3_128(body).digest() + size + disk._MAGIC + key
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.fuzz.differential import (
     ANY_ORDER,
@@ -20,6 +23,7 @@ from tests.fuzz.differential import (
     captured,
     compare,
     compile_all,
+    differentiated,
     explain_failure,
     gradient,
     passes,
@@ -27,14 +31,22 @@ from tests.fuzz.differential import (
 )
 from tests.fuzz.generate import generate
 from tests.fuzz.programs import Program, forget
+from tests.fuzz.uses import run_uses
 from tvmgraph import Tensor
-from tvmgraph.compiler.compile import CompileOptions, simplify
-from tvmgraph.compiler.freeze import arrange, freeze
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.graph import Graph
+from tvmgraph.passes.freeze import arrange, freeze
+from tvmgraph.passes.run import run_graph_passes
 
 BATCH = 25
+#: Programs of a batch that go the whole way of a user's: each is compiled twice, alone.
+USED = 5
 #: Every which program is one of float64, whose derivative is compared with differences.
 SMOOTH = 4
+#: Every which program is differentiated as a user would.
+DIFFERENTIATED = 3
+#: Every which program is large enough for parallel kernels, and which of them: the third of ten.
+LARGE, LARGE_SEED = 10, 3
 
 
 @dataclass(frozen=True)
@@ -45,11 +57,15 @@ class Way:
         level: The ``jit_level``.
         target: The processor.
         frozen: Whether what depends on parameters alone is computed ahead.
+        used: Whether programs go the whole way of a user's, see :mod:`.uses`: a few of a batch.
+        threads: Workers that kernels are shaped for.
     """
 
     level: str
     target: str = "host"
     frozen: bool = False
+    used: bool = False
+    threads: int = 2
 
     @property
     def freedom(self) -> Freedom:
@@ -57,12 +73,14 @@ class Way:
         return ANY_ORDER if self.level == "O3" else SCALED if self.frozen else Freedom()
 
     def __str__(self) -> str:
-        return f"{self.level} {self.target}{' frozen' if self.frozen else ''}"
+        how = " frozen" * self.frozen + " used" * self.used + " one thread" * (self.threads == 1)
+        return f"{self.level} {self.target}{how}"
 
 
 WAYS = (
     Way("O2"), Way("O1"), Way("O2", "x86-64-v3"), Way("O0"), Way("O2", frozen=True),
-    Way("O1", "x86-64-v3"), Way("O3"),
+    Way("O2", used=True), Way("O1", "x86-64-v3"), Way("O3"), Way("O1", used=True),
+    Way("O2", threads=1), Way("O2", frozen=True, threads=1),
 )  # fmt: skip
 
 
@@ -86,6 +104,11 @@ class Finding:
 def run_batch(programs: Iterable[Program], way: Way | None) -> list[Finding]:
     """Runs some programs, compiled one way or not at all; returns what is wrong with them."""
     found: list[Finding] = []
+    if way is not None and way.used:
+        few = list(itertools.islice(programs, USED))
+        run_uses(few, way.level, lambda program, e: found.append(_finding(program, way, e)))
+        forget()
+        return found
     items: dict[str, tuple[Program, Recorded]] = {}
     for program in programs:
         try:
@@ -95,6 +118,7 @@ def run_batch(programs: Iterable[Program], way: Way | None) -> list[Finding]:
                 round_trips(item, program.seed)
                 pulled = gradient(item, program.seed) if program.seed % SMOOTH == 0 else None
                 recorded += [pulled] if pulled is not None else []
+            recorded += differentiated(program) if program.seed % DIFFERENTIATED == 0 else []
             items.update((f"p{program.seed}_{i}", (program, r)) for i, r in enumerate(recorded))
         except Exception as e:
             found.append(_finding(program, way, e))
@@ -124,11 +148,13 @@ def _compiled(items: dict[str, tuple[Program, Recorded]], way: Way) -> Any:
                 graph = frozen.main
                 ahead = frozen.prepare([item.arrays[i] for i in frozen.sources])
                 prepared = [*[item.arrays[i] for i in frozen.kept], *ahead]
-            graphs[name] = simplify(graph, options, lambda title, g: g)
+            graphs[name] = run_graph_passes(graph, options)
             arguments[name] = prepared
         except Exception as e:
             yield name, e
-    for name, executable in compile_all(graphs, way.level, way.target).items():
+    with mock.patch.dict(os.environ, {"TVM_NUM_THREADS": str(way.threads)}):
+        compiled = compile_all(graphs, way.level, way.target)
+    for name, executable in compiled.items():
         program, item = items[name]
         try:
             if isinstance(executable, Exception):
@@ -146,15 +172,15 @@ def run(seconds: float, folder: Path, start: int = 0, every: int = 1) -> None:
 
     Args:
         seconds: How long.
-        folder: Goes on where ``programs.json`` in it says; ``programs.jsonl`` gets the findings.
+        folder: Goes on where ``programs.json`` in it says, which also counts the programs by the
+            way that they ran; ``programs.jsonl`` gets the findings.
         start: The first seed of a new folder.
         every: Of so many batches one is compiled, the others are evaluated in NumPy; 0 for none.
     """
-    state = folder / "programs.json"
+    state, log = folder / "programs.json", folder / "programs.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
-    new = {"next": start, "running": None}
+    new = {"next": start, "running": None, "programs": {}}
     position = json.loads(state.read_text()) if state.exists() else new
-    log = folder / "programs.jsonl"
 
     def note(finding: dict[str, Any]) -> None:
         with log.open("a") as stream:
@@ -164,28 +190,36 @@ def run(seconds: float, folder: Path, start: int = 0, every: int = 1) -> None:
         note({"seed": position["running"], "kind": "process died", "way": "", "text": ""})
         position["next"] = position["running"] + BATCH
     gc.freeze()  # every capture looks for garbage, and that is in programs alone
-    end, counts = time.monotonic() + seconds, Counter[str]()
+    end, found, ran = time.monotonic() + seconds, Counter[str](), Counter(position["programs"])
     while time.monotonic() < end:
         first = position["next"]
-        state.write_text(json.dumps({"next": first, "running": first}))
+        state.write_text(json.dumps(position | {"running": first}))
         number = first // BATCH
         way = WAYS[number // every % len(WAYS)] if every and number % every == 0 else None
         for finding in run_batch(map(generated, range(first, first + BATCH)), way):
-            counts[finding.kind] += 1
+            found[finding.kind] += 1
             note(vars(finding) | {"source": generated(finding.seed).source()})
-        position = {"next": first + BATCH, "running": None}
+        ran[str(way or "in NumPy")] += USED if way is not None and way.used else BATCH
+        position = {"next": first + BATCH, "running": None, "programs": dict(ran)}
         state.write_text(json.dumps(position))
-    print(f"programs up to {position['next']}, found in this run: {dict(counts)}")
+    print(f"programs that ran: {dict(ran)}, found in this run: {dict(found)}")
 
 
 def generated(seed: int) -> Program:
     """Returns the program of a seed."""
-    return generate(seed, smooth=seed % SMOOTH == 0)
+    return generate(seed, seed % SMOOTH == 0, is_large(seed), seed // LARGE)
+
+
+def is_large(seed: int) -> bool:
+    """Whether the program of a seed is one of those that are large enough for parallel kernels."""
+    return seed % LARGE == LARGE_SEED
 
 
 def report(finding: Finding, way: Way | None) -> str:
     """Returns a text with which a finding can be looked into: what is left of the program."""
-    program = shrunk(generated(finding.seed), way, finding.kind)
+    program = generated(finding.seed)
+    if way is None or not way.used:  # whose runs take too long
+        program = shrunk(program, way, finding.kind)
     again = [f"{f.kind}: {f.text}" for f in run_batch([program], way)] or ["gone when shrunk"]
     return "\n".join([
         f"seed {finding.seed}, {finding.way}: {finding.kind}: {finding.text}",

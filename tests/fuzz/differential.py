@@ -11,9 +11,10 @@ from __future__ import annotations
 import contextlib
 import re
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -23,14 +24,15 @@ from tests.capture.test_fuzz import NumpyGraph
 from tests.fuzz.programs import Program
 from tvmgraph import Tensor, dtypes, jit
 from tvmgraph.autodiff.reverse import reverse
-from tvmgraph.compiler.freeze import arrange, freeze
+from tvmgraph.config.graph_kernel import parse_flags
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.eager import evaluate
 from tvmgraph.errors import ExportError, NoGradientError, TvmgraphError
 from tvmgraph.export.onnx import to_onnx
 from tvmgraph.graph import Graph, Node, Role, Value, parse
-from tvmgraph.graph.rewrite import optimize
-from tvmgraph.graph_kernel import parse_flags
-from tvmgraph.jit import entry
+from tvmgraph.jit import compiled, entry
+from tvmgraph.passes.freeze import arrange, freeze
+from tvmgraph.passes.run import run_graph_passes
 from tvmgraph.testing.samples import RTOL, all_cases
 
 Arrays = list[np.ndarray]
@@ -86,37 +88,80 @@ class Difference(Exception):
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[list[Recorded]]:
-    """Runs compiled graphs in NumPy, and keeps every one with its arguments."""
-    found: list[Recorded] = []
+def evaluating(evaluation: Callable[[Graph, Arrays], Arrays]) -> Iterator[None]:
+    """Runs compiled graphs by a function of a graph and its arguments."""
 
-    class Keeping(NumpyGraph):
-        def run(self, args: Sequence[Tensor], *_: Any, **__: Any) -> list[Tensor]:
-            arrays = [a.array.copy() for a in args]
-            expected = [np.asarray(a) for a in evaluate(self.graph, arrays)]
-            found.append(Recorded(self.graph, arrays, [e.copy() for e in expected]))
-            return [Tensor(e) for e in expected]
+    class Evaluated(NumpyGraph):
+        evaluate = staticmethod(evaluation)
 
-    real, entry.CompiledGraph = entry.CompiledGraph, Keeping
-    try:
-        yield found
-    finally:
-        entry.CompiledGraph = real
+    with contextlib.ExitStack() as stack:
+        for module in (entry, compiled):
+            stack.enter_context(mock.patch.object(module, "CompiledGraph", Evaluated))
+        yield
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[dict[int, Recorded]]:
+    """Runs compiled graphs in NumPy, and keeps the first call of every one."""
+    graphs: dict[int, Recorded] = {}
+
+    def recorded(graph: Graph, arrays: Arrays) -> Arrays:
+        kept = [a.copy() for a in arrays]
+        results = [np.asarray(a) for a in evaluate(graph, arrays)]
+        graphs.setdefault(id(graph), Recorded(graph, kept, [r.copy() for r in results]))
+        return results
+
+    with evaluating(recorded):
+        yield graphs
 
 
 # ---- eager and captured -------------------------------------------------------------------------
 
+#: Calls of a program, one after the other: the second finds what the first has changed.
+_CALLS = 2
+
 
 def observe(function: Any, net: Any, program: Program) -> Any:
-    """Returns the results of a call, and what it left in arguments and parameters."""
-    tensors = program.arguments()
+    """Returns the results of some calls, and what they left in arguments and parameters.
+
+    Returns:
+        The arrays, in the order of :func:`observed`; as text the first error.
+    """
+    found: Arrays = []
     ms.set_seed(1)
-    try:
-        results = function(*tensors)
-    except (TvmgraphError, IndexError, TypeError, ValueError) as e:
-        return f"{type(e).__name__}: {str(e).splitlines()[0]}"
-    left = [*tensors, *(getattr(net, name) for name in program.parameters)]
-    return [np.asarray(t.asnumpy()).copy() for t in [*results, *left]]
+    for _ in range(_CALLS):
+        tensors = program.arguments()
+        try:
+            results = function(*tensors)
+        except (TvmgraphError, IndexError, TypeError, ValueError) as e:
+            return f"{type(e).__name__}: {str(e).splitlines()[0]}"
+        found += [np.asarray(t.asnumpy()).copy() for t in [*results, *tensors]]
+    return [*found, *(getattr(net, name).asnumpy().copy() for name in program.parameters)]
+
+
+def observed(program: Program) -> list[str]:
+    """Returns what the arrays of :func:`observe` are called."""
+    found = [f"{n} of call {i + 1}" for i in range(_CALLS)
+             for n in (*program.outputs, *program.inputs)]  # fmt: skip
+    return [*found, *(f"self.{name}" for name in program.parameters)]
+
+
+def eager_results(program: Program) -> Arrays:
+    """Returns what eager code gives.
+
+    Raises:
+        Difference: if it raises, which no program does.
+    """
+    net = program.net()
+    expected = observe(net, net, program)
+    if isinstance(expected, str):
+        raise Difference("invalid", expected)
+    return expected
+
+
+def capture_mode(program: Program) -> str:
+    """How a program is captured."""
+    return "bytecode" if program.seed % 3 == 0 else "ast"
 
 
 def captured(program: Program) -> list[Recorded]:
@@ -125,21 +170,25 @@ def captured(program: Program) -> list[Recorded]:
     Raises:
         Difference: if they differ in a bit, or only one of them raises.
     """
-    eager, compiled = program.net(), program.net()
-    expected = observe(eager, eager, program)
-    if isinstance(expected, str):
-        raise Difference("invalid", expected)
-    mode = "bytecode" if program.seed % 3 == 0 else "ast"
+    expected, net = eager_results(program), program.net()
     with recording() as graphs:
-        actual = observe(jit(compiled, capture_mode=mode), compiled, program)
+        actual = observe(jit(net, capture_mode=capture_mode(program)), net, program)
+    assert_same("captured", program, actual, expected)
+    return list(graphs.values())
+
+
+def assert_same(kind: str, program: Program, actual: Any, expected: Arrays) -> None:
+    """Compares what :func:`observe` returned of two ways to run a program.
+
+    Raises:
+        Difference: if they differ in a bit, or the first is an error.
+    """
     if isinstance(actual, str):
-        raise Difference("capture refuses", actual)
-    names = [*program.outputs, *program.inputs, *(f"self.{p}" for p in program.parameters)]
-    for name, a, e in zip(names, actual, expected, strict=True):
+        raise Difference(f"{kind} refuses", actual)
+    for name, a, e in zip(observed(program), actual, expected, strict=True):
         where = unequal(a, e)
         if where is not None:
-            raise Difference("captured", f"{name}{where}")
-    return graphs
+            raise Difference(kind, f"{name}{where}")
 
 
 def unequal(actual: np.ndarray, expected: np.ndarray) -> str | None:
@@ -178,12 +227,14 @@ def _noise_of_rows() -> dict[str, dict[str, float]]:
             )
             noise = found.setdefault(case.op.name, {})
             noise[kind] = max(noise.get(kind, 0.0), case.sample.rtol)
-        if case.op.module.rsplit(".", 1)[-1] in _SPECIAL_FUNCTIONS:
+        if case.op.module.removeprefix("tvmgraph.ops.") in _SPECIAL_FUNCTIONS:
             found.setdefault(case.op.name, {}).update(RTOL)
     return found
 
 
-_SPECIAL_FUNCTIONS = ("math_bessel", "math_special", "math_gamma", "math_combined", "math")
+_SPECIAL_FUNCTIONS = (
+    "math.bessel", "math.special", "math.gamma", "math.binary", "math.exponential",
+)  # fmt: skip
 _NOISE = _noise_of_rows()
 
 
@@ -202,8 +253,8 @@ def noise(name: str, kind: np.dtype, terms: float = 1.0) -> float:
 
 #: Modules of rows that sum, in an order that is not said.
 _SUMMING = (
-    "reduction", "linalg", "conv", "pooling", "normalization", "activation_softmax", "attention",
-    "recurrent", "loss", "image", "spectral", "scatter", "segments",
+    "reduction", "linalg", "conv", "pooling", "normalization", "activation.softmax",
+    "attention", "rnn", "loss", "image", "fourier", "scatter", "segments", "interleave", "matmul",
 )  # fmt: skip
 
 
@@ -364,7 +415,7 @@ def _either_zero(node: Node, inputs: Arrays, r: np.ndarray, rng: np.random.Gener
 
 
 #: Modules of rows that add what may cancel inside.
-_CANCELLING = ("activation", "attention", "recurrent", "normalization", "reduction_scan", "image")
+_CANCELLING = ("activation", "attention", "rnn", "normalization", "reduction.scan", "image")
 
 
 def _cancelled(node: Node, x: np.ndarray, r: np.ndarray) -> Any:
@@ -413,20 +464,38 @@ def compare(
     Raises:
         Difference: if they are further apart than rounding explains.
     """
-    if all(unequal(a, e) is None for a, e in zip(actual, item.expected, strict=True)):
-        return
     rng = np.random.default_rng(seed)
-    samples = [disturbed(item.graph, item.arrays, rng, freedom) for _ in range(_FIRST)]
-    if _differs(item, actual, samples, freedom) is None:
-        return
-    samples += [disturbed(item.graph, item.arrays, rng, freedom) for _ in range(_MORE)]
-    found = _differs(item, actual, samples, freedom)
+    found = differs(
+        item.expected, actual, lambda: disturbed(item.graph, item.arrays, rng, freedom), freedom
+    )
     if found is not None:
         raise Difference(kind, found)
 
 
-def _differs(item: Recorded, actual: Arrays, samples: list[Arrays], freedom: Freedom) -> str | None:
-    for i, (a, e) in enumerate(zip(actual, item.expected, strict=True)):
+def differs(
+    expected: Arrays, actual: Arrays, sample: Callable[[], Arrays], freedom: Freedom
+) -> str | None:
+    """Says where results are further apart than rounding explains.
+
+    Args:
+        expected: The results in NumPy.
+        actual: The results that are compared with them.
+        sample: Draws results of disturbed operators.
+        freedom: What is not certain besides functions that are not correctly rounded.
+    """
+    if all(unequal(a, e) is None for a, e in zip(actual, expected, strict=True)):
+        return None
+    samples = [sample() for _ in range(_FIRST)]
+    if _beyond(expected, actual, samples, freedom) is None:
+        return None
+    samples += [sample() for _ in range(_MORE)]
+    return _beyond(expected, actual, samples, freedom)
+
+
+def _beyond(
+    expected: Arrays, actual: Arrays, samples: list[Arrays], freedom: Freedom
+) -> str | None:
+    for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
         if a.dtype != e.dtype or a.shape != e.shape:
             return f"output {i}: {a.dtype}{a.shape} != {e.dtype}{e.shape}"
         wrong = ~_close(a, e, [s[i] for s in samples], freedom.floor_of(e))
@@ -497,8 +566,9 @@ def gradient(item: Recorded, seed: int) -> Recorded | None:
     way = [np.asarray(rng.standard_normal(item.arrays[i].shape)) for i in wanted]
     actual = sum(float(np.sum(g * w)) for g, w in zip(found, way))
     slopes = [s for h in _STEPS for s in _slopes(item, wanted, floats, weights, way, h)]
-    scale = max(1.0, *map(abs, slopes), *(float(np.abs(g).max(initial=0)) for g in found))
+    scale = max(1.0, *map(abs, slopes))
     agree = np.ptp(slopes) <= _SMOOTH * scale
+    scale = max(scale, *(float(np.abs(g).max(initial=0)) for g in found))
     if np.isfinite([*slopes, actual]).all() and agree and abs(actual - slopes[-1]) > _WRONG * scale:
         raise Difference("gradient", f"{actual} along a direction, differences give {slopes}")
     return Recorded(pulled, [*item.arrays, *weights], found)
@@ -533,10 +603,86 @@ def _slopes(
     return ahead, behind
 
 
+def differentiated(program: Program) -> list[Recorded]:
+    """Compares gradients by arguments and parameters of every dtype; returns the graphs that ran.
+
+    Raises:
+        Difference: if compiled code gives other gradients than eager code, or one of them an error.
+    """
+    expected = _gradients(_GRADIENTS["eager"], program)
+    graphs: dict[int, Recorded] = {}
+    for kind in ("of compiled", "compiled"):
+        use = _GRADIENTS[kind]
+        with recording() as found:
+            actual = _gradients(use, program)
+        graphs |= found
+        if isinstance(expected, str):
+            if actual != expected and not _are_none(expected, actual):
+                raise Difference(f"gradients {kind}", f"{actual!s:.200} instead of {expected}")
+        elif isinstance(actual, str):
+            if actual != NoGradientError.__name__ or not program.decides():
+                raise Difference(f"gradients {kind}", actual)
+        else:
+            _compare_gradients(kind, program, actual, expected)
+    return list(graphs.values())
+
+
+def _are_none(error: str, gradients: Arrays | str) -> bool:
+    """Whether eager code met an operator without a derivative behind which is nothing to derive by.
+
+    A compiled derivative is that of the arguments alone, and skips it.
+    """
+    if isinstance(gradients, str) or error != NoGradientError.__name__:
+        return False
+    return not any(np.any(g) for g in gradients)
+
+
+#: What gives the gradients of a Cell: arguments are the gradient, the Cell and ``jit``.
+_GRADIENTS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "eager": lambda by, net, jit: by(net),
+    "of compiled": lambda by, net, jit: by(jit(net)),
+    "compiled": lambda by, net, jit: jit(by(net)),
+}
+
+
+def _gradients(use: Callable[[Any, Any, Any], Any], program: Program) -> Arrays | str:
+    """Returns the gradients of the sum of a program's outputs, or the class of an error."""
+    net = program.net()
+    by_list = ms.GradOperation(get_all=True, get_by_list=bool(program.parameters))
+    parameters = [getattr(net, name) for name in program.parameters]
+    by = (lambda f: by_list(f, parameters)) if parameters else by_list
+    ms.set_seed(1)
+    try:
+        found = use(by, net, lambda f: jit(f, capture_mode=capture_mode(program)))(
+            *program.arguments()
+        )
+    except (TvmgraphError, IndexError, TypeError, ValueError) as e:
+        return type(e).__name__
+    return [t.asnumpy().copy() for part in found for t in _flat(part)]
+
+
+def _flat(value: Any) -> list[Tensor]:
+    return [value] if isinstance(value, Tensor) else [t for v in value for t in _flat(v)]
+
+
+def _compare_gradients(kind: str, program: Program, actual: Arrays, expected: Arrays) -> None:
+    """Compares two lists of gradients, which may be summed in another order."""
+    rng = np.random.default_rng(program.seed)
+
+    def sample() -> Arrays:
+        with evaluating(lambda g, arrays: disturbed(g, arrays, rng, ANY_ORDER)):
+            found = _gradients(_GRADIENTS["compiled"], program)
+        return expected if isinstance(found, str) else found
+
+    where = differs(expected, actual, sample, ANY_ORDER)
+    if where is not None:
+        raise Difference(f"gradients {kind}", where)
+
+
 # ---- passes of graphs -----------------------------------------------------------------------
 
-_EXACT_RULES = parse_flags("--opt_level=2 --disable_pass=attention")
-_ALL_RULES = parse_flags("--opt_level=3")
+_EXACT_RULES = CompileOptions(kernels=parse_flags("--opt_level=2 --disable_pass=attention"))
+_ALL_RULES = CompileOptions("O3")
 
 
 def passes(item: Recorded, seed: int) -> None:
@@ -545,12 +691,12 @@ def passes(item: Recorded, seed: int) -> None:
     Raises:
         Difference: if exact rules change a bit, or others more than rounding explains.
     """
-    exact = evaluate(optimize(item.graph, _EXACT_RULES, _unseen), item.arrays)
+    exact = evaluate(run_graph_passes(item.graph, _EXACT_RULES), item.arrays)
     for i, (a, e) in enumerate(zip(exact, item.expected, strict=True)):
         where = unequal(np.asarray(a), e)
         if where is not None:
             raise Difference("exact rules", f"output {i}{where}")
-    changed = evaluate(optimize(item.graph, _ALL_RULES, _unseen), item.arrays)
+    changed = evaluate(run_graph_passes(item.graph, _ALL_RULES), item.arrays)
     compare(item, [np.asarray(a) for a in changed], "all rules", seed, ANY_ORDER)
     arranged = evaluate(arrange(item.graph), item.arrays)
     compare(item, [np.asarray(a) for a in arranged], "arranged", seed)
@@ -561,10 +707,6 @@ def passes(item: Recorded, seed: int) -> None:
         compare(
             item, [np.asarray(a) for a in evaluate(frozen.main, arrays)], "frozen", seed, SCALED
         )
-
-
-def _unseen(title: str, graph: Graph) -> Graph:
-    return graph
 
 
 # ---- ONNX and text ------------------------------------------------------------------------------

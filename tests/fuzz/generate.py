@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import tvmgraph as ms
+from tests.fuzz.phrases import (
+    AIMED,
+    CONTRACTIONS,
+    IDIOMS,
+    REDUCTIONS,
+    SAME,
+    TESTS,
+    VIEWS,
+    WRITES,
+)
 from tests.fuzz.programs import MOST_ELEMENTS, TEMPLATES, Program, R, Step, literal
 from tvmgraph import Tensor, dtypes, nn, ops
+from tvmgraph.core import memory
 from tvmgraph.errors import TvmgraphError
 from tvmgraph.testing.samples import Case, _generate
 
 _MOST_INPUTS = 6
+_TURNS = 4  # of so many large programs one is aimed at a kernel
 _ATTEMPTS = 8
 _HALF = ("float16", "bfloat16")
 _DTYPES = ("float32",) * 6 + ("float16", "bfloat16", "float64", "int32", "int64", "uint8", "int8",
@@ -28,47 +42,12 @@ _STEPPING = frozenset(("floor", "ceil", "trunc", "round", "sign", "fmod", "floor
 _NOT_SMOOTH = ("rand", "dropout", "uniform", "bernoulli", "ms.", "floor", "ceil", "trunc", "round",
                "sign", "%", "//")  # fmt: skip
 _SIZES = (1, 1, 2, 3, 3, 4, 5, 7, 8, 16, 17, 33)
+#: Elements from which on loops are divided among threads, and reductions over all of them.
+_PARALLEL = (1 << 15, 1 << 16)
+_MOST_LARGE = 1 << 18  # of a large program's values
+#: All but one of the sizes of large programs; the last is what makes them parallel.
+_OUTER = ((), (17,), (64,), (200,), (256,), (2, 33), (3, 100), (8, 8), (16, 16))
 _SPECIAL = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 65504.0, 0.5)
-#: Chains that rewrite rules of the graph look for, with one or two operands.
-_IDIOMS = (
-    "{x} * 1", "{x} / 1", "{x} - 0", "{x} + 0", "{x} + -0.0", "{x} * -1", "-(-{x})",
-    "{x} + (-{y})", "{x} - (-{y})", "ops.abs(-{x})", "ops.square(-{x})", "ops.relu(ops.relu({x}))",
-    "ops.abs(ops.abs({x}))", "ops.floor(ops.floor({x}))", "ops.ceil(ops.ceil({x}))",
-    "{x} ** 2", "{x} ** 1", "{x} ** 0.5", "{x} ** -0.5", "{x} ** 3", "{x} / 4", "{x} / 3.0",
-    "1 / ops.sqrt({x})", "ops.reciprocal(ops.sqrt({x}))", "{x} / ops.sqrt({y})",
-    "({x} * 3.0) * 0.7", "({x} + 2.5) + 0.3", "{y} * {x} + {x} * 0.5", "{x} * {y} - {y} * {x}",
-    "{x}.T.T", "{x}.reshape(-1).reshape({x}.shape)", "ops.expand_dims({x}, 0).squeeze(0)",
-    "ops.broadcast_to({x}, {x}.shape)", "ops.identity({x})", "{x}.astype({x}.dtype)",
-    "{x}.astype(ms.float64).astype(ms.float32)", "ops.where({x} > 0, {y}, {y})",
-    "ops.maximum({x}, {x})", "ops.minimum({y}, {y})", "ops.matmul({x}, {x}.T)",
-    "ops.matmul({x}.T, {x})", "ops.round({x})", "ops.trunc({x})", "ops.sign({x})",
-    "ops.softmax({x}, -1)", "ops.mean({x}, -1)", "{x} - ops.mean({x}, -1, True)",
-    "ops.rsqrt(ops.mean(ops.square({x}), -1, True) + 1e-5)", "ops.gelu({x})", "ops.tanh({x})",
-    "ops.cast({x}, ms.float16)", "ops.cast({x}, ms.bfloat16)", "ops.cast({x}, ms.float32)",
-    "{x}.sum()", "{x}.sum(-1)", "{x}.max(0)", "ops.stack([{x}, {x}])", "ops.concat([{x}, {x}], -1)",
-    "2 - {x}", "2.5 / {x}", "{x} % 3", "{x} // 2", "~({x} > {y})", "{x} == {y}", "{x} <= {y}",
-    "ops.matmul({x}.astype(ms.int8).astype(ms.int32), {x}.T.astype(ms.int8).astype(ms.int32))",
-    "ops.matmul(ops.softmax(ops.matmul({x}, {x}.T) * 0.5, -1), {x})",
-    "ops.dropout({x}, 0.3)", "{x} + ops.uniform({x}.shape, Tensor(0.0), Tensor(1.0))",
-    "{x} * ops.randn(*{x}.shape)", "ops.bernoulli({x}, 0.4)", "ops.rand_like({x})",
-)  # fmt: skip
-_VIEWS = (
-    "{x}[0]", "{x}[-1]", "{x}[1:]", "{x}[:, 0]", "{x}[..., ::2]", "{x}[::-1]", "{x}[None]",
-    "{x}.T", "{x}.reshape(-1)", "{x}.view(-1)", "{x}.swapaxes(0, -1)", "{x}[..., -1:]",
-    "{x}.flatten()", "{x}[:2]", "{x}.squeeze()", "{x}.expand_dims(-1)",
-)  # fmt: skip
-_WRITES = (
-    "{x}[0] = {k}", "{x}[1:] = {k}", "{x}[..., 0] = {y}.sum()", "{x}[-1] += 1", "{x}[:] = {y}",
-    "{x}[{x} > 0] = {k}", "{x} += {y}", "{x} *= 0.5", "{x} -= 1", "{x}.add_({y})",
-    "{x}[::2] *= 2", "{x}[0, 0] = {k}",
-)  # fmt: skip
-_SAME = (
-    "ops.tanh({x})", "{x} * 0.5", "{x} + {x}", "-{x}", "ops.relu({x})", "{x} - 1", "ops.abs({x})",
-    "ops.maximum({x}, {y})", "{x} + {y}", "{x} * {y}", "ops.flip({x}, (0,))", "{x} // 2",
-)  # fmt: skip
-_TESTS = (
-    "{x}.sum() > 0", "{x}.max() < 1", "{x}.mean() <= 0.1", "({x} > 0).any()", "{x}.min() < -0.5",
-)  # fmt: skip
 
 
 class Generator:
@@ -77,12 +56,14 @@ class Generator:
     Args:
         seed: Seed of all choices.
         smooth: Only float64 and no random draws: a program whose gradient has finite differences.
+        large: Values are large enough for several threads and for tiles.
+        turn: Number among the large programs, which take turns with :data:`AIMED`.
     """
 
-    def __init__(self, seed: int, smooth: bool = False) -> None:
+    def __init__(self, seed: int, smooth: bool = False, large: bool = False, turn: int = 0) -> None:
         self.r = random.Random(seed)
         self.rng = np.random.default_rng(seed)
-        self.seed, self.smooth = seed, smooth
+        self.seed, self.smooth, self.large, self.turn = seed, smooth, large, turn
         self.steps: list[Step] = []
         self.inputs: dict[str, np.ndarray] = {}
         self.parameters: dict[str, np.ndarray] = {}
@@ -91,25 +72,41 @@ class Generator:
         self.env: dict[str, Any] = {
             "ms": ms, "np": np, "ops": ops, "nn": nn, "Tensor": Tensor, "R": R, "self": self.holder,
         }  # fmt: skip
-        sizes = [self.r.choice(_SIZES) for _ in range(3)]
-        if self.r.random() < 0.06:
-            sizes[self.r.randrange(3)] = 0
-        self.shape = tuple(sizes[: self.r.randint(1, 3)])
+        self.shape = self.large_shape() if large else self.small_shape()
         palette = ("float64",) if smooth else _DTYPES
         self.dtypes = [self.r.choice(palette) for _ in range(self.r.randint(1, 3))]
         self.count = 0
 
     # ---- values -----------------------------------------------------------------------------
 
+    def small_shape(self) -> tuple[int, ...]:
+        """Returns the shape that values have or broadcast to."""
+        sizes = [self.r.choice(_SIZES) for _ in range(3)]
+        if self.r.random() < 0.06:
+            sizes[self.r.randrange(3)] = 0
+        return tuple(sizes[: self.r.randint(1, 3)])
+
+    def large_shape(self) -> tuple[int, ...]:
+        """Returns a shape of more elements than one thread works on, rarely a multiple of lanes."""
+        outer = self.r.choice(_OUTER)
+        last = self.r.choice(_PARALLEL) // math.prod(outer) + self.r.choice((1, 2, 7, 16, 33))
+        return tuple(self.r.sample((*outer, last), len(outer) + 1))
+
     def run(self) -> Program:
         """Returns the program."""
+        if self.large and is_aimed(self.turn):
+            self.aimed(*AIMED[self.turn // _TURNS % len(AIMED)])
         for _ in range(self.r.randint(1, 2)):
-            self.given(self.random_array())
+            self.given(self.random_array(shape=self.shape if self.large else None))
         wanted = min(self.r.randint(3, 12), self.r.randint(3, 12))
         for _ in range(4 * wanted):
             if len(self.steps) >= wanted:
                 break
             self.step()
+        return self.program()
+
+    def program(self) -> Program:
+        """Returns what is there so far as a program."""
         read = {n for s in self.steps for n in s.reads if n not in s.defines}
         made = list(dict.fromkeys(n for s in self.steps for n in s.defines if "." not in n))
         outputs = [n for n in made if n not in read]
@@ -141,9 +138,14 @@ class Generator:
         with np.errstate(over="ignore"):
             return np.asarray(array.astype(kind.numpy))
 
-    def given(self, array: np.ndarray) -> str:
-        """Returns the name of a new argument or parameter with this value."""
-        if dtypes.dtype_of(array.dtype).is_float and array.size and self.r.random() < 0.25:
+    def given(self, array: np.ndarray, argument: bool = False) -> str:
+        """Returns the name of a new argument or parameter (unless told) with this value."""
+        if (
+            not argument
+            and dtypes.dtype_of(array.dtype).is_float
+            and array.size
+            and self.r.random() < 0.25
+        ):
             name = f"p{len(self.parameters)}"
             self.parameters[name] = array
             setattr(self.holder, name, ms.Parameter(Tensor(array.copy()), name=name))
@@ -180,6 +182,12 @@ class Generator:
             (self.write, 1), (self.dense, 0.4), (self.convolution, 0.2), (self.branch, 0.7),
             (self.loop, 0.4), (self.assign, 0.5),
         ]  # fmt: skip
+        if self.large:  # what brings values to the sizes of samples is left out
+            kinds = [
+                (self.row_on_values, 5), (self.idiom, 3), (self.reduction, 4),
+                (self.contraction, 2), (self.view, 1), (self.write, 3), (self.dense, 1.5),
+                (self.convolution, 1.5), (self.branch, 0.5), (self.loop, 0.3), (self.assign, 1),
+            ]  # fmt: skip
         choose = self.r.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
         choose()
 
@@ -217,7 +225,7 @@ class Generator:
         if not isinstance(found, Tensor) or found.asnumpy().dtype.kind == "c":
             return False
         array = found.asnumpy()
-        if array.size > MOST_ELEMENTS:
+        if array.size > (_MOST_LARGE if self.large else MOST_ELEMENTS):
             return False
         if array.dtype.kind not in "fV" or not array.size:
             return True
@@ -320,19 +328,31 @@ class Generator:
 
     def idiom(self) -> None:
         """An expression as people write it, or as rules rewrite it."""
+        self.expression(IDIOMS)
+
+    def reduction(self) -> None:
+        """Something that is computed of many elements each."""
+        self.expression(REDUCTIONS)
+
+    def contraction(self) -> None:
+        """A product of values with each other."""
+        self.expression(CONTRACTIONS)
+
+    def expression(self, texts: Sequence[str]) -> None:
+        """One of some expressions of two values."""
         for _ in range(_ATTEMPTS):
             x, y, new = self.pick(), self.pick(), self.fresh()
-            text = self.r.choice(_IDIOMS).format(x=x, y=y)
+            text = self.r.choice(texts).format(x=x, y=y)
             if self.smooth and any(word in text for word in _NOT_SMOOTH):
                 continue
             if self.attempt(f"{new} = {text}", (x, y), (new,)):
                 return
 
-    def weight(self, *shape: int) -> str:
+    def weight(self, *shape: int, dtype: str = "") -> str:
         """Returns the name of a new parameter."""
         name = f"p{len(self.parameters)}"
-        dtype = "float64" if self.smooth else "float32"
-        self.parameters[name] = np.asarray(self.rng.standard_normal(shape).astype(dtype))
+        kind = dtypes.dtype_of(dtype or ("float64" if self.smooth else "float32")).numpy
+        self.parameters[name] = np.asarray(self.rng.standard_normal(shape).astype(kind))
         setattr(self.holder, name, ms.Parameter(Tensor(self.parameters[name].copy()), name=name))
         self.names.append(f"self.{name}")
         return f"self.{name}"
@@ -349,12 +369,13 @@ class Generator:
     def convolution(self) -> None:
         """A convolution with parameters, scaled or not."""
         channels, width = self.r.choice((1, 3, 16)), self.r.choice((4, 16))
+        sides = (self.r.choice((28, 41)), self.r.choice((28, 37))) if self.large else (6, 5)
         x = self.given(self.random_array("float64" if self.smooth else "float32",
-                                         (self.r.choice((1, 2)), channels, 6, 5)))  # fmt: skip
+                                         (self.r.choice((1, 2)), channels, *sides)))  # fmt: skip
         kind, new = self.r.choice(("convolution", "conv_transpose")), self.fresh()
         transposed = kind == "conv_transpose"
-        sides = (channels, width) if transposed else (width, channels)
-        w, scale = self.weight(*sides, 3, 3), self.weight(width, 1, 1)
+        order = (channels, width) if transposed else (width, channels)
+        w, scale = self.weight(*order, 3, 3), self.weight(width, 1, 1)
         steps = self.r.choice(((1, 1), (2, 2)))
         more = ", output_padding=(0, 0)" if transposed else ""
         text = (
@@ -366,11 +387,19 @@ class Generator:
         )
         self.attempt(f"{new} = {text}", (x, w, scale), (new,), (kind,))
 
+    def aimed(self, code: str, dtype: str, inputs: Any, weights: Any) -> None:
+        """Code with arguments and parameters of its own."""
+        names = {k: self.given(self.random_array(dtype, s), True) for k, s in zip("xyz", inputs)}
+        names |= {k: self.weight(*s, dtype=dtype) for k, s in zip("pq", weights)}
+        new = self.fresh()
+        written = [names["p"]] if code.startswith("{p} =") else []
+        self.attempt(code.format(v=new, **names), [*names.values()], [new, *written])
+
     def view(self) -> None:
         """A part of a value, which shares its memory when it is written to."""
         for _ in range(_ATTEMPTS):
             x, new = self.pick(), self.fresh()
-            if self.attempt(f"{new} = {self.r.choice(_VIEWS).format(x=x)}", (x,), (new,)):
+            if self.attempt(f"{new} = {self.r.choice(VIEWS).format(x=x)}", (x,), (new,)):
                 return
 
     def write(self) -> None:
@@ -379,7 +408,7 @@ class Generator:
             x, y, k = self.pick(), self.pick(), self.r.choice((0, 1, 3))
             if x.startswith("x"):  # an argument belongs to the caller
                 continue
-            text = self.r.choice(_WRITES).format(x=x, y=y, k=k)
+            text = self.r.choice(WRITES).format(x=x, y=y, k=k)
             if self.attempt(text, (x, y), (x,)):
                 return
 
@@ -400,13 +429,13 @@ class Generator:
 
     def same_kind(self, target: str, depth: int) -> str:
         """Returns a line that gives ``target`` a new value of its type."""
-        text = self.r.choice(_SAME).format(x=target, y=self.pick())
+        text = self.r.choice(SAME).format(x=target, y=self.pick())
         return "    " * depth + f"{target} = {text}"
 
     def branch(self) -> None:
         """An ``if`` that a tensor decides."""
         x, y, new = self.pick(), self.pick(), self.fresh()
-        test = self.r.choice(_TESTS).format(x=y)
+        test = self.r.choice(TESTS).format(x=y)
         lines = [f"{new} = {x} + 0", f"if {test}:", self.same_kind(new, 1)]
         if self.r.random() < 0.6:
             lines += ["else:", self.same_kind(new, 1)]
@@ -415,7 +444,7 @@ class Generator:
     def loop(self) -> None:
         """A ``while`` or ``for`` that a tensor decides, or whose body a tensor decides."""
         x, y, new = self.pick(), self.pick(), self.fresh()
-        count, test = self.r.randint(1, 4), self.r.choice(_TESTS).format(x=new)
+        count, test = self.r.randint(1, 4), self.r.choice(TESTS).format(x=new)
         start = f"{new} = {x} + 0"
         if self.r.random() < 0.5:
             lines = [start, f"n{new} = Tensor({count})", f"while n{new} > 0:",
@@ -446,7 +475,20 @@ class Generator:
             self.attempt(code, tuple(dict.fromkeys((*reads, *names))), (new,))
 
 
-def generate(seed: int, smooth: bool = False) -> Program:
-    """Returns the program of a seed."""
+def generate(seed: int, smooth: bool = False, large: bool = False, turn: int = 0) -> Program:
+    """Returns the program of a seed, see :class:`Generator`."""
     ms.set_seed(seed)
-    return Generator(seed, smooth).run()
+    with mock.patch.object(memory, "_available", lambda: 0):  # an outer product may be gigabytes
+        return Generator(seed, smooth, large, turn).run()
+
+
+def is_aimed(turn: int) -> bool:
+    """Whether the large program of a number begins with an entry of :data:`.phrases.AIMED`."""
+    return turn % _TURNS == _TURNS - 1
+
+
+def aimed(number: int) -> Program:
+    """Returns the program of nothing but an entry of :data:`.phrases.AIMED`."""
+    generator = Generator(2 * number + 1, large=True)  # odd seeds are not of float64
+    generator.aimed(*AIMED[number])
+    return generator.program()

@@ -24,6 +24,7 @@ from tvmgraph.testing.samples import Case, all_cases
 
 MOST_ELEMENTS = 4096  # of a value: programs are many and small
 _MOST_INPUTS = 6
+_COLLECTIVE = "tvmgraph.ops.collective."  # rows that several processes compute together
 #: Rows that are no functions of tensors alone, or whose samples cannot be written as source.
 _LEFT_OUT = {
     "if_",
@@ -33,6 +34,8 @@ _LEFT_OUT = {
     "computed_after",
     "leaf_value",
     "random_bits",
+    "complex",  # programs hold real numbers
+    "complex_part",
 }
 
 
@@ -91,17 +94,26 @@ class Program:
 
     def script(self, level: str = "O2") -> str:
         """Returns a runnable script that compares eager code with compiled code."""
-        arrays = [f"{k} = {_array(a)}" for k, a in {**self.parameters, **self.inputs}.items()]
+        again = f"generated({self.seed}).all()"
+        arrays = [
+            f"{k} = {_array(a) if a.size <= MOST_ELEMENTS else f'{again}[{k!r}]'}"
+            for k, a in {**self.parameters, **self.inputs}.items()
+        ]
         args = ", ".join(f"Tensor({x})" for x in self.inputs)
         net = f"Net({', '.join(self.parameters)})"
         return "\n".join([
             f"# seed {self.seed}", "import numpy as np", "import ml_dtypes", "",
             "import tvmgraph as ms", "from tvmgraph import Tensor, jit, nn, ops",
-            "from tests.fuzz.programs import R", "", "", self.source(), *arrays, "ms.set_seed(1)",
+            "from tests.fuzz.campaign import generated", "from tests.fuzz.programs import R",
+            "", "", self.source(), *arrays, "ms.set_seed(1)",
             f"eager = {net}({args})", "ms.set_seed(1)",
             f"compiled = jit({net}, jit_level={level!r})({args})",
             "for e, c in zip(eager, compiled):", "    print(repr(e), repr(c), sep='\\n')",
         ])  # fmt: skip
+
+    def all(self) -> dict[str, np.ndarray]:
+        """Returns every array of the program by its name."""
+        return {**self.values, **self.parameters, **self.inputs}
 
     def net(self) -> nn.Cell:
         """Returns a new Cell that runs the program."""
@@ -141,6 +153,10 @@ class Program:
         kept = {k: a for k, a in self.parameters.items() if k != name}
         inputs = {**self.inputs, name: self.parameters[name]}
         return replace(self, steps=steps, inputs=inputs, parameters=kept).trimmed()
+
+    def decides(self) -> bool:
+        """Whether tensors decide what is executed: a derivative has the parts that are not, too."""
+        return any(re.search(r"^(if|while) |break", s.code, re.MULTILINE) for s in self.steps)
 
     def trimmed(self) -> Program:
         """Returns the program without arguments and parameters that nothing reads."""
@@ -211,11 +227,13 @@ def literal(value: Any) -> str:
 
 
 def _templates() -> dict[str, list[Case]]:
-    """Samples by row, of the rows that a compiled program may use."""
+    """Samples by row, of the rows that a compiled program of one process may use."""
     found: dict[str, list[Case]] = {}
     for case in all_cases():
         op = case.op
         if op.name in _LEFT_OUT or isinstance(op.lower, Reason) or op.regions:
+            continue
+        if op.fn.__module__.startswith(_COLLECTIVE):
             continue
         try:
             literal(tuple(case.sample.attrs.values()))

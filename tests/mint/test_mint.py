@@ -43,7 +43,7 @@ def test_call(number: int, expected: dict[str, np.ndarray]) -> None:
 def test_everything_named_exists() -> None:
     for module in (mint, mint_nn, functional):
         assert not [n for n in module.__all__ if not callable(getattr(module, n)) and n not in
-                    ("functional", "linalg", "nn", "optim", "special")]  # fmt: skip
+                    ("distributed", "functional", "linalg", "nn", "optim", "special")]  # fmt: skip
 
 
 def test_layers_train_compiled() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from tvmgraph import dtypes, ops
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.optim import DynamicLossScaleUpdateCell
@@ -29,7 +30,7 @@ def _map(function: Any, inputs: Any) -> Any:
     return function(inputs)
 
 
-class LossScaler:
+class LossScaler(Shown):
     """Base class of scalers: ``scale`` before the gradient, ``unscale`` after, ``adjust``."""
 
     scale_value: Parameter
@@ -129,7 +130,7 @@ class DynamicLossScaler(LossScaler):
         return True
 
 
-class LossScaleManager:
+class LossScaleManager(Shown):
     """Base class of what a :class:`tvmgraph.train.Model` takes as ``loss_scale_manager``."""
 
     def get_loss_scale(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -10,9 +11,11 @@ from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
 from tvmgraph.autodiff.tape import GradTape, PullBack, backward, recording, snapshot
 from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.shown import Shown
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.interruption import noticed
 
 
 class _NotingTape(GradTape):
@@ -56,6 +59,7 @@ class _Run:
         keywords: Which keyword arguments to differentiate by.
     """
 
+    @noticed()
     def __init__(
         self,
         fn: Callable[..., Any],
@@ -86,6 +90,7 @@ class _Run:
             self.trained = [True] * len(self.weights)
             self.hooks += [gradient_hooks(p) for p in self.tape.read.values()]
 
+    @noticed()
     def differentiate(
         self, outputs: Sequence[Tensor], sens: Sequence[Tensor] | None
     ) -> tuple[list[Tensor], list[Tensor]]:
@@ -138,8 +143,20 @@ def require_positions(positions: Any, name: str) -> tuple[int, ...]:
     return items
 
 
+def _spoken(fn: Callable[..., Any], position: int) -> str:
+    """Names a positional argument of a function in messages."""
+    try:
+        names = list(inspect.signature(fn).parameters)
+    except (TypeError, ValueError):
+        names = []
+    return f"argument {position}" + (f" ({names[position]})" if position < len(names) else "")
+
+
 def _check_positions(
-    positions: int | Sequence[int] | None, args: tuple[Any, ...], name: str
+    positions: int | Sequence[int] | None,
+    args: tuple[Any, ...],
+    name: str,
+    fn: Callable[..., Any],
 ) -> tuple[int, ...]:
     items = require_positions(positions, name)
     for i in items:
@@ -150,7 +167,7 @@ def _check_positions(
             )  # fmt: skip
         if not isinstance(args[i], Tensor):
             raise DTypeError(
-                f"argument {i} is a {type(args[i]).__name__}, which has no gradient",
+                f"{_spoken(fn, i)} is a {type(args[i]).__name__}, which has no gradient",
                 op=name, at=user_source(), fix="pass a Tensor, or leave it out of grad_position",
             )  # fmt: skip
     return items
@@ -244,7 +261,7 @@ def _value_and_grad(
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
-        positions = _check_positions(grad_position, args, name)
+        positions = _check_positions(grad_position, args, name, fn)
         r = _Run(fn, args, kwargs, positions, params)
         if has_aux and (not isinstance(r.value, (tuple, list)) or len(r.value) < 2):
             raise ArgumentError(
@@ -346,7 +363,7 @@ def grad(
     return run
 
 
-class GradOperation:
+class GradOperation(Shown):
     """Builds gradient functions, MindSpore's older interface.
 
     Args:

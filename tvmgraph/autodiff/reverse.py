@@ -13,7 +13,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Specialise, SymbolScope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.graph import Graph, Role
-from tvmgraph.graph.passes import quiet
+from tvmgraph.graph.simplify import quiet
 
 
 @contextmanager

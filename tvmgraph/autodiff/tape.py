@@ -17,6 +17,7 @@ from tvmgraph.core.op import F, Op, Reason
 from tvmgraph.core.state import has_cotangent, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import NoGradientError, user_source
+from tvmgraph.interruption import raise_noticed
 
 Cotangents = Sequence[Tensor | None]
 PullBack = Callable[[tuple[Any, ...]], Cotangents]
@@ -54,6 +55,7 @@ class GradTape:
         self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
     ) -> None:
         """Appends one operator of the table."""
+        raise_noticed()
         inputs = tuple([snapshot(a) for a in args])
         results = tuple([snapshot(o) for o in outputs])
         if isinstance(op.vjp, Reason):
@@ -149,10 +151,10 @@ def _swept(
             o.dtype.kind in "biu" for o in entry.outputs
         ):
             continue  # comparisons, positions of maxima: steps, which are flat
-        if not any(has_cotangent(x.type) for x in entry.inputs):
+        if not any(has_cotangent(x.dtype) for x in entry.inputs):
             continue  # a constant, or a function of integers only
         for x, g in zip(entry.inputs, _pull_back(entry, wanted), strict=True):
-            if g is not None and has_cotangent(x.type):
+            if g is not None and has_cotangent(x.dtype):
                 _accumulate(found, x, g)
     return found
 

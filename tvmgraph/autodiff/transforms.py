@@ -21,6 +21,7 @@ from tvmgraph.autodiff.grad import (
 from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
 from tvmgraph.autodiff.vmap import vmap
 from tvmgraph.capture import tree
+from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -79,7 +80,10 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     outputs = [snapshot(o) for o in _numeric(first, fn)]
 
     def vjp_fn(*v: Any) -> Any:
-        sens = tensors_in(v)
+        try:
+            sens = tensors_in(v)
+        except RecursionError as e:
+            raise explained(e, "vjp", {"v": v})  # noqa: B904
         _check_like("vjp", "v", sens, outputs)
         dx, dw = run.differentiate(outputs, sens)
         if weights is None:
@@ -163,7 +167,7 @@ def jacrev(
 
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> Any:
-        positions = _check_positions(grad_position, args, "jacrev")
+        positions = _check_positions(grad_position, args, "jacrev", fn)
         r = _Run(fn, args, kwargs, positions, ())
         first, aux = _first(r.value, has_aux, "jacrev")
         outputs = [snapshot(o) for o in _differentiable(first)]
@@ -211,7 +215,7 @@ def jacfwd(
 
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> Any:
-        positions = _check_positions(grad_position, args, "jacfwd")
+        positions = _check_positions(grad_position, args, "jacfwd", fn)
         value = fn(*args, **kwargs)
         first, aux = _first(value, has_aux, "jacfwd")
         args = _distinct(args, positions)

@@ -17,12 +17,14 @@ from tvmgraph.autodiff.vmap_rules import find_rule
 from tvmgraph.capture import tree
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core import random
-from tvmgraph.core.dispatch import apply
+from tvmgraph.core.dispatch import apply, describe
+from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F, Op
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
+from tvmgraph.interruption import noticed
 
 
 class BatchedTensor(TracedTensor):
@@ -250,13 +252,15 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
 
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> Any:
-        axes = _axes(in_axes, args)
-        leaves = tensors_in(args)
+        try:
+            axes, leaves = _axes(in_axes, args), tensors_in(args)
+        except RecursionError as e:
+            raise explained(e, "vmap", {"args": args})  # noqa: B904
         size = _batch_size(leaves, axes)
         batcher = Batcher(size)
         moved = [t if a is None else F.moveaxis(t, a, 0) if a else t for t, a in zip(leaves, axes)]
         inner = [t if a is None else BatchedTensor(batcher, t) for t, a in zip(moved, axes)]
-        with batcher.active():
+        with noticed(), batcher.active():
             value = fn(*tree.replace(args, iter(inner)), **kwargs)
         results = tensors_in(value)
         places = _spread_axes(out_axes, value, "out_axes")
@@ -298,7 +302,11 @@ def _spread_axes(axes: Any, value: Any, name: str) -> list[int | None]:
 def _axes(in_axes: Any, args: tuple[Any, ...]) -> list[int | None]:
     found = _spread_axes(in_axes, args, "in_axes")
     if all(a is None for a in found):
-        raise ArgumentError("at least one argument needs an axis", op="vmap", at=user_source())
+        raise ArgumentError(
+            "at least one argument needs an axis", op="vmap", at=user_source(),
+            got=f"in_axes={in_axes}, args=({', '.join(map(describe, args))})",
+            fix="pass a Tensor, whose elements along in_axes are the batch",
+        )  # fmt: skip
     return found
 
 
@@ -308,8 +316,10 @@ def _batch_size(leaves: list[Tensor], axes: list[int | None]) -> int:
         if a is None:
             continue
         if not -t.ndim <= a < t.ndim:
-            raise ShapeError(f"axis {a} is outside a tensor of shape {t.shape}", op="vmap",
-                             at=user_source())  # fmt: skip
+            raise ShapeError(
+                f"axis {a} is outside a tensor of shape {t.shape}", op="vmap",
+                got=f"args={', '.join(str(leaf.type) for leaf in leaves)}", at=user_source(),
+            )  # fmt: skip
         sizes.add(t.shape[a])
     if len(sizes) != 1 or sizes == {0}:
         raise ShapeError("the axes must have one common length above 0", op="vmap",

@@ -1,4 +1,4 @@
-"""How rows of the table act on a whole batch: the rules of :func:`tvmgraph.autodiff.vmap`.
+"""How rows of the table act on a whole batch: the rules of ``vmap``, by the row's trait.
 
 A rule is ``(op, tensors, batched, attrs, size) -> results or None``; ``batched`` tells which
 tensors carry the batch as their first axis, and None asks for the general way.
@@ -12,6 +12,7 @@ from typing import Any
 from tvmgraph.core.dispatch import apply
 from tvmgraph.core.op import F, Op
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import Batch, Pattern
 
 Rule = Callable[[Op, list[Tensor], list[bool], dict[str, Any], int], list[Tensor] | None]
 
@@ -52,20 +53,6 @@ def _shifted(key: str, attrs: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _by_axis(key: str) -> Rule:
-    """A row that names axes in the attribute ``key`` and leaves all others alone."""
-
-    def rule(
-        op: Op, args: list[Tensor], batched: list[bool], attrs: dict[str, Any], size: int
-    ) -> list[Tensor] | None:
-        if any(a.ndim == b for a, b in zip(args, batched)):
-            return None  # a 0-d element has no axis to name
-        moved = _shifted(key, attrs)
-        return None if moved is None else _apply(op, _spread(args, batched, size), moved)
-
-    return rule
-
-
 def _matrices(
     op: Op, args: list[Tensor], batched: list[bool], attrs: dict[str, Any], size: int
 ) -> list[Tensor] | None:
@@ -76,20 +63,17 @@ def _matrices(
     return _apply(op, _aligned(args, batched, max(ranks)), attrs)
 
 
-def _reshape(
+def _sized(
     op: Op, args: list[Tensor], batched: list[bool], attrs: dict[str, Any], size: int
 ) -> list[Tensor]:
-    return _apply(op, args, {"shape": (size, *attrs["shape"])})
+    """A row that is told the sizes of its result; those of a repeated operand align at the end."""
+    sizes = attrs[op.traits.sized]
+    if op.traits.pattern is Pattern.BROADCAST:
+        args = _aligned(args, batched, len(sizes))
+    return _apply(op, args, {op.traits.sized: (size, *sizes)})
 
 
-def _broadcast(
-    op: Op, args: list[Tensor], batched: list[bool], attrs: dict[str, Any], size: int
-) -> list[Tensor]:
-    shape = attrs["shape"]
-    return _apply(op, _aligned(args, batched, len(shape)), {"shape": (size, *shape)})
-
-
-def _transpose(
+def _permutation(
     op: Op, args: list[Tensor], batched: list[bool], attrs: dict[str, Any], size: int
 ) -> list[Tensor]:
     return _apply(op, args, {"dims": (0, *(d + 1 for d in attrs["dims"]))})
@@ -107,28 +91,26 @@ def _images(
     return [F.reshape(r, (*x.shape[:2], *r.shape[1:])) for r in results]
 
 
-_RULES: dict[str, Rule] = {
-    "cast": _elementwise, "where": _elementwise, "gelu": _elementwise, "celu": _elementwise,
-    "identity": _elementwise, "gradient_barrier": _elementwise,
-    "matmul": _matrices, "inverse": _matrices, "cholesky": _matrices, "matrix_exp": _matrices,
-    "det": _matrices, "tril": _matrices, "triu": _matrices,
-    "reshape": _reshape, "broadcast_to": _broadcast, "transpose": _transpose,
-    "convolution": _images, "max_pool": _images, "avg_pool": _images,
-    "flip": _by_axis("dims"), "roll": _by_axis("dims"),
-}  # fmt: skip
-_RULES.update(
-    dict.fromkeys(
-        ("reduce_sum", "reduce_mean", "reduce_prod", "reduce_all", "reduce_any", "reduce_max",
-         "reduce_min", "softmax", "log_softmax", "arg_extreme", "concat", "gather_along",
-         "running_sum", "running_product", "running_logsumexp", "running_arg_extreme",
-         "scatter_along", "arg_sort", "split_at"),
-        _by_axis("axis"),
-    )
-)  # fmt: skip
+def _by_axis(
+    op: Op, args: list[Tensor], batched: list[bool], attrs: dict[str, Any], size: int
+) -> list[Tensor] | None:
+    """A row that names axes in an attribute and leaves all others alone."""
+    if any(a.ndim == b for a, b in zip(args, batched)):
+        return None  # a 0-d element has no axis to name
+    moved = _shifted("axis" if "axis" in attrs else "dims", attrs)
+    return None if moved is None else _apply(op, _spread(args, batched, size), moved)
+
+
+_RULES: dict[Batch, Rule] = {
+    Batch.ELEMENTWISE: _elementwise,
+    Batch.MATRICES: _matrices,
+    Batch.AXIS: _by_axis,
+    Batch.PERMUTATION: _permutation,
+    Batch.SIZED: _sized,
+    Batch.IMAGES: _images,
+}
 
 
 def find_rule(op: Op) -> Rule | None:
     """Returns the rule of a row, or None where it is applied element by element."""
-    if op.infer.__qualname__.startswith("elementwise."):
-        return _elementwise
-    return _RULES.get(op.name)
+    return _RULES[op.traits.batch] if op.traits.batch else None

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.capture.frame import Completion, Frame, Unset
 from tvmgraph.capture.hoist import Hoist, recorded_again
-from tvmgraph.capture.merge import Merger, Mismatch, Plan, as_tensor
+from tvmgraph.capture.merge import Merger, Mismatch, Plan, Side, as_tensor
 from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.snapshot import Snapshot, refill
@@ -24,39 +23,8 @@ from tvmgraph.errors import CaptureError
 if TYPE_CHECKING:
     from tvmgraph.capture.effects import Noted
     from tvmgraph.capture.interpreter import Interpreter
-    from tvmgraph.capture.recorder import Recorder
 
 _MISSING = object()
-
-
-@dataclass
-class Side:
-    """What one branch did.
-
-    Attributes:
-        recorder: Who recorded it.
-        region: Its nodes.
-        result: What the callback returned.
-        names: The variables of every frame at its end.
-        changed: Contents of the containers it changed.
-        assigned: Tensors it assigned, with what they denoted at its end.
-        effects: What it did to containers of the outside.
-    """
-
-    recorder: Recorder
-    region: Region
-    result: Any
-    names: list[dict[str, Any]]
-    changed: dict[int, Any]
-    assigned: dict[int, tuple[Tensor, Any]]
-    effects: list[Noted]
-
-    def final(self, value: Any) -> Any:
-        """Returns a tensor that denotes what ``value`` denoted at the end of the branch."""
-        if isinstance(value, Tensor) and id(value) in self.assigned:
-            tensor, now = self.assigned[id(value)]
-            return TracedTensor(self.recorder, now) if tensor is value else value
-        return value
 
 
 class Branches:
@@ -71,7 +39,10 @@ class Branches:
     ) -> Side:
         """Records ``run`` into a region and takes its effects back."""
         tapes, state.tapes = state.tapes, ()
-        mark = self.effects.mark()
+        mark, handed = self.effects.mark(), self.recorder.guards.handed
+        for _, known in snapshot.names:
+            handed.keep(*known.values())
+        moment = handed.moment()
         self.depth += 1
         try:
             with self.recorder.recording_into(region):
@@ -80,9 +51,17 @@ class Branches:
             self.depth -= 1
             state.tapes = tapes
             names, changed = snapshot.now()
-            snapshot.restore()
             effects = self.effects.take_back(mark)
+            native = handed.rewind(moment, self.effects.is_outside)
+            snapshot.restore()
             assigned = self.recorder.leave(region)
+        if native is not None and self.current is not None:
+            frame = self.current
+            self.refuse(
+                frame.node or frame.source.node, frame,
+                f"changing a {type(native).__name__} by code that runs natively where a tensor "
+                "decides whether it happens", "do it outside of the branch or loop",
+            )  # fmt: skip
         return Side(self.recorder, region, result, names, changed, assigned, effects)
 
     def probe(self: Interpreter, run: Callable[[], Completion], frame: Frame) -> Completion | None:
@@ -217,14 +196,14 @@ class _Plans:
                 if value is not _MISSING:
                     plans[name] = self.merger.keep(value, self.only)
                 continue
-            one_sided = Unset(f"only one side of the branch at line {line} sets it")
+            one_sided = Unset(f"only one side of the branch at line {line} sets it", self.node)
             pair = [x.get(name, one_sided) for x in (a, b)]
             try:
                 plans[name] = self.merger.merge(*pair)
             except Mismatch as e:
                 own = any(isinstance(x, Unset) for x in pair)
                 why = str(e) if own else f"it is {e} of the branch at line {line}"
-                unset = Unset(why)
+                unset = Unset(why, self.node)
                 plans[name] = lambda outs, unset=unset: unset
         return plans
 

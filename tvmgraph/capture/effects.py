@@ -6,24 +6,21 @@ import ast
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.capture import logs, printing, tree
-from tvmgraph.capture.expect import is_iterator
+from tvmgraph.capture.changes import CHANGEABLE, MUTATING
+from tvmgraph.capture.expect import is_iterator, is_plain_object
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.places import contents
 from tvmgraph.capture.snapshot import Container, copy_of, refill
 from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import CaptureError, user_source
 
 if TYPE_CHECKING:
-    from tvmgraph.capture.interpreter import Interpreter
+    from tvmgraph.capture.protocol import Interpreting
 
-MUTATING = frozenset({
-    "__delitem__", "__setitem__", "add", "append", "clear", "difference_update", "discard",
-    "extend", "insert", "intersection_update", "pop", "popitem", "remove", "reverse",
-    "setdefault", "sort", "symmetric_difference_update", "update",
-})  # fmt: skip
 Path = tuple[Any, ...]
 
 
@@ -110,12 +107,47 @@ class Effects:
         interpreter: Who executes the function.
     """
 
-    def __init__(self, interpreter: Interpreter) -> None:
+    def __init__(self, interpreter: Interpreting) -> None:
         self._interpreter = interpreter
         self._outside: dict[int, Any] = {}
         self._paths: dict[int, Path] = {}
         self._log: list[Noted] = []
         self._undo: dict[int, Callable[[], None]] = {}
+        self._copies: dict[int, int] = {}  # of the arguments' containers, by id of the original
+        self._both: set[int] = set()  # arguments' containers that are read elsewhere, too
+
+    def add_originals(self, given: Any, copied: Any) -> None:
+        """Notes which containers of the caller the arguments' containers stand for."""
+        if isinstance(given, (list, dict)):
+            other = self._copies.setdefault(id(given), id(copied))
+            if other != id(copied):  # passed twice
+                self._both.update((other, id(copied)))
+        if isinstance(given, (list, tuple, dict)):
+            keys = given if isinstance(given, dict) else range(len(given))
+            for k in keys:
+                self.add_originals(given[k], copied[k])
+
+    def apart(self) -> tuple[Any, ...] | None:
+        """Returns what must not be an argument, because changes would be seen in both."""
+        if not self._log:
+            return None
+        copies = set(self._paths)
+        return tuple(
+            [v for i, v in self._outside.items() if isinstance(v, (list, dict)) and i not in copies]
+        )
+
+    def _met(self, container: Any) -> None:
+        """Notes that a container of the arguments is read elsewhere."""
+        copied = self._copies[id(container)]
+        self._both.update((copied, id(container)))
+        if any(id(noted.owner) == copied for noted in self._log):
+            self._refuse_both()
+
+    def _refuse_both(self) -> NoReturn:
+        raise CaptureError(
+            "a container that is an argument and is read in another way, too, is changed",
+            op="jit", at=user_source(), fix="pass it once, or do not change it",
+        )  # fmt: skip
 
     def add_arguments(self, given: Any, path: Path = ()) -> None:
         """Notes the containers among the arguments, whose changes the caller sees."""
@@ -131,7 +163,9 @@ class Effects:
 
     def seen(self, value: Any) -> Any:
         """Notes a value that existed before the call."""
-        if isinstance(value, (list, dict, set)) or is_iterator(value):
+        if id(value) in self._copies:
+            self._met(value)
+        if isinstance(value, CHANGEABLE) or is_iterator(value):
             self._outside[id(value)] = value
         elif isinstance(value, tuple):
             for v in value:
@@ -141,6 +175,14 @@ class Effects:
     def is_outside(self, container: Any) -> bool:
         """Whether a container existed before the call."""
         return id(container) in self._outside
+
+    def existing(self, container: Any) -> tree.Leaf | None:
+        """Describes a container that existed before the call."""
+        path = self._paths.get(id(container))
+        if path is not None:
+            return tree.Leaf("given", path)
+        known = isinstance(container, (list, dict, set)) or is_iterator(container)
+        return tree.Leaf("constant", container) if known and self.is_outside(container) else None
 
     def item(self, owner: Any, value: Any) -> Any:
         """Notes an item of a container: it is outside if its container is."""
@@ -154,15 +196,23 @@ class Effects:
         changes = method in MUTATING and isinstance(owner, (list, dict, set))
         if changes and id(owner) in self._outside:
             self._note(owner, method, args, kwargs, node, frame)
-        elif method in ("__setitem__", "__delitem__"):
-            self._interpreter.impure.write_item(owner)
-        result = getattr(owner, method)(*args, **kwargs)
-        return self.item(owner, result)
+        else:
+            self._interpreter.recorder.guards.handed.keep(owner)
+            if method in ("__setitem__", "__delitem__"):
+                self._interpreter.impure.write_item(owner)
+                self._interpreter.refuse_change(getattr(owner, method), (owner,))
+        function = getattr(owner, method)
+        if is_plain_object(owner):  # whose class may be a user's
+            return self._interpreter.call(function, args, kwargs)
+        return self.item(owner, function(*args, **kwargs))
 
     def _note(
         self, owner: Container, method: str, args: tuple[Any, ...], kwargs: dict[str, Any],
         node: ast.AST, frame: Frame,
     ) -> None:  # fmt: skip
+        if id(owner) in self._both:
+            self._refuse_both()
+        self._interpreter.recorder.guards.handed.keep(owner)
         before = copy_of(owner)
         self._interpreter.recorder.guards.originals.setdefault(id(owner), before)
         self._undo.setdefault(id(owner), lambda: refill(owner, before))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import array
 import math
 import operator
 import sys
 import types
 import weakref
-from collections import deque
+from collections import ChainMap, UserDict, UserList, UserString, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,10 @@ _OPAQUE = (
     np.dtype, np.generic, types.GeneratorType, weakref.ref,
 )  # fmt: skip
 # plain data holders of the standard library: their attributes count like a user's own object
-_HOLDERS = (types.SimpleNamespace, argparse.Namespace)
+_HOLDERS = (
+    types.SimpleNamespace, argparse.Namespace, ChainMap, UserDict, UserList, UserString,
+)  # fmt: skip
+_BUFFERS = (bytearray, memoryview, array.array)
 _MAX_DEPTH = 5
 _BRIEF_ITEMS, _BRIEF_LENGTH = 8, 60  # how much of a value a message shows
 _MAX_ITEMS = 4096
@@ -67,6 +71,9 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
     if isinstance(value, np.generic):
         raw = value.tobytes()
         return lambda v: v.__class__ is kind and v.tobytes() == raw
+    if isinstance(value, _BUFFERS):
+        content = bytes(value)
+        return lambda v: v.__class__ is kind and bytes(v) == content
     if isinstance(value, (set, frozenset)):
         kept = frozenset(value)
         return lambda v: v.__class__ is kind and v == kept
@@ -189,9 +196,14 @@ def _expect_function(value: types.FunctionType, depth: int) -> Check:
     return same
 
 
+def has_contents(value: Any) -> bool:
+    """Whether a value holds what its methods and items can change."""
+    return isinstance(value, (list, dict, set, deque, np.ndarray, *_BUFFERS))
+
+
 def is_mutable(value: Any) -> bool:
     """Whether a value can change without an attribute being assigned."""
-    if isinstance(value, (list, dict, set, deque, np.ndarray)):
+    if has_contents(value):
         return True
     if isinstance(value, tuple):
         return any(is_mutable(v) for v in value)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tvmgraph.capture.impure import is_environment
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.source import bound_names, describe
 from tvmgraph.core.op import F
+from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -26,6 +28,10 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
 }  # fmt: skip
+IN_PLACE: dict[type, Callable[[Any, Any], Any]] = {
+    kind: getattr(operator, f"i{function.__name__.rstrip('_')}")
+    for kind, function in BINARY.items()
+}
 _UNARY: dict[type, Callable[[Any], Any]] = {
     ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
 }  # fmt: skip
@@ -66,6 +72,7 @@ class Expressions:
         name = frame.source.mangle(node.id)
         value = self.load(name, frame)
         if isinstance(value, Unset):
+            self.blamed = value.node if frame is self.root else None
             self.refuse(
                 node, frame, f"{name!r} cannot be read here: {value.why}",
                 "give it a value of one shape and dtype on every path", verb="",
@@ -177,7 +184,7 @@ class Expressions:
         frame.node = node
         if is_environment(right):
             self.call(right.__contains__, (left,), {})
-        result = _COMPARE[type(op)](left, right)
+        result = self._compared(op, left, right)
         if not more:
             return result
         truth = self.truth(result)
@@ -188,6 +195,14 @@ class Expressions:
         if isinstance(truth, Tensor):
             return self.choose(truth, following, lambda: result, node, frame)
         return following() if truth else result
+
+    def _compared(self: Interpreter, op: ast.cmpop, *pair: Any) -> Any:
+        """Compares; what a size that only values decide is compared with, the graph decides."""
+        numbers = all(isinstance(v, Symbol) or type(v) in (int, float) for v in pair)
+        bound = any(map(self.recorder.is_bound, pair))
+        if not (numbers and bound) or isinstance(op, (ast.Is, ast.IsNot)):
+            return _COMPARE[type(op)](*pair)
+        return self.number_of(_COMPARE[type(op)](*map(self.recorder.size_as_tensor, pair)))
 
     def _IfExp(self: Interpreter, node: ast.IfExp, frame: Frame) -> Any:
         truth = self.condition(node.test, frame)
@@ -376,7 +391,8 @@ class Expressions:
             with self.recorder.guards.looking_away():
                 owner = self.evaluate(f.value, frame)
             frame.node = f
-            if not isinstance(owner, (list, dict, set)):  # the name says nothing then
+            own = isinstance(owner, (list, dict, set)) and getattr(owner, f.attr, None)
+            if not isinstance(own, types.BuiltinMethodType):  # the name says nothing then
                 owner = self.evaluate(f.value, frame)
             return self.attribute(owner, f.attr)
         return self.evaluate(f, frame)

@@ -16,10 +16,11 @@ class Unset:
 
     Args:
         why: What to tell whoever reads it.
+        node: The branch or loop after which it has no value.
     """
 
-    def __init__(self, why: str) -> None:
-        self.why = why
+    def __init__(self, why: str, node: ast.AST | None = None) -> None:
+        self.why, self.node = why, node
 
 
 @dataclass(eq=False)

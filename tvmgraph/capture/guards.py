@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvmgraph.capture.cell_state import CellState
+from tvmgraph.capture.changes import changed_by_code
 from tvmgraph.capture.expect import (
     Check,
     brief,
     changed,
     expect,
+    has_contents,
     is_cell,
     is_fixed,
     is_immutable,
@@ -30,10 +32,11 @@ from tvmgraph.capture.expect import (
     is_mutable,
     is_plain_object,
 )
+from tvmgraph.capture.handed import Handed
 from tvmgraph.capture.impure import (
     ENVIRONMENTS,
     Impure,
-    draws_named_by,
+    calls_named_by,
     impure_codes,
     rule_of_builtin,
 )
@@ -88,23 +91,32 @@ class Guards:
 
     Attributes:
         precise: Whether user code is interpreted, so that every read is known.
+        pure: Whether code that is not interpreted is refused before it changes anything outside.
         originals: What changed containers held before the capture changed them, by ``id``.
+        own: Objects with a state, such as random generators, that the capture made, by ``id``.
         made: Cells that the capture made, which the captured function may hold without any name.
         written: Attributes and variables that the capture wrote: what it reads of them later is
             its own.
         blind: Set while something is looked up only to be appended to.
         observer: Watches user code that runs natively.
         refused: Why the capture cannot be used: such code called an impure function.
+        handed: What objects held that code which is not interpreted may change.
+        spent: Why it serves the call that was captured alone: code that is not interpreted changed
+            something outside, which it does again only when it runs again.
     """
 
     def __init__(self) -> None:
-        self.precise = False
+        self.precise = self.pure = False
         self.originals: dict[int, Any] = {}
         self.written: set[Any] = set()
         self.blind = False
+        self.own: dict[int, Any] = {}
         self.made: list[Any] = []
         self.observer = Observer(self.add_frame, self.add_builtin)
         self.refused: CaptureError | None = None
+        self.handed = Handed()
+        self.spent: str | None = None
+        self._read: list[tuple[Guard, Any]] = []  # what has contents
         self._cells: dict[int, tuple[weakref.ref[Any], CellState]] = {}
         self._always: dict[Any, Guard] = {}
         self._codes: set[Any] = set()
@@ -132,6 +144,9 @@ class Guards:
             self._add_inherited(owner, name)
         elif is_cell(owner):
             self._add_cell_read(owner, name)
+        elif isinstance(owner, types.FunctionType):
+            if not is_library(owner.__module__):
+                self._add(member(owner, name))
         elif is_plain_object(owner):
             if name == "__dict__":
                 self.add_object(owner)
@@ -177,7 +192,9 @@ class Guards:
         key = ("function", id(function))
         plain = function.__defaults__ is None and function.__kwdefaults__ is None
         guard = _Code if plain else Guard
-        self._always.setdefault(key, guard(Fixed(key, function.__name__, function), same, ""))
+        self._always.setdefault(
+            key, guard(Fixed(key, f"code of {function.__name__}", function), same, "")
+        )
 
     def add_setting(self, name: str) -> None:
         """Guards a setting of the context."""
@@ -232,28 +249,43 @@ class Guards:
             self._add_impure(found[0], found[1], frame.f_back, lambda: found[2](*given))
         if is_library(space.get("__name__")):
             return
+        self._refuse_change(frame)
         for name in code.co_varnames[: code.co_argcount]:
             self.add_object(frame.f_locals.get(name))
+        self.handed.keep(*frame.f_locals.values())
         if (code, id(space)) in self._codes:
             return
         self._codes.add((code, id(space)))
         for name in code.co_names:
             if name in space:
                 self.add_global(space, name)
+                self.handed.keep(space[name])
                 self._add_members(space[name], code)
 
         self._add_names(frame)
+
+    def _refuse_change(self, frame: types.FrameType) -> None:
+        what = self.pure and changed_by_code(frame)
+        if what:
+            name, file = frame.f_code.co_name, os.path.basename(frame.f_code.co_filename)
+            self.refused = self.refused or CaptureError(
+                f"{name}, which is not interpreted, changes {what}", op="jit",
+                at=f"{file}:{frame.f_lineno}", fix="do it outside of the compiled function",
+            )  # fmt: skip
+            raise self.refused
 
     def _add_names(self, frame: types.FrameType) -> None:
         """Looks for what Python does not report when it happens."""
         if "environ" in frame.f_code.co_names:
             self.add_environment()
         if _is_user(frame):
-            for rule, name in draws_named_by(frame.f_code, frame.f_globals):
+            for rule, name in calls_named_by(frame, self.own):
                 self._add_impure(rule, name, frame, None)
 
     def add_builtin(self, frame: types.FrameType, function: Any) -> None:
         """Guards or refuses an impure function in C that native user code calls."""
+        if _is_user(frame):
+            self.handed.keep(getattr(function, "__self__", None))
         found = rule_of_builtin(function)
         if found is not None and _is_user(frame):
             self._add_impure(*found, frame, function if found[0].treatment == "guard" else None)
@@ -354,8 +386,11 @@ class Guards:
             return value
         if place.key in self.written:
             return value
+        self.handed.note(value)
         known = self.originals.get(id(value), value)
         guard = Guard(place, expect(known, objects=False), brief(known))
+        if has_contents(value):
+            self._read.append((guard, value))
         if isinstance(value, _CONTAINERS):
             guard.container, guard.active = value, not self.blind
             guard.same = self._pinned(id(value), guard.same)
@@ -397,10 +432,30 @@ class Guards:
         for identity in self.originals:
             self.originals[identity] = None
 
+    def look_again(self) -> None:
+        """Finds what the capture changed without noting it; called when it took back the rest."""
+        for guard, value in self._read:
+            if guard.active and guard.place.read() is value and not guard.same(value):
+                self.spent = f"{guard.place.label} is changed by code that runs natively"
+                break
+        self._read.clear()
+
     def conditions(self, names: Names) -> Iterator[str]:
         """Yields expressions that are all true while everything outside of Cells holds."""
+        if self.spent is not None:
+            yield "False"
         for guard in self._always.values():
             yield guard.code(names)
+
+    def labels(self) -> list[str]:
+        """Returns what is looked at before every call, as text; not that builtins are builtins."""
+        here = [g for g in self._always.values() if g.active and g.before != repr(ABSENT)]
+        found = [g.place.label for g in here]
+        for ref, known in self._cells.values():
+            cell = ref()
+            if cell is not None:
+                found += [f"{type(cell).__name__}.{n}" for n in known.plain if n[0] != "_"]
+        return list(dict.fromkeys(found))
 
     def varying(self) -> list[Slot]:
         """Returns the places that held a Python number and hold another one of its class now."""
@@ -418,6 +473,8 @@ class Guards:
 
     def failure(self) -> str | None:
         """Returns what changed, or ``None`` while everything holds."""
+        if self.spent is not None:
+            return self.spent
         for guard in self._always.values():
             now = guard.place.read()
             if not guard.same(now):

@@ -18,7 +18,7 @@ from tvmgraph.capture.places import ABSENT, Place
 from tvmgraph.capture.source import FunctionSource
 
 if TYPE_CHECKING:
-    from tvmgraph.capture.interpreter import Interpreter
+    from tvmgraph.capture.protocol import Interpreting
 
 
 class Hoist(BaseException):
@@ -84,7 +84,7 @@ class Hoisted:
         """Notes what a place holds from here on."""
         self.frame.names[self._variables[key].name] = value
 
-    def finish(self, interpreter: Interpreter) -> None:
+    def finish(self, interpreter: Interpreting) -> None:
         """Writes what the places hold at the end of the capture."""
         for v in self._variables.values():
             value = self.frame.names.get(v.name, v.initial)
@@ -99,7 +99,7 @@ class Hoisted:
 
 
 def recorded_again(
-    interpreter: Interpreter, node: ast.AST, frame: Frame, record: Callable[[], Any]
+    interpreter: Interpreting, node: ast.AST, frame: Frame, record: Callable[[], Any]
 ) -> Any:
     """Records a branch or loop, again for every place that it turns out to write.
 

@@ -17,6 +17,7 @@ import contextvars
 import datetime
 import dis
 import functools
+import inspect
 import io
 import os
 import pathlib
@@ -32,7 +33,7 @@ import numpy as np
 from tvmgraph.capture.expect import is_iterator
 
 if TYPE_CHECKING:
-    from tvmgraph.capture.interpreter import Interpreter
+    from tvmgraph.capture.protocol import Interpreting
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,10 @@ TABLE: dict[str, dict[Impure, tuple[str, ...] | None]] = {
     "subprocess": {_SYSTEM: None},
     "tempfile": {_SYSTEM: None},
     "urllib.request": {_SYSTEM: ("urlopen", "urlretrieve")},
+    "warnings": {
+        _SYSTEM: ("catch_warnings", "filterwarnings", "resetwarnings", "simplefilter", "warn",
+                  "warn_explicit"),
+    },
     "getpass": {_INPUT: ("getpass",), _SYSTEM: ("getuser",)},
     "tvmgraph.common.seed": {_STREAM: ("set_seed",)},
     "tvmgraph.core.random": {_STREAM: ("get_rng_state", "set_rng_state")},
@@ -225,8 +230,21 @@ UNSEEDED = Impure("native", f"give it a seed, or {_DRAW.fix}")
 _Found = tuple[Impure, str, Any]
 
 
+_imported: tuple[str, ...] = ()  # modules of the table, as of the last look
+_awaited: list[str] = list(TABLE)  # those that were not imported then
+
+
+def _modules() -> tuple[str, ...]:
+    """Returns the modules of the table that are imported; asked at every call of C code."""
+    global _imported, _awaited
+    if any(map(sys.modules.__contains__, _awaited)):
+        _imported = tuple(name for name in TABLE if name in sys.modules)
+        _awaited = [name for name in TABLE if name not in _imported]
+    return _imported
+
+
 def _by_identity() -> dict[int, _Found]:
-    return _functions(tuple([name for name in TABLE if name in sys.modules]))
+    return _functions(_modules())
 
 
 @functools.lru_cache(maxsize=2)
@@ -264,7 +282,7 @@ def _codes(modules: tuple[str, ...]) -> dict[types.CodeType, _Found]:
 
 def impure_codes() -> dict[types.CodeType, _Found]:
     """Returns the code of those functions of the table that are written in Python."""
-    return _codes(tuple([name for name in TABLE if name in sys.modules]))
+    return _codes(_modules())
 
 
 def rule_of_builtin(function: Any) -> tuple[Impure, str] | None:
@@ -274,22 +292,41 @@ def rule_of_builtin(function: Any) -> tuple[Impure, str] | None:
     return rule_of(function) if named or id(function) in _by_identity() else None
 
 
-def draws_named_by(code: types.CodeType, space: dict[str, Any]) -> Iterator[tuple[Impure, str]]:
-    """Yields the functions of NumPy's global random stream that code names.
+def calls_named_by(frame: types.FrameType, own: Collection[int]) -> Iterator[tuple[Impure, str]]:
+    """Yields the impure functions that code names and that Python does not report to a profiler.
 
-    Python does not report calls of them to a profiler.
+    These are NumPy's, of its global random stream and of generators, and all methods of objects
+    with a state, which may be the code's own when it is reported.
+
+    Args:
+        frame: A frame that begins.
+        own: Identities of objects with a state that the captured function made.
     """
     value: Any = None
-    for step in dis.get_instructions(code):
+    for step in dis.get_instructions(frame.f_code):
+        name = step.argval
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            value = space.get(step.argval)
-        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, types.ModuleType):
-            value = getattr(value, step.argval, None)
+            value = frame.f_globals.get(name)
+        elif step.opname in ("LOAD_FAST", "LOAD_DEREF"):
+            value = frame.f_locals.get(name)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            if has_state(value) and id(value) not in own:
+                rule = _rule_of_method(value, name)
+                if rule is not None:
+                    yield rule, f"{type(value).__name__}.{name}"
+            value = _member(value, name)
         else:
             value = None
         rule = None if value is None else _by_identity().get(id(value))
         if rule is not None and rule[0] is _DRAW and rule[1].startswith("numpy."):
             yield rule[:2]
+
+
+def _member(value: Any, name: str) -> Any:
+    """Returns a member of a module or object, without running code of the user's."""
+    if isinstance(value, types.ModuleType):
+        return getattr(value, name, None)
+    return None if value is None else inspect.getattr_static(value, name, None)
 
 
 class ImpureCalls:
@@ -299,9 +336,9 @@ class ImpureCalls:
         interpreter: Who executes the function.
     """
 
-    def __init__(self, interpreter: Interpreter) -> None:
+    def __init__(self, interpreter: Interpreting) -> None:
         self._interpreter = interpreter
-        self._own: dict[int, Any] = {}  # objects with a state that the function made
+        self._own = interpreter.recorder.guards.own
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls a function if it is impure, or makes objects with a state.

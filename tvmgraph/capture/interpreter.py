@@ -18,7 +18,8 @@ from typing import Any, NoReturn
 from tvmgraph import dtypes
 from tvmgraph.capture import logs, printing
 from tvmgraph.capture.branches import Branches
-from tvmgraph.capture.effects import MUTATING, Effects
+from tvmgraph.capture.changes import changed_by_call
+from tvmgraph.capture.effects import Effects
 from tvmgraph.capture.expect import LIBRARIES
 from tvmgraph.capture.expressions import Expressions
 from tvmgraph.capture.frame import Completion, Frame
@@ -31,7 +32,7 @@ from tvmgraph.capture.observer import is_own
 from tvmgraph.capture.outside import Outside
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.settings import Settings
-from tvmgraph.capture.source import FunctionSource, source_of
+from tvmgraph.capture.source import FunctionSource, definition_of, source_of
 from tvmgraph.capture.statements import Statements
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.explained import speaks_for_users
@@ -57,6 +58,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         depth: How many branches and loops of the graph enclose what is being executed.
         effects: Side effects on things outside.
         current: The frame that is being executed.
+        root: The outermost one.
+        blamed: The statement to blame for a refusal, if it is not the one that is executed.
         hoisted: Places outside that are variables of the capture.
         impure: Deals with functions whose results differ from call to call.
         overlay: Globals written by the captured code.
@@ -74,6 +77,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         self.overlay: dict[tuple[int, str], Any] = {}
         self._calls = 0
         self.current: Any = None
+        self.root: Frame | None = None
+        self.blamed: ast.AST | None = None
         self._token: Tensor | None = None
 
     # ---- calls ------------------------------------------------------------------------------
@@ -96,12 +101,34 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
                 return self.call(inner, (function.__self__, *args), kwargs)
         source = self._interpretable(function)
         if source is None:
+            self._refuse_generator(function)
             own = None if isinstance(function, type) else vars(type(function)).get("__call__")
             if isinstance(own, types.FunctionType) and self._interpretable(own) is not None:
                 return self.call(own, (function, *args), kwargs)
             self._hand_out(function, args, kwargs)
-            return self._run_natively(function, args, kwargs)
+            try:
+                return self._run_natively(function, args, kwargs)
+            except CaptureError as e:
+                self._explain_source(function, e)
+                raise
         return self._run(function, source, args, kwargs)
+
+    def _explain_source(self, function: Any, error: CaptureError) -> None:
+        """Says that code which cannot be read was the reason for a refusal."""
+        if self._is_read(function) and definition_of(function) is None:
+            name = function.__name__
+            raise CaptureError(
+                f"{name} has no source text, so it runs once with symbolic tensors and cannot use "
+                "the value of one", op="jit", at=user_source(),
+                fix="write it to a file; code typed into Python or given to exec() has no source",
+            ) from error  # fmt: skip
+
+    def _refuse_generator(self, function: Any) -> None:
+        """In pieces, a generator runs in Python, which sees what it does and when."""
+        if self.settings.lax and inspect.isgeneratorfunction(function) and self._is_read(function):
+            frame = self.current
+            if frame is not None:
+                self.refuse(frame.node or frame.source.node, frame, "calling a generator")
 
     def _run_natively(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         observer = self.recorder.guards.observer
@@ -118,9 +145,18 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             return
         if self.reads_only and getattr(builtins, getattr(function, "__name__", ""), None) is None:
             raise CaptureError("code that cannot be read is called", op="jit", at=user_source())
+        self.refuse_change(function, args)
         self.impure.hand_out(*args, *kwargs.values(), called=function)
         for value in (function, getattr(function, "__self__", None), *args, *kwargs.values()):
             self.recorder.guards.add_object(value)
+            self.recorder.guards.handed.keep(value)
+
+    def refuse_change(self, function: Any, args: tuple[Any, ...]) -> None:
+        """Leaves it to Python, in pieces, to change what is outside by code that cannot be read."""
+        what = self.settings.lax and changed_by_call(function, args, self.effects.is_outside)
+        if what:
+            frame = self.current
+            self.refuse(frame.node or frame.source.node, frame, f"changing {what}")
 
     def invoke(
         self,
@@ -135,10 +171,19 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             return self.effects.print(args, kwargs, node, frame)
         if logs.is_call(function):
             return self.effects.log(function, args, kwargs, node, frame)
+        if function is F.print_:
+            return self.effects.print(args, {}, node, frame)
+        effect = getattr(type(function), "as_effect", None)
+        if effect is not None:  # an operator class that only does something outside
+            does, given = effect(function, *args, **kwargs)
+            self.effects.seen(getattr(does, "__self__", None))
+            return self.invoke(does, given, {}, node, frame)
         owner = getattr(function, "__self__", None)
         if isinstance(owner, (list, dict, set)) and isinstance(function, types.BuiltinMethodType):
             name = function.__name__
             return self.effects.call(owner, name, args, kwargs, node, frame)
+        if function is type and len(args) == 1 and isinstance(args[0], TracedTensor):
+            return args[0].shown_type
         if function is bool and len(args) == 1:
             return self.number_of(self.truth(args[0]))
         if function is getattr and len(args) >= 2 and isinstance(args[1], str):
@@ -157,14 +202,23 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         return self.call(function, args, kwargs)
 
     def _interpretable(self, function: Any) -> FunctionSource | None:
-        if not isinstance(function, types.FunctionType):
+        if not self._is_read(function):
             return None
+        observer = self.recorder.guards.observer
+        watching = observer.watch(False)  # parsing calls a thousand functions
+        try:
+            return source_of(function)
+        finally:
+            observer.watch(watching)
+
+    def _is_read(self, function: Any) -> bool:
+        """Whether a function is one of the user, whose source counts."""
+        if not isinstance(function, types.FunctionType):
+            return False
         # the module of its code: functools.wraps copies `__module__` from the wrapped function
         module = str(function.__globals__.get("__name__")).partition(".")[0]
         path = function.__code__.co_filename
-        if module in LIBRARIES or "site-packages" in path or "dist-packages" in path:
-            return None
-        return source_of(function)
+        return not (module in LIBRARIES or "site-packages" in path or "dist-packages" in path)
 
     def _run(
         self, function: Any, source: FunctionSource, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -189,6 +243,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
                 "make the recursion end by a Python value, or write a loop",
             )  # fmt: skip
         self._calls += 1
+        self.root = self.root or frame
         outer, self.current = self.current, frame
         watching = self.recorder.guards.observer.watch(True)
         try:
@@ -246,6 +301,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
 
     def truth(self, value: Any) -> Any:
         """Returns a Python bool, or a ``bool[]`` tensor for a traced tensor."""
+        value = self.recorder.size_as_tensor(value)
         return self._scalar(value) if self.is_symbolic(value) else bool(value)
 
     def number_of(self, truth: Any) -> Any:
@@ -296,8 +352,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         return frame.source.describe(frame.node or frame.source.node)[0]
 
     def refuse(
-        self, node: ast.AST, frame: Frame, what: str, fix: str = "", verb: str = "is not supported"
-    ) -> NoReturn:
+        self, node: ast.AST, frame: Frame, what: str, fix: str = "",
+        verb: str = "is not supported", kind: type[CaptureError] = CaptureError,
+    ) -> NoReturn:  # fmt: skip
         """Raises the error for something that cannot be part of a graph.
 
         Raises:
@@ -306,7 +363,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         at, text = frame.source.describe(node)
         shown = "".join(f"\n         {line}" for line in text.splitlines())
         where = "" if not verb else f" {verb} in a static graph"
-        raise CaptureError(
+        raise kind(
             f"{what}{where}", op=frame.source.name, at=at + shown,
             fix=fix or "do it outside of the compiled function",
         )  # fmt: skip
@@ -318,7 +375,9 @@ def _length(value: Any, *_: Any) -> Any:
 
 
 def _is_instance(value: Any, kinds: Any, *_: Any) -> bool | None:
-    """A symbol is what it stands for."""
+    """What stands for something during a capture is an instance of its type."""
+    if isinstance(value, TracedTensor):
+        return issubclass(value.shown_type, kinds)
     return isinstance(value.kind(1), kinds) if isinstance(value, Symbol) else None
 
 
@@ -358,7 +417,7 @@ def _bind(
     return dict(bound.arguments)
 
 
-__all__ = ["MUTATING", "Interpreter"]
+__all__ = ["Interpreter"]
 
 
 speaks_for_users(Interpreter._run_natively)

@@ -1,9 +1,10 @@
-"""Calls of ``logging``: records that every call of a compiled function makes, with values."""
+"""Calls of ``logging`` and ``warnings.warn``: what every call of a compiled function says."""
 
 from __future__ import annotations
 
 import ast
 import logging
+import warnings
 from typing import Any
 
 from tvmgraph.capture.frame import Frame
@@ -15,7 +16,9 @@ _LOGGERS = (logging.Logger, logging.LoggerAdapter)
 
 
 def is_call(function: Any) -> bool:
-    """Whether a function makes a record: a method of a logger, or one of the module."""
+    """Whether a function makes a record: a method of a logger, one of the module, a warning."""
+    if function is warnings.warn:
+        return True
     owner = getattr(function, "__self__", None)
     if isinstance(owner, _LOGGERS):
         return function.__name__ in _METHODS
@@ -35,9 +38,13 @@ class Record:
         self.function = function
         self.path, self.name = frame.source.file, frame.source.name
         self.line = getattr(node, "lineno", 0)
+        self.globals = frame.globals
 
     def emit(self, *args: Any, **kwargs: Any) -> None:
-        """Makes the record; a plain logger's names the user's line."""
+        """Makes the record; a warning and a plain logger's name the user's line."""
+        if self.function is warnings.warn:
+            self._warn(*args, **kwargs)
+            return
         logger = getattr(self.function, "__self__", None)
         name: str = self.function.__name__
         if type(logger) not in (logging.Logger, logging.RootLogger) or name == "log" or kwargs:
@@ -51,3 +58,12 @@ class Record:
             logger.name, level, self.path, self.line, args[0], args[1:], None, self.name
         )
         logger.handle(record)
+
+    def _warn(
+        self, message: Any, category: Any = None, *_: Any, source: Any = None, **__: Any
+    ) -> None:
+        """Warns as at the line of the call, whatever ``stacklevel`` is: callers have none."""
+        kind = type(message) if isinstance(message, Warning) else category or UserWarning
+        module = str(self.globals.get("__name__"))
+        shown = self.globals.setdefault("__warningregistry__", {})
+        warnings.warn_explicit(message, kind, self.path, self.line, module, shown, source=source)

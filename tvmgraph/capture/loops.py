@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture import tree
-from tvmgraph.capture.branches import Side
 from tvmgraph.capture.frame import Completion, Frame, Unset
 from tvmgraph.capture.hoist import recorded_again
-from tvmgraph.capture.merge import NUMBERS, as_tensor, describe, marked, number_type, zeros
+from tvmgraph.capture.merge import NUMBERS, Side, as_tensor, describe, marked, number_type, zeros
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.snapshot import Snapshot
 from tvmgraph.capture.source import bound_names, within
@@ -372,7 +371,7 @@ class _Recording:
             owner = self._owner(name)
             if name not in owner.names:
                 owner.names[name] = Unset(
-                    f"only the loop at line {line} sets it, which may not run"
+                    f"only the loop at line {line} sets it, which may not run", self.node
                 )
 
     def _state(self, attempt: _Attempt) -> tuple[list[Tensor], list[Callable[[], Tensor]]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture.frame import Unset
+from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
@@ -17,7 +19,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 
 if TYPE_CHECKING:
-    from tvmgraph.capture.branches import Side
+    from tvmgraph.capture.effects import Noted
     from tvmgraph.capture.recorder import Recorder
     from tvmgraph.graph import Value
 
@@ -93,6 +95,36 @@ def describe(value: Any) -> str:
         items = "1 item" if len(value) == 1 else f"{len(value)} items"
         return f"a {type(value).__name__} with {items}"
     return "None" if value is None else f"{type(value).__name__} {value!r:.40}"
+
+
+@dataclass
+class Side:
+    """What one branch did.
+
+    Attributes:
+        recorder: Who recorded it.
+        region: Its nodes.
+        result: What the callback returned.
+        names: The variables of every frame at its end.
+        changed: Contents of the containers it changed.
+        assigned: Tensors it assigned, with what they denoted at its end.
+        effects: What it did to containers of the outside.
+    """
+
+    recorder: Recorder
+    region: Region
+    result: Any
+    names: list[dict[str, Any]]
+    changed: dict[int, Any]
+    assigned: dict[int, tuple[Tensor, Any]]
+    effects: list[Noted]
+
+    def final(self, value: Any) -> Any:
+        """Returns a tensor that denotes what ``value`` denoted at the end of the branch."""
+        if isinstance(value, Tensor) and id(value) in self.assigned:
+            tensor, now = self.assigned[id(value)]
+            return TracedTensor(self.recorder, now) if tensor is value else value
+        return value
 
 
 class Merger:

@@ -10,7 +10,7 @@ from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.source import FunctionSource
 
 if TYPE_CHECKING:
-    from tvmgraph.capture.interpreter import Interpreter
+    from tvmgraph.capture.protocol import Interpreting
 
 _P = inspect.Parameter
 
@@ -28,7 +28,7 @@ class NestedFunction:
 
     def __init__(
         self,
-        interpreter: Interpreter,
+        interpreter: Interpreting,
         source: FunctionSource,
         frame: Frame,
         defaults: list[Any],

@@ -15,7 +15,9 @@ from tvmgraph.capture.frame import Frame, Unset
 from tvmgraph.capture.hoist import Hoist
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.places import ABSENT, Closure, Global, Place, contents, member
+from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import GlobalWrite
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
@@ -28,6 +30,8 @@ class Outside:
 
     def attribute(self: Interpreter, owner: Any, name: str, *default: Any) -> Any:
         """Reads an attribute, interpreting properties of user classes."""
+        if name == "__class__" and isinstance(owner, TracedTensor):
+            return owner.shown_type
         if not isinstance(owner, Tensor):
             if self.hoisted and ("attribute", id(owner), name) in self.hoisted:
                 return self._variable(("attribute", id(owner), name))
@@ -73,6 +77,7 @@ class Outside:
 
     def _set_attribute(self: Interpreter, owner: Any, name: str, value: Any) -> None:
         if not is_cell(owner):
+            self.recorder.guards.handed.keep(owner)
             self.recorder.before_attribute(owner, name)
         self.recorder.guards.note_write(owner, name)
         setattr(owner, name, value)
@@ -105,6 +110,7 @@ class Outside:
             self.refuse(
                 node, frame, f"writing the global {name!r}",
                 "return the value, or allow it with jit(..., global_writes='replay')",
+                kind=GlobalWrite,
             )  # fmt: skip
 
         def write(value: Any) -> None:

@@ -16,7 +16,7 @@ from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor import Tensor
 
 if TYPE_CHECKING:
-    from tvmgraph.capture.interpreter import Interpreter
+    from tvmgraph.capture.protocol import Interpreting
 
 
 class PrintsInside(BaseException):
@@ -24,7 +24,7 @@ class PrintsInside(BaseException):
 
 
 def emit(
-    interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST,
+    interpreter: Interpreting, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST,
     frame: Frame,
 ) -> None:  # fmt: skip
     """Adds a node that prints.

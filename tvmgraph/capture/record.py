@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from tvmgraph.capture.collector import no_collection
 from tvmgraph.capture.effects import Effect
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.guards import Guards
+from tvmgraph.capture.handed import Handed
+from tvmgraph.capture.handlers import apart
 from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.promotion import (
@@ -28,6 +31,7 @@ from tvmgraph.capture.promotion import (
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.op import load_table
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Symbol, specialise_inside
@@ -93,6 +97,7 @@ class Captured:
         promotion: What is symbolic.
         decided: Roots of the symbols whose values decided something.
         computes: Whether there are numbers to compute at every call.
+        apart: Where containers are changed: those that were read and must not be arguments.
     """
 
     graph: Graph
@@ -109,13 +114,15 @@ class Captured:
     promotion: Promotion = _NOTHING
     decided: frozenset[str] = frozenset()
     computes: bool = False
+    apart: tuple[Any, ...] | None = None
 
 
 @contextmanager
 def _active(recorder: Recorder) -> Iterator[None]:
     """Makes the recorder the interpreter of this thread and observes user frames."""
+    load_table()  # an import inside would be observed like code of the user
     outer = state.interpreter, state.tapes, state.scope
-    with no_collection():
+    with no_collection(), apart():
         try:
             state.interpreter, state.tapes, state.scope = recorder, (), ()
             recorder.guards.observer.begin()
@@ -123,10 +130,12 @@ def _active(recorder: Recorder) -> Iterator[None]:
         except BaseException:
             with held_back():
                 recorder.roll_back()
+                recorder.guards.handed.put_back()
             raise
         finally:
             state.interpreter, state.tapes, state.scope = outer  # first: Ctrl-C may come again
             recorder.guards.observer.end()
+            recorder.guards.handed = Handed()  # guards live on, the copies need not
 
 
 def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -170,7 +179,7 @@ def _capture_with(
     aliased: bool,
 ) -> Captured:  # fmt: skip
     recorder = Recorder(_graph_name(fn))
-    recorder.keeps_identity = aliased
+    recorder.keeps_identity, recorder.whole = aliased, settings.mode != "region"
     if not promotion:
         return _capture(recorder, fn, given, settings, _NOTHING)
     leaves = tree.tensors(given)
@@ -189,6 +198,7 @@ def _capture(
     recorder: Recorder, fn: Callable[..., Any], given: Any, settings: Settings, promotion: Promotion
 ) -> Captured:
     recorder.guards.precise = settings.mode != "trace"
+    recorder.guards.pure = settings.lax and settings.mode != "trace"
     recorder.guards.add_function(fn)
     labels = tree.labels(argument_labels(fn, *given))
     leaves = tree.tensors(given)
@@ -197,6 +207,7 @@ def _capture(
     traced = [recorder.argument(t, n) for t, n in zip(types, names)]
     for t, new in zip(leaves, traced):
         new.is_leaf = isinstance(t, Parameter)
+    caller = given
     if promotion.numbers:
         given = with_numbers(given, symbols_for(promotion, given))
     if recorder.keeps_identity:
@@ -207,15 +218,24 @@ def _capture(
     interpreter = Interpreter(recorder, settings)
     if settings.mode != "trace":
         interpreter.effects.add_arguments((args, kwargs))
+        interpreter.effects.add_originals(caller, (args, kwargs))
         recorder.call = interpreter.call
     with _active(recorder):
         try:
             value = recorder.call(fn, args, kwargs)
             interpreter.hoisted.finish(interpreter)
-            return _finish(recorder, value, before, interpreter)
+            recorder.guards.observer.watch(False)  # the user's code is done
+            captured = _finish(recorder, value, before, interpreter)
+        except CaptureError as e:
+            if interpreter.root is not None:
+                e.node = interpreter.blamed or interpreter.root.node
+                e.names = interpreter.root.names
+            raise
         finally:
             with held_back():
                 interpreter.effects.undo()
+        recorder.guards.look_again()
+        return captured
 
 
 def record(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
@@ -238,8 +258,7 @@ def _finish(
 ) -> Captured:
     outputs: list[Value] = []
 
-    def leaf(x: Any) -> tree.Leaf:
-        return _result_leaf(recorder, x, before, outputs)
+    leaf = _once(lambda x: _result_leaf(recorder, x, before, outputs))
 
     def kept(x: Any) -> tree.Leaf:  # what is stored somewhere may be any object
         if isinstance(x, (Tensor, Symbol)):
@@ -254,7 +273,8 @@ def _finish(
         return tree.Leaf("constant", x)
 
     _keep_parameters(recorder)
-    result = tree.describe(value, leaf)
+    existing = interpreter.effects.existing if interpreter.settings.lax else lambda v: None
+    result = tree.Described(leaf, existing)(value)
     attributes = _attribute_effects(recorder, kept)
     done = interpreter.effects.finish(kept)
     if interpreter.last_token is not None:  # keeps the prints alive
@@ -273,8 +293,22 @@ def _finish(
     return Captured(
         graph, _holders(recorder, before, attributes), result, tuple(w for w, _ in writes),
         tuple((c, n, s) for c, n, s, _ in attributes),
-        blocks, recorder.guards, position, done, random_leaf,
+        blocks, recorder.guards, position, done, random_leaf, apart=interpreter.effects.apart(),
     )  # fmt: skip
+
+
+def _once(describe: Callable[[Any], tree.Leaf]) -> Callable[[Any], tree.Leaf]:
+    """Describes a tensor that is a result twice as one tensor."""
+    tensors: dict[int, tree.Leaf] = {}
+
+    def leaf(x: Any) -> tree.Leaf:
+        if not isinstance(x, Tensor):
+            return describe(x)
+        if id(x) not in tensors:
+            tensors[id(x)] = describe(x)
+        return tensors[id(x)]
+
+    return leaf
 
 
 def _keep_parameters(recorder: Recorder) -> None:
@@ -330,6 +364,9 @@ def _result_leaf(
         if isinstance(x, TracedTensor) and x.number is not None:
             return tree.Leaf("number", len(outputs) - 1)
         return tree.Leaf("output", len(outputs) - 1)
+    if isinstance(x, Symbol) and recorder.is_bound(x):
+        outputs.append(recorder.value_of(recorder.size_as_tensor(x)))
+        return tree.Leaf("number", len(outputs) - 1)
     if isinstance(x, Symbol):
         return tree.Leaf("argument", len(before) + recorder.result(x))
     specialise_inside(x)
@@ -339,10 +376,23 @@ def _result_leaf(
 
     if isinstance(x, (DType, slice, range, type(...))):
         return tree.Leaf("constant", x)
-    raise CaptureError(
+    if _is_stable(recorder, x):
+        return tree.Leaf("constant", x)
+    error = CaptureError(
         f"a compiled function cannot return a {type(x).__name__}", op="jit", at=user_source(),
         fix="return tensors, numbers, strings, None, or tuples, lists and dicts of them",
     )  # fmt: skip
+    error.value = (x,)
+    raise error
+
+
+def _is_stable(recorder: Recorder, x: Any) -> bool:
+    """Whether an object existed before the call: no code that is captured makes one of its kind."""
+    if is_cell(x) and not isinstance(x, type):
+        return not any(x is made for made in recorder.guards.made)
+    return isinstance(x, (types.ModuleType, types.BuiltinFunctionType, type)) and not isinstance(
+        getattr(x, "__self__", None), (list, dict, set, Tensor)
+    )
 
 
 _Effect = tuple[Any, str, tree.Structure, Any]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from tvmgraph import dtypes
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
@@ -16,12 +19,14 @@ from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import STATE_TYPE
 from tvmgraph.core.state import scope_text
-from tvmgraph.core.symbols import Specialise, Symbol, SymbolScope
+from tvmgraph.core.symbols import Specialise, Symbol, SymbolScope, bound, needed
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import CaptureError, user_source
 from tvmgraph.graph import GraphBuilder, Role, Value
+
+_BOUND = re.compile(r"u\d+")  # a size that only the values decide
 
 
 class Recorder:
@@ -44,6 +49,7 @@ class Recorder:
         numbers: Symbolic Python numbers that became parameters, by text and dtype.
         computes: Whether Python computes numbers at every call.
         keeps_identity: Whether one tensor that comes in several ways stays one.
+        whole: Whether a whole function is recorded, and no piece of one.
     """
 
     def __init__(self, name: str) -> None:
@@ -58,6 +64,7 @@ class Recorder:
         self.numbers: dict[tuple[str, DType | None], tuple[Symbol, Value | None, DType | None]] = {}
         self.computes = True
         self.keeps_identity = False
+        self.whole = True
         self._arguments_of: dict[int, TracedTensor] = {}  # by id of the tensor that was passed
         self._current: dict[int, Value] = {}  # value denoted by a concrete tensor, by id
         self._written: dict[int, Tensor] = {}
@@ -81,20 +88,46 @@ class Recorder:
     ) -> tuple[Tensor, ...]:
         """Adds a node."""
         inputs = [self.value_of(a) for a in args]
-        if not all([t.is_static or self._knows(t) for t in types]):
+        region = self.region
+        if op.traits.binds:
+            self._require_whole(op, args)
+            found = region.equal(op, inputs, attrs)
+            if found is not None:
+                return tuple([TracedTensor(self, v) for v in found])
+            attrs, types = self._bound(op, args, attrs)
+        outputs = region.builder.node(op, inputs, attrs, types, user_source(), scope_text())
+        region.adopt(*outputs)
+        if op.traits.binds:
+            size = attrs[op.traits.binds]
+            self.sizes[size] = next(v for v in outputs if size in v.type.roots)
+        return tuple([TracedTensor(self, v) for v in outputs])
+
+    def _require_whole(self, op: Op, args: tuple[Tensor, ...]) -> None:
+        """Refuses a size of values in a piece of a function: other pieces do not know it.
+
+        Raises:
+            CaptureError: in a piece.
+        """
+        if not self.whole:
             raise CaptureError(
-                "the shape of the result depends on values, so it cannot be part of a graph",
+                "the shape of the result depends on values, so it cannot be part of a piece",
                 op=f"ops.{op.name}", got=", ".join(str(a.type) for a in args), at=user_source(),
                 fix="call it outside the compiled function",
             )  # fmt: skip
-        region = self.region
-        outputs = region.builder.node(op, inputs, attrs, types, user_source(), scope_text())
-        region.adopt(*outputs)
-        return tuple([TracedTensor(self, v) for v in outputs])
 
-    def _knows(self, type: TensorType) -> bool:
-        """Whether the symbolic sizes of a type are sizes of arguments."""
-        return self.symbols is not None and type.roots <= self.symbols.values.keys()
+    def _bound(
+        self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]
+    ) -> tuple[dict[str, Any], tuple[TensorType, ...]]:
+        """Gives the size that an operator finds out a name of its own."""
+        if self.symbols is None:
+            self.symbols = SymbolScope({})
+        taken, name = self.symbols.bound, attrs[op.traits.binds]
+        if not _BOUND.fullmatch(name) or name in taken:  # a graph that is replayed has its names
+            name = next(n for n in map("u{}".format, itertools.count()) if n not in taken)
+        taken.add(name)
+        attrs = {**attrs, op.traits.binds: name}
+        found = op.infer(*[a.type for a in args], **attrs)
+        return attrs, found if isinstance(found, tuple) else (found,)
 
     def number(self, value: Symbol, dtype: DType) -> Tensor:
         """Returns a number that differs from call to call as a 0-d tensor.
@@ -118,8 +151,18 @@ class Recorder:
         assert found[1] is not None
         return TracedTensor(self, found[1])
 
+    def is_bound(self, value: Any) -> bool:
+        """Whether a number is a size that only the values decide."""
+        return isinstance(value, Symbol) and bound(value.roots)
+
+    def size_as_tensor(self, value: Any) -> Any:
+        """Returns a size that only the values decide as a 0-d tensor, and others as they are."""
+        return self.number(value, dtypes.int64) if self.is_bound(value) else value
+
     def result(self, value: Symbol) -> int:
         """Notes a number that the function returns or stores; returns its place in `computed`."""
+        if self.is_bound(value):  # Python computes it before the graph runs
+            raise needed(value.roots)
         key = (value.text, None)
         self.numbers.setdefault(key, (value, None, None))
         return list(self.numbers).index(key)
@@ -383,7 +426,9 @@ class Recorder:
     @staticmethod
     def restore(cell: Any, name: str, before: Any) -> None:
         """Puts back what an attribute held."""
-        if before is _MISSING:
+        if isinstance(cell, type):
+            (delattr(cell, name) if before is _MISSING else setattr(cell, name, before))
+        elif before is _MISSING:
             cell.__dict__.pop(name, None)
         else:
             cell.__dict__[name] = before

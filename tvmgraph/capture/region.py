@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tvmgraph.core.op import Op
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, user_source
-from tvmgraph.graph import Graph, GraphBuilder, Role, Value
+from tvmgraph.graph import Graph, GraphBuilder, Node, Role, Value
+from tvmgraph.graph.text import format_attr
 
 
 class Region:
@@ -64,6 +67,38 @@ class Region:
             self.adopt(found)
         return found
 
+    def equal(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> Any:
+        """Returns the results of an equal operator that binds a size, so that sizes are equal."""
+        makers = {v: n for n in self.builder.nodes for v in n.outputs}
+        for node in self.builder.nodes:
+            alike = node.op is op and _same(node.attrs, attrs, op.traits.binds)
+            if alike and all(self._are_equal(*p, makers) for p in zip(node.inputs, inputs)):
+                return node.outputs
+        return None
+
+    def _are_equal(self, a: Value, b: Value, makers: dict[Value, Node]) -> bool:
+        """Whether two values are the same, or computed in the same way."""
+        todo, seen = [(a, b)], set[tuple[Value, Value]]()
+        while todo:
+            a, b = todo.pop()
+            if a is b or (a, b) in seen:
+                continue
+            seen.add((a, b))
+            consts = [self.builder.consts.get(v) for v in (a, b)]
+            if consts[0] is not None and consts[1] is not None:
+                if a.type is not b.type or consts[0].tobytes() != consts[1].tobytes():
+                    return False
+                continue
+            first, second = makers.get(a), makers.get(b)
+            if first is None or second is None or first.op is not second.op or first.regions:
+                return False
+            if first.op.traits.effect or first.outputs.index(a) != second.outputs.index(b):
+                return False
+            if len(first.inputs) != len(second.inputs) or not _same(first.attrs, second.attrs):
+                return False
+            todo += zip(first.inputs, second.inputs)
+        return True
+
     def constant(self, tensor: Tensor) -> Value:
         """Returns the constant of a tensor that was built from host data."""
         found = self._consts.get(id(tensor))
@@ -93,3 +128,8 @@ class Region:
         order = [by_value[self.imports[v]] for v in operands]
         builder.params[:] = [*builder.params[:states], *order]
         return builder.build(outputs)
+
+
+def _same(a: Mapping[str, Any], b: Mapping[str, Any], but: str = "") -> bool:
+    """Whether attributes are equal; symbolic sizes are if they are written alike."""
+    return all(n == but or format_attr(v) == format_attr(b[n]) for n, v in a.items())

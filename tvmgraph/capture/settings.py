@@ -17,10 +17,11 @@ class Settings:
         attr_guard: Whether what the code read besides its arguments is compared at every call.
         global_writes: ``"warn"`` keeps a write to a global inside the call and warns once,
             ``"error"`` refuses it, ``"replay"`` repeats it after every call; empty follows
-            ``set_context(global_writes=...)``.
+            ``set_context(global_writes=...)``, and then ``lax``.
         prints: Whether ``print`` is a node of the graph; found out while capturing.
         dynamic: Whether the sizes of all axes vary from the first call on.
         fullgraph: Whether nothing may run as plain Python between compiled pieces.
+        lax: Whether what cannot be one graph runs in pieces, exactly as in plain Python.
         alias: Name under which the function was made, for messages.
     """
 
@@ -30,9 +31,10 @@ class Settings:
     dynamic: bool = False
     prints: bool = False
     fullgraph: bool = False
+    lax: bool = False
     alias: str = "jit"
 
     @property
     def on_global_write(self) -> str:
         """What a write to a global does."""
-        return self.global_writes or context.global_writes
+        return self.global_writes or context.global_writes or ("replay" if self.lax else "warn")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.nested import NestedFunction
 
-Container = list[Any] | dict[Any, Any] | set[Any]
+Container = list[Any] | dict[Any, Any] | set[Any] | deque[Any]
 
 
 def copy_of(container: Container) -> Any:
@@ -18,7 +19,7 @@ def copy_of(container: Container) -> Any:
 def refill(container: Container, contents: Any) -> None:
     """Gives a container the contents of a copy."""
     container.clear()
-    if isinstance(container, list):
+    if isinstance(container, (list, deque)):
         container.extend(contents)
     else:
         container.update(contents)

@@ -29,6 +29,7 @@ class FunctionSource:
         assigned: Names that are local because the body binds them.
         outer: Names declared ``nonlocal``.
         globals: Names declared ``global``.
+        suspends: Whether it is a generator or a coroutine.
     """
 
     node: Function
@@ -38,6 +39,7 @@ class FunctionSource:
     assigned: frozenset[str] = frozenset()
     outer: frozenset[str] = frozenset()
     globals: frozenset[str] = frozenset()
+    suspends: bool = False
 
     @property
     def body(self) -> list[ast.stmt]:
@@ -88,6 +90,12 @@ def source_of(function: types.FunctionType) -> FunctionSource | None:
     Code made by ``exec``, generators, coroutines and definitions that cannot be found again in
     their file have none.
     """
+    found = definition_of(function)
+    return None if found is None or found.suspends else found
+
+
+def definition_of(function: types.FunctionType) -> FunctionSource | None:
+    """Returns the source of a function that may be a generator, or ``None`` if there is none."""
     key = (function.__code__.co_filename, function.__code__)
     if key in _known:
         return _known[key]
@@ -107,7 +115,7 @@ def _find(function: types.FunctionType) -> FunctionSource | None:
     fitting = [n for n in file.functions.get(code.co_firstlineno, ()) if _fits(n, code)]
     if len(fitting) > 1 and isinstance(fitting[0], ast.Lambda):  # the innermost that holds it all
         fitting = sorted(fitting, key=lambda n: _start(n.body), reverse=True)[:1]  # pyright: ignore
-    if len(fitting) != 1 or suspends(fitting[0]):
+    if len(fitting) != 1:
         return None
     parts = function.__qualname__.split(".")
     owner = parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else ""
@@ -122,8 +130,9 @@ def describe(node: Function, file: str, name: str, class_name: str) -> FunctionS
     bound = {p.arg for p in parameters(node)} | bound_names(inner)
     local = bound - outer - shared
     return FunctionSource(
-        node, file, name, class_name, frozenset(local), frozenset(outer), frozenset(shared)
-    )
+        node, file, name, class_name, frozenset(local), frozenset(outer), frozenset(shared),
+        any(isinstance(n, _SUSPENDING) for n in inner),
+    )  # fmt: skip
 
 
 def parameters(node: Function) -> list[ast.arg]:
@@ -165,14 +174,11 @@ def bound_names(nodes: list[ast.AST]) -> set[str]:
             names.add(n.name)
         elif isinstance(n, ast.alias):
             names.add((n.asname or n.name).partition(".")[0])
-        elif isinstance(n, ast.ExceptHandler) and n.name:
+        elif isinstance(n, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and n.name:
             names.add(n.name)
+        elif isinstance(n, ast.MatchMapping) and n.rest:
+            names.add(n.rest)
     return names
-
-
-def suspends(node: Function) -> bool:
-    """Whether a definition is a generator or a coroutine."""
-    return any(isinstance(n, _SUSPENDING) for n in _own(node))
 
 
 def _index(lines: list[str]) -> _File:
@@ -205,3 +211,8 @@ def _fits(node: Function, code: types.CodeType) -> bool:
 
 def _start(node: ast.expr) -> tuple[int, int]:
     return node.lineno, node.col_offset
+
+
+def register(function: types.FunctionType, source: FunctionSource) -> None:
+    """Makes :func:`source_of` return a source for a function that was written by a program."""
+    _known[function.__code__.co_filename, function.__code__] = source

@@ -7,15 +7,16 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterator
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tvmgraph.capture.expressions import BINARY
+from tvmgraph.capture.expressions import IN_PLACE
 from tvmgraph.capture.frame import Completion, Frame
 from tvmgraph.capture.source import within
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import interprets
+from tvmgraph.interruption import raise_noticed
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
@@ -58,6 +59,7 @@ class Statements:
 
     def execute(self: Interpreter, statement: ast.stmt, frame: Frame) -> Completion:
         """Executes one statement."""
+        raise_noticed()
         frame.node = statement
         method = getattr(self, "_" + type(statement).__name__, None)
         if method is None:
@@ -181,7 +183,14 @@ class Statements:
             self.refuse(
                 node, frame, "an in-place operator on a set or dict", "use its update method"
             )
-        return self.operate(BINARY[type(node.op)], before, value)
+        self.recorder.guards.handed.keep(before)
+        in_place = IN_PLACE[type(node.op)]
+        own = getattr(type(before), f"__{in_place.__name__}__", None)
+        if isinstance(own, FunctionType):
+            result = self.call(own, (before, value), {})
+            if result is not NotImplemented:
+                return result
+        return self.operate(in_place, before, value)
 
     def assign(self: Interpreter, target: ast.expr, value: Any, frame: Frame) -> None:
         """Binds the target of an assignment, a loop or a comprehension."""

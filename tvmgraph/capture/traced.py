@@ -6,7 +6,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tvmgraph.core.parameter import leaf_value
+from tvmgraph.core.parameter import Parameter, leaf_value
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
@@ -61,6 +61,11 @@ class TracedTensor(Tensor):
     def size(self) -> Any:
         """Number of elements; a :class:`Dim` where it differs from call to call."""
         return math.prod(self.type.shape)
+
+    @property
+    def shown_type(self) -> type:
+        """The type of what it stands for."""
+        return self.number or (Parameter if self.is_leaf else Tensor)
 
     @property
     def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -19,7 +19,8 @@ class Leaf:
     Attributes:
         kind: ``"output"`` (graph output number), ``"number"`` (the same, as a Python number),
             ``"argument"`` (tensor argument number),
-            ``"object"`` (a tensor that was read by reference) or ``"constant"``.
+            ``"object"`` (a tensor that was read by reference), ``"constant"``, or ``"given"``
+            (a container among the arguments, as a path).
         value: The number, tensor or constant.
     """
 
@@ -33,6 +34,7 @@ class Branch:
 
     build: Callable[[list[Any]], Any]
     children: tuple[Structure, ...]
+    shared: bool = False  # whether it is a part of the result twice
 
 
 Structure = Leaf | Branch
@@ -80,21 +82,51 @@ def _like(value: Any, items: list[Any]) -> Any:
     return tuple(items) if isinstance(value, tuple) else list(items)
 
 
-def describe(value: Any, leaf: Callable[[Any], Leaf]) -> Structure:
+class Described:
+    """Describes results; a container that comes again is the same container.
+
+    Args:
+        leaf: Describes what is no container.
+        known: Describes a list or dict that existed before, ``None`` for others.
+    """
+
+    def __init__(
+        self, leaf: Callable[[Any], Leaf], known: Callable[[Any], Leaf | None] = lambda v: None
+    ) -> None:
+        self._leaf, self._known = leaf, known
+        self._seen: dict[int, Structure] = {}
+
+    def __call__(self, value: Any) -> Structure:
+        """Returns the structure of a value."""
+        if not isinstance(value, (list, dict)):
+            return describe(value, self._leaf, self)
+        found = self._seen.get(id(value))
+        if isinstance(found, Branch):
+            object.__setattr__(found, "shared", True)
+        if found is None:
+            found = self._known(value) or describe(value, self._leaf, self)
+            self._seen[id(value)] = found
+        return found
+
+
+def describe(
+    value: Any, leaf: Callable[[Any], Leaf], inner: Callable[[Any], Structure] | None = None
+) -> Structure:
     """Describes a result so that :func:`rebuild` can make it again from new outputs."""
+    each = inner or (lambda v: describe(v, leaf))
     if isinstance(value, (tuple, list)) and not isinstance(value, Tensor):
-        children = tuple(describe(v, leaf) for v in value)
+        children = tuple(map(each, value))
         if hasattr(value, "_fields"):
             kind = type(value)
             return Branch(lambda items: kind(*items), children)
         return Branch(tuple if isinstance(value, tuple) else list, children)
     if isinstance(value, dict):
         keys, make = tuple(value), dict_like(value)
-        children = tuple(describe(v, leaf) for v in value.values())
+        children = tuple(map(each, value.values()))
         return Branch(lambda items: make(zip(keys, items)), children)
     if is_dataclass(value) and not isinstance(value, type):
         names = [f.name for f in fields(value)]
-        children = tuple(describe(getattr(value, n), leaf) for n in names)
+        children = tuple(each(getattr(value, n)) for n in names)
         return Branch(lambda items: _with_fields(value, names, items), children)
     return leaf(value)
 
@@ -107,10 +139,32 @@ def _with_fields(example: Any, names: list[str], items: list[Any]) -> Any:
     return new
 
 
-def rebuild(structure: Structure, outputs: list[Tensor], arguments: list[Tensor]) -> Any:
-    """Builds a result from graph outputs and tensor arguments."""
+def rebuild(
+    structure: Structure, outputs: list[Tensor], arguments: list[Tensor], given: Any = None,
+    made: dict[int, Any] | None = None,
+) -> Any:  # fmt: skip
+    """Builds a result from graph outputs and tensor arguments.
+
+    Args:
+        structure: What it is.
+        outputs: Results of the graph.
+        arguments: The tensors among the arguments.
+        given: ``(args, kwargs)`` of the call.
+        made: Containers that are shared, by the ``id`` of their structure.
+    """
     if isinstance(structure, Branch):
-        return structure.build([rebuild(c, outputs, arguments) for c in structure.children])
+        made = {} if made is None else made
+        if structure.shared and id(structure) in made:
+            return made[id(structure)]
+        items = [rebuild(c, outputs, arguments, given, made) for c in structure.children]
+        built = structure.build(items)
+        if structure.shared:
+            made[id(structure)] = built
+        return built
+    if structure.kind == "given":
+        for key in structure.value:
+            given = given[key]
+        return given
     if structure.kind == "output":
         return outputs[structure.value]
     if structure.kind == "number":

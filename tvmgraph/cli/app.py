@@ -9,6 +9,10 @@ import typer
 from tvmgraph.cli import ship
 from tvmgraph.cli.guard import guarded
 
+Inputs = Annotated[
+    list[str] | None, typer.Option(help="Type of an argument, such as 'float32[8,3]'.")
+]
+
 app = typer.Typer(
     help="Write a neural network as a Cell, debug it eagerly, compile it with TVM.",
     no_args_is_help=True,
@@ -16,8 +20,20 @@ app = typer.Typer(
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        import tvmgraph
+
+        typer.echo(f"tvmgraph {tvmgraph.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
     """Write a neural network as a Cell, debug it eagerly, compile it with TVM."""
 
 
@@ -110,6 +126,20 @@ def doctor() -> None:
 
 @app.command()
 @guarded
+def passes(
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Write Markdown.")] = False,
+) -> None:
+    """Show the passes of a compile in order: from which level on, and what each is for."""
+    from tvmgraph.cli.passes_table import markdown, print_passes
+
+    if as_markdown:
+        print(markdown(), end="")
+    else:
+        print_passes()
+
+
+@app.command()
+@guarded
 def flags() -> None:
     """Show the debugging flags: environment variable, value in force, what every value means."""
     from tvmgraph.cli.flags import print_flags
@@ -121,9 +151,7 @@ def flags() -> None:
 @guarded
 def show(
     target: Annotated[str, typer.Argument(help="file.py:name of a function, a Cell or a Graph.")],
-    input: Annotated[
-        list[str] | None, typer.Option(help="Type of an argument, such as 'float32[8,3]'.")
-    ] = None,
+    input: Inputs = None,
     output: Annotated[str, typer.Option(help="File to write; name.html by default.")] = "",
     kernels: Annotated[bool, typer.Option(help="Compile and time it, to show its kernels.")] = True,
 ) -> None:
@@ -131,6 +159,19 @@ def show(
     from tvmgraph.cli.show import show as write
 
     print(write(target, input or [], output, kernels))
+
+
+@app.command()
+@guarded
+def explain(
+    target: Annotated[str, typer.Argument(help="file.py:name of a function or a Cell.")],
+    input: Inputs = None,
+    draw: Annotated[str, typer.Option(help="SVG file for the source with its segments.")] = "",
+) -> None:
+    """Say what of a function is compiled, what Python runs, and why."""
+    from tvmgraph.cli.explain import explain as text
+
+    print(text(target, input or [], draw))
 
 
 ship.register(app)

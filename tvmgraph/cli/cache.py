@@ -5,7 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from tvmgraph.compiler import disk, tuning
+from tvmgraph.compiler.cache import disk
+from tvmgraph.compiler.tuning import database as tuning
 
 
 def show_info() -> None:

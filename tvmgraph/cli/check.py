@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tvmgraph.compiler.library import describe_target
 from tvmgraph.config import JitConfig
 from tvmgraph.errors import NotFoundError
-from tvmgraph.processor import missing_features
+from tvmgraph.machine.processor import missing_features
 from tvmgraph.runtime import host
 from tvmgraph.testing.isolated import Isolated
 from tvmgraph.testing.samples import Case, all_cases, has_column

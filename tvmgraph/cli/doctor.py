@@ -12,9 +12,10 @@ from rich.table import Table
 
 import tvmgraph as ms
 from tvmgraph import Tensor
-from tvmgraph.compiler import disk, worker
-from tvmgraph.compiler.host import describe_host
-from tvmgraph.compiler.machine import peaks
+from tvmgraph.compiler import worker
+from tvmgraph.compiler.cache import disk
+from tvmgraph.compiler.measuring.host import describe_host
+from tvmgraph.compiler.measuring.machine import peaks
 from tvmgraph.errors import CompileError
 
 PACKAGES = ("tvmgraph", "apache-tvm", "apache-tvm-ffi", "numpy", "onnx", "ml_dtypes")

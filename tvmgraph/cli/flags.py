@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from tvmgraph.flag_registry import REGISTRY, active
+from tvmgraph.config.flag_registry import REGISTRY, active
 
 
 def print_flags() -> None:

@@ -7,6 +7,7 @@ from rich.table import Table
 
 import tvmgraph.ops as ops
 from tvmgraph.core.op import OPS, Op, Reason
+from tvmgraph.core.traits import Pattern
 
 COLUMNS = ("lower", "vjp", "onnx")
 
@@ -24,13 +25,17 @@ def public_functions() -> list[str]:
     return sorted(n for n in dir(ops) if n[:1].islower() and callable(getattr(ops, n, None)))
 
 
+def _family(op: Op) -> str:
+    return op.module.removeprefix("tvmgraph.ops.").partition(".")[0]
+
+
 def print_table(name: str = "") -> bool:
     """Prints the rows whose name contains ``name``; returns whether there were any."""
     console = Console()
     rows = [OPS[n] for n in sorted(OPS) if name in n]
     table = Table("operator", "family", *COLUMNS, "samples")
     for op in rows:
-        family = op.module.rpartition(".")[2]
+        family = _family(op)
         cells = [describe(op, c) for c in COLUMNS]
         table.add_row(op.name, family, *cells, str(len(op.samples)))
     console.print(table)
@@ -41,6 +46,22 @@ def print_table(name: str = "") -> bool:
 def _mark(op: Op, column: str) -> str:
     value = getattr(op, column)
     return f"no: {value}" if isinstance(value, Reason) else "yes"
+
+
+def _split(op: Op) -> str:
+    factors = op.traits.factors
+    if isinstance(factors, Reason):
+        return f"no: {factors}"
+    return f"`{factors}`" if isinstance(factors, str) else str(factors.__doc__).partition("\n")[0]
+
+
+def _traits(op: Op) -> str:
+    """The traits besides pattern and factors, in words."""
+    t = op.traits
+    combined = t.combine if t.pattern is Pattern.REDUCTION else ""
+    words = [w for w in ("cheap", "effect", "alias") if getattr(t, w)]
+    named = {"batch": t.batch, "layout": t.layout, "combine": combined, "sizes": t.sized}
+    return ", ".join([*words, *(f"{k}: {v}" for k, v in named.items() if v)])
 
 
 def markdown() -> str:
@@ -55,12 +76,17 @@ def markdown() -> str:
         "",
         "## Rows",
         "",
-        "| row | family | compiles | derivative | ONNX | samples |",
-        "|---|---|---|---|---|---|",
+        "How a row may be split is an equation of dimensions: `...` are leading ones, which",
+        "broadcast, `.` is one that stays whole, `*` all that follow. The words are those of",
+        "`tvmgraph/core/traits.py`.",
+        "",
+        "| row | family | pattern | split | traits | compiles | derivative | ONNX | samples |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for op in rows:
         marks = " | ".join(_mark(op, c) for c in COLUMNS)
-        family = op.module.rpartition(".")[2]
-        lines.append(f"| `{op.name}` | {family} | {marks} | {len(op.samples)} |")
+        family = _family(op)
+        traits = f"{op.traits.pattern} | {_split(op)} | {_traits(op)}"
+        lines.append(f"| `{op.name}` | {family} | {traits} | {marks} | {len(op.samples)} |")
     lines += ["", "## Functions", "", ", ".join(f"`{n}`" for n in names), ""]
     return "\n".join(lines)

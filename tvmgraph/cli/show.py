@@ -45,7 +45,7 @@ def _models(found: Any, module: Any, inputs: list[str], compile_it: bool) -> lis
     found = found() if isinstance(found, type) else found  # a Cell without arguments
     if isinstance(found, Graph):
         return [model_of(found, title="Cell scope")]
-    args = _arguments(module, inputs)
+    args = example_arguments(module, inputs)
     function = found if isinstance(found, JitFunction) else jit(found)
     if not compile_it:
         graph = function.graph(*args) if args else record(function.fn)
@@ -56,7 +56,8 @@ def _models(found: Any, module: Any, inputs: list[str], compile_it: bool) -> lis
     return [*models, model_of(after, kernels, title="kernel")] if kernels else models
 
 
-def _arguments(module: Any, inputs: list[str]) -> list[Any]:
+def example_arguments(module: Any, inputs: list[str]) -> list[Any]:
+    """Returns tensors of some types, or what the module names ``example_inputs``."""
     if not inputs:
         given = getattr(module, "example_inputs", ())
         given = given() if callable(given) else given

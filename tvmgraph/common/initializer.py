@@ -478,8 +478,49 @@ def _fans(init: Initializer, arr: np.ndarray) -> tuple[int, int]:
     if arr.ndim < 2:
         raise init._reject("at least two axes are needed to count inputs and outputs", arr,
                            "use Normal() or Uniform()")  # fmt: skip
-    field = math.prod(arr.shape[2:])
-    return arr.shape[1] * field, arr.shape[0] * field
+    return _fans_of(arr.shape)
+
+
+def _fans_of(shape: tuple[int, ...]) -> tuple[int, int]:
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+# ---- what subclasses of Initializer import from here in model zoos -----------------------------
+
+
+def _calculate_fan_in_and_fan_out(shape: Any) -> tuple[int, int]:
+    """Returns inputs and outputs of a weight of a shape."""
+    if len(shape) < 2:
+        raise ShapeError("at least two axes are needed", op="initializer", got=f"shape={shape}")
+    return _fans_of(tuple(shape))
+
+
+def _calculate_in_and_out(arr: np.ndarray) -> tuple[int, int]:
+    """Returns inputs and outputs of a weight."""
+    return _calculate_fan_in_and_fan_out(arr.shape)
+
+
+def _calculate_correct_fan(shape: Any, mode: str) -> int:
+    """Returns the ``"fan_in"`` or ``"fan_out"`` of a shape."""
+    _one_of("initializer", "mode", mode.lower(), ("fan_in", "fan_out"))
+    return _calculate_fan_in_and_fan_out(shape)[mode.lower() == "fan_out"]
+
+
+def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """Returns the factor on the standard deviation that a nonlinearity asks for."""
+    linear = ("linear", *(f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)))
+    if nonlinearity in linear:
+        return 1.0
+    _one_of("initializer", "nonlinearity", nonlinearity, tuple(_GAINS))
+    slope = 0.01 if param is None else param
+    return _GAINS[nonlinearity] or math.sqrt(2.0 / (1 + slope**2))
+
+
+def _assignment(arr: np.ndarray, num: Any) -> np.ndarray:
+    """Fills an array, in place."""
+    arr[...] = num
+    return arr
 
 
 __all__ = [

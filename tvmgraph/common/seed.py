@@ -35,4 +35,9 @@ def get_seed() -> int | None:
     return _seed
 
 
+def _get_graph_seed(op_seed: int, _kernel_name: str = "") -> tuple[int, int]:
+    """Returns the seeds of a random Primitive, as model zoos hand them on."""
+    return _seed or 0, op_seed
+
+
 __all__ = ["get_seed", "set_seed"]

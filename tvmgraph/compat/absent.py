@@ -16,37 +16,39 @@ from tvmgraph.errors import NotFoundError, NotFoundImportError, user_frame, user
 #: Reason -> names, with what to use instead.
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "sparse tensors are not supported; use dense ones": (
-        "COOTensor", "CSRTensor", "RowTensor*", "SparseTensor*", "SparseToDense", "Sparse*",
-        "FusedSparse*", "SubAndFilter", "coo_*", "csr_*", "coo2csr", "csr2coo", "dense_to_sparse_*",
-        "make_coo_tensor", "make_csr_tensor", "make_row_tensor*", "make_sparse_tensor",
-        "row_tensor_*", "coalesce", "to_coo", "to_csr",
+        "COOTensor", "Coalesce", "CSRTensor", "SparseTensor*", "SparseToDense",
+        "Sparse*", "FusedSparse*", "SubAndFilter", "coo_*", "csr_*", "coo2csr", "csr2coo",
+        "dense_to_sparse_*", "make_coo_tensor", "make_csr_tensor", "make_row_tensor*",
+        "make_sparse_tensor", "row_tensor_*", "coalesce", "to_coo", "to_csr",
     ),
-    "it needs several devices, which are not supported yet": (
-        "AllGather*", "AllReduce", "AlltoAll*", "BatchISendIRecv", "Broadcast", "Barrier",
-        "CollectiveGather", "CollectiveScatter", "NeighborExchange*", "Receive", "Reduce",
-        "ReduceScatter*", "Reshard", "Send", "all_gather*", "all_reduce", "all_to_all*", "barrier",
-        "batch_isend_irecv", "broadcast_object_list", "destroy_process_group", "distributed",
-        "gather_into_tensor", "gather_object", "get_global_rank", "get_group_rank",
-        "get_process_group_ranks", "init_process_group", "irecv", "isend", "new_group", "recv*",
-        "reduce_scatter*", "scatter_object_list", "scatter_tensor", "send*", "communication",
-        "parallel", "shard", "reshard", "Layout", "rank_list_for_transform", "*_sliced_parameter",
-        "load_distributed_checkpoint", "merge_pipeline_strategys", "transform_checkpoint*",
-        "get_comm_name", "mint.distributed.*", "*_auto_parallel_context", "*_algo_parameters",
-        "DistributedGradReducer", "Pipeline*",
+    "a program is split by ms.shard, nn.DistributedGradReducer or Model with "
+    "set_auto_parallel_context; this is MindSpore's own way of it": (
+        "AllGatherV", "AlltoAllV*", "BatchISendIRecv", "NeighborExchangeV2", "ReduceScatterV",
+        "Reshard", "all_gather_into_tensor_uneven", "all_gather_matmul", "all_to_all_v_c",
+        "recv_object_list", "reduce_scatter_tensor_uneven", "send_object_list",
+        "rank_list_for_transform", "*_sliced_parameter", "load_distributed_checkpoint",
+        "merge_pipeline_strategys", "transform_checkpoint*", "*_algo_parameters", "Pipeline*",
         "MicroBatchInterleaved", "VirtualDatasetCellTriple", "GradAccumulationCell",
         "build_searched_strategy", "restore_group_info_list", "parameter_broadcast",
         "sync_pipeline_shared_parameters", "set_comm_ops_inplace", "AdaSumBy*",
     ),
+    "boost's approximations of training are not offered; amp, recompute and jit make it faster": (
+        "set_boost",
+    ),
     "parameter servers are not supported": ("*_ps_context", "Pull", "Push", "MapCacheIdx"),
     "it runs on Ascend processors only": (
-        "*fused_infer_attention*", "incre_flash_attention", "prompt_flash_attention", "moe_*",
-        "nsa_*", "npu_*", "NPU*", "PagedAttention*", "ReshapeAndCache", "lightning_indexer",
-        "ring_attention_update", "speed_fusion_attention", "sparse_flash_attention",
-        "ApplyRotaryPosEmb", "all_gather_matmul", "matmul_reduce_scatter", "GroupTopk",
+        "BasicLSTMCell", "DropoutDoMask", "DropoutGenMask", "DynamicGRUV2", "DynamicRNN",
+        "FloatStatus", "ScatterNonAliasingAdd", "multi_scale_deformable_attn_function",
+        "rotated_iou", "LARSUpdate", "*fused_infer_attention*", "incre_flash_attention",
+        "prompt_flash_attention", "moe_*", "nsa_*", "npu_*", "NPU*", "PagedAttention*",
+        "ReshapeAndCache", "lightning_indexer", "ring_attention_update", "speed_fusion_attention",
+        "sparse_flash_attention", "ApplyRotaryPosEmb", "matmul_reduce_scatter", "GroupTopk",
         "set_kernel_launch_*", "*sdc_detect*", "stress_detect", "hifloat8", "qint4x2", "OptTFT*",
-        "TFT*", "TrainFaultTolerance", "thor", "*Thor", "train_thor", "GetNextSingleOp", "ascend*",
+        "TFT*", "TrainFaultTolerance", "thor", "*Thor", "GetNextSingleOp",
     ),
     "MindSpore has it for its own use": (
+        "Morph", "MapUniform", "P", "FusedAdaFactor", "FusedAdaFactorWithGlobalNorm",
+        "FusedCastAdamWeightDecay", "FusedWeightScaleApplyMomentum", "recompute_block",
         "absolute_import", "tuple_getitem", "tuple_setitem", "list_getitem", "list_setitem",
         "dict_getitem", "dict_setitem", "env_*", "environ_*", "geswitch", "GeSwitch", "Merge",
         "UpdateState", "iter_converter", "ms_hasnext", "ms_next", "make_map_parameter", "J",
@@ -62,8 +64,8 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "isconstant", "is_", "is_not", "is_available", "is_initialized", "linalg_ops", "list_equal",
         "list_len", "make_dict", "make_list", "make_slice", "make_tuple", "merge", "not_in_dict",
         "other_ops", "pyboost_inner_prim", "reduce", "reduced_shape", "scalar_cast", "signature",
-        "switch", "tail", "tensor_operator_registry", "tuple_equal", "tuple_len",
-        "tuple_reversed", "vm_impl_registry", "broadcast",
+        "switch", "tail", "tensor_operator_registry", "tuple_equal", "tuple_len", "tuple_reversed",
+        "vm_impl_registry", "broadcast",
     ),
     "encryption and obfuscation of models are not supported": (
         "obfuscate_*", "load_obf_*", "set_enc_*", "set_dec_mode",
@@ -72,18 +74,22 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "rewrite.*", "rewrite", "Node", "NodeType", "ScopedValue", "SymbolTree",
     ),
     "sounds are not supported; any Python function fits Dataset.map": ("dataset.audio.*", "audio"),
-    "texts are split by any Python function given to Dataset.map": (
-        "dataset.text.*", "dataset.text",
+    "it needs a package of its own; text.PythonTokenizer takes that package's function": (
+        "JiebaMode", "JiebaTokenizer", "SPieceTokenizer*", "SentencePiece*",
     ),
-    "this transform is not there; any Python function fits Dataset.map": (
-        "dataset.vision.*", "dataset.transforms.*",
+    "pages of Wikipedia are cleaned by any Python function given to Dataset.map": (
+        "FilterWikipediaXML",
     ),
+    "films are not supported; any Python function fits Dataset.map": (
+        "DecodeVideo", "VideoDecoder", "read_video*",
+    ),
+    "transforms are Python functions, which need no plug-ins": ("Plugin",),
     "no loader reads these files; GeneratorDataset takes any Python iterable": (
         "dataset.*Dataset", "mindrecord.*", "mindrecord",
     ),
     "pipelines of data have neither caches nor callbacks nor a serial form": (
         "DSCallback", "DatasetCache", "WaitedDSCallback", "dataset.compare", "dataset.deserialize",
-        "dataset.serialize", "dataset.show", "sync_wait_for_dataset", "dataset.Schema",
+        "dataset.serialize", "dataset.show", "sync_wait_for_dataset",
     ),
     "distributions and bijectors are not supported; ops has random numbers of the common ones": (
         "nn.probability.*", "nn.probability",
@@ -93,9 +99,9 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "multiprocessing.*", "multiprocessing",
     ),
     "streams and memory are those of CUDA, which has no such setting here": (
-        "MemPool", "PluggableAllocator", "StreamLimitCtx", "communication_stream",
-        "*_device_limit", "*_stream_limit", "memory_replay", "set_memory", "use_mem_pool",
-        "ms_memory_recycle", "UntypedStorage", "swap_tensors",
+        "MemPool", "PluggableAllocator", "StreamLimitCtx", "communication_stream", "*_device_limit",
+        "*_stream_limit", "memory_replay", "set_memory", "use_mem_pool", "ms_memory_recycle",
+        "UntypedStorage", "swap_tensors",
     ),
     "threads are set by TVMGRAPH_NUM_THREADS or set_context(runtime_num_threads=...)": (
         "dispatch_threads_num", "set_cpu_affinity",
@@ -105,73 +111,42 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     ),
     "it is how MindSpore's compiler keeps track of Cells and Tensors": (
         "IGNORE_LIST", "T_destination", "add_pipeline_stage", "assign_value_cpp", "bprop_debug",
-        "cache_enable", "cache_shape", "cast_inputs", "cell_init_args", "check_names",
+        "cache_enable", "cache_shape", "cast_inputs", "cell_init_args",
         "check_names_and_refresh_name", "comm_fusion", "compile_and_run", "compile_cache",
         "compile_phase", "compiled", "const_arg", "convert_bytes_to_tensor", "create_time",
         "data_sync", "delta_seed", "exist_names", "exist_objs", "flush_from_cache",
-        "generate_scope", "get_func_graph_proto", "get_scope", "getitem_index_info",
-        "global_cells", "hooks", "index_of_parent_", "init_finished", "init_flag",
-        "inited_param", "is_init", "is_meta", "is_shared", "key", "offload_file_path",
-        "param_info", "param_prefix", "parent_tensor_", "phase", "phase_cache", "run_construct",
-        "set_cast_dtype", "set_const_arg", "set_device_address", "set_init_flag",
-        "set_param_info", "setitem_index_info", "storage", "symbolic_shape",
-        "total_instance_count", "untyped_storage", "update_cell_prefix", "update_cell_type",
-        "virtual_flag", "wait_pipeline",
+        "generate_scope", "get_func_graph_proto", "get_scope", "getitem_index_info", "global_cells",
+        "hooks", "index_of_parent_", "init_finished", "init_flag", "inited_param", "is_init",
+        "is_meta", "is_shared", "key", "offload_file_path", "param_info", "param_prefix",
+        "parent_tensor_", "phase", "phase_cache", "run_construct", "set_cast_dtype",
+        "set_const_arg", "set_device_address", "set_init_flag", "set_param_info",
+        "setitem_index_info", "storage", "symbolic_shape", "total_instance_count",
+        "untyped_storage", "update_cell_prefix", "update_cell_type", "virtual_flag",
+        "wait_pipeline",
     ),
     "it shares parameters among devices": (
         "parallel_parameter_merge_net_dict", "parallel_parameter_name_list",
         "parameters_broadcast_dict", "pipeline_segment", "pipeline_stage", "set_broadcast_flag",
-        "set_comm_fusion", "set_data_parallel", "remove_redundant_parameters",
-        "layerwise_parallel", "parallel_optimizer", "parallel_optimizer_comm_recompute",
-        "sliced",
+        "set_comm_fusion", "set_data_parallel", "remove_redundant_parameters", "layerwise_parallel",
+        "parallel_optimizer", "parallel_optimizer_comm_recompute", "sliced",
     ),
     "it is not written yet": (
-        "AdamNoUpdateParam", "AdjustHue", "AdjustSaturation", "ApplyAdagradDA",
-        "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2", "ApplyAddSign", "ApplyFtrl",
-        "ApplyKerasMomentum", "ApplyPowerSign", "ApplyProximalAdagrad",
-        "ApplyProximalGradientDescent", "BasicLSTMCell", "BatchToSpace", "BatchToSpaceNDV2",
-        "Betainc", "CTCGreedyDecoder", "CTCLoss", "CTCLossV2", "CheckNumerics", "CheckValid",
-        "Coalesce", "CombinedNonMaxSuppression", "CompareAndBitpack", "ComputeAccidentalHits",
-        "ConfusionMatrix", "DataFormatDimMap", "DataFormatVecPermute", "DeformableOffsets",
-        "Dilation2D", "DropoutDoMask", "DropoutGenMask", "DumpGradient", "DynamicGRUV2",
-        "DynamicRNN", "EditDistance", "ExtractGlimpse", "ExtractImagePatches",
-        "ExtractVolumePatches", "FFTWithSize", "FloatStatus", "FractionalAvgPool",
-        "FractionalMaxPool", "FractionalMaxPool2d", "FractionalMaxPool3DWithFixedKsize",
-        "FractionalMaxPool3d", "FractionalMaxPoolWithFixedKsize", "FusedAdaFactor",
-        "FusedAdaFactorWithGlobalNorm", "FusedAdamW", "FusedCastAdamWeightDecay",
-        "FusedWeightScaleApplyMomentum", "HSVToRGB", "HistogramFixedWidth", "LARSUpdate",
-        "LSTM", "ListDiff", "LogUniformCandidateSampler", "LowerBound", "LuUnpack",
-        "MapUniform", "MatrixBandPart", "MatrixLogarithm", "MatrixSolveLs",
-        "MatrixTriangularSolve", "MaxPool3DWithArgmax", "MaxPoolWithArgmax", "Morph",
-        "MultiFieldEmbeddingLookup", "MultilabelMarginLoss", "MultinomialWithReplacement",
-        "NMSWithMask", "NoRepeatNGram", "NonDeterministicInts", "NonMaxSuppressionV3",
-        "NonMaxSuppressionWithOverlaps", "NthElement", "P", "ParallelConcat",
-        "ParameterizedTruncatedNormal", "Poisson", "RGBToHSV", "RNNTLoss", "ROIAlign",
-        "RaggedRange", "RandomPoisson", "Randperm", "ReduceOp", "ResizeArea", "STFT",
-        "SampleDistortedBoundingBoxV2", "SampledSoftmaxLoss", "ScaleAndTranslate",
-        "ScatterAddWithAxis", "ScatterNonAliasingAdd", "SegmentMax", "SegmentMean",
-        "SegmentMin", "SegmentProd", "SegmentSum", "SpaceToBatch", "SyncBatchNorm",
-        "TridiagonalMatMul", "UniformCandidateSampler", "UpperBound", "UpsamplingBilinear2d",
-        "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad3d", "adaptive_avg_pool2d_ext", "add_flags",
-        "add_layer_norm", "add_rms_norm", "baddbmm_ext", "bernoulli_", "bernoulli_ext",
-        "clamp_", "conv2d", "conv_tbc", "ctc_greedy_decoder", "deformable_conv2d", "delete_",
-        "derivative", "diff_ext", "einsum_ext", "elu_", "enable_backward_hook", "erfinv_",
-        "exponential_", "fft", "fft2", "fftn", "flatten", "float_power_ext",
-        "fractional_max_pool2d", "fractional_max_pool3d", "from_dlpack", "get_extra_state",
-        "get_mixed_precision_type", "get_sub_cell", "hardtanh_", "hfft", "hfft2", "hfftn",
-        "ifft", "ifft2", "ifftn", "ihfft", "ihfft2", "ihfftn", "index", "irfft", "irfft2",
-        "irfftn", "is_pinned", "jet", "linearize", "log_uniform_candidate_sampler", "lu_unpack",
-        "mse_loss_ext", "multi_scale_deformable_attn_function", "no_init_parameters", "normal_",
-        "offload", "pin_memory", "poisson", "put_", "random_", "random_poisson",
-        "recompute_block", "register_load_state_dict_post_hook",
-        "register_load_state_dict_pre_hook", "register_parameter_forward_hook",
-        "register_state_dict_post_hook", "register_state_dict_pre_hook", "remove_hook",
-        "reshape_", "rfft", "rfft2", "rfftn", "rotary_position_embedding", "rotated_iou",
-        "set_", "set_boost", "set_extra_state", "set_mixed_precision_type", "sigmoid_",
-        "stop_gradient_", "tanh_", "threshold_", "to_", "to_dlpack", "to_empty", "uniform_",
-        "uniform_candidate_sampler", "view_as_real", "zero_",
-        "addr_", "batch_norm_elemt", "batch_norm_gather_stats_with_counts", "batch_norm_stats",
+        "CombinedNonMaxSuppression", 
+        "FractionalAvgPool", "FractionalMaxPool", "FractionalMaxPool2d", "FractionalMaxPool3d",
+        "FusedAdamW", "LSTM", "MultiFieldEmbeddingLookup",
+        "RNNTLoss", "SampleDistortedBoundingBoxV2", "SampledSoftmaxLoss",
+        "ScaleAndTranslate", "SyncBatchNorm", "UpsamplingBilinear2d", "UpsamplingNearest2d",
+        "ZeroPad1d", "ZeroPad3d", "conv2d", "conv_tbc", "delete_",
+        "enable_backward_hook", "from_dlpack", "get_extra_state", "get_mixed_precision_type",
+        "get_sub_cell", "index", "is_pinned", "no_init_parameters", "offload", "pin_memory",
+        "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook",
+        "register_parameter_forward_hook", "register_state_dict_post_hook",
+        "register_state_dict_pre_hook", "remove_hook", "set_",
+        "set_extra_state", "set_mixed_precision_type", "to_", "to_dlpack",
+        "to_empty", "addr_", "batch_norm_elemt", "batch_norm_gather_stats_with_counts",
+        "batch_norm_stats",
     ),
+    "tensors keep their place in the graph; stop_gradient returns one without": ("stop_gradient_",),
     "shapes vary with jit(dynamic=1), or with None in set_inputs": ("enable_dynamic", "Symbol"),
     "dtypes are values of their own; kinds of Python objects have none": (
         "Int", "QuantDtype", "TensorType", "Type", "float_", "int_", "uint", "list_", "number",
@@ -181,8 +156,8 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     "MINDIR files are not supported; export writes modules, graph files and ONNX": (
         "load_mindir", "save_mindir", "export_split_mindir",
     ),
-    "summaries are not supported; callbacks see losses and parameters": (
-        "*Summary*", "SummaryCollector", "FlopsUtilizationCollector", "flops_collection",
+    "losses and parameters are recorded by SummaryCollector": (
+        "SummaryLandscape", "FlopsUtilizationCollector", "flops_collection",
     ),
     "checkpoints are complete and in one file when saved; nothing of them is kept aside": (
         "mindio_preload", "set_mindio_server_info", "get_ckpt_path_with_strategy",
@@ -197,11 +172,13 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "AicoreMetrics", "DynamicProfilerMonitor", "EnvProfiler", "ExportType", "HostSystem",
         "mstx",
     ),
-    "dumps are chosen by set_context(save_graphs=...)": ("set_dump", "TensorDump", "tensordump"),
+    "dumps are chosen by set_context(save_graphs=...)": (
+        "set_dump", "DumpGradient", "TensorDump", "tensordump",
+    ),
     "second-order optimization (THOR) is not supported": ("ConvertModelUtils", "ConvertNetUtils"),
     "these measures of segmentations are not offered; scipy.ndimage has their distances": (
-        "ConfusionMatrixMetric", "HausdorffDistance", "MeanSurfaceDistance",
-        "OcclusionSensitivity", "RootMeanSquareDistance",
+        "ConfusionMatrixMetric", "HausdorffDistance", "MeanSurfaceDistance", "OcclusionSensitivity",
+        "RootMeanSquareDistance",
     ),
     "it looks into MindSpore's own processes": (
         "ExitByRequest", "MsDispatchMode", "RSCPluginHandle", "comm_exec_order_check", "dryrun",
@@ -214,18 +191,25 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def reason(name: str, where: str = "") -> str | None:
-    """Returns why a name of MindSpore is not here, or None when nobody said.
+def explanation(name: str, where: str = "") -> tuple[str, str] | None:
+    """Returns why a name of MindSpore is not here and the pattern that says it, or None.
 
     Args:
         name: The name.
         where: The module that lacks it, below ``tvmgraph``; patterns with a dot look at both.
     """
-    whole = f"{where}.{name}"
+    whole = f"{where}.{name}" if where else name
     for why, patterns in ABSENT.items():
-        if any(fnmatch.fnmatchcase(whole if "." in p else name, p) for p in patterns):
-            return why
+        for p in patterns:
+            if fnmatch.fnmatchcase(whole if "." in p else name, p):
+                return why, p
     return None
+
+
+def reason(name: str, where: str = "") -> str | None:
+    """Returns why a name of MindSpore is not here, or None; see :func:`explanation`."""
+    found = explanation(name, where)
+    return None if found is None else found[0]
 
 
 def not_found(where: str, name: str, known: Iterable[str]) -> NotFoundError | NotFoundImportError:

@@ -1,21 +1,19 @@
-"""MindSpore's ``communication`` for one process: the group of all processes has one member.
+"""MindSpore's ``communication``: which processes there are; see :mod:`tvmgraph.distributed`.
 
-Programs ask it for their rank in order to share out data and to save from one place; collective
-operations themselves are absent (see :mod:`.absent`).
+Without a launcher the world has one process, so that a program runs everywhere unchanged.
 """
 
 from __future__ import annotations
 
-import os
+import importlib
+from typing import Any
 
-from tvmgraph.errors import ArgumentError, DeviceError, user_source
+from tvmgraph.distributed import engine
+from tvmgraph.errors import ArgumentError, user_source
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
 MCCL_WORLD_COMM_GROUP = "mccl_world_group"
-
-#: Variables by which launchers say how many processes they have started.
-_SIZES = ("WORLD_SIZE", "RANK_SIZE", "MS_WORKER_NUM", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 
 class GlobalComm:
@@ -26,104 +24,120 @@ class GlobalComm:
     INITED: bool = False
 
 
-_groups: dict[str, list[int]] = {}
-
-
 def init(backend_name: str | None = None) -> None:
-    """Begins the communication of the one process.
+    """Joins the processes that a launcher has started.
 
     Args:
-        backend_name: "hccl", "nccl" or "mccl"; none of them is used.
+        backend_name: "hccl", "nccl" or "mccl"; MPI moves the data whatever it is.
 
     Raises:
-        DeviceError: if a launcher has started several processes.
+        DeviceError: if mpi4py is missing, or processes have other versions.
     """
-    count = max((int(os.environ.get(name) or 1) for name in _SIZES), default=1)
-    if count > 1:
-        raise DeviceError(
-            f"{count} processes were started, and several devices are not supported yet",
-            op="communication.init", at=user_source(), fix="start one process",
-        )  # fmt: skip
+    engine.world()
     GlobalComm.INITED = True
 
 
 def release() -> None:
-    """Ends the communication."""
+    """Ends the communication: groups that were made are forgotten."""
     GlobalComm.INITED = False
-    _groups.clear()
-
-
-def _members(group: str) -> list[int]:
-    known = (HCCL_WORLD_COMM_GROUP, NCCL_WORLD_COMM_GROUP, MCCL_WORLD_COMM_GROUP)
-    if group in known:
-        return [0]
-    if group not in _groups:
-        raise ArgumentError(
-            f"there is no group {group!r}", op="communication", at=user_source(),
-            fix="create_group(name, [0])",
-        )  # fmt: skip
-    return _groups[group]
+    known = engine.world().groups
+    for name in [n for n in known if n not in engine.WORLD_NAMES]:
+        del known[name]
 
 
 def create_group(group: str, rank_ids: list[int], options: object = None) -> None:
-    """Makes a group of the one process.
+    """Names some processes; called by all of these.
+
+    Args:
+        group: The name.
+        rank_ids: Their numbers in the world.
+        options: Kept for MindSpore programs.
 
     Raises:
-        ArgumentError: if it is to have others.
+        ArgumentError: if a number is not in the world, or comes twice.
     """
-    if list(rank_ids) != [0]:
+    if isinstance(rank_ids, int) or engine.world().rank not in tuple(rank_ids):
         raise ArgumentError(
-            f"rank_ids must be [0], the only process, not {rank_ids}", op="create_group",
-            at=user_source(),
+            f"rank_ids must have this process, {engine.world().rank}, not {rank_ids}",
+            op="create_group", at=user_source(), fix="call it in the processes of the group only",
         )  # fmt: skip
-    _groups[group] = [0]
+    engine.make_group(group, rank_ids)
 
 
 def destroy_group(group: str) -> None:
     """Forgets a group that :func:`create_group` made."""
-    _members(group)
-    _groups.pop(group, None)
+    engine.get_group(group)
+    if group not in engine.WORLD_NAMES:
+        engine.world().groups.pop(group)
 
 
 def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns the number of this process in a group: 0."""
-    return _members(group)[0]
+    """Returns the number of this process in a group."""
+    return engine.get_group(group).rank
 
 
 def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns the number of this process among those of its machine: 0."""
-    return _members(group)[0]
+    """Returns the number of this process among those of its machine."""
+    engine.get_group(group)
+    return engine.world().local_rank
 
 
 def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns how many processes a group has: 1."""
-    return len(_members(group))
+    """Returns how many processes a group has."""
+    return engine.get_group(group).size
 
 
 def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns how many processes of a group this machine has: 1."""
-    return len(_members(group))
+    """Returns how many processes this machine has."""
+    engine.get_group(group)
+    return engine.world().local_size
 
 
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
-    """Returns the number among all processes of a group's member."""
-    return _member(group, group_rank_id)
+    """Returns the number among all processes of a group's member.
+
+    Raises:
+        ArgumentError: if it has no such member.
+    """
+    ranks = engine.get_group(group).ranks
+    if group_rank_id not in range(len(ranks)):
+        raise ArgumentError(f"the group {group!r} has no member {group_rank_id}",
+                            op="communication", at=user_source())  # fmt: skip
+    return ranks[group_rank_id]
 
 
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
-    """Returns the number in a group of one of all processes."""
-    return _member(group, world_rank_id)
+    """Returns the number in a group of one of all processes.
+
+    Raises:
+        ArgumentError: if it is not in the group.
+    """
+    ranks = engine.get_group(group).ranks
+    if world_rank_id not in ranks:
+        raise ArgumentError(f"rank {world_rank_id} is not in the group {group!r}",
+                            op="communication", at=user_source())  # fmt: skip
+    return ranks.index(world_rank_id)
 
 
-def _member(group: str, rank: int) -> int:
-    if rank not in _members(group):
-        raise ArgumentError(f"rank must be 0, not {rank}", op="communication", at=user_source())
-    return rank
+def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
+    """Returns the numbers in the world of a group's members."""
+    return list(engine.get_group(group).ranks)
+
+
+def get_comm_name(group: str = HCCL_WORLD_COMM_GROUP) -> str:
+    """Returns what the communicator of a group is called."""
+    return engine.get_group(group).name
+
+
+def __getattr__(name: str) -> Any:
+    if name == "comm_func":
+        return importlib.import_module("tvmgraph.compat.comm_func")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
     "HCCL_WORLD_COMM_GROUP", "MCCL_WORLD_COMM_GROUP", "NCCL_WORLD_COMM_GROUP", "GlobalComm",
-    "create_group", "destroy_group", "get_group_rank_from_world_rank", "get_group_size",
-    "get_local_rank", "get_local_rank_size", "get_rank", "get_world_rank_from_group_rank", "init",
-    "release",
+    "create_group", "destroy_group", "get_comm_name", "get_group_rank_from_world_rank",
+    "get_group_size", "get_local_rank", "get_local_rank_size", "get_process_group_ranks",
+    "get_rank", "get_world_rank_from_group_rank", "init", "release",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Import paths of MindSpore 1.x and 2.x that have no file here.
+"""Import paths of MindSpore 1.x and 2.x that have no file of that path here.
 
 Each path stands for the rooms in which its names live. Modules of such paths are registered when
 the package is imported and import nothing before one of their names is asked for.
@@ -30,8 +30,12 @@ _TRANSFORMS = ("dataset.vision", "dataset.transforms")
 
 #: Path -> rooms that are searched for its names, in order; all below ``tvmgraph``.
 PATHS: dict[str, tuple[str, ...]] = {
-    "boost": ("amp", "train"),
+    "_checkparam": ("compat.checkparam",),
+    "boost": ("compat.boost", "amp", "train"),
+    "boost.boost": ("compat.boost",),
+    "boost.grad_accumulation": ("compat.boost",),
     "communication": ("compat.communication",),
+    "communication.comm_func": ("compat.comm_func",),
     "communication.management": ("compat.communication",),
     "dataset.engine": ("dataset",),
     "dataset.transforms.c_transforms": ("dataset.transforms",),
@@ -41,23 +45,45 @@ PATHS: dict[str, tuple[str, ...]] = {
     "dataset.vision.py_transforms": _TRANSFORMS,
     "dataset.vision.transforms": _TRANSFORMS,
     "dataset.vision.utils": _TRANSFORMS,
+    "hal": ("compat.hal",),
     "log": ("compat.log",),
+    "mint": ("compat.mint",),
+    "mint.distributed": ("compat.mint.distributed",),
+    "mint.distributed.distributed": ("compat.mint.distributed",),
+    "mint.linalg": ("compat.mint.linalg",),
+    "mint.nn": ("compat.mint.nn",),
+    "mint.nn.functional": ("compat.mint.nn.functional",),
+    "mint.optim": ("compat.mint.optim",),
+    "mint.special": ("compat.mint.special",),
     "nn.dynamic_lr": ("optim",),
     "nn.learning_rate_schedule": ("optim",),
     "nn.layer": ("nn",),
-    "nn.loss.loss": ("nn",),
     "nn.metrics": ("train",),
     "nn.optim": ("optim",),
     "nn.optim.optimizer": ("optim", "compat.optimizer"),
     "nn.wrap.cell_wrapper": ("nn",),
     "nn.wrap.loss_scale": ("nn",),
+    "ops._primitive_cache": ("compat.private",),
+    "ops._utils": ("compat.private",),
+    "ops.composite": ("compat.composite",),
     "ops.function": ("ops",),
-    "parallel": ("compat.parallel",),
+    "ops.functional": ("compat.functional",),
+    "ops.operations": ("compat.primitives",),
+    "ops.operations._grad_ops": ("compat.grad_ops",),
+    "ops.operations._inner_ops": ("compat.primitives",),
+    "ops.primitive": ("compat.primitives.base",),
+    "ops.communication": ("compat.mint.distributed",),
+    "parallel": ("compat.parallel", "distributed.api", "distributed.context"),
+    "parallel._utils": ("compat.private",),
+    "train._utils": ("compat.checkparam",),
     "train.amp": ("amp",),
     "train.loss_scale_manager": ("amp",),
 }
-_ROOMS = {**PATHS, "ops.operations": ("ops.operations", "ops")}
+_ROOMS = {**PATHS, "ops.operations": ("compat.primitives", "ops")}
+#: Classes with an underscore that zoos subclass stand in the files of the layers.
+_LAYERS = {f"nn.layer.{file}": ("nn", f"nn.{file}") for file in ("conv", "normalization")}
 PATHS = PATHS | {f"{path}.{file}": _ROOMS[path] for path in _FILES for file in _FILES[path].split()}
+PATHS = PATHS | _LAYERS | {"nn.loss.loss": ("nn", "nn.loss")}
 
 
 class AliasModule(ModuleType):
@@ -75,6 +101,9 @@ class AliasModule(ModuleType):
         self._rooms = rooms
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":  # what a star import binds
+            rooms = [importlib.import_module(f"tvmgraph.{room}") for room in self._rooms]
+            return sorted({n for r in rooms for n in getattr(r, "__all__", dir(r)) if n[0] != "_"})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         for room in self._rooms:

@@ -7,6 +7,6 @@ could not be repeated in the same process, so Ctrl-C waits until the import is o
 from tvmgraph.interruption import held_back
 
 with held_back():
-    from tvmgraph.compiler.compile import compile_graph, compile_many
+    from tvmgraph.compiler.compile import compile_graph, compile_many, explain_kernels
 
-__all__ = ["compile_graph", "compile_many"]
+__all__ = ["compile_graph", "compile_many", "explain_kernels"]

@@ -8,18 +8,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvmgraph import forking
-from tvmgraph.compiler import disk
+from tvmgraph.compiler.cache import disk
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.debug import Phases
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph, GraphBuilder, Node
-from tvmgraph.interruption import raise_noticed
+from tvmgraph.interruption import held_back, raise_noticed
 from tvmgraph.runtime.device_image import describe
-
-if TYPE_CHECKING:
-    from tvmgraph.compiler.compile import CompileOptions
 
 #: What TVM made, what is to be remembered of it, and code for a device.
 Built = tuple[Any, dict[str, Any], bytes]
@@ -63,9 +61,12 @@ def build(
 
 
 def import_compiler(phases: Phases) -> None:
-    """Imports TVM as late as possible: it takes most of a second."""
+    """Imports TVM as late as possible: it takes most of a second.
+
+    It cannot be imported again where Ctrl-C breaks that off.
+    """
     if "tvm" not in sys.modules:
-        with phases.time("import TVM"):
+        with held_back(), phases.time("import TVM"):
             import tvmgraph.compiler.pipeline
             import tvmgraph.lowering  # noqa: F401
 
@@ -75,22 +76,15 @@ def generate(
     portable: bool = True, singly: bool = False,
 ) -> Built:  # fmt: skip
     """Generates code for the CPU or a GPU from a lowered graph; see :func:`build`."""
-    from tvmgraph.compiler import device_build, pipeline
+    from tvmgraph.compiler import pipeline
 
-    level = pipeline.level_of(options.level, options.deterministic)
-    if options.on_gpu:
-        made = device_build.build(
-            mod, level, options.target, phases, options.native, folder,
-            fast_math=options.fast_math, tf32=options.tf32, kernels=options.settings,
-            trials=options.trials,
-        )  # fmt: skip
-        facts = {"kernels": made.kernels, "native": made.native, "images": describe(made.images)}
-        return made.executable, facts, b"".join(i.code for i in made.images)
-    module, kernels, native = pipeline.build(
-        mod, level, options.target, phases, options.settings, options.native, folder,
-        trials=options.trials, singly=singly, portable=portable,
-    )  # fmt: skip
-    return module, {"kernels": kernels, "native": native}, b""
+    made = pipeline.build(
+        mod, options, phases, pipeline.Request(folder, singly=singly, portable=portable)
+    )
+    facts: dict[str, Any] = {
+        "kernels": made.kernels, "native": made.native, "images": describe(made.images),
+    }  # fmt: skip
+    return made.executable, facts, b"".join(i.code for i in made.images)
 
 
 def write_entry(

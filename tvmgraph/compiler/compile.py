@@ -11,69 +11,27 @@ import tempfile
 import time
 import weakref
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tvmgraph import forking
-from tvmgraph.compiler import disk, nvcc, remote, worker
-from tvmgraph.compiler.build import build, in_tvm, link
-from tvmgraph.compiler.channels_last import channels_last
-from tvmgraph.compiler.recompute import recompute_cheap
+from tvmgraph.backend.base import backend_of
+from tvmgraph.backend.table import Choice, Kernel, registered
+from tvmgraph.compiler import remote, worker
+from tvmgraph.compiler.build import build, in_tvm, link, lowered
+from tvmgraph.compiler.cache import disk
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.debug import Phases
 from tvmgraph.errors import TvmgraphError
 from tvmgraph.graph import Graph, Role
-from tvmgraph.graph.rewrite import Show, optimize
-from tvmgraph.graph_kernel import GraphKernel, at_level
-from tvmgraph.interruption import noticed
-from tvmgraph.runtime.device_image import assemble
+from tvmgraph.interruption import noticed, raise_noticed
+from tvmgraph.passes import table
+from tvmgraph.passes.run import run_graph_passes
 from tvmgraph.runtime.executable import Executable, cpu
 from tvmgraph.runtime.host import runnable
 
 _MEMORY_LIMIT = 512  # executables kept per process
-
-
-@dataclass(frozen=True)
-class CompileOptions:
-    """How a graph is compiled; part of the key of its executable.
-
-    Attributes:
-        level: ``"O0"`` to ``"O3"``, see :mod:`tvmgraph.compiler.pipeline`.
-        target: A name from ``configs/targets.toml`` or ``"host"``.
-        native: Whether host code is machine code (``True``), bytecode (``False``) or whatever
-            suits the number of kernels (``None``).
-        kernels: Graph-kernel settings, ``None`` for those of the level.
-        trials: Kernels that the search of ``O3`` may build and time per kernel; with 0 it uses what
-            was found before.
-        fast_math: Whether a GPU's arithmetic may be inexact (``--use_fast_math``).
-        device_id: Which GPU runs the code; the code does not depend on it.
-        tf32: Whether a GPU's products of float32 may round their factors to tf32.
-        replay: Whether a GPU replays the calls as a CUDA graph; the code does not depend on it.
-        library: Whether a GPU's products go to cuBLASLt where that was measured to be faster.
-        deterministic: Whether a processor's kernels are the same for any number of threads.
-    """
-
-    level: str = "O2"
-    target: str = "host"
-    native: bool | None = None
-    kernels: GraphKernel | None = None
-    trials: int = 0
-    fast_math: bool = False
-    device_id: int = field(default=0, repr=False)
-    tf32: bool = False
-    replay: bool = field(default=False, repr=False)
-    library: bool = False
-    deterministic: bool = False
-
-    @property
-    def on_gpu(self) -> bool:
-        """Whether the code is for a GPU."""
-        return self.target.startswith("sm_")
-
-    @property
-    def settings(self) -> GraphKernel:
-        """The graph-kernel settings in force."""
-        return self.kernels or at_level(int(self.level[1]))
 
 
 @dataclass(frozen=True)
@@ -88,6 +46,7 @@ class CompileStats:
         phases: Wall time by phase; empty when cached.
         native: Whether the calls of the kernels are machine code too.
         disk: What the cache on disk did: ``"loaded"``, ``"kept"``, or why it did nothing.
+        passes: The passes that could have been left out, by their names in the table.
     """
 
     seconds: float
@@ -97,9 +56,10 @@ class CompileStats:
     phases: tuple[tuple[str, float], ...] = ()
     native: bool = False
     disk: str = ""
+    passes: str = ""
 
 
-_Key = tuple[str, CompileOptions]
+_Key = tuple[str, CompileOptions, tuple[table.Pass, ...], tuple[Kernel[Any], ...]]
 _cache: OrderedDict[_Key, tuple[Executable, CompileStats]] = OrderedDict()
 #: Held while a graph is compiled that was not before, by what it will be found under.
 _turns: weakref.WeakValueDictionary[_Key, Any] = weakref.WeakValueDictionary()
@@ -118,7 +78,7 @@ def compile_graph(
 
     Args:
         graph: The graph; its outputs come back in order.
-        level: ``"O0"`` to ``"O3"``, see :mod:`tvmgraph.compiler.pipeline`.
+        level: ``"O0"`` to ``"O3"``, see :data:`tvmgraph.passes.table.LEVELS`.
         target: A name from ``configs/targets.toml`` or ``"host"``.
         options: All settings at once, instead of level and target.
 
@@ -128,7 +88,7 @@ def compile_graph(
     """
     options = options or CompileOptions(level, target)
     options = replace(options, target=runnable(options.target))
-    key = (graph.structural_hash(), options)
+    key = (graph.structural_hash(), options, table.added(), registered())
     with _turn(key), _searching if options.trials else contextlib.nullcontext():
         phases = Phases(graph.name)
         found = None if phases.wanted else _recall(key)
@@ -148,7 +108,7 @@ def compile_graph(
         seconds = time.perf_counter() - start
         stats = CompileStats(
             seconds, False, len(graph.nodes), len(executable.kernels),
-            tuple(phases.seconds.items()), native, kept,
+            tuple(phases.seconds.items()), native, kept, table.described(options),
         )  # fmt: skip
         phases.finish(_facts(stats, options))
         _remember(key, executable, stats)
@@ -179,7 +139,7 @@ def _facts(stats: CompileStats, options: CompileOptions) -> dict[str, str]:
     return {
         "jit_level": options.level,
         "target": options.target,
-        "graph kernel passes": ", ".join(sorted(options.settings.passes)) or "none",
+        "passes": stats.passes,
         "operators": str(stats.operators),
         "kernels": str(stats.kernels),
         "host code": "native" if stats.native else "bytecode",
@@ -192,11 +152,23 @@ def compile_many(graphs: dict[str, Graph], level: str = "O2", target: str = "hos
     from tvmgraph.compiler import pipeline
     from tvmgraph.lowering import lower_many
 
-    settings = CompileOptions(level).settings
-    module, kernels, _ = pipeline.build(
-        lower_many(graphs), pipeline.LEVELS[level], target, kernels=settings
-    )
-    return Executable(module, cpu(), kernels)
+    options = CompileOptions(level, target, native=False)
+    made = pipeline.build(lower_many(graphs), options)
+    return Executable(made.executable, cpu(), made.kernels)
+
+
+def explain_kernels(graph: Graph, options: CompileOptions) -> list[Choice]:
+    """Which kernel takes each loop nest of a graph, what others said, and how it is shaped.
+
+    Args:
+        graph: The graph, as it is compiled.
+        options: How.
+    """
+    from tvmgraph.compiler import pipeline
+
+    simplified = run_graph_passes(graph, options)
+    with in_tvm:
+        return pipeline.choices(lowered(simplified, options), options)
 
 
 def clear_cache() -> None:
@@ -212,9 +184,13 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
         The executable, whether its host code is native, and what the cache on disk did.
     """
     reason = "somebody watches the compile" if phases.wanted else disk.why_not(graph)
+    if reason is None and table.added():
+        reason = "it takes passes of your own, which may change at any time"
+    if reason is None and registered():
+        reason = "it may take kernels of your own, which may change at any time"
     if reason is not None:
         return *build_aside(graph, options, phases), f"not kept: {reason}"
-    key = disk.key_of(graph, options, nvcc.fingerprint() if options.on_gpu else "")
+    key = disk.key_of(graph, options, backend_of(options.target).compiler())
     start = time.perf_counter()
     with in_tvm:
         found = disk.load(key)
@@ -222,13 +198,18 @@ def _obtain(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[Exec
         phases.seconds["disk"] = time.perf_counter() - start
         worker.stop_unused()
         module, facts, payload = found
-        return executable_of(module, facts, payload, options), facts["native"], "loaded"
+        return (
+            backend_of(options.target).executable(module, facts, payload, options),
+            facts["native"],
+            "loaded",
+        )
     try:
         with disk.store().workspace() as folder:
             executable, native = _build(graph, options, phases, folder, key)
             kept = disk.store().path(key).exists()
             return executable, native, "kept" if kept else "not kept: it calls Python"
     except OSError as e:  # a full or read-only disk is no reason not to run
+        raise_noticed()
         return *build_aside(graph, options, phases), f"not kept: {e}"
 
 
@@ -240,20 +221,8 @@ def build_aside(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[
     if disk.linker() is not None:
         with contextlib.suppress(OSError), tempfile.TemporaryDirectory() as folder:
             return _build(graph, options, phases, Path(folder))
+        raise_noticed()
     return _build(graph, options, phases)
-
-
-def simplify(graph: Graph, options: CompileOptions, show: Show) -> Graph:
-    """The graph as it is lowered, each pass shown to ``show``."""
-    graph = optimize(graph, options.settings, show, options.on_gpu)
-    if options.on_gpu and options.level not in ("O0", "O1"):
-        graph = show("channels last", channels_last(graph))
-        graph = show("computed again", recompute_cheap(graph))
-    if options.library and options.on_gpu:
-        from tvmgraph.compiler.library_products import use_library
-
-        graph = show("products by cuBLASLt", use_library(graph, options))
-    return graph
 
 
 def _build(
@@ -272,7 +241,7 @@ def _build(
     if apart:
         worker.start()  # it imports TVM meanwhile
     with phases.time("simplify"):
-        simplified = simplify(graph, options, phases.graph)
+        simplified = run_graph_passes(graph, options, phases.graph)
     phases.graph("simplified graph", simplified)
     library, built = None, None
     if folder is not None and apart:
@@ -282,24 +251,11 @@ def _build(
         library = None if folder is None else link(built, graph.name, phases, folder)
     with in_tvm, phases.time("load"):
         if library is not None:
-            library = library if key is None else disk.store().put(key, library)
-            built = disk.opened(library)
+            library = library if key is None else disk.keep(key, library)
+            built = disk.opened(library, key)
         assert built is not None
         module, facts, payload = built
-        executable = executable_of(module, facts, payload, options)
-        if not options.on_gpu:  # whose code may be for another machine
+        executable = backend_of(options.target).executable(module, facts, payload, options)
+        if executable.on_host:  # a GPU's may be for another machine
             executable.function()  # loads the code now, so that the first call does not pay for it
     return executable, facts["native"]
-
-
-def executable_of(
-    module: Any, facts: dict[str, Any], payload: bytes, options: CompileOptions
-) -> Executable:
-    """Makes what :func:`generate` returned, or what was read from the disk, callable."""
-    kernels = tuple(facts["kernels"])
-    if not options.on_gpu:
-        return Executable(module, cpu(), kernels)
-    from tvmgraph.runtime.device_executable import DeviceExecutable
-
-    images = assemble(facts["images"], payload)
-    return DeviceExecutable(module, images, options.target, kernels, options.device_id)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tvmgraph.backend.base import backend_of
+from tvmgraph.backend.target import make_target
 from tvmgraph.compiler import remote
 from tvmgraph.compiler.build import lowered
-from tvmgraph.compiler.compile import CompileOptions, simplify
 from tvmgraph.compiler.worker import NoWorker
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph
-from tvmgraph.processor import host_features
+from tvmgraph.machine.processor import host_features
+from tvmgraph.machine.targets import resolve, target_table
+from tvmgraph.passes.run import run_graph_passes
 from tvmgraph.runtime import host
 from tvmgraph.runtime.device_image import DeviceImage
-from tvmgraph.schedule import make_target
-from tvmgraph.targets import resolve, target_table
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def write_library(graph: Graph, path: Path, options: CompileOptions, linker: str
     Raises:
         CompileError: if TVM rejects the graph or the linker fails.
     """
-    simplified = simplify(graph, options, lambda _, g: g)
+    simplified = run_graph_passes(graph, options)
     if remote.why_here(options) is None:
         with contextlib.suppress(NoWorker):
             return remote.call(simplified, options, write_lowered, path.absolute(), linker)
@@ -70,12 +72,24 @@ def write_lowered(source: Graph | str, options: CompileOptions, path: Path, link
     """
     from tvm.support import cc
 
+    from tvmgraph.compiler import pipeline
+
+    if path.suffix == ".so" and not (linker or cc.get_cc()):
+        raise CompileError(
+            "no linker was found: neither in CXX nor g++, gcc, clang++ or clang in PATH",
+            op="export", fix="install one, or give linker=...",
+        )  # fmt: skip
+    backend = backend_of(options.target)
+    request = pipeline.Request(checked=True, host=_portable_host() if backend.has_host else "")
+    native = options.native if backend.has_host else None
     try:
-        executable, kernels, images = _build(lowered(source, options), options)
+        made = pipeline.build(
+            lowered(source, options), replace(options, native=native, trials=0), None, request
+        )
         extra: dict[str, Any] = {}
         if linker and path.suffix == ".so":
             extra["fcompile"] = cc.cross_compiler(linker)
-        executable.export_library(str(path), **extra)
+        made.executable.export_library(str(path), **extra)
     except TvmgraphError:
         raise
     except Exception as e:
@@ -85,23 +99,7 @@ def write_lowered(source: Graph | str, options: CompileOptions, path: Path, link
             op="export", got=f"target={options.target!r}, linker={linker!r}",
             fix="check the linker; `tvmgraph doctor` shows this machine's tools",
         ) from e  # fmt: skip
-    return Library(kernels, *describe_target(options.target), images)
-
-
-def _build(mod: Any, options: CompileOptions) -> tuple[Any, tuple[str, ...], Any]:
-    from tvmgraph.compiler import device_build, pipeline
-
-    level = pipeline.level_of(options.level, options.deterministic)
-    if options.on_gpu:
-        made = device_build.build(
-            mod, level, options.target, native=options.native, checked=True,
-            fast_math=options.fast_math, host=_portable_host(), tf32=options.tf32,
-        )  # fmt: skip
-        return made.executable, made.kernels, made.images
-    executable, kernels, _ = pipeline.build(
-        mod, level, options.target, kernels=options.settings, native=None, checked=True
-    )
-    return executable, kernels, ()
+    return Library(made.kernels, *describe_target(options.target), made.images)
 
 
 def _portable_host() -> str:
@@ -112,9 +110,9 @@ def _portable_host() -> str:
 def describe_target(name: str) -> tuple[str, str, tuple[str, ...]]:
     """Returns architecture, operating system and processor features of a target."""
     name = resolve(name.split(",")[0])
-    row = target_table().get(name, {})
-    if row.get("kind") == "cuda":
+    if backend_of(name).has_host:
         return describe_target(_portable_host())
+    row = target_table().get(name, {})
     if row.get("mcpu") == "host":
         used = tuple(sorted(host_features()))
         return host.architecture(), host.system(), used

@@ -8,28 +8,31 @@ are compiled one at a time.
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from tvmgraph.compiler import disk, worker
+from tvmgraph.backend.base import backend_of
+from tvmgraph.backend.table import registered
+from tvmgraph.compiler import worker
 from tvmgraph.compiler.build import blame, isolate, lowered, write_entry
+from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.worker import CompilerEnded
+from tvmgraph.config.options import CompileOptions
+from tvmgraph.core.op import CUSTOM
 from tvmgraph.debug import Phases
 from tvmgraph.debug.announce import KERNEL
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph import Graph, Node
-from tvmgraph.processor import host_features
-from tvmgraph.targets import HOST, resolve
-
-if TYPE_CHECKING:
-    from tvmgraph.compiler.compile import CompileOptions
+from tvmgraph.interruption import raise_noticed
+from tvmgraph.machine.processor import described_target
 
 _MOST_NAMED = 4  # operators in a message
-_TELLING = ("sse4.2", "avx2", "avx512f", "avx512fp16", "amx-tile", "neon", "sve")
+_DISK_FULL = "IO failure on output stream"  # with which LLVM ends its process
 _PATIENCE = 60.0  # seconds that are spent on finding a node
 
 
@@ -43,7 +46,9 @@ class Origin(NamedTuple):
 
 def why_here(options: CompileOptions) -> str | None:
     """Returns why a graph is compiled in this process, or None when the worker does it."""
-    return "code for a GPU is made in this process" if options.on_gpu else worker.why_here()
+    if registered():
+        return "its kernels are known in this process only"
+    return backend_of(options.target).why_here or worker.why_here()
 
 
 def ask(
@@ -70,12 +75,15 @@ def ask(
                 raise
             return _ask(source, graph.name, options, phases, folder, portable, singly=True)
     except CompilerEnded as e:
+        if _DISK_FULL in str(e):
+            raise OSError(errno.ENOSPC, "the disk is full") from None
         raise _ending(graph, options, e) from None
     except worker.NoWorker:
         return None
     except (TvmgraphError, OSError):
         raise
     except Exception as e:
+        raise_noticed()
         raise blame(graph, e, lambda g: _attempt(g, options)) from e
 
 
@@ -132,17 +140,14 @@ def _ending(graph: Graph, options: CompileOptions, ended: CompilerEnded) -> Comp
     kernel = at.removeprefix(KERNEL) if at.startswith(KERNEL) else ""
     origins = _origins_of(graph, options, kernel) if kernel else _culprits(graph, options)
     ops, got, where = (_listed(part) for part in zip(*origins)) if origins else ("", "", "")
+    target = described_target(options.target)
+    fix = ended.fix
+    if any(node.op.name in CUSTOM for node in graph.walk()):
+        fix = f"ops.Custom: use intrinsics and instructions that {target} has in your kernel"
     return CompileError(
-        f"the compiler failed at {at} for {_target(options)}: {ended}",
-        op=ops or graph.name, got=got, at=where, fix=ended.fix,
+        f"the compiler failed at {at} for {target}: {ended}",
+        op=ops or graph.name, got=got, at=where, fix=fix,
     )  # fmt: skip
-
-
-def _target(options: CompileOptions) -> str:
-    """The target by name, and what vectors the processor at hand has if it is that."""
-    name = resolve(options.target)
-    found = " ".join(f for f in _TELLING if f in host_features())
-    return f"{name} ({found})" if name == HOST and found else name
 
 
 def _listed(parts: Iterable[str]) -> str:
@@ -164,7 +169,7 @@ def _origins_of(graph: Graph, options: CompileOptions, kernels: str) -> list[Ori
 
 def origins_of(graph: Graph, options: CompileOptions, kernels: str) -> list[Origin]:
     """The operators behind kernels, whose names are listed with commas between them."""
-    from tvmgraph.compiler.origins import trace_kernels
+    from tvmgraph.compiler.provenance import trace_kernels
 
     lowered, sites = trace_kernels(graph, options)
     nodes, wanted = list(lowered.walk()), kernels.split(", ")

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.compiler import worker
+from tvmgraph.compiler.build import import_compiler
 from tvmgraph.compiler.worker import HEADER
-from tvmgraph.debug import announce
+from tvmgraph.debug import Phases, announce
 
 #: Threads of the compiler recurse over expressions; this is address space, not memory.
 _STACK = 256 << 20
@@ -70,7 +71,7 @@ def _work(requests: Requests, replies: _Replies, idle: float) -> None:
     sys.stdout = sys.stderr = _Screen(replies)
     worker.serve_here()
     announce.listen(replies.send)
-    _import_compiler()
+    import_compiler(Phases("worker", quiet=True))
     replies.send("ready")
     while True:
         try:
@@ -79,11 +80,6 @@ def _work(requests: Requests, replies: _Replies, idle: float) -> None:
             replies.send("retires")
             return
         replies.answer(message)
-
-
-def _import_compiler() -> None:
-    import tvmgraph.compiler.pipeline
-    import tvmgraph.lowering  # noqa: F401
 
 
 class _Replies:

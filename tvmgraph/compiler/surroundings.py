@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tvmgraph.config import Context, context
-from tvmgraph.flag_registry import REGISTRY, active
+from tvmgraph.config.flag_registry import REGISTRY, active
 
 #: Settings that stand for live objects, or have done their work before a graph is compiled.
 _LEFT_OUT = ("jit_config", "device_target", "device_id", "check_numerics")

@@ -27,7 +27,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tvmgraph.compiler import disk
+from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.surroundings import surroundings
 from tvmgraph.config import context
 from tvmgraph.errors import ConfigError

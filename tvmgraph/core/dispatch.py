@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.config.flag_registry import active
 from tvmgraph.core import kinds, numerics, promotion
 from tvmgraph.core.memory import require_memory
 from tvmgraph.core.op import OPS, F, Op
@@ -28,7 +29,6 @@ from tvmgraph.errors import (
     called_operator,
     user_source,
 )
-from tvmgraph.flag_registry import active
 
 _CACHE_LIMIT = 4096  # distinct (types, attrs) remembered per operator
 
@@ -36,12 +36,16 @@ _CACHE_LIMIT = 4096  # distinct (types, attrs) remembered per operator
 class _Plan:
     """What inference found out for one combination of types and attributes."""
 
-    __slots__ = ("casts", "static_types", "types")
+    __slots__ = ("casts", "form", "static_types", "types")
 
     def __init__(
-        self, casts: tuple[dtypes.DType | None, ...] | None, types: tuple[TensorType, ...]
+        self,
+        casts: tuple[dtypes.DType | None, ...] | None,
+        types: tuple[TensorType, ...],
+        form: Any = None,
     ) -> None:
         self.casts = casts
+        self.form = form  # of complex operands
         self.types = types
         # a data-dependent shape is only known once the values are
         self.static_types = tuple(t if t.is_static else None for t in types)
@@ -79,6 +83,8 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     except TypeError:  # an attribute given as a list
         return apply(op, args, _hashable(op, args, attrs))
     if plan.casts is not None:
+        if plan.form is not None:
+            return plan.form(*args, **attrs)
         args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
     if interpreter is None:
         outputs = _run_eager(op, args, attrs, plan.static_types)
@@ -103,6 +109,8 @@ def _apply_symbolic(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any
     with inferring():
         plan = _plan_of(op, args, attrs)
     if plan.casts is not None:
+        if plan.form is not None:
+            return plan.form(*args, **attrs)
         args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
     assert state.interpreter is not None
     outputs = state.interpreter.run(op, args, attrs, plan.types)
@@ -159,6 +167,8 @@ def _plan(op: Op, key: Any, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> 
 
 def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
     types = [a.type for a in args]
+    if op.form is not None and _is_complex(types, attrs):
+        return _Plan((), (), op.form)
     try:
         casts = None
         if op.promote is not None:
@@ -175,6 +185,11 @@ def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
     except TvmgraphError as e:
         raise e.locate(*call_context(op, args, attrs)) from None
     return _Plan(casts, outputs)
+
+
+def _is_complex(types: list[TensorType], attrs: dict[str, Any]) -> bool:
+    kinds = [t.dtype for t in types]
+    return any(k in dtypes.COMPLEX for k in (*kinds, attrs.get("dtype")))
 
 
 def run_numpy(
@@ -232,7 +247,10 @@ def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tup
                 [_of_sequence(a, like) if isinstance(a, (list, tuple)) else a for a in args]
             )
     if wanted is None:
-        wanted = promotion.targets(op.promote, _operands(op, args, attrs))
+        try:
+            wanted = promotion.targets(op.promote, _operands(op, args, attrs))
+        except TvmgraphError as e:
+            raise e.locate(*call_context(op, args, attrs)) from None
         if key is not None:
             _wanted[key] = wanted
     try:

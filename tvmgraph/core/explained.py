@@ -134,8 +134,11 @@ def _arguments(frame: FrameType) -> dict[str, Any]:
     names = [n for n in code.co_varnames[:count] if n not in ("self", "cls")]
     defaults = _defaults.get(code, {})
     given = {n: frame.f_locals[n] for n in names if n in frame.f_locals}
-    if code in _signatures and given.keys() == {"args", "kwargs"}:
-        return _bound(_signatures[code], given["args"], given["kwargs"])
+    signature = _signatures.get(code, getattr(frame.f_locals.get("self"), "signature", None))
+    starred = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    takes_any = len(given) == 2 and code.co_flags & starred == starred
+    if takes_any and isinstance(signature, inspect.Signature):
+        return _bound(signature, *given.values())
     return {n: v for n, v in given.items() if n not in defaults or v is not defaults[n]}
 
 

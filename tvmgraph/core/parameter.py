@@ -6,11 +6,11 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from tvmgraph import dtypes
+from tvmgraph import dtypes, hooks
 from tvmgraph.core.op import OPS, F
-from tvmgraph.core.state import bump_epoch, first_elements, state
+from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.storage import aligned_copy
-from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.tensor import Tensor, first_elements
 from tvmgraph.core.tensor_copies import unpickle
 from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError, user_source
 
@@ -131,9 +131,7 @@ class Parameter(Tensor):
         """Returns a copy with the same name; ``init`` other than ``"same"`` refills it."""
         source: Any = self.array
         if init != "same":
-            from tvmgraph.common.initializer import initializer
-
-            source = initializer(init, self.shape, self.dtype)
+            source = hooks.initializer(init, self.shape, self.dtype)
         twin = Parameter(source if isinstance(source, Tensor) else Tensor(source), self.name)
         twin.__dict__.update(self.__attributes() | {"_gradient_hooks": ()})
         return twin

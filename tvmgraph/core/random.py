@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tvmgraph import dtypes, forking
+from tvmgraph.core.shown import Shown
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_empty
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
@@ -22,7 +23,7 @@ _MOST = 1 << 44  # counter blocks of one draw
 STATE_TYPE = tensor_type((2,), dtypes.int64)
 
 
-class Generator:
+class Generator(Shown):
     """A seed and the number of counter blocks drawn so far.
 
     Args:
@@ -93,6 +94,12 @@ class Generator:
             array[0], array[1] = self.seed, self.offset
             self.offset += blocks
         return tensor_from_numpy(array, STATE_TYPE)
+
+    def take_back(self, start: int, blocks: int) -> None:
+        """Forgets that ``blocks`` were drawn from ``start`` on, unless others drew since."""
+        with self._lock:
+            if self.offset == start + blocks:
+                self.offset = start
 
 
 default_generator = Generator(0)

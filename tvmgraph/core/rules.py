@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tvmgraph import dtypes
-from tvmgraph.core.sizes import same_size
+from tvmgraph.core.sizes import is_one, same_size
+from tvmgraph.core.traits import ELEMENTWISE
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
@@ -51,9 +52,9 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     for axis in range(-ndim, 0):
         size: int | Dim = 1
         for d in [s[axis] for s in shapes if len(s) >= -axis]:
-            if d is size or d == 1:
+            if d is size or is_one(d):
                 continue
-            if size != 1 and not same_size(size, d):
+            if not is_one(size) and not same_size(size, d):
                 text = " and ".join(f"[{','.join(map(str, s))}]" for s in shapes)
                 raise ShapeError(
                     f"shapes {text} do not broadcast (axis {axis}: {sorted({str(size), str(d)})})",
@@ -110,7 +111,7 @@ def _out_dtype(out: OutDType, d: DType) -> DType:
 
 
 def elementwise(allowed: Collection[DType] = dtypes.ALL, out: OutDType = None) -> Any:
-    """Rule of an operator that broadcasts all inputs of one dtype.
+    """Rule of an operator that broadcasts all inputs of one dtype; it brings the traits with it.
 
     Args:
         allowed: Accepted dtypes.
@@ -126,6 +127,7 @@ def elementwise(allowed: Collection[DType] = dtypes.ALL, out: OutDType = None) -
             shape = broadcast_shapes(*[t.shape for t in types])
         return tensor_type(shape, _out_dtype(out, first.dtype), first.device)
 
+    infer.traits = ELEMENTWISE  # pyright: ignore[reportFunctionMemberAccess]
     return infer
 
 

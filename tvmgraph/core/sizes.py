@@ -11,7 +11,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from tvmgraph.core.symbols import Specialise, Symbol, current, roots_of, scope, text_of
+from tvmgraph.core.symbols import Symbol, bound, current, needed, roots_of, scope, text_of
 from tvmgraph.errors import GraphError
 
 #: The least size that an axis of the arguments has where it is symbolic (``s0``, ``s1``, ...).
@@ -102,6 +102,8 @@ class Dim(Symbol):
         found = scope()
         if found is None:
             raise GraphError(f"the size {self.text} is only known when the graph runs")
+        if bound(self.roots):
+            raise needed(self.roots)
         try:
             return self.evaluate(found.values)
         except NameError:
@@ -254,8 +256,13 @@ def same_size(a: int | Dim, b: int | Dim) -> bool:
         return a == b
     known = proven("==", a, b)
     if known is None and scope() is not None and current(a) == current(b):
-        raise Specialise(roots_of(a, b))
+        raise needed(roots_of(a, b))
     return bool(known)
+
+
+def is_one(size: int | Dim) -> bool:
+    """Whether an axis broadcasts. One whose size only the values decide does not, as its rule."""
+    return not (isinstance(size, Dim) and bound(size.roots)) and bool(size == 1)
 
 
 def same_form(a: Sequence[int | Dim], b: Sequence[int | Dim]) -> bool:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
+from typing import Any, Protocol
 
 from tvmgraph import forking
+from tvmgraph.dtypes import DType
 
-if TYPE_CHECKING:
-    from tvmgraph.core.op import Op
-    from tvmgraph.core.tensor import Tensor
-    from tvmgraph.core.types import TensorType
+#: This file is below those that define them, which look at the state.
+Op = Tensor = TensorType = Any
 
 
 class Interpreter(Protocol):
@@ -163,27 +160,11 @@ def current_epoch() -> int:
     return epoch
 
 
-def has_cotangent(type: TensorType) -> bool:
-    """Whether values of a type have cotangents in the reverse pass that runs."""
-    return type.dtype.kind in state.cotangents
+def has_cotangent(dtype: DType) -> bool:
+    """Whether values of a dtype have cotangents in the reverse pass that runs."""
+    return dtype.kind in state.cotangents
 
 
 def scope_text() -> str:
     """Returns the dotted Cell scope, or ``""`` outside any Cell."""
     return ".".join(state.scope)
-
-
-def first_elements(new: Tensor, value: Tensor) -> Any:
-    """Returns the elements that a tensor starts with, which is new, and says so to a capture.
-
-    Args:
-        new: The tensor.
-        value: What it denotes first; zeros stand for elements that are not known yet.
-    """
-    if state.interpreter is None:
-        return value.host()
-    state.interpreter.created(new)
-    known = state.interpreter.has_elements(value)
-    elements = value.host() if known else np.zeros(value.type.static_shape, value.dtype.numpy)
-    state.interpreter.starts_as(new, value)
-    return elements

@@ -49,6 +49,9 @@ def is_ready(array: np.ndarray) -> bool:
 
 # Arrays that NumPy code may write to at any time, by identity.
 _lent: dict[int, weakref.ref[np.ndarray]] = {}
+#: Size of the table at which the arrays that are gone are dropped from it. They are not as they go:
+#: Ctrl-C that comes while Python code does that is lost.
+_crowded = 1 << 10
 #: How many arrays have been lent so far.
 lendings = 0
 
@@ -56,10 +59,19 @@ lendings = 0
 def lend(array: np.ndarray) -> None:
     """Notes that code outside of this package holds ``array`` and may write to it."""
     global lendings
-    key = id(array)
     if not is_lent(array):
-        _lent[key] = weakref.ref(array, lambda ref: _lent.pop(key, None))
+        if len(_lent) >= _crowded:
+            _drop_gone()
+        _lent[id(array)] = weakref.ref(array)
         lendings += 1
+
+
+def _drop_gone() -> None:
+    global _crowded
+    for key, ref in list(_lent.items()):
+        if ref() is None and _lent.get(key) is ref:
+            del _lent[key]
+    _crowded = max(_crowded, 2 * len(_lent))
 
 
 def take_back(array: np.ndarray) -> None:

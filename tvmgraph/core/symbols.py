@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tvmgraph.core.state import state
-from tvmgraph.errors import user_source
+from tvmgraph.errors import CaptureError, user_source
 
 
 class Specialise(BaseException):
@@ -48,6 +48,7 @@ class SymbolScope:
         values: Value of every root in the call at hand.
         conditions: Comparisons that were decided, with their outcomes.
         decided: Roots of those.
+        bound: Roots that an operator binds when it has run: no call decides anything by them.
         inferring: Whether the rule of an operator compares, and not the user's code: a size that
             must be a certain number for the operator to be possible is that number.
     """
@@ -55,7 +56,31 @@ class SymbolScope:
     values: Mapping[str, Any]
     conditions: dict[str, bool] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
+    bound: set[str] = field(default_factory=set)
     inferring: bool = False
+
+
+def bound(roots: frozenset[str]) -> bool:
+    """Whether a size depends on roots that only the values of tensors decide."""
+    here = scope()
+    return here is not None and not here.bound.isdisjoint(roots)
+
+
+def needed(roots: frozenset[str]) -> BaseException:
+    """Returns what is raised where the numbers of some roots are needed during a capture.
+
+    That is :class:`Specialise`, or an error if only the values of tensors decide one of them.
+    """
+    return _unknown(roots) if bound(roots) else Specialise(roots)
+
+
+def _unknown(roots: frozenset[str]) -> CaptureError:
+    return CaptureError(
+        f"this needs a size that depends on values ({', '.join(sorted(roots))}), which is only "
+        "known when the operator before it has run",
+        op="jit", at=user_source(),
+        fix="compute with the tensor as a whole, or ask for its size outside",
+    )  # fmt: skip
 
 
 def scope() -> SymbolScope | None:
@@ -126,7 +151,7 @@ class Symbol:
     def specialise(self) -> Any:
         """Returns the number, or asks for a capture in which it is a constant."""
         if scope() is not None:
-            raise Specialise(self.roots)
+            raise needed(self.roots)
         return self.current()
 
     # ---- what needs the number --------------------------------------------------------------
@@ -162,7 +187,7 @@ class Symbol:
 
     def __hash__(self) -> int:
         if scope() is not None:  # a look-up in user code: the key is the number
-            raise Specialise(self.roots)
+            raise needed(self.roots)
         return hash(self.text)
 
     # ---- decisions --------------------------------------------------------------------------
@@ -263,7 +288,7 @@ class Scalar(Symbol):
 
     def __init__(self, text: str, roots: frozenset[str], value: Any) -> None:
         if type(value) not in (int, float):
-            raise Specialise(roots)
+            raise needed(roots)
         self._set(text, roots, type(value))
         self.value = value
 
@@ -348,6 +373,8 @@ def decide(symbol: str, a: Any, b: Any) -> bool:
         known = x.always(symbol, a, b, here is None) if isinstance(x, Symbol) else None
         if known is not None:
             return known
+    if bound(roots_of(a, b)):
+        raise needed(roots_of(a, b))
     outcome = bool(_OPERATORS[symbol](current(a), current(b)))
     if here is not None:
         if here.inferring and outcome == (symbol == "==") and symbol in ("==", "!="):
@@ -360,7 +387,7 @@ def decide(symbol: str, a: Any, b: Any) -> bool:
 def _require_number(a: Any, b: Any) -> None:
     """Two sizes must be equal: if one is a number, the other is a constant."""
     if not (isinstance(a, Symbol) and isinstance(b, Symbol)):
-        raise Specialise(roots_of(a, b))
+        raise needed(roots_of(a, b))
 
 
 def contains_symbol(value: Any) -> bool:

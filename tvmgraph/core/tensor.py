@@ -8,18 +8,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from tvmgraph import dtypes
+from tvmgraph import dtypes, hooks
 from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.memory import require_memory
 from tvmgraph.core.op import F
-from tvmgraph.core.state import bump_epoch, first_elements, note_write, state, turn
+from tvmgraph.core.state import bump_epoch, note_write, state, turn
 from tvmgraph.core.storage import aligned_copy, aligned_zeros, lend
 from tvmgraph.core.tensor_copies import CopyMethods
 from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods
 from tvmgraph.core.tensor_operators import binary, unary
 from tvmgraph.core.tensor_text import tensor_text
-from tvmgraph.core.types import Dim, TensorType, placeholder_size, tensor_type
+from tvmgraph.core.types import ANY_RANK, Dim, TensorType, placeholder_size, tensor_type
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
 
@@ -76,7 +76,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         device: str | None = None,
     ) -> None:
         self._ffi = self._token = None
-        if input_data is None and shape is not None:
+        if input_data is None and (shape is not None or dtype is not None):
             self._init_from_shape(dtype, shape, init)
             self._settle(device)
             return
@@ -93,6 +93,9 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
     def _init_from_shape(self, dtype: Any, shape: Any, init: Any) -> None:
         dtype = dtypes.dtype_of(dtype if dtype is not None else dtypes.float32)
+        if shape is None:  # a placeholder of any number of axes
+            self.type = tensor_type((ANY_RANK,), dtype)
+            return
         dims = (shape,) if isinstance(shape, int) else tuple(shape)
         if init is None:
             named = [placeholder_size(d, i) for i, d in enumerate(dims)]
@@ -101,9 +104,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
                 require_memory([self.type])
                 self._bind(aligned_zeros(self.type.static_shape, dtype.numpy))
             return
-        from tvmgraph.common.initializer import initializer
-
-        self._bind(first_elements(self, initializer(init, dims, dtype)))
+        self._bind(first_elements(self, hooks.initializer(init, dims, dtype)))
 
     def _bind(self, array: np.ndarray) -> None:
         """Points the tensor at new storage (the old array is never written to)."""
@@ -173,9 +174,11 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Size of every axis; -1 where the axis is symbolic."""
+        """Size of every axis; -1 where it is symbolic, -2 alone where the axes are, too."""
         t = self.type.shape
-        return t if self.type.is_static else tuple(-1 if isinstance(d, Dim) else d for d in t)  # pyright: ignore[reportReturnType]
+        if self.type.is_static:
+            return t  # pyright: ignore[reportReturnType]
+        return (-2,) if t[0] is ANY_RANK else tuple(-1 if isinstance(d, Dim) else d for d in t)
 
     @property
     def dtype(self) -> DType:
@@ -473,3 +476,19 @@ def _plain(data: Any) -> Any:
 def tensor(input_data: Any, dtype: Any = None) -> Tensor:
     """Builds a :class:`Tensor`; the function form of the class."""
     return Tensor(input_data, dtype)
+
+
+def first_elements(new: Tensor, value: Tensor) -> np.ndarray:
+    """Returns the elements that a tensor starts with, which is new, and says so to a capture.
+
+    Args:
+        new: The tensor.
+        value: What it denotes first; zeros stand for elements that are not known yet.
+    """
+    if state.interpreter is None:
+        return value.host()
+    state.interpreter.created(new)
+    known = state.interpreter.has_elements(value)
+    elements = value.host() if known else np.zeros(value.type.static_shape, value.dtype.numpy)
+    state.interpreter.starts_as(new, value)
+    return elements

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from tvmgraph import hooks
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import lend
 from tvmgraph.errors import DeviceError, user_source
@@ -77,12 +78,7 @@ class DeviceMethods:
             return self.cpu()
         if self.on_gpu and self._device.index == index:
             return self
-        from tvmgraph.compiler.device_eager import activate
-        from tvmgraph.runtime.device_tensor import to_device, wrap
-
-        activate()
-        storage = to_device(self, index, implicit=False)  # pyright: ignore[reportArgumentType]
-        return wrap(storage.handle, storage.type)
+        return hooks.to_gpu(self, index)
 
     def cpu(self) -> Any:
         """Returns a tensor of the same elements in the host's memory."""
@@ -94,9 +90,7 @@ class DeviceMethods:
 
     def duplicate(self) -> Any:
         """Returns a tensor of the same elements in other memory of the same GPU."""
-        from tvmgraph.runtime.device_tensor import copy_on
-
-        return copy_on(self, self._device.index)  # pyright: ignore[reportArgumentType]
+        return hooks.copy_on_gpu(self, self._device.index)
 
     def cuda(self, device: int | None = None) -> Any:
         """Returns a tensor of the same elements on a GPU, by default the context's."""
@@ -117,10 +111,8 @@ class DeviceMethods:
     def __dlpack__(self, **kwargs: Any) -> Any:
         if not self.on_gpu:
             return self.asnumpy().__dlpack__(**kwargs)  # pyright: ignore[reportAttributeAccessIssue]
-        from tvmgraph.runtime.stream import wait_for_reader
-
         storage = self._device
-        wait_for_reader(storage.index, kwargs.get("stream"))
+        hooks.wait_for_reader(storage.index, kwargs.get("stream"))
         return storage.handle.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -135,11 +127,7 @@ class DeviceMethods:
 
         place = getattr(capsule, "__dlpack_device__", None)
         if place is not None and place()[0] == _ON_GPU:
-            from tvmgraph.compiler.device_eager import activate
-            from tvmgraph.runtime.device_tensor import adopt
-
-            activate()
-            return adopt(capsule)
+            return hooks.adopt_on_gpu(capsule)
         tensor = tensor_from_numpy(np.from_dlpack(capsule))
         lend(tensor.array)
         return tensor

@@ -305,11 +305,11 @@ class TensorOverloads:
         """Permutes the axes: ``permute(1, 0)`` or ``permute((1, 0))``."""
         return F.permute(self, axis)
 
-    def squeeze(self, *axis: Any, dim: Any = None) -> Any:
+    def squeeze(self, *dims: Any, dim: Any = None, axis: Any = None) -> Any:
         """Removes axes of size 1; see :func:`tvmgraph.ops.squeeze`."""
-        if not axis:
-            return F.squeeze(self, dim)
-        return F.squeeze(self, axis[0] if len(axis) == 1 else tuple(axis))
+        if not dims:
+            return F.squeeze(self, axis if dim is None else dim)
+        return F.squeeze(self, dims[0] if len(dims) == 1 else tuple(dims))
 
     def flatten(self, order: Any = "C", *more: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
         """Merges axes: ``flatten(start_dim=0, end_dim=-1)``; ``order`` "F" reads columns first."""

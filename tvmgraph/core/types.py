@@ -9,11 +9,12 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import state
-from tvmgraph.core.symbols import Specialise, scope
+from tvmgraph.core.symbols import needed, scope
 from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
 
 Shape = tuple[int | Dim, ...]
+ANY_RANK = Dim("any_rank")  # stands alone for axes of any number
 
 
 class TensorType:
@@ -65,7 +66,7 @@ class TensorType:
         """
         if not self.is_static:
             if scope() is not None:  # captured once more, for this size
-                raise Specialise(self.roots)
+                raise needed(self.roots)
             raise ShapeError(f"a static shape is needed, but {self} has a symbolic dimension")
         return self.shape  # pyright: ignore[reportReturnType]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
-from tvmgraph.dataset import config, transforms, vision
+from tvmgraph.dataset import config, text, transforms, vision
 from tvmgraph.dataset.base import Dataset
 from tvmgraph.dataset.files import (
     Cifar10Dataset,
@@ -12,11 +12,13 @@ from tvmgraph.dataset.files import (
     CSVDataset,
     FashionMnistDataset,
     ImageFolderDataset,
+    KMnistDataset,
     MnistDataset,
     Shuffle,
     TextFileDataset,
 )
 from tvmgraph.dataset.iterator import DatasetIterator
+from tvmgraph.dataset.loaders import SOURCES
 from tvmgraph.dataset.samplers import (
     DistributedSampler,
     PKSampler,
@@ -27,13 +29,17 @@ from tvmgraph.dataset.samplers import (
     SubsetSampler,
     WeightedRandomSampler,
 )
-from tvmgraph.dataset.sources import GeneratorDataset, NumpySlicesDataset
+from tvmgraph.dataset.sources import GeneratorDataset, NumpySlicesDataset, PaddedDataset
 from tvmgraph.dataset.stages import BatchInfo
+from tvmgraph.dataset.tfrecord import Schema, TFRecordDataset
 
 
 def zip(datasets: tuple[Dataset, ...]) -> Dataset:
     """Joins the columns of several datasets; see :meth:`Dataset.zip`."""
     return datasets[0].zip(datasets[1:])
+
+
+globals().update(SOURCES)
 
 
 def __getattr__(name: str) -> Any:
@@ -43,9 +49,10 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "BatchInfo", "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "Dataset", "DatasetIterator",
     "DistributedSampler", "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset",
-    "MnistDataset", "NumpySlicesDataset", "PKSampler", "RandomSampler", "Sampler",
-    "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler", "TextFileDataset",
-    "WeightedRandomSampler", "config", "transforms", "vision", "zip",
+    "KMnistDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset",
+    "RandomSampler", "Sampler", "Schema", "SequentialSampler", "Shuffle", "SubsetRandomSampler",
+    "SubsetSampler", "TFRecordDataset", "TextFileDataset", "WeightedRandomSampler", "config",
+    "text", "transforms", "vision", "zip", *SOURCES,
 ]  # fmt: skip
 
 _guard_module(globals(), "dataset")

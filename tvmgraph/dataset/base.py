@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+from tvmgraph.core.shown import Shown
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, TypeOrValueError, user_source
 
 Row = tuple[Any, ...]
 
@@ -35,12 +36,14 @@ def count_of(op: str, name: str, value: Any, low: int) -> int:
     Raises:
         ArgumentError: if it is something else.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        reject(TypeOrValueError, op, f"{name} must be an int of at least {low}, not {value!r}")
+    if value < low:
         reject(ArgumentError, op, f"{name} must be an int of at least {low}, not {value!r}")
     return int(value)
 
 
-class Dataset:
+class Dataset(Shown):
     """Rows with named columns; the base of every source and stage.
 
     Subclasses give :attr:`columns`, :meth:`rows` and :meth:`get_dataset_size`.
@@ -244,7 +247,7 @@ class Dataset:
         old, new = names_of("rename", input_columns), names_of("rename", output_columns)
         if len(old) != len(new):
             reject(ArgumentError, "rename", "input_columns and output_columns differ in length")
-        self.indices("rename", old)
+        self._columns_at("rename", old)
         renamed = dict(zip(old, new))
         return ProjectDataset(self, self.columns, [renamed.get(c, c) for c in self.columns])
 
@@ -308,7 +311,7 @@ class Dataset:
 
     # ---- facts ------------------------------------------------------------------------------
 
-    def indices(self, op: str, columns: Any) -> list[int]:
+    def _columns_at(self, op: str, columns: Any) -> list[int]:
         """Returns where columns are.
 
         Raises:

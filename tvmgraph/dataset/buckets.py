@@ -61,7 +61,7 @@ class PaddedBatchDataset(BatchDataset):
 def _padding(op: str, child: Dataset, pad_info: Padding | None) -> Padding:
     if not pad_info:
         return dict.fromkeys(child.columns, (None, 0))
-    child.indices(op, list(pad_info))
+    child._columns_at(op, list(pad_info))
     return pad_info
 
 
@@ -81,7 +81,7 @@ class BucketDataset(_Stage):
     ) -> None:
         super().__init__(child)
         op = "bucket_batch_by_length"
-        self.where = child.indices(op, names_of(op, columns))
+        self.where = child._columns_at(op, names_of(op, columns))
         self.bounds = [count_of(op, "bucket_boundaries", b, 1) for b in boundaries]
         self.sizes = [count_of(op, "bucket_batch_sizes", s, 1) for s in sizes]
         if not self.bounds or sorted(set(self.bounds)) != self.bounds:

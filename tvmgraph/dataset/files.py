@@ -32,7 +32,14 @@ def _missing(op: str, folder: Path, names: list[str]) -> None:
            "download the files there first; this class reads local files only")  # fmt: skip
 
 
-def _read_idx(path: Path) -> np.ndarray:
+def read_idx(path: Path) -> np.ndarray:
+    """Returns the bytes of a file of MNIST's format.
+
+    Raises:
+        ArgumentError: if it does not exist or is damaged.
+    """
+    if not path.is_file():
+        _missing("MnistDataset", path.parent, [path.name])
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     rank = raw[3]
     shape = np.frombuffer(raw, ">u4", rank, 4).astype(int)
@@ -88,8 +95,8 @@ class MnistDataset(NumpySlicesDataset):
         images = [self._find(folder, f"{p}-images-idx3-ubyte") for p in parts]
         labels = [self._find(folder, f"{p}-labels-idx1-ubyte") for p in parts]
         columns = (
-            np.concatenate([_read_idx(p) for p in images])[..., None],
-            np.concatenate([_read_idx(p) for p in labels]).astype(np.uint32),
+            np.concatenate([read_idx(p) for p in images])[..., None],
+            np.concatenate([read_idx(p) for p in labels]).astype(np.uint32),
         )
         super().__init__(columns, ["image", "label"], num_samples, 1, shuffle, sampler, num_shards,
                          shard_id)  # fmt: skip
@@ -230,6 +237,16 @@ class FashionMnistDataset(MnistDataset):
     """
 
 
+class KMnistDataset(MnistDataset):
+    """Japanese characters from local files in MNIST's format; see :class:`MnistDataset`.
+
+    Example:
+        >>> dataset.KMnistDataset("no such folder")
+        Traceback (most recent call last):
+        tvmgraph.errors.ArgumentError: ...
+    """
+
+
 class ImageFolderDataset(Source):
     """Image files in one folder per class.
 
@@ -316,7 +333,8 @@ class Shuffle(enum.StrEnum):
     GLOBAL = "global"
 
 
-def _is_shuffled(shuffle: Any) -> bool:
+def is_shuffled(shuffle: Any) -> bool:
+    """Whether a :class:`Shuffle` or a boolean means that rows are shuffled."""
     return shuffle not in (False, Shuffle.FALSE)
 
 
@@ -376,7 +394,7 @@ class TextFileDataset(NumpySlicesDataset):
             if line
         ]
         super().__init__(np.asarray(lines, np.str_), ["text"], num_samples, 1,
-                         _is_shuffled(shuffle), None, num_shards, shard_id)  # fmt: skip
+                         is_shuffled(shuffle), None, num_shards, shard_id)  # fmt: skip
 
 
 class CSVDataset(NumpySlicesDataset):
@@ -437,7 +455,7 @@ class CSVDataset(NumpySlicesDataset):
             _typed_column(name, [r[i] for r in rows], default)
             for i, (name, default) in enumerate(zip(names, defaults))
         )
-        super().__init__(columns, names, num_samples, 1, _is_shuffled(shuffle), None, num_shards,
+        super().__init__(columns, names, num_samples, 1, is_shuffled(shuffle), None, num_shards,
                          shard_id)  # fmt: skip
 
 

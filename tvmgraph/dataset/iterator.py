@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, reject
@@ -84,7 +85,7 @@ def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
             thread.join()
 
 
-class DatasetIterator:
+class DatasetIterator(Shown):
     """Loops over a dataset; every ``for`` loop is one epoch.
 
     Args:

@@ -59,7 +59,7 @@ class Source(Dataset):
         """Returns the numbers of the rows of one pass."""
         if self.sampler is not None:
             if isinstance(self.sampler, PKSampler):
-                (where,) = self.indices("PKSampler", self.sampler.class_column)
+                (where,) = self._columns_at("PKSampler", self.sampler.class_column)
                 self.sampler.labels = self.column(where)
             return self.sampler.drawn(self.total, epoch)[: self.size]
         numbers = np.arange(self.total)
@@ -238,4 +238,23 @@ class NumpySlicesDataset(Source):
         return tuple(a[numbers] for a in self.arrays)
 
 
-__all__ = ["GeneratorDataset", "NumpySlicesDataset", "Source"]
+class PaddedDataset(GeneratorDataset):
+    """Given rows, which stand behind those of another dataset.
+
+    Args:
+        padded_samples: Rows as dicts by column name.
+
+    Example:
+        >>> len(dataset.PaddedDataset([{"x": np.zeros(2)}]))
+        1
+    """
+
+    def __init__(self, padded_samples: Any) -> None:
+        rows = list(padded_samples)
+        if not rows or not all(isinstance(r, dict) and r.keys() == rows[0].keys() for r in rows):
+            reject(ArgumentError, "PaddedDataset", "padded_samples must be dicts of equal keys")
+        names = list(rows[0])
+        super().__init__([tuple(r[n] for n in names) for r in rows], names, shuffle=False)
+
+
+__all__ = ["GeneratorDataset", "NumpySlicesDataset", "PaddedDataset", "Source"]

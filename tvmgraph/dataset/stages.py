@@ -80,7 +80,7 @@ class MapDataset(_Stage):
             if not callable(o):
                 reject(DTypeError, "map", f"an operation must be callable, not {type(o).__name__}")
         given = [child.columns[0]] if inputs is None else names_of("map", inputs)
-        self.where = child.indices("map", given)
+        self.where = child._columns_at("map", given)
         self.results = given if outputs is None else names_of("map", outputs)
         rest = [c for c in child.columns if c not in given]
         same = len(self.results) == len(given)
@@ -149,7 +149,7 @@ class BatchDataset(_Stage):
         self.drop = bool(drop_remainder)
         self.per_batch_map = per_batch_map
         given = child.columns if input_columns is None else names_of("batch", input_columns)
-        self.where = child.indices("batch", given)
+        self.where = child._columns_at("batch", given)
         if output_columns is not None:
             self.columns = names_of("batch", output_columns)
 
@@ -323,7 +323,7 @@ class FilterDataset(_Stage):
         if not callable(predicate):
             reject(DTypeError, "filter", "predicate must be callable")
         self.predicate = predicate
-        self.where = child.indices("filter", child.columns if inputs is None else inputs)
+        self.where = child._columns_at("filter", child.columns if inputs is None else inputs)
 
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the rows of one pass."""
@@ -341,7 +341,7 @@ class ProjectDataset(_Stage):
 
     def __init__(self, child: Dataset, columns: Any, names: Any) -> None:
         super().__init__(child)
-        self.where = child.indices("project", columns)
+        self.where = child._columns_at("project", columns)
         self.columns = names_of("project", names)
 
     def rows(self, epoch: int) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.compat.paths import look
+from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
 
 def as_array(value: Any) -> np.ndarray:
@@ -24,22 +26,24 @@ class TypeCast:
     """Converts to another dtype.
 
     Args:
-        output_type: A dtype of this package or of NumPy.
+        data_type: A dtype of this package or of NumPy.
 
     Example:
         >>> transforms.TypeCast(ms.int32)(np.array([1.7]))
         array([1], dtype=int32)
     """
 
-    def __init__(self, output_type: Any) -> None:
-        self.output_type = dtypes.dtype_of(output_type).numpy
+    def __init__(self, data_type: Any) -> None:
+        self.data_type = dtypes.dtype_of(data_type).numpy
 
     def __call__(self, value: Any) -> np.ndarray:
-        return as_array(value).astype(self.output_type)
+        return as_array(value).astype(self.data_type)
 
 
 class OneHot:
     """Turns class numbers into rows with a one: :math:`(...) \\to (..., classes)`.
+
+    The dtype stays; with a smoothing rate it is float64.
 
     Args:
         num_classes: Number of classes.
@@ -49,8 +53,8 @@ class OneHot:
         ArgumentError: if an argument is outside its range, or (when called) a label is.
 
     Example:
-        >>> transforms.OneHot(3)(np.array(1))
-        array([0., 1., 0.], dtype=float32)
+        >>> transforms.OneHot(3)(np.array(1, np.int32))
+        array([0, 1, 0], dtype=int32)
     """
 
     def __init__(self, num_classes: int, smoothing_rate: float = 0.0) -> None:
@@ -64,15 +68,17 @@ class OneHot:
         self.smoothing_rate = smoothing_rate
 
     def __call__(self, value: Any) -> np.ndarray:
-        label = as_array(value).astype(np.int64)
+        label = as_array(value)
+        if label.dtype.kind not in "iu":
+            reject(DTypeError, "OneHot", f"labels must be integers, not {label.dtype}")
         if label.size and (label.min() < 0 or label.max() >= self.num_classes):
             reject(ArgumentError, "OneHot",
                    f"a label is outside the {self.num_classes} classes: "
                    f"{label.min()} to {label.max()}")  # fmt: skip
-        found = np.eye(self.num_classes, dtype=np.float32)[label]
-        return (found * (1 - self.smoothing_rate) + self.smoothing_rate / self.num_classes).astype(
-            np.float32
-        )
+        found = np.eye(self.num_classes, dtype=label.dtype)[label]
+        if not self.smoothing_rate:
+            return found
+        return found * (1 - self.smoothing_rate) + self.smoothing_rate / self.num_classes
 
 
 def _apply(operation: Callable[..., Any], values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -80,7 +86,7 @@ def _apply(operation: Callable[..., Any], values: tuple[Any, ...]) -> tuple[Any,
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
-class Compose:
+class Compose(Shown):
     """Applies transforms one after the other.
 
     Args:
@@ -174,10 +180,160 @@ class Fill:
         return np.full_like(as_array(value), self.fill_value)
 
 
+class RandomOrder(Compose):
+    """Applies all transforms in random order.
+
+    Args:
+        transforms: The transforms.
+
+    Example:
+        >>> transforms.RandomOrder([np.negative, np.abs])(np.array([0]))
+        array([0])
+    """
+
+    def __call__(self, *values: Any) -> Any:
+        for i in generator().permutation(len(self.transforms)):
+            values = _apply(self.transforms[i], values)
+        return values[0] if len(values) == 1 else values
+
+
+class Concatenate:
+    """Puts arrays before and behind an array.
+
+    Args:
+        axis: The axis along which they are joined.
+        prepend: What comes before.
+        append: What comes behind.
+
+    Example:
+        >>> transforms.Concatenate(append=np.array([3]))(np.array([1, 2]))
+        array([1, 2, 3])
+    """
+
+    def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None) -> None:
+        self.axis, self.prepend, self.append = axis, prepend, append
+
+    def __call__(self, *values: Any) -> np.ndarray:
+        parts = [v for v in (self.prepend, *values, self.append) if v is not None]
+        return np.concatenate([as_array(v) for v in parts], self.axis)
+
+
+class Relational(enum.IntEnum):
+    """How :class:`Mask` compares."""
+
+    EQ = 0
+    NE = 1
+    GT = 2
+    GE = 3
+    LT = 4
+    LE = 5
+
+
+class Mask:
+    """Compares every element with a constant.
+
+    Args:
+        operator: A member of :class:`Relational`.
+        constant: What the elements are compared with.
+        dtype: dtype of the result.
+
+    Example:
+        >>> transforms.Mask(transforms.Relational.GE, 2)(np.array([1, 2]))
+        array([False,  True])
+    """
+
+    def __init__(self, operator: Relational, constant: Any, dtype: Any = dtypes.bool_) -> None:
+        names = ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
+        self.compare, self.constant = getattr(np, names[Relational(operator)]), constant
+        self.dtype = dtypes.dtype_of(dtype).numpy
+
+    def __call__(self, value: Any) -> np.ndarray:
+        return self.compare(as_array(value), self.constant).astype(self.dtype)
+
+
+class PadEnd:
+    """Cuts or pads the end of every axis to a shape.
+
+    Args:
+        pad_shape: The shape; axes of None stay.
+        pad_value: What is put there; 0 or the empty text by default.
+
+    Raises:
+        ShapeError: when called, if the number of axes differs.
+
+    Example:
+        >>> transforms.PadEnd([3], 9)(np.array([1, 2]))
+        array([1, 2, 9])
+    """
+
+    def __init__(self, pad_shape: Sequence[int | None], pad_value: Any = None) -> None:
+        self.pad_shape, self.pad_value = list(pad_shape), pad_value
+
+    def __call__(self, value: Any) -> np.ndarray:
+        array = as_array(value)
+        if array.ndim != len(self.pad_shape):
+            reject(ShapeError, "PadEnd", f"an array of shape {array.shape} for {self.pad_shape}")
+        shape = [n if s is None else s for n, s in zip(array.shape, self.pad_shape)]
+        kept = tuple(slice(min(n, s)) for n, s in zip(array.shape, shape))
+        text = array.dtype.kind in "US"
+        fill = self.pad_value if self.pad_value is not None else array.dtype.type()
+        dtype = np.result_type(array, np.asarray(fill)) if text else array.dtype
+        found = np.full(shape, fill, dtype)
+        found[kept] = array[kept]
+        return found
+
+
+class Slice:
+    """Takes parts of an array.
+
+    Args:
+        slices: One per axis: a number, a list of numbers, a slice, or None or ``...`` for all.
+
+    Example:
+        >>> transforms.Slice(slice(1, 3))(np.array([1, 2, 3]))
+        array([2, 3])
+    """
+
+    def __init__(self, *slices: Any) -> None:
+        self.slices = [slice(s, s + 1 or None) if isinstance(s, int) else s for s in slices]
+
+    def __call__(self, value: Any) -> np.ndarray:
+        found = as_array(value)
+        for axis, part in enumerate(self.slices):
+            if part is not None and part is not ...:
+                where = part if isinstance(part, slice) else list(part)
+                found = found[(slice(None),) * axis + (where,)]
+        return found
+
+
+class Unique:
+    """Returns the different elements, where each one is among them, and how often it comes.
+
+    Example:
+        >>> transforms.Unique()(np.array([3, 1, 3], np.int32))
+        (array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32), array([2, 1], dtype=int32))
+    """
+
+    def __call__(self, value: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        array = as_array(value).reshape(-1)
+        found, first, where, count = np.unique(
+            array, return_index=True, return_inverse=True, return_counts=True
+        )
+        order = np.argsort(first)
+        rank = np.argsort(order).astype(np.int32)
+        return found[order], rank[where.reshape(-1)], count[order].astype(np.int32)
+
+
+def not_random(function: Any) -> Any:
+    """Returns a function as it is; MindSpore wants to be told which ones are not random."""
+    return function
+
+
 def __getattr__(name: str) -> Any:
     return look(__name__, name, __all__)
 
 
 __all__ = [
-    "Compose", "Duplicate", "Fill", "OneHot", "RandomApply", "RandomChoice", "TypeCast",
+    "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply",
+    "RandomChoice", "RandomOrder", "Relational", "Slice", "TypeCast", "Unique", "not_random",
 ]  # fmt: skip

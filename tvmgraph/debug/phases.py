@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tvmgraph.config import context
+from tvmgraph.config.flag_registry import active
 from tvmgraph.debug.announce import announced
 from tvmgraph.debug.dump import Dump
-from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, check
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tvmgraph import forking
-from tvmgraph.flag_registry import active
+from tvmgraph.config.flag_registry import active
 
 #: What an event can be.
 STEP, CALL, KERNEL = "step", "call", "kernel"

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph.errors import ArgumentError
 from tvmgraph.graph.ir import Graph, Node, Value
+from tvmgraph.graph.sizes import fixed_keywords, sizes_of
 
 #: Sees every node with its inputs and results.
 Watch = Callable[[Node, list[np.ndarray], list[np.ndarray]], None]
@@ -50,10 +51,14 @@ def evaluate(
 def _run(graph: Graph, arguments: Sequence[np.ndarray], watch: Watch | None) -> list[np.ndarray]:
     known: dict[Value, Any] = dict(graph.consts)
     known.update((p.value, np.asarray(a)) for p, a in zip(graph.params, arguments))
+    sizes: dict[str, int] = {}  # those that only values decide, once they are known
     for node in graph.nodes:
         inputs = [known[v] for v in node.inputs]
-        result = node.op.eager(*inputs, **node.keywords)
+        keywords = fixed_keywords(node, sizes) if sizes else node.keywords
+        result = node.op.eager(*inputs, **keywords)
         results = [np.asarray(r) for r in (result if node.op.multi else (result,))]
+        if node.op.traits.binds:
+            sizes |= sizes_of(node.outputs, [r.shape for r in results])
         if watch is not None:
             watch(node, inputs, results)
         known.update(zip(node.outputs, results))

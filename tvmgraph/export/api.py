@@ -51,7 +51,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
     found = suffixes.get(Path(path).suffix)
     if found is None:
         raise ArgumentError(
-            f"no format writes {Path(path).name!r}", op="export", at=user_source(),
+            f"no format writes {Path(path).name!r}", op="export", got=f"path={str(path)!r}",
+            at=user_source(),
             fix=f"end the name in one of {', '.join(suffixes)}",
         )  # fmt: skip
     return found
@@ -103,6 +104,11 @@ def export(
             fix=f"use one of {', '.join(map(repr, _WRITERS))}",
         )  # fmt: skip
     suffix, write = _WRITERS[kind]
+    if "\0" in os.fspath(file_name):
+        raise ArgumentError(
+            f"file_name={file_name!r} cannot be the name of a file", op="export",
+            at=user_source(), fix="leave out the character of number 0",
+        )  # fmt: skip
     path = Path(file_name)
     if path.suffix != suffix:
         path = path.with_name(path.name + suffix)

@@ -12,8 +12,8 @@ from tvmgraph.errors import ArgumentError, NotFoundError
 from tvmgraph.runtime import host
 
 _OWN = (
-    "__init__.py", "compat", "errors.py", "forking.py", "partial.py", "processor.py", "targets.py",
-    "threads.py", "tiles.py", "runtime",
+    "__init__.py", "compat", "errors.py", "forking.py", "hooks.py", "machine", "partial.py",
+    "runtime", "wiring.py",
 )  # fmt: skip
 #: Installed packages that the runtime imports, with what of them it does not use.
 _PACKAGES = {

@@ -17,7 +17,7 @@ from tvmgraph.capture.record import AttributeRef, capture
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ExportError, user_source
 from tvmgraph.graph import Graph, Param, Role
-from tvmgraph.graph.passes import quiet
+from tvmgraph.graph.simplify import quiet
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import tvmgraph
+from tvmgraph.backend.base import backend_of
 from tvmgraph.capture.tree import unique
 from tvmgraph.config import JitConfig, as_jit_config, context
 from tvmgraph.core.symbols import Specialise
@@ -18,7 +19,8 @@ from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import ConfigError, ExportError, user_source
 from tvmgraph.export.capture import Program, capture_program
 from tvmgraph.export.variable import Dynamic, given_inputs, variable_inputs
-from tvmgraph.graph import Graph, Role, Value, passes
+from tvmgraph.graph import Graph, Role, Value
+from tvmgraph.graph import simplify as passes
 from tvmgraph.jit.execution import choose_path
 from tvmgraph.runtime import archive, host
 from tvmgraph.runtime.archive import Entry, Manifest
@@ -121,12 +123,14 @@ def _program(
 
 def _options(jit_config: Any, jit_level: str, target: str) -> Any:
     """Returns what the compiler is told."""
-    from tvmgraph.compiler.compile import CompileOptions
+    from tvmgraph.config.options import CompileOptions
 
     config = JitConfig() if jit_config is None else as_jit_config(jit_config)
     if config.exec_mode == "no_sink":
         raise ConfigError("a compiled module is one call, so exec_mode cannot be 'no_sink'",
                           op="export", at=user_source(), fix="use 'sink' or 'auto'")  # fmt: skip
+    _agree("jit_level", jit_level, config.jit_level if "jit_level" in config.given else "")
+    _agree("target", target, config.target if {"target", "cpu"} & config.options.keys() else "")
     config = config.replace(jit_level=jit_level or config.jit_level)
     return CompileOptions(
         config.jit_level, target or config.target, None, config.graph_kernel,
@@ -135,10 +139,19 @@ def _options(jit_config: Any, jit_level: str, target: str) -> Any:
     )  # fmt: skip
 
 
+def _agree(name: str, given: str, configured: str) -> None:
+    """Raises ConfigError for an argument beside a configuration that says something else."""
+    if given and configured and given != configured:
+        raise ConfigError(
+            f"{name}={given!r} contradicts jit_config, whose {name} is {configured!r}",
+            op="export", at=user_source(), fix="leave one of them out",
+        )  # fmt: skip
+
+
 def _replayed(options: Any, graph: Graph, jit_config: Any) -> Any:
     """Lets a GPU replay the calls as a CUDA graph, where that was asked for and can be."""
     config = JitConfig() if jit_config is None else as_jit_config(jit_config)
-    if not options.on_gpu or config.exec_mode != "sink":
+    if not backend_of(options.target).replays or config.exec_mode != "sink":
         return options
     named = config.replace(options={**config.options, "target": options.target})
     path = choose_path(graph, named)
@@ -205,15 +218,15 @@ def prepare(program: Program, options: Any) -> Program:
 
     Those that only such weights are computed from are left out. A GPU's read them as they are.
     """
-    from tvmgraph.compiler.freeze import arrange, prepares
-    from tvmgraph.compiler.freeze import freeze as split
+    from tvmgraph.passes.freeze import arrange, prepares
+    from tvmgraph.passes.freeze import freeze as split
 
     graph = program.graph
-    if options.on_gpu or not prepares(graph, options.level):
+    if backend_of(options.target).layout_model(options) is None or not prepares(graph, options):
         return program
-    halves = split(graph, options.target)
+    halves = split(graph, options)
     if halves is None:
-        return replace(program, graph=arrange(graph, options.target))
+        return replace(program, graph=arrange(graph, options))
     labels = [graph.params[i].label for i in halves.sources]
     arrays = halves.prepare([np.asarray(program.parameters[label]) for label in labels])
     main = halves.main

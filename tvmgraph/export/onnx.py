@@ -12,7 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.op import Reason
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import ExportError
+from tvmgraph.errors import ExportError, ShapeError
 from tvmgraph.export import opsets
 from tvmgraph.graph.ir import Graph, Node, Role, Value
 
@@ -280,8 +280,10 @@ def _map_node(O: OnnxBuilder, node: Node, values: dict[Value, OnnxValue]) -> Non
             result = O.add(column, args, len(node.outputs), dict(node.attrs))
         else:
             result = column(O, *args, **node.keywords)
-    except ExportError as e:
+    except (ExportError, ShapeError) as e:
         got = ", ".join(str(v.type) for v in node.inputs)
+        if isinstance(e, ShapeError):
+            e = ExportError(f"its ONNX form needs known sizes ({e.message})")
         raise e.locate(f"ops.{node.op.name}", got, node.source) from None
     results = result if isinstance(result, (tuple, list)) else (result,)
     for v, r in zip(node.outputs, results, strict=True):

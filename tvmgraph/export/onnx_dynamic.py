@@ -21,7 +21,7 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ExportError, user_source
 from tvmgraph.export.capture import Program, capture_program
 from tvmgraph.export.onnx import ExternalData, to_onnx
-from tvmgraph.graph import passes
+from tvmgraph.graph import simplify as passes
 
 Dynamic = Mapping[str, Mapping[int, str]]
 Sizes = dict[str, int]

@@ -13,7 +13,7 @@ from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.export.capture import capture_program, unwrapped
 from tvmgraph.export.onnx import OPSET, ExternalData, to_onnx
 from tvmgraph.export.variable import given_inputs, variable_inputs
-from tvmgraph.graph import passes
+from tvmgraph.graph import simplify as passes
 
 OLDEST_OPSET = 17
 _EXTERNAL_BYTES = 1 << 30  # protobuf messages end at 2 GiB; half of it leaves room for all else

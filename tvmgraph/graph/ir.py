@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph import hooks
 from tvmgraph.core.op import Op
 from tvmgraph.core.types import TensorType
 
@@ -167,9 +168,7 @@ class Graph:
         Returns:
             A :class:`tvmgraph.view.Drawing`.
         """
-        from tvmgraph.view import draw
-
-        return draw(self)
+        return hooks.draw(self)
 
     def __str__(self) -> str:
         return self.text()

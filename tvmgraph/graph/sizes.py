@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from tvmgraph.core.types import Dim, TensorType
@@ -14,14 +14,22 @@ def is_symbolic(graph: Graph) -> bool:
     return not all(p.value.type.is_static for p in graph.params)
 
 
-def sizes_of(graph: Graph, types: Sequence[TensorType]) -> dict[str, int]:
-    """Returns the value of every root when the parameters have these static types."""
+def sizes_of(values: Iterable[Value], shapes: Iterable[Sequence[int]]) -> dict[str, int]:
+    """Returns the number that every root stands for when values have these shapes."""
     found: dict[str, int] = {}
-    for p, t in zip(graph.params, types):
-        for d, size in zip(p.value.type.shape, t.static_shape):
+    for v, shape in zip(values, shapes):
+        for d, size in zip(v.type.shape, shape):
             if isinstance(d, Dim) and d.is_root:
                 found.setdefault(d.text, size)
     return found
+
+
+def fixed_keywords(node: Node, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Returns a node's attributes and regions with symbolic sizes replaced by numbers."""
+    return {
+        name: with_sizes(value, sizes) if isinstance(value, Graph) else _fixed(value, sizes)
+        for name, value in node.keywords.items()
+    }
 
 
 def with_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:

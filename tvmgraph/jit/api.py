@@ -10,6 +10,7 @@ from typing import Any
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config, context
+from tvmgraph.distributed import engine
 from tvmgraph.errors import ArgumentError, ConfigError, DTypeError, user_source, warn_user
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.jit.signature import Signature, signature_of
@@ -47,11 +48,12 @@ def jit(
         function: Function, method, ``construct`` or Cell; without it a decorator is returned.
         mode: ``"PSJit"`` or ``"PIJit"``, MindSpore's older names of the capture modes ``"ast"`` and
             ``"bytecode"``; empty follows ``capture_mode``.
-        capture_mode: ``"ast"``, or empty without ``mode``, interprets the code; what cannot be part
-            of one graph is an error that names the line. ``"bytecode"`` runs such a function as
-            plain Python, with every Cell that it calls compiled on its own; ``explain()`` says
-            why. ``"trace"`` runs the code once with symbolic tensors, where control flow on a
-            tensor is an error.
+        capture_mode: ``"ast"``, or empty without ``mode``, interprets the code. What cannot be
+            part of one graph runs in pieces: compiled segments between the statements that only
+            Python can run, with its results, exceptions and effects; ``explain()`` lists them.
+            With the ``jit_syntax_level`` ``"STRICT"`` it is an error that names the line.
+            ``"bytecode"`` runs in pieces at either level. ``"trace"`` runs the code once with
+            symbolic tensors, where control flow on a tensor is an error.
         jit_level: ``"O0"`` to ``"O3"``; empty follows ``jit_config``, which may not name another.
         dynamic: 0: a size becomes symbolic when a second one is seen. 1: all sizes are symbolic
             from the first call on, where the code allows it.
@@ -62,7 +64,7 @@ def jit(
             that change later are not seen (a change warns once).
         global_writes: What a write to a global does: ``"warn"`` keeps it inside the call and warns
             once, ``"error"`` refuses it, ``"replay"`` repeats it after every call; empty follows
-            ``set_context(global_writes=...)``.
+            ``set_context(global_writes=...)``, then is ``"replay"``, or ``"warn"`` for STRICT.
         input_signature: What the arguments must be: placeholders such as
             ``Tensor(shape=[None, 3], dtype=ms.float32)``. Their ``None`` sizes (or names, for
             sizes that are equal) are symbolic from the first call on; a call that does not fit is
@@ -181,6 +183,8 @@ def expect_compiles() -> None:
     """
     from tvmgraph.compiler import worker
 
+    if engine.launched() > 1:  # one process of a host compiles for all
+        return
     with contextlib.suppress(ConfigError):  # the compile will say so
         if context.device_target == "CPU" and worker.why_here() is None:
             worker.start()

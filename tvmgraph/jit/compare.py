@@ -13,13 +13,14 @@ from tvmgraph.errors import CompileError
 from tvmgraph.graph import Graph, Node, Value
 
 if TYPE_CHECKING:
-    from tvmgraph.compiler.compile import CompileOptions
+    from tvmgraph.config.options import CompileOptions
     from tvmgraph.jit.compiled import CompiledGraph
 
 #: Largest difference that counts as rounding, relative to the largest element: operations are
 #: ordered otherwise in kernels, and errors add up over a graph.
 _TOLERANCE = {"float64": 1e-9, "float32": 1e-3, "float16": 2e-2, "bfloat16": 5e-2,
               "complex64": 1e-3, "complex128": 1e-9}  # fmt: skip
+_IF, _WHILE = ("then", "orelse"), ("cond", "body")  # the regions of branches and loops
 _TURNS = 1000  # iterations of a loop that are looked at
 
 Arrays = Sequence[np.ndarray]
@@ -106,7 +107,7 @@ def _prefix(graph: Graph, count: int) -> Graph:
 
 def _inside(graph: Graph, node: Node, arrays: Arrays, options: CompileOptions) -> Node | None:
     """Looks into a branch or loop for the node that differs."""
-    if node.op.name not in ("if_", "while_"):
+    if node.op.regions not in (_IF, _WHILE):
         return None
     known: dict[Value, np.ndarray] = dict(graph.consts)
     known.update((p.value, a) for p, a in zip(graph.params, arrays))
@@ -124,7 +125,7 @@ def _inside(graph: Graph, node: Node, arrays: Arrays, options: CompileOptions) -
 def _entered(node: Node, inputs: list[np.ndarray]) -> Iterator[tuple[Graph, list[np.ndarray]]]:
     """Yields the regions that run, with what they are given."""
     regions = dict(zip(node.op.regions, node.regions))
-    if node.op.name == "if_":
+    if node.op.regions == _IF:
         yield regions["then" if inputs[0].item() else "orelse"], inputs[1:]
         return
     cond, body = regions["cond"], regions["body"]

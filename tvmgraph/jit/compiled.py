@@ -8,28 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from tvmgraph.autodiff.reverse import reverse
 from tvmgraph.autodiff.tape import Cotangents, PullBack, paused, snapshot
+from tvmgraph.backend.base import backend_of
 from tvmgraph.config import JitConfig
+from tvmgraph.config.flag_registry import active
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.op import Reason
 from tvmgraph.core.state import has_cotangent, state
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CompileError, TvmgraphError
-from tvmgraph.flag_registry import active
 from tvmgraph.graph import Graph, Node, Role, Value
-from tvmgraph.graph.passes import read_by
+from tvmgraph.graph.simplify import pulled_back_to, read_by
 from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
 from tvmgraph.jit import observe
 from tvmgraph.jit.execution import choose_path
 from tvmgraph.jit.frozen import FrozenExecutable, prepare_early
 
 if TYPE_CHECKING:
-    from tvmgraph.compiler.compile import CompileOptions, CompileStats
+    from tvmgraph.compiler.compile import CompileStats
 
-#: Operators whose result may share memory with their operand.
-_VIEWS = frozenset(
-    ("reshape", "transpose", "expand_dims", "squeeze", "identity", "flatten", "leaf_value")
-)
 _MAX_DERIVATIVES = 64  # of a graph with symbolic sizes whose derivative needs their values
 
 Watch = Callable[[Node, list[Tensor], list[Tensor]], None]
@@ -52,7 +50,7 @@ class CompiledGraph:
 
     def __init__(self, graph: Graph, config: JitConfig, held: Sequence[Tensor | None] = ()) -> None:
         from tvmgraph.compiler import compile_graph
-        from tvmgraph.compiler.freeze import freeze, prepares
+        from tvmgraph.passes.freeze import freeze, prepares
 
         self.graph = graph
         self.config = config
@@ -60,15 +58,17 @@ class CompiledGraph:
         self._types = tuple(v.type for v in graph.outputs)
         # by what has a cotangent and the symbolic sizes, None where it serves all sizes
         self._pull_back: dict[Any, CompiledGraph] = {}
-        on_gpu = config.target.startswith("sm_")
+        backend = backend_of(config.target)
         self.overwritten = _overwritten(graph) if config.jit_level != "O0" else ()
         self.steps = _Steps(graph, config) if self.path.mode == "no_sink" else None
         self._arranged = False
         if self.steps is None:
-            options = compile_options(config, self.path.native, self.path.replay)
-            plain = not prepares(graph, options.level)
-            self._arranged = not (plain or on_gpu)
-            frozen = None if plain or state.tapes else freeze(graph, config.target)
+            self._options = compile_options(config, self.path.native, self.path.replay)
+            options = self._options
+            plain = not prepares(graph, options)
+            self._arranged = not plain and backend.layout_model(options) is not None
+            frozen = None if plain or state.tapes else freeze(graph, options)
+            self._main = None if frozen is None else frozen.main
             if frozen is None:
                 self.executable, self.stats = compile_graph(self.unfrozen, options=options)
             else:
@@ -78,17 +78,32 @@ class CompiledGraph:
                     frozen, inner, lambda: compile_graph(self.unfrozen, options=options)[0], early
                 )
             # elements on a GPU cannot be written to from outside
-            shared = self.overwritten or not on_gpu
+            shared = self.overwritten or backend.shares_memory
             self.constants = _constant_outputs(graph) if shared else []
         else:
-            self.stats = self.steps.compile()
+            self._options = compile_options(config, native=False)
+            self.stats = self.steps.compile(self._options)
+
+    def explain_kernels(self) -> list[str]:
+        """For every kernel: its name in the table, what those before it said, and its plan."""
+        from tvmgraph.compiler import explain_kernels
+        from tvmgraph.compiler.build import isolate
+
+        if self.steps is not None:
+            graphs = [isolate(node) for node in self.graph.nodes]
+        else:
+            graphs = [self._main or self.unfrozen]
+        found = (explain_kernels(graph, self._options) for graph in graphs)
+        return [choice.text() for choices in found for choice in choices]
 
     @functools.cached_property
     def unfrozen(self) -> Graph:
         """The graph that is compiled where nothing is prepared ahead of calls."""
-        from tvmgraph.compiler.freeze import arrange
+        from tvmgraph.passes.freeze import arrange
 
-        return arrange(self.graph, self.config.target) if self._arranged else self.graph
+        if not self._arranged:
+            return self.graph
+        return arrange(self.graph, self._options)
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -150,16 +165,38 @@ class CompiledGraph:
         kept = [snapshot(a) for a in args]
 
         def pull_back(cotangents: tuple[Tensor | None, ...]) -> Cotangents:
-            wanted = [i for i, p in enumerate(self.graph.params) if has_cotangent(p.value.type)]
             given = {i: g for i, g in enumerate(cotangents) if g is not None}
+            result: list[Tensor | None] = [None] * len(kept)
+            wanted = self._wanted(tuple(given), state.cotangents)
+            if not wanted:
+                return result
             backward = self._backward(kept, wanted, list(given))
             found = backward([*kept, *given.values()])
-            result: list[Tensor | None] = [None] * len(kept)
             for i, g in zip(wanted, found):
                 result[i] = g
             return result
 
         return pull_back
+
+    @functools.cached_property
+    def _wanted_by(self) -> dict[tuple[tuple[int, ...], str], list[int]]:
+        """What :meth:`_wanted` returned."""
+        return {}
+
+    def _wanted(self, given: tuple[int, ...], kinds: str) -> list[int]:
+        """Returns the numbers of the parameters that cotangents of some outputs reach.
+
+        Zeros for the others would go on to what computed them, which may have no derivative.
+        """
+        found = self._wanted_by.get((given, kinds))
+        if found is None:
+            values = _reached(self.graph, given)
+            found = [
+                i for i, p in enumerate(self.graph.params)
+                if p.value in values and has_cotangent(p.value.type.dtype)
+            ]  # fmt: skip
+            self._wanted_by[given, kinds] = found
+        return found
 
     def _backward(
         self, args: Sequence[Tensor], wanted: Sequence[int], given: Sequence[int]
@@ -169,7 +206,10 @@ class CompiledGraph:
         found = self._pull_back.get((kind, None))
         if found is not None:
             return found
-        sizes = sizes_of(self.graph, [a.type for a in args]) if is_symbolic(self.graph) else {}
+        sizes: dict[str, int] = {}
+        if is_symbolic(self.graph):
+            params = [p.value for p in self.graph.params]
+            sizes = sizes_of(params, [a.shape for a in args])
         key = (kind, tuple(sizes.values()))
         found = self._pull_back.get(key)
         if found is None:
@@ -203,6 +243,18 @@ def _owned(tensor: Tensor) -> Tensor:
     return copy_on(tensor, tensor._device.index)
 
 
+def _reached(graph: Graph, given: Sequence[int]) -> set[Value]:
+    """Returns the values that the given outputs depend on, but by steps, which are flat."""
+    found = {graph.outputs[i] for i in given}
+    for node in reversed(graph.nodes):
+        flat = isinstance(node.op.vjp, Reason) and all(
+            v.type.dtype.kind in "biu" for v in node.outputs
+        )
+        if not flat and not found.isdisjoint(node.outputs):
+            found.update(pulled_back_to(node))
+    return found
+
+
 def _constant_outputs(graph: Graph) -> list[int]:
     """Returns the outputs that depend on no parameter, and those that are views of one.
 
@@ -212,7 +264,7 @@ def _constant_outputs(graph: Graph) -> list[int]:
     views = {p.value for p in graph.params if p.role is not Role.INPUT}
     for node in graph.nodes:
         read = read_by(node)
-        if len(read) == 1 and read[0] in views and node.op.name in _VIEWS:
+        if len(read) == 1 and read[0] in views and node.op.traits.alias:
             views.update(node.outputs)
     varying = {p.value for p in graph.params}
     for node in graph.nodes:
@@ -231,8 +283,6 @@ def _overwritten(graph: Graph) -> tuple[int, ...]:
 
 def compile_options(config: JitConfig, native: bool, replay: bool = False) -> CompileOptions:
     """Returns what the compiler is told under ``config``."""
-    from tvmgraph.compiler.compile import CompileOptions
-
     return CompileOptions(
         config.jit_level, config.target, native, config.graph_kernel, config.search_trials,
         config.options.get("fast_math", False), config.options.get("device_id", 0),
@@ -254,19 +304,21 @@ class _Steps:
         self.executables: list[Any] = []
         self.kernels: tuple[str, ...] = ()
 
-    def compile(self) -> CompileStats:
+    def compile(self, options: CompileOptions) -> CompileStats:
         """Compiles every node that can be."""
         from tvmgraph.compiler import compile_graph
         from tvmgraph.compiler.build import isolate
         from tvmgraph.compiler.compile import CompileStats
 
-        options = compile_options(self.config, native=False)
         seconds, names, cached = 0.0, [], True
         for node in self.graph.nodes:
             if isinstance(node.op.lower, Reason) and self.config.jit_syntax_level == "LAX":
                 self.executables.append(None)
                 continue
-            executable, stats = compile_graph(isolate(node), options=options)
+            try:
+                executable, stats = compile_graph(isolate(node), options=options)
+            except TvmgraphError as e:
+                raise e.locate("", "", node.source) from e.__cause__
             self.executables.append(executable)
             seconds, cached = seconds + stats.seconds, cached and stats.cached
             names += executable.kernels

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph import hooks
 from tvmgraph.capture import tree
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.record import AttributeRef, Captured, Drawn
@@ -15,6 +16,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import turn
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.graph import Graph
 from tvmgraph.interruption import held_back
 from tvmgraph.jit.compiled import CompiledGraph
 
@@ -61,7 +63,7 @@ class Entry:
         self.alive = _map(alive, lambda v: weakref.ref(v) if _is_cell_object(v) else v)
         empty = not captured.graph.outputs
         held = [_held(h) for h in captured.holders]
-        self.compiled = None if empty else CompiledGraph(captured.graph, config, held)
+        self.compiled = None if empty else _compiled(captured.graph, config, held)
         self.order = captured.holders
         # sizes alone are compared once per key, numbers from outside of it at every call
         varies = captured.promotion.slots or captured.computes
@@ -88,6 +90,16 @@ class Entry:
         if not self.settings.attr_guard:
             return self._argument_failure(config) or guards.cell_failure(flags_only=True)
         return self._argument_failure(config) or guards.failure()
+
+    def aliasing(self, given: Any) -> str | None:
+        """Says whether a container that a call changes comes twice, or is read elsewhere, too."""
+        if self.captured.apart is None:
+            return None
+        passed = [id(c) for c in _containers(given)]
+        once = len(set(passed)) == len(passed)
+        if once and not any(id(a) in passed for a in self.captured.apart):
+            return None
+        return "a container comes in several ways"
 
     def unseen(self) -> str | None:
         """Returns once what changed that this entry was told not to look at."""
@@ -120,9 +132,12 @@ class Entry:
             return self._run(leaves, given, None)
         kept: list[Any] = []
         with turn:
+            start = default_generator.offset
             try:
                 return self._run(leaves, given, kept)
             except BaseException:
+                if not kept and self.random is not None:
+                    default_generator.take_back(start, self._blocks(leaves))
                 while kept:  # Ctrl-C may come again before it is held back
                     try:
                         self.complete(kept, leaves, given)
@@ -147,7 +162,6 @@ class Entry:
                 self._act(leaves, given, outputs)
 
     def _run(self, leaves: Sequence[Tensor], given: Any, kept: list[Any] | None) -> Any:
-        captured = self.captured
         outputs: list[Tensor] = []
         if self.compiled is not None:
             order: Any = self.order
@@ -155,15 +169,18 @@ class Entry:
             if self.refs:
                 args = [a.read() if a.__class__ is AttributeRef else a for a in args]
             if self.random is not None:
-                leaf = captured.random_leaf
-                blocks: Any = captured.random_blocks if leaf is None else leaves[leaf]
-                args[self.random] = position = default_generator.advance(blocks)
+                args[self.random] = position = default_generator.advance(self._blocks(leaves))
                 if self.draws:
                     args = [a.draw(position) if a.__class__ is Drawn else a for a in args]
             outputs = self.compiled(args, True, kept)
         elif kept is not None:
             kept.append(outputs)
         return self.finish(leaves, given, outputs, kept)
+
+    def _blocks(self, leaves: Sequence[Any]) -> int:
+        """Returns how many random counter blocks a call draws."""
+        leaf = self.captured.random_leaf
+        return self.captured.random_blocks if leaf is None else leaves[leaf]
 
     def finish(
         self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor], kept: list[Any] | None
@@ -185,7 +202,7 @@ class Entry:
                 self._act(leaves, given, outputs)
         if captured.result.__class__ is tree.Leaf and captured.result.kind == "output":  # pyright: ignore
             return outputs[captured.result.value]  # pyright: ignore
-        return tree.rebuild(captured.result, outputs, list(leaves))
+        return tree.rebuild(captured.result, outputs, list(leaves), given)
 
     def _act(self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor]) -> None:
         for effect in self.captured.effects:
@@ -207,6 +224,22 @@ class Entry:
                     target._exclusive = target._ffi or (target._device and target._device.handle)
         for cell, name, structure in captured.attributes:
             setattr(cell, name, tree.rebuild(structure, outputs, list(leaves)))
+
+
+def _compiled(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) -> CompiledGraph:
+    """A graph for this process alone, or its part of one that several processes share."""
+    if any(node.op.traits.places for node in graph.nodes):
+        return hooks.shard_graph(graph, config, held)
+    return CompiledGraph(graph, config, held)
+
+
+def _containers(value: Any) -> Iterator[Any]:
+    """Yields the lists and dicts in nested arguments."""
+    if isinstance(value, (list, dict)):
+        yield value
+    if isinstance(value, (list, tuple, dict)):
+        for v in value.values() if isinstance(value, dict) else value:
+            yield from _containers(v)
 
 
 def _map(value: Any, change: Callable[[Any], Any]) -> Any:

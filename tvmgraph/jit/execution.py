@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tvmgraph.backend.base import backend_of
 from tvmgraph.config import JitConfig
 from tvmgraph.core.op import Reason
 from tvmgraph.errors import DeviceError
 from tvmgraph.graph import Graph
-from tvmgraph.graph.passes import HAS_EFFECT
 
 #: Native host code saves 0.06 microseconds per kernel (measured on chains of products and
 #: softmaxes): a third of a call where kernels write 64 elements, 6 % at 1024, nothing to be seen
@@ -58,16 +58,19 @@ def choose_path(graph: Graph, config: JitConfig) -> Path:
         DeviceError: if the graph is for a GPU and an operator can only run in NumPy.
     """
     numpy_only = [n for n in graph.nodes if isinstance(n.op.lower, Reason)]
-    if numpy_only and config.target.startswith("sm_"):
-        node = numpy_only[0]
+    backend = backend_of(config.target)
+    calls_mpi = [n for n in graph.walk() if n.op.traits.collective]
+    if (numpy_only or calls_mpi) and not backend.runs_numpy:
+        node = (numpy_only or calls_mpi)[0]
+        why = node.op.lower if numpy_only else "MPI moves data of the host only"
         raise DeviceError(
-            f"it has no code for GPUs: {node.op.lower}", op=f"ops.{node.op.name}", at=node.source,
+            f"it has no code for GPUs: {why}", op=f"ops.{node.op.name}", at=node.source,
             fix="call it outside the compiled function on tensors moved with .to('CPU')",
         )  # fmt: skip
     if config.exec_mode == "no_sink":
         return Path("no_sink", False, "as configured")
-    if config.exec_mode == "sink" and config.target.startswith("sm_"):
-        return _on_gpu(graph)
+    if config.exec_mode == "sink" and backend.replays:
+        return _replayed(graph)
     if config.exec_mode == "sink":
         return Path("sink", True, "as configured")
     if config.debug_level == "DEBUG":
@@ -87,12 +90,12 @@ def choose_path(graph: Graph, config: JitConfig) -> Path:
     return Path("sink", True, f"auto: {count} operators of only {mean:.0f} elements on average")
 
 
-def _on_gpu(graph: Graph) -> Path:
+def _replayed(graph: Graph) -> Path:
     """The path of a graph whose kernels shall be given to the GPU at once."""
     nodes = list(graph.walk())
     if any(node.regions for node in nodes):
         return Path("sink", True, "as configured; branches and loops are decided on the host")
-    if any(node.op.name in HAS_EFFECT for node in nodes):
+    if any(node.op.traits.effect or node.op.traits.collective for node in nodes):
         return Path("sink", True, "as configured; it calls Python")
     values = [*(p.value for p in graph.params), *(v for n in nodes for v in n.outputs)]
     if not all(v.type.is_static for v in values):

@@ -12,16 +12,16 @@ from collections.abc import Callable, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
-from tvmgraph import config as configuration
 from tvmgraph import dtypes
 from tvmgraph.capture import tree
+from tvmgraph.config import settings as configuration
+from tvmgraph.config.flag_registry import active
 from tvmgraph.core import state as versioned
 from tvmgraph.core import storage
 from tvmgraph.core.lending import may_change
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.flag_registry import active
 from tvmgraph.forking import CALL_FILE
 from tvmgraph.graph.sizes import fixed_type, sizes_of
 from tvmgraph.jit.frozen import FrozenExecutable
@@ -184,12 +184,12 @@ class _Source:
             "    held = None",  # the storage of a parameter must not be held twice
             f"    at, lent, executable, held = refresh({leaves})",
             "try:",
-            "    run, core, seat = executable.local.entry",
+            "    run, core, affinity = executable.local.entry",
             "except AttributeError:",  # this thread's first call
             "    executable.function()",
-            "    run, core, seat = executable.local.entry",
-            "if core[0] != seat.home:",
-            "    seat.move()",
+            "    run, core, affinity = executable.local.entry",
+            "if core[0] != affinity.home:",
+            "    affinity.move()",
             *call,
             *self._results(leaves),
         ]
@@ -222,7 +222,8 @@ class _Source:
         """Wraps the results; a bare tensor is returned at once."""
         compiled: Any = self.entry.compiled
         captured = self.entry.captured
-        sizes = sizes_of(captured.graph, [a.type for a in self.args if isinstance(a, Tensor)])
+        params = [p.value for p in captured.graph.params]
+        sizes = sizes_of(params, [a.shape for a in self.args if isinstance(a, Tensor)])
         types = [fixed_type(v.type, sizes) for v in captured.graph.outputs]
         lines: list[str] = []
         for i, kind in enumerate(types):
@@ -242,7 +243,7 @@ class _Source:
         if not self.on_host:
             wrapped = self.entry.compiled.executable.wrapped  # pyright: ignore
             return [f"{name} = {self.name(wrapped)}({value}, {known})"]
-        if not kind.is_static or kind.dtype is dtypes.bfloat16:
+        if not kind.is_static or kind.dtype in dtypes.VIEWED:
             return [f"{name} = from_ffi({value}, {known})"]
         return [  # what `from_ffi` does, without the call
             f"{name} = new(Tensor)",

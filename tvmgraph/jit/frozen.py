@@ -17,8 +17,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 
 if TYPE_CHECKING:
-    from tvmgraph.compiler.freeze import Frozen
     from tvmgraph.graph import Graph
+    from tvmgraph.passes.freeze import Frozen
     from tvmgraph.runtime import Executable
 
 #: Preparing costs more than it saves when parameters change more often than once in this many
@@ -42,7 +42,7 @@ class Preparation:
         self._thread.start()
 
     def _compute(self, frozen: Frozen, arrays: Sequence[np.ndarray]) -> None:
-        from tvmgraph.compiler.prepared import prepare
+        from tvmgraph.compiler.cache.prepared import prepare
 
         with contextlib.suppress(Exception):  # the first call meets it again
             self._arrays = prepare(frozen, arrays)
@@ -193,7 +193,7 @@ class FrozenExecutable:
 
     def _compute(self, sources: Sequence[Tensor]) -> Sequence[np.ndarray]:
         """Computes the prepared values; the first ones may have been kept by another process."""
-        from tvmgraph.compiler.prepared import prepare
+        from tvmgraph.compiler.cache.prepared import prepare
 
         early, self._early = self._early, None
         found = None if early is None else early.take(sources)

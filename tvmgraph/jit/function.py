@@ -11,23 +11,23 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tvmgraph import dtypes, forking
+from tvmgraph import dtypes, forking, hooks
 from tvmgraph.capture import tree
 from tvmgraph.capture.promotion import MutableFloat, MutableInt, Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
+from tvmgraph.config.flag_registry import active
 from tvmgraph.core.explained import explained
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import CaptureError, CompileError, DTypeError, user_source
-from tvmgraph.flag_registry import active
+from tvmgraph.errors import CaptureError, CompileError, DTypeError, LeavesGraph, user_source
 from tvmgraph.graph import Graph, check
 from tvmgraph.interruption import noticed
 from tvmgraph.jit import pieces, watch
@@ -37,10 +37,11 @@ from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
 from tvmgraph.jit.look import Inspectable
 from tvmgraph.jit.pieces import Raised
 from tvmgraph.jit.signature import Signature
-from tvmgraph.jit.watch import describe_call, explain_record, why_new
+from tvmgraph.jit.watch import describe_call, why_new
+from tvmgraph.machine.processor import described_target
 
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
-_MAX_KEYS = 1024  # kinds of arguments, the oldest is forgotten
+_MAX_KEYS = 1024  # kinds of arguments; the least recently used is forgotten
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class CompileRecord:
         cached: Whether an equal graph was compiled before.
         disk: What the cache on disk did: loaded or kept the executable, or why not.
         varying: What became symbolic, so that its next value does not compile again.
+        passes: The passes that could have been left out.
+        target: The processor or GPU that it was compiled for.
     """
 
     why: str
@@ -72,6 +75,8 @@ class CompileRecord:
     cached: bool = False
     disk: str = ""
     varying: str = ""
+    passes: str = ""
+    target: str = ""
 
 
 class JitFunction(Inspectable):
@@ -82,6 +87,9 @@ class JitFunction(Inspectable):
         config: Its own JitConfig, or ``None`` to follow the Cell's and the context's.
         owner: The Cell whose configuration counts, if any.
         settings: How it is captured.
+
+    Attributes:
+        evicted: How many captures were forgotten to make room for newer ones.
     """
 
     def __init__(
@@ -97,6 +105,8 @@ class JitFunction(Inspectable):
         self.owner = owner
         self.entries: dict[Any, list[Entry]] = {}
         self.history: list[CompileRecord] = []
+        self.evicted = 0
+        self._quick: Any = None  # key of what the quick call may serve
         self.varying = Varying()
         self._recent: RecentCall | None = None  # of a capture that takes numbers
         self._writes = False  # whether some capture writes to a tensor
@@ -123,6 +133,8 @@ class JitFunction(Inspectable):
             instance.__dict__[name] = bound  # not through Cell.__setattr__: no attribute changed
         return bound
 
+    region: Any = None  # what runs it in pieces
+    refused_at = -1  # the version of the settings then
     definition: JitFunction | None = None
     signature: Signature | None = None  # of ``input_signature``; that of a Cell is looked up
 
@@ -168,6 +180,9 @@ class JitFunction(Inspectable):
             result = self.fast_call(args)
             if result is not MISS:
                 return result
+        if self.region is not None and pieces.only_in_pieces(self):
+            return pieces.run_in_pieces(self, args, kwargs)
+        error: Exception | None = None
         try:
             return self._look_up(args, kwargs)
         except RecursionError as e:
@@ -178,6 +193,8 @@ class JitFunction(Inspectable):
         except CaptureError as e:
             if not pieces.may_break(self, e):
                 raise
+            pieces.let_go(e)
+        if error is None:
             return pieces.run_in_pieces(self, args, kwargs)
         return pieces.run_plain(self, args, kwargs, error)
 
@@ -200,10 +217,11 @@ class JitFunction(Inspectable):
         config = self._config()
         why = ""
         for entry in self.entries.get(key, ()):
-            failure = entry.failure(config)
+            failure = entry.failure(config) or entry.aliasing((args, kwargs))
             if failure is None:
                 result = self._reuse(entry, leaves, args, kwargs, now)
                 if result is not MISS:
+                    self._use(key, entry)
                     return result
                 failure = "a number decides differently"
             why = why or failure  # the newest entry is the nearest one
@@ -217,7 +235,10 @@ class JitFunction(Inspectable):
             return self._serve(key, why, config, leaves, args, kwargs)
         except CaptureError as e:
             if pieces.may_break(self, e):
-                self.refused[key] = e.with_traceback(None)
+                self.refused[key] = pieces.let_go(e)
+                e.names, e.value = {}, None  # they would keep Cells alive
+                if not isinstance(e, LeavesGraph):
+                    pieces.learn(self, e.node, e)
             raise
 
     def _reuse(
@@ -249,6 +270,7 @@ class JitFunction(Inspectable):
         own = tuple([id(t) for t in leaves if id(t) in self._owned])
         return (pattern, own) if own or len(first) < len(leaves) else None
 
+    @noticed()
     def _compile_aliased(
         self, leaves: list[Tensor], why: str, config: JitConfig, args: Any, kwargs: Any
     ) -> Entry:
@@ -283,7 +305,7 @@ class JitFunction(Inspectable):
         self, key: Any, why: str, config: JitConfig, leaves: list[Tensor], args: Any, kwargs: Any
     ) -> Any:
         """Serves a call whose key is new: by a capture for calls of its kind, or by a new one."""
-        found = self.varying.find(leaves, args, kwargs, config)
+        found = self._varying_entry(leaves, args, kwargs, config)
         if found is None:
             why = why or why_new(self.fn, self.newest, args, kwargs)
             entry = self._compile(key, why, config, args, kwargs)
@@ -295,6 +317,13 @@ class JitFunction(Inspectable):
         self._recent = recent_call(entry, args, kwargs)
         return entry.run([*leaves, *(numbers or ())], (args, kwargs))
 
+    def _varying_entry(
+        self, leaves: list[Tensor], args: Any, kwargs: Any, config: JitConfig
+    ) -> tuple[Entry, list[Any] | None] | None:
+        """Returns a capture with symbols that fits a call, and its numbers."""
+        found = self.varying.find(leaves, args, kwargs, config)
+        return None if found is None or found[0].aliasing((args, kwargs)) else found
+
     def _keep(self, key: Any, entry: Entry) -> None:
         """Remembers an entry for a key, unless numbers would give every call a key of its own."""
         if entry.captured.promotion.numbers:
@@ -302,10 +331,27 @@ class JitFunction(Inspectable):
         for cell in entry.cells():  # the key holds its id
             weakref.finalize(cell, self.entries.pop, key, None).atexit = False
         with self._lock:
-            others = [e for e in self.entries.pop(key, ()) if e is not entry]
-            self.entries[key] = [entry, *others][:_MAX_ENTRIES]
+            kept = [entry, *(e for e in self.entries.pop(key, ()) if e is not entry)]
+            self.evicted += len(kept[_MAX_ENTRIES:])
+            self.entries[key] = kept[:_MAX_ENTRIES]
             while len(self.entries) > _MAX_KEYS:
-                del self.entries[next(iter(self.entries))]
+                oldest = next(k for k in self.entries if k != self._quick)
+                self.evicted += len(self.entries.pop(oldest))
+
+    def _use(self, key: Any, entry: Entry) -> None:
+        """Notes that an entry was used: the least recently used one is the first to be forgotten.
+
+        A key moves only where room gets scarce: for a moment other threads do not find it.
+        """
+        self._quick = key
+        kept = self.entries.get(key, [])
+        crowded = len(self.entries) > _MAX_KEYS // 2
+        if entry in kept and (kept[0] is not entry or crowded):
+            with self._lock:
+                others = [e for e in self.entries.get(key, ()) if e is not entry]
+                if crowded:
+                    self.entries.pop(key, None)
+                self.entries[key] = [entry, *others]
 
     def _config(self) -> JitConfig:
         return effective_jit_config(self.config, getattr(self.owner, "jit_config", None))
@@ -317,9 +363,10 @@ class JitFunction(Inspectable):
         """Captures and compiles one more entry."""
         with self._lock:
             for entry in self.entries.get(key, ()):  # another thread may have been faster
-                if entry.failure(config) is None and entry.resolve is None:
+                fits = entry.failure(config) is None and entry.resolve is None
+                if fits and not entry.aliasing((args, kwargs)):
                     return entry
-            found = self.varying.find(tree.tensors((args, kwargs)), args, kwargs, config)
+            found = self._varying_entry(tree.tensors((args, kwargs)), args, kwargs, config)
             if found is not None:
                 return found[0]
             self._check_arity(args, kwargs)
@@ -363,7 +410,10 @@ class JitFunction(Inspectable):
         self, args: Any, kwargs: Any, promotion: Promotion | None = None, aliased: bool = False
     ) -> Captured:
         try:
-            return capture(self.fn, args, kwargs, self.settings, promotion, aliased)
+            settings = self.settings
+            if pieces.is_lax(self):
+                settings = replace(settings, lax=True)
+            return capture(self.fn, args, kwargs, settings, promotion, aliased)
         except CaptureError:
             raise
         except Exception as e:
@@ -422,35 +472,12 @@ class JitFunction(Inspectable):
         Raises:
             CompileError: without inputs, if nothing was compiled yet.
         """
-        from tvmgraph.export.api import export, format_of
-
         if not inputs:
             self.graph()  # raises when there is no call to repeat
             entries = next(reversed(self.entries.values()))
             inputs = entries[0].given()[0]
-        kind = file_format or format_of(path)
-        return export(self, *inputs, file_name=path, file_format=kind, **options)
-
-    def kernels(self) -> tuple[str, ...]:
-        """Returns the kernel names of the newest compiled call."""
-        for entries in reversed(self.entries.values()):
-            compiled = entries[0].compiled
-            return compiled.kernels if compiled is not None else ()
-        return ()
-
-    @property
-    def compile_count(self) -> int:
-        """How often the function was captured so far."""
-        return len(self.history)
-
-    def explain(self) -> str:
-        """Returns for every capture why it happened, its time by phase, and what came out."""
-        name = getattr(self.fn, "__qualname__", "function")
-        lines = [f"{name}: compiled {len(self.history)} time(s)"]
-        for i, record in enumerate(self.history, 1):
-            lines += explain_record(i, record)
-        lines += pieces.describe_breaks(self.refused)
-        return "\n".join(lines)
+        kind = file_format or hooks.format_of(path)
+        return hooks.export(self, *inputs, file_name=path, file_format=kind, **options)
 
     def _note(
         self,
@@ -468,6 +495,8 @@ class JitFunction(Inspectable):
             len(entry.captured.graph.nodes), stats.kernels if stats else 0,
             stats.phases if stats else (), str(getattr(entry.compiled, "path", "")),
             bool(stats and stats.cached), stats.disk if stats else "", promoted,
+            stats.passes if stats else "",
+            described_target(entry.config.target),
         )  # fmt: skip
         self.history.append(record)
         watch.noted(self, record)

@@ -5,20 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.debug.profile import Memory, Profile
-from tvmgraph.errors import ArgumentError, CompileError, user_source
+from tvmgraph.errors import ArgumentError, CaptureError, CompileError, user_source
 from tvmgraph.graph import Graph
-from tvmgraph.jit import observe
+from tvmgraph.jit import observe, pieces
 from tvmgraph.jit.measure import kernels_of, measure
+from tvmgraph.jit.regions.report import describe, described_cache, picture
+from tvmgraph.jit.watch import explain_record
 from tvmgraph.view import Drawing, Kernel, draw_pair
 
 if TYPE_CHECKING:
     from tvmgraph.jit.compiled import CompiledGraph
 
+_MOST_REPEATS = 10**6
+
 
 class Inspectable:
     """What :class:`~tvmgraph.jit.JitFunction` offers to people who look at it."""
 
+    fn: Any
     entries: dict[Any, list[Any]]
+    history: list[Any]
+    refused: dict[Any, CaptureError]
+    region: Any
+    evicted: int
 
     def compile(self, *args: Any, **kwargs: Any) -> Any:
         """Compiles for these arguments without running."""
@@ -48,12 +57,14 @@ class Inspectable:
             overhead of the host. Print it, ``save("p.html")`` or ``save("p.json")``.
 
         Raises:
-            ArgumentError: if ``repeat`` is not positive.
+            ArgumentError: if ``repeat`` is not positive, or too large.
             CompileError: if the function computes nothing.
         """
-        if not isinstance(repeat, int) or repeat < 1:
-            raise ArgumentError(f"repeat must be a positive int, not {repeat!r}",
-                                op="profile", at=user_source())  # fmt: skip
+        if not isinstance(repeat, int) or not 0 < repeat <= _MOST_REPEATS:
+            raise ArgumentError(
+                f"repeat must be an int from 1 to {_MOST_REPEATS:,}, not {repeat!r}",
+                op="profile", at=user_source(),
+            )  # fmt: skip
         with observe.asked() as seen:
             self(*args, **kwargs)
         if not seen:
@@ -106,14 +117,54 @@ class Inspectable:
                 return kernels_of(compiled, profile)
         return self.graph(), []
 
+    def kernels(self) -> tuple[str, ...]:
+        """Returns the kernel names of the newest compiled call."""
+        for entries in reversed(self.entries.values()):
+            compiled = entries[0].compiled
+            return compiled.kernels if compiled is not None else ()
+        return ()
+
+    @property
+    def compile_count(self) -> int:
+        """How often the function was captured so far."""
+        return len(self.history)
+
+    def explain(self, kernels: bool = False) -> str:
+        """Returns for every capture why it happened, its time by phase, and what came out.
+
+        Then what the newest one depends on besides the types of its arguments, and how many were
+        forgotten to make room. Of a function that runs in pieces: its compiled segments, and what
+        Python runs, why, and what to change.
+
+        Args:
+            kernels: Also say of every kernel of the newest compiled call which entry of the
+                backend's table took it, what the entries before that said, and its plan.
+        """
+        name = getattr(self.fn, "__qualname__", "function")
+        lines = [f"{name}: compiled {len(self.history)} time(s)"]
+        for i, record in enumerate(self.history, 1):
+            lines += explain_record(i, record)
+        lines += pieces.describe_breaks(self.refused)
+        for program in pieces.programs(self):  # pyright: ignore[reportArgumentType]
+            lines += describe(program)
+        lines += described_cache(self)
+        newest = next(reversed(self.entries.values()), None) if kernels else None
+        if newest and newest[0].compiled is not None:
+            lines += newest[0].compiled.explain_kernels()
+        return "\n".join(lines)
+
     def draw(self, *args: Any, **kwargs: Any) -> Drawing:
         """Draws the captured graph beside the kernels it became, for a notebook.
+
+        A function that runs in pieces is drawn as its source, with the segments in colours.
 
         Args:
             *args: Arguments to compile for; without any the newest compiled call is drawn.
             **kwargs: Keyword arguments of the function.
         """
-        if args or kwargs:
+        if self.region is None and (args or kwargs):
             self.compile(*args, **kwargs)
+        if self.region is not None and not self.entries:
+            return Drawing([("segments", picture(self.region.program))])
         after, kernels = self.fused_graph()
         return draw_pair(self.graph(), after, kernels)

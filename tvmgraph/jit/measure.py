@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tvmgraph.config import context
 from tvmgraph.core.op import Reason
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.debug import recorder
+from tvmgraph.debug import Phases, recorder
 from tvmgraph.debug.profile import KernelTime, Memory, Peaks, Profile
 from tvmgraph.debug.recorder import Event, Recorder
 from tvmgraph.graph import Graph, Node
@@ -18,7 +18,7 @@ from tvmgraph.jit.frozen import FrozenExecutable
 from tvmgraph.view import Kernel
 
 if TYPE_CHECKING:
-    from tvmgraph.compiler.origins import Site
+    from tvmgraph.compiler.provenance import Site
     from tvmgraph.jit.compiled import CompiledGraph
 
 _UNCACHED = 96 << 20  # bytes of a kernel whose data does not stay in caches
@@ -104,10 +104,10 @@ def _wait_for(outputs: Sequence[Tensor]) -> None:
 def _peaks_for(compiled: CompiledGraph, known: Sequence[KernelTime]) -> Peaks:
     """What the machine that the kernels ran on can do."""
     if not _on_host(compiled):
-        from tvmgraph.compiler.device_peaks import device_peaks
+        from tvmgraph.backend.cuda.peaks import device_peaks
 
         return device_peaks(context.device_id)
-    from tvmgraph.compiler.machine import peaks
+    from tvmgraph.compiler.measuring.machine import peaks
 
     top = peaks()
     # they may have been measured while the machine did other work
@@ -211,8 +211,10 @@ def bytecode(compiled: CompiledGraph) -> Any:
 
 def sites_of(compiled: CompiledGraph) -> tuple[Graph, list[Site]]:
     """Returns the graph that was lowered, and every call of a kernel with its nodes."""
-    from tvmgraph.compiler.build import isolate
-    from tvmgraph.compiler.origins import Site, trace_kernels
+    from tvmgraph.compiler.build import import_compiler, isolate
+
+    import_compiler(Phases("kernels", quiet=True))
+    from tvmgraph.compiler.provenance import Site, trace_kernels
     from tvmgraph.jit.compiled import compile_options
 
     options = compile_options(compiled.config, False)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tvmgraph.config.flag_registry import active
 from tvmgraph.core import numerics
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.debug import recorder
 from tvmgraph.eager import evaluate
 from tvmgraph.errors import CompileError, NumericsError
-from tvmgraph.flag_registry import active
 from tvmgraph.graph import Node
 from tvmgraph.jit.compare import compare
 from tvmgraph.jit.frozen import FrozenExecutable

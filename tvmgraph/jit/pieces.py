@@ -8,17 +8,22 @@ must. Results, effects and exceptions are those of plain Python, and gradients g
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tvmgraph.capture.expect import BOUND
+from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.settings import Settings
+from tvmgraph.config import settings as configuration
 from tvmgraph.core.state import state
-from tvmgraph.errors import CaptureError, LeavesGraph, user_source
+from tvmgraph.errors import CaptureError, GlobalWrite, LeavesGraph, user_source
+from tvmgraph.jit.regions.report import reason
 
 if TYPE_CHECKING:
     from tvmgraph.jit.function import JitFunction
 
+_Error = TypeVar("_Error", bound=BaseException)
 _PIECE = f"{BOUND}piece"
+ENTERED = f"{BOUND}entered"  # attribute of functions that Python calls in pieces
 
 
 class Raised(BaseException):
@@ -35,10 +40,66 @@ class Raised(BaseException):
 
 def may_break(function: JitFunction, error: CaptureError) -> bool:
     """Whether a call that is refused runs in pieces."""
-    if function.settings.mode == "region":
+    if isinstance(error, GlobalWrite):
+        return False
+    return is_lax(function) or (isinstance(error, LeavesGraph) and not is_strict(function))
+
+
+def is_strict(function: JitFunction) -> bool:
+    """Whether what cannot be one graph is an error."""
+    config = function._config()
+    if function.settings.fullgraph or config.jit_syntax_level == "STRICT":
         return True
-    strict = function.settings.fullgraph or function._config().jit_syntax_level == "STRICT"
-    return isinstance(error, LeavesGraph) and not strict
+    return (
+        "jit_syntax_level" not in config.given
+        and configuration.context.jit_syntax_level == configuration.STRICT
+    )
+
+
+def is_lax(function: JitFunction) -> bool:
+    """Whether what cannot be one graph runs in pieces."""
+    settings = function.settings
+    if settings.mode == "region":
+        return True
+    return settings.mode == "ast" and settings.attr_guard and not is_strict(function)
+
+
+def node_of(error: BaseException) -> Any:
+    """Returns what captured code was evaluating when it raised, a node of its syntax tree."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code is Interpreter._body.__code__:
+            return traceback.tb_frame.f_locals["frame"].node
+        traceback = traceback.tb_next
+    return None
+
+
+def let_go(error: _Error) -> _Error:
+    """Forgets the frames of an exception, and of those that led to it: they hold arguments."""
+    todo: list[BaseException | None] = [error]
+    while todo:
+        e = todo.pop()
+        if e is not None and e.__traceback__ is not None:
+            e.__traceback__ = None
+            todo += [e.__cause__, e.__context__]
+    return error
+
+
+def learn(function: JitFunction, node: Any, error: Exception) -> None:
+    """Notes that only Python can evaluate a node of a function."""
+    if function.region is None:
+        from tvmgraph.jit.regions.segment import region_of
+
+        function.region = region_of(function)
+    if function.region is not None:
+        function.region.program.blame(node, reason(error))
+    function.refused_at = configuration.settings_version
+
+
+def only_in_pieces(function: JitFunction) -> bool:
+    """Whether a function never was one graph, and the settings are those of then."""
+    same = function.refused_at == configuration.settings_version
+    return same and not function.entries and state.interpreter is None
 
 
 def still_refused(function: JitFunction, key: Any) -> bool:
@@ -50,11 +111,11 @@ def still_refused(function: JitFunction, key: Any) -> bool:
 
 
 def run_in_pieces(function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Calls a refused function as plain Python; the Cells it calls compile themselves."""
+    """Calls a refused function in pieces; the Cells that plain Python calls compile themselves."""
     outer = state.pieces
     state.pieces = function if function.owner is None else function.owner
     try:
-        return _run(function, args, kwargs)
+        return _run(function, args, kwargs, function.region)
     finally:
         state.pieces = outer
 
@@ -66,7 +127,11 @@ def run_plain(
 
     So what it did before it raised happens, and the traceback is Python's own.
     """
+    node = node_of(error)
+    let_go(error)
     result = _run(function, args, kwargs)
+    if is_lax(function):
+        learn(function, node, error)
     name = getattr(function.fn, "__qualname__", "the function")
     warnings.warn(
         f"{user_source()}: {name} could not be compiled and ran as plain Python: "
@@ -76,14 +141,17 @@ def run_plain(
     return result
 
 
-def _run(function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    outer = state.scope
+def _run(
+    function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], region: Any = None
+) -> Any:
+    outer = state.scope, state.pieces
     if function.owner is not None:  # its Cell must not compile itself again
-        state.scope = outer or (type(function.owner).__name__,)
+        state.scope = state.scope or (type(function.owner).__name__,)
+        state.pieces = state.pieces and function.owner
     try:
-        return function.fn(*args, **kwargs)
+        return (region or function.fn)(*args, **kwargs)
     finally:
-        state.scope = outer
+        state.scope, state.pieces = outer
 
 
 def compiled_piece(cell: Any) -> JitFunction:
@@ -96,6 +164,16 @@ def compiled_piece(cell: Any) -> JitFunction:
         found = JitFunction(CellCall(cell), None, cell, Settings(mode="region"))
         cell.__dict__[_PIECE] = found  # not through Cell.__setattr__: no attribute changed
     return found
+
+
+def programs(function: JitFunction) -> list[Any]:
+    """Returns what is known of the statements of a function, or of a Cell's ``construct``."""
+    if function.region is not None:
+        return [function.region.program]
+    construct = getattr(type(function.owner), "construct", None)
+    entered = getattr(construct, "__dict__", {}).get(ENTERED, (None, {}))[1]
+    found = [made.region for _, made in entered.values() if made is not None]
+    return [r.program for r in found if r is not None] if function.refused else []
 
 
 def describe_breaks(refused: dict[Any, CaptureError]) -> list[str]:

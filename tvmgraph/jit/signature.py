@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.types import Dim
+from tvmgraph.core.types import ANY_RANK, Dim
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 
 Axis = tuple[int, int]  # number of the tensor argument, axis
@@ -106,6 +106,8 @@ class _Walk:
     def _check(self, value: Tensor, spec: Tensor, label: str) -> None:
         if value.dtype is not spec.dtype:
             self._fail(DTypeError, label, _text(spec), str(value.type))
+        if spec.type.shape and spec.type.shape[0] is ANY_RANK:
+            return
         if value.ndim != spec.ndim:
             self._fail(ShapeError, label, _text(spec), str(value.type))
         for axis, (d, size) in enumerate(zip(spec.type.shape, value.type.static_shape)):

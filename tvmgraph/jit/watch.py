@@ -12,10 +12,10 @@ import numpy as np
 
 from tvmgraph import forking
 from tvmgraph.capture.record import argument_labels
+from tvmgraph.config.flag_registry import active
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.debug import recorder
 from tvmgraph.errors import ArgumentError, CompileError, user_source
-from tvmgraph.flag_registry import active
 
 if TYPE_CHECKING:
     from tvmgraph.jit.function import CompileRecord, JitFunction
@@ -91,8 +91,11 @@ def explain_record(number: int, record: CompileRecord) -> list[str]:
     if record.phases:
         split = ", ".join(f"{name} {spent * 1e3:.1f}" for name, spent in record.phases)
         lines.append(f"     phases (ms): {split}")
+    if record.passes:
+        lines.append(f"     passes: {record.passes}")
     if record.path:
         lines.append(f"     exec_mode: {record.path}")
+        lines.append(f"     compiled for: {record.target}")
     if record.disk and not record.cached:
         lines.append(f"     disk cache: {record.disk}")
     return lines
@@ -152,8 +155,8 @@ def assert_max_compiles(limit: int, function: Any = None) -> Iterator[None]:
                             op="assert_max_compiles", at=at)  # fmt: skip
     if function is not None and not hasattr(function, "compile_count"):
         raise ArgumentError(
-            f"{type(function).__name__} is never compiled", op="assert_max_compiles", at=at,
-            fix="pass what ms.jit returned",
+            f"function: {type(function).__name__} is never compiled", op="assert_max_compiles",
+            at=at, fix="pass what ms.jit returned",
         )  # fmt: skip
     heard: list[tuple[JitFunction, CompileRecord]] = []
     with _lock:

@@ -9,13 +9,15 @@ import numpy as np
 import tvm
 from tvm import relax, te, tirx, topi
 
+from tvmgraph import dtypes
+from tvmgraph.backend.loop_ir.half_rounding import rounded
+from tvmgraph.backend.loop_ir.types import NAMED
+from tvmgraph.backend.named import named_function
+from tvmgraph.core.op import Op
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.errors import GraphError
 from tvmgraph.graph.ir import Graph, Node
 from tvmgraph.runtime import callback
-from tvmgraph.schedule.cpu import written
-from tvmgraph.schedule.half_rounding import rounded
-from tvmgraph.schedule.types import WRITTEN
 
 #: TVM's operator pattern of what must not be fused.
 _OPAQUE = 8
@@ -73,7 +75,7 @@ class RelaxBuilder:
             **kwargs: Further arguments of ``function`` or of ``call_te``.
         """
         if written_as is not None:
-            kwargs["primfunc_attrs"] = {"op_pattern": _OPAQUE, WRITTEN: written_as}
+            kwargs["primfunc_attrs"] = {"op_pattern": _OPAQUE, NAMED: written_as}
         return self.emit(self.block.call_te(function, *args, **kwargs))
 
     def cast(self, x: Any, dtype: str) -> Any:
@@ -102,6 +104,24 @@ class RelaxBuilder:
             callback.NAME, tvm.ir.StringImm(key), *args, ty_args=[args[0].ty]
         )
 
+    def numpy_column(
+        self, name: str, attrs: dict[str, Any], args: Sequence[Any], types: Sequence[TensorType]
+    ) -> Any:
+        """Returns a call of a row's NumPy column, for what no kernel can do.
+
+        Args:
+            name: The row.
+            attrs: Its attributes: numbers, strings and tuples of them.
+            args: Its operands.
+            types: Types of its results.
+        """
+        kinds = [self.relax_type(t) for t in types]
+        asked = relax.ShapeExpr(callback.encoded(name, attrs, len(args)))
+        given = relax.Tuple([*args, asked])
+        return relax.op.call_dps_packed(
+            callback.COLUMN, given, kinds if len(kinds) > 1 else kinds[0]
+        )
+
     def const(self, value: Any, dtype: str) -> Any:
         """Returns a constant of a number or array."""
         return constant(np.asarray(value), dtype)
@@ -111,16 +131,33 @@ class RelaxBuilder:
 
         It is shaped at run time: TVM cannot load a constant of shape ``(3, 0)`` that it saved.
         """
-        flat = self.emit(relax.op.full((0,), relax.const(0, t.dtype.name), t.dtype.name))
+        kind = self.relax_type(t)
+        flat = self.emit(relax.op.full((0,), relax.const(0, str(kind.dtype)), str(kind.dtype)))
         return relax.op.call_pure_packed(
-            "vm.builtin.reshape", flat, relax.ShapeExpr(self.shape(t.shape)),
-            ty_args=[self.relax_type(t)],
-        )  # fmt: skip
+            "vm.builtin.reshape", flat, relax.ShapeExpr(list(kind.shape)), ty_args=[kind]
+        )
 
     def type(self, expr: Any) -> TensorType:
         """Returns the tensor type of a bound expression."""
         ty = expr.ty
         return tensor_type([_dim_of(d) for d in ty.shape], str(ty.dtype))
+
+    def unfolded(self, lower: Callable[..., Any], *args: Any) -> Any:
+        """Emits ``lower(R, *args)`` of floats so that TVM folds no literal zero.
+
+        It folds products with 0 to 0, which loses NaN and infinities, and sums to the other
+        operand, which loses the sign of a zero. A zero is passed as a tensor of one element.
+
+        Args:
+            lower: The ``lower`` column of an elementwise operator.
+            *args: Its operands.
+        """
+        shown = [_shown(x) if self.type(x).dtype.is_float else x for x in args]
+        if all(x is y for x, y in zip(shown, args)):
+            return lower(self, *args)
+        result = self.emit(lower(self, *shown))
+        has_axes = any(self.type(x).ndim for x in args)
+        return result if has_axes else self.op.reshape(result, ())
 
     def shape(self, shape: Shape) -> list[Any]:
         """Converts a shape to Relax dimensions; symbolic dims become TIR variables."""
@@ -145,8 +182,34 @@ class RelaxBuilder:
         return dim.evaluate(extents)
 
     def relax_type(self, t: TensorType) -> Any:
-        """Converts a tensor type."""
+        """Converts a tensor type; complex elements are pairs of reals along a last axis."""
+        if t.dtype in dtypes.COMPLEX:
+            return relax.TensorType([*self.shape(t.shape), 2], f"float{t.dtype.itemsize * 4}")
         return relax.TensorType(self.shape(t.shape), t.dtype.name)
+
+    def apply(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Returns what the ``lower`` column of a row gives."""
+        if not isinstance(op.lower, str):
+            return op.lower(self, *args, **attrs)
+        found: Any = self.op
+        for part in op.lower.split("."):
+            found = getattr(found, part)
+        return found(*args, **attrs)
+
+    def inline(
+        self, function: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> Any:
+        """Lowers a row as a composition of others, see :func:`tvmgraph.lowering.inline.inline`."""
+        from tvmgraph.lowering.inline import inline
+
+        return inline(self, function, args, attrs)
+
+    def bind(self, size: str, value: Any) -> Any:
+        """Makes the value of a 0-d int64 tensor a size, and returns it as a TIR variable."""
+        shape = self.emit(relax.op.tensor_to_shape(self.emit(relax.op.reshape(value, (1,)))))
+        variable = self.dim(Dim(size))
+        self.block.match_cast(shape, relax.ShapeType([variable]))
+        return variable
 
     # ---- functions and control flow ---------------------------------------------------------
 
@@ -224,7 +287,7 @@ class RelaxBuilder:
             ([extent(d) for d in (t.shape if symbolic else t.static_shape)], t.dtype.name)
             for t in kinds
         ]
-        function = written(name, settings, shapes)
+        function = named_function(name, settings, shapes)
         found = self.block.add_func(function, name)
         out = [self.relax_type(t) for t in types]
         return self.emit(relax.call_tir(found, list(inputs), out if len(out) > 1 else out[0]))
@@ -247,6 +310,11 @@ class RelaxBuilder:
         self._dims = {}
 
 
+def is_empty(t: TensorType) -> bool:
+    """Whether a tensor is known to hold no element."""
+    return any(d.__class__ is int and d == 0 for d in t.shape)
+
+
 def _not_ready(graph: Graph) -> Any:
     raise GraphError("outline is set by the lowering", op=graph.name)
 
@@ -257,16 +325,25 @@ def _dim_of(d: Any) -> int | Dim:
     return Dim.parse(str(d).replace("T.int64", ""))
 
 
+def _shown(arg: Any) -> Any:
+    """A literal zero as a tensor of one element."""
+    if not isinstance(arg, tvm.ir.GenericConst) or len(arg.ty.shape):
+        return arg
+    array = np.asarray(arg.value.numpy())
+    return arg if array.item() else constant(array.reshape(1), str(arg.ty.dtype))
+
+
 def constant(array: np.ndarray, dtype: str) -> Any:
     """Returns a Relax constant with an explicit dtype."""
+    if array.dtype.kind == "c":
+        array = np.stack((array.real, array.imag), -1)
+        dtype = str(array.dtype)
     host = np.ascontiguousarray(array, _np(dtype)).reshape(array.shape)  # it lifts 0-d to 1-d
     return relax.const(tvm.runtime.tensor(host), dtype)
 
 
 def _np(dtype: str) -> Any:
-    from tvmgraph.dtypes import dtype_of
-
-    return dtype_of(dtype).numpy
+    return dtypes.dtype_of(dtype).numpy
 
 
 def unpack(result: Any, count: int) -> Sequence[Any]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import tvm
 from tvm import relax
 
 from tvmgraph.core.op import Reason
-from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CompileError, TvmgraphError
 from tvmgraph.graph.ir import Graph, Node, Role, Value
-from tvmgraph.lowering.builder import RelaxBuilder, constant, unpack
+from tvmgraph.lowering.builder import RelaxBuilder, constant, is_empty, unpack
 
 #: Attribute of a function: pairs of an output and the parameter that it replaces.
 WRITES = "tvmgraph.writes"
@@ -138,11 +136,6 @@ def _last_reads(graph: Graph, runs: list[list[Node]]) -> dict[Value, int]:
     return read
 
 
-def is_empty(t: TensorType) -> bool:
-    """Whether a tensor is known to hold no element."""
-    return any(d == 0 for d in t.shape)
-
-
 def _identifier(label: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in label)
 
@@ -156,25 +149,19 @@ def _require_lowering(node: Node) -> None:
 
 
 def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
-    column = node.op.lower
     empty = [is_empty(v.type) for v in node.outputs]
     # nothing to compute, and TVM rejects many operators on empty tensors
     if all(empty) and not node.regions:
         values.update((v, R.emit(R.empty(v.type))) for v in node.outputs)
         return
     args = [values[v] for v in node.inputs]
-    if node.op.name in _FOLDED_BY_ZERO:
-        args = _hide_zeros(node, args)
     R.hint = "part"
     try:
         if node.regions:
-            result = column.emit(R, R.functions[node], args)
-        elif isinstance(column, str):
-            result = _named(R, column)(*args, **node.keywords)
+            lowered: Any = node.op.lower
+            result = lowered.emit(R, R.functions[node], args)
         else:
-            result = column(R, *args, **node.keywords)
-        if node.op.name in _FOLDED_BY_ZERO:
-            result = _without_hidden_axis(R, node, result)
+            result = R.apply(node.op, args, node.keywords)
         results = unpack(result, len(node.outputs))
         for v, expr, nothing in zip(node.outputs, results, empty, strict=True):
             R.hint = variable_name(node, v)
@@ -184,40 +171,6 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
         raise e.locate(f"ops.{node.op.name}", got, node.source) from e.__cause__
     except Exception as e:
         raise lowering_error(node, e) from e
-
-
-# TVM folds operations with the literal 0: a product to 0, which loses NaN and infinities, and a sum
-# to the other operand, which loses the sign of a zero
-_FOLDED_BY_ZERO = ("mul", "real_div", "add", "sub")
-
-
-def _hide_zeros(node: Node, args: list[Any]) -> list[Any]:
-    """Passes a zero as a tensor of one element instead of a literal."""
-    if not all(v.type.dtype.is_float for v in node.inputs):
-        return args
-    return [_hidden(v, arg) if v.type.ndim == 0 else arg for v, arg in zip(node.inputs, args)]
-
-
-def _hidden(value: Value, arg: Any) -> Any:
-    if not isinstance(arg, tvm.ir.GenericConst):
-        return arg
-    array = np.asarray(arg.value.numpy())
-    return arg if array.item() else constant(array.reshape(1), value.type.dtype.name)
-
-
-def _without_hidden_axis(R: RelaxBuilder, node: Node, result: Any) -> Any:
-    """Takes away the axis that a hidden zero gives the result of operands without axes."""
-    result = R.emit(result)
-    if R.type(result).ndim == node.outputs[0].type.ndim:
-        return result
-    return R.op.reshape(result, ())
-
-
-def _named(R: RelaxBuilder, name: str) -> Any:
-    found: Any = R.op
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
 
 
 def lowering_error(node: Node, cause: Exception) -> CompileError:

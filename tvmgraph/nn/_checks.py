@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
+
+if TYPE_CHECKING:
+    from tvmgraph.core.tensor import Tensor
 
 Cls = str  # name of the layer that checks
 
@@ -142,3 +145,14 @@ def float_dtype(op: Cls, value: Any) -> dtypes.DType:
         reject(DTypeError, op, f"dtype must be a float type, not {found.name}",
                fix="use float16, bfloat16, float32 or float64")  # fmt: skip
     return found
+
+
+def same_images(op: Cls, img1: Tensor, img2: Tensor) -> None:
+    """Checks two batches of images that are compared.
+
+    Raises:
+        ShapeError: if they have not the same four axes.
+    """
+    if img1.ndim != 4 or img1.shape != img2.shape:
+        reject(ShapeError, op, "both images must have the same 4 axes",
+               f"img1={img1.type}, img2={img2.type}")  # fmt: skip

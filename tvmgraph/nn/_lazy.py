@@ -17,6 +17,7 @@ HIGHER = {
         "FixedLossScaleUpdateCell", "ForwardValueAndGrad", "InverseDecayLR", "Lamb",
         "LearningRateSchedule", "Momentum", "NaturalExpDecayLR", "Optimizer", "ParameterUpdate",
         "PolynomialDecayLR", "RMSProp", "Rprop", "TrainOneStepCell",
+        "DistributedGradReducer",
         "TrainOneStepWithLossScaleCell", "WarmUpLR", "cosine_decay_lr", "exponential_decay_lr",
         "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",
         "polynomial_decay_lr", "warmup_lr",

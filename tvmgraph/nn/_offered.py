@@ -7,7 +7,7 @@ from typing import Any
 
 
 class offered:
-    """A property without a setter that an assignment to the instance hides.
+    """A property that an assignment to the instance hides.
 
     Args:
         compute: The method that computes the attribute.
@@ -19,6 +19,10 @@ class offered:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         return self if instance is None else self.compute(instance)
+
+    def setter(self, function: Callable[[Any, Any], None]) -> property:
+        """Returns the property of a subclass that says what an assignment does."""
+        return property(self.compute, function)
 
 
 __all__ = ["offered"]

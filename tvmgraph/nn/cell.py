@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, Self
 
-from tvmgraph import dtypes
+from tvmgraph import dtypes, hooks
 from tvmgraph.autodiff.custom import call_with_bprop, recomputed
 from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.explained import explained
@@ -114,9 +114,16 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         elif name in cells and value is None:
             cells[name] = None
         else:
-            self.__drop(name)
-            self.__dict__[name] = value
+            self.__keep(name, value)
         bump_epoch()
+
+    def __keep(self, name: str, value: Any) -> None:
+        """Sets a plain attribute, by its setter where the class has one."""
+        self.__drop(name)
+        if getattr(getattr(type(self), name, None), "fset", None) is None:
+            self.__dict__[name] = value
+        else:
+            object.__setattr__(self, name, value)
 
     def __drop(self, name: str, keep: str = "") -> None:
         """Removes other registrations of an attribute that changes its kind."""
@@ -148,8 +155,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             return table[name]
         if name in self._cells:
             return self._cells[name]
-        if name in self._flags:
-            return self._flags[name]
+        flags = self.__dict__.get("_flags", {})  # which may be what __init__ could not take
+        if name in flags:
+            return flags[name]
+        found = None if name.startswith("_") else _inner_member(self, name)
+        if found is not None:
+            return found
         raise NotFoundError(f"{type(self).__name__} has no attribute {name!r}", at=user_source())
 
     def __delattr__(self, name: str) -> None:
@@ -219,6 +230,11 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                 value = self.__differently(args, kwargs)
             elif state.interpreter is not None:
                 value = self.__construct(*args, **kwargs)
+            elif state.pieces is self:  # it could not be compiled as a whole
+                from tvmgraph.jit.pieces import compiled_piece
+                from tvmgraph.jit.regions.segment import enter
+
+                value = enter(self.construct, compiled_piece(self))(*args, **kwargs)
             else:
                 value = self.construct(*args, **kwargs)
             return value if self._output_float is None else _cast_floats(value, self._output_float)
@@ -409,6 +425,13 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
     # ---- compiling and facts ----------------------------------------------------------------
 
+    def shard(
+        self, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None,
+        device: str = "", level: int = 0,
+    ) -> Any:  # fmt: skip
+        """Returns the Cell over all processes; see :func:`tvmgraph.shard`."""
+        return hooks.shard(self, in_strategy, out_strategy, parameter_plan)
+
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[str, Parameter]:
         """Returns the parameters, which are always initialised."""
         return self.parameters_dict()
@@ -461,3 +484,9 @@ def _cast_floats(value: Any, dtype: dtypes.DType) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(_cast_floats(v, dtype) for v in value)
     return value
+
+
+def _inner_member(cell: Cell, name: str) -> Any:
+    from tvmgraph.nn.inner import member
+
+    return member(cell, name)

@@ -7,7 +7,7 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ShapeError
+from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.nn._checks import real, reject
 from tvmgraph.nn.cell import Cell
 
@@ -47,6 +47,8 @@ class Dropout(Cell):
             self._rate = float(real("Dropout", "p", p, 0, 1, "[)"))
 
     def construct(self, x: Tensor) -> Tensor:
+        if not isinstance(x, Tensor):
+            raise DTypeError(f"x must be a Tensor, not {type(x).__name__}")
         if not self.training or self._rate == 0:
             return x
         return F.dropout(x, p=self._rate, training=True)

@@ -8,9 +8,9 @@ from typing import Any
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.nn._checks import choice, int_tuple, positive, real, reject
+from tvmgraph.nn._checks import choice, int_tuple, positive, real, reject, same_images
 from tvmgraph.nn.cell import Cell
-from tvmgraph.ops._window import resolve_padding
+from tvmgraph.ops.common.window import resolve_padding
 
 
 class PixelShuffle(Cell):
@@ -276,9 +276,7 @@ class PSNR(Cell):
         self.max_val = real("PSNR", "max_val", max_val, 0, bounds="(]")
 
     def construct(self, img1: Tensor, img2: Tensor) -> Tensor:
-        if img1.ndim != 4 or img1.shape != img2.shape:
-            reject(ShapeError, "PSNR", "both images must have the same 4 axes",
-                   f"img1={img1.type}, img2={img2.type}")  # fmt: skip
+        same_images("PSNR", img1, img2)
         error = F.mean(F.square(img1 - img2), (1, 2, 3))
         return 10.0 / math.log(10.0) * F.log(self.max_val * self.max_val / error)
 

@@ -10,7 +10,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ShapeError
-from tvmgraph.nn._checks import positive, real, reject
+from tvmgraph.nn._checks import positive, real, reject, same_images
 from tvmgraph.nn.cell import Cell
 
 
@@ -64,9 +64,7 @@ class SSIM(Cell):
 
     def _scaled(self, img1: Tensor, img2: Tensor) -> tuple[Tensor, Tensor, float]:
         """Returns both images in float32 and the largest value, of integers as shares of theirs."""
-        if img1.ndim != 4 or img1.shape != img2.shape:
-            reject(ShapeError, self.cls_name, "both images must have the same 4 axes",
-                   f"img1={img1.type}, img2={img2.type}")  # fmt: skip
+        same_images(self.cls_name, img1, img2)
         whole = img1.dtype.kind in "iu"
         most = float(np.iinfo(img1.dtype.numpy).max) if whole else 1.0
         first, second = (F.cast(i, dtypes.float32) / most for i in (img1, img2))

@@ -75,6 +75,9 @@ class LossBase(Cell):
         return F.cast(x, kind)
 
 
+_Loss = LossBase  # its name in MindSpore 1.x, which model zoos subclass
+
+
 class L1Loss(LossBase):
     r"""Mean absolute error: :math:`|x - y|`.
 

@@ -9,7 +9,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.nn._checks import boolean, choice, int_tuple, integer, positive, reject
 from tvmgraph.nn.cell import Cell
-from tvmgraph.ops._window import Pairs, ceil_padding, resolve_padding
+from tvmgraph.ops.common.window import Pairs, ceil_padding, resolve_padding
 
 
 class _Pool(Cell):

@@ -16,7 +16,7 @@ from tvmgraph.nn._gates import STEPS, State
 from tvmgraph.nn._parameters import new_parameter
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.dropout import Dropout
-from tvmgraph.ops.recurrent_sweep import PANEL
+from tvmgraph.ops.rnn.sweep import PANEL
 
 #: An input that shuts or opens a gate for good: the sigmoid is exactly 0 or 1, also in float16.
 _SHUT = 1e4

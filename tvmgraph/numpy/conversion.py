@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes, ops
+from tvmgraph.core import rules
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import DTypeError, TvmgraphError, user_source
 
 #: NumPy's defaults of 64 bits are 32 bits wide here, as in MindSpore.
 NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
@@ -78,14 +79,14 @@ def axis_of(axis: int, ndim: int) -> int:
     """Returns an axis counted from the front.
 
     Raises:
-        ArgumentError: when there is no such axis.
+        AxisError: when there is no such axis.
     """
-    if not -ndim <= axis < ndim:
-        raise ArgumentError(
-            f"axis={axis} is outside a tensor of {ndim} axes", got=f"axis={axis}",
-            at=user_source(), fix=f"{-ndim} to {ndim - 1}",
-        )  # fmt: skip
-    return axis % ndim
+    try:
+        if ndim == 0:
+            raise rules.AxisError(f"axis {axis} of an array without axes")
+        return rules.normalize_axis(axis, ndim)
+    except TvmgraphError as e:
+        raise e.locate("numpy", f"axis={axis!r}", user_source()) from None
 
 
 def axes_of(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:

@@ -12,8 +12,14 @@ from tvmgraph.onnx import (
     signal,
     training,
 )
+from tvmgraph.onnx.table import CONVERTERS
 
 __all__ = [
     "control", "drawing", "elementwise", "network", "recurrent", "reductions", "sampling", "shapes",
-    "signal", "training",
+    "signal", "supported_operators", "training",
 ]  # fmt: skip
+
+
+def supported_operators() -> list[str]:
+    """Returns the ONNX operators that are converted directly."""
+    return sorted(CONVERTERS)

@@ -42,13 +42,6 @@ def find_converter(domain: str, op_type: str) -> Converter | None:
     return CONVERTERS.get(f"{domain}.{op_type}" if domain else op_type)
 
 
-def supported_operators() -> list[str]:
-    """Returns the ONNX operators that are converted directly."""
-    from tvmgraph.onnx import converters  # noqa: F401  (fills the table)
-
-    return sorted(CONVERTERS)
-
-
 def known(value: Any) -> np.ndarray | None:
     """Returns the elements of a value where they are known now, else ``None``."""
     value = value.wide if isinstance(value, Narrow) else value

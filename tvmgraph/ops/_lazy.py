@@ -34,9 +34,26 @@ HIGHER = {
         "GradOperation", "HookBackward", "InsertGradientOf", "get_grad", "grad", "jacfwd",
         "jacrev", "jvp", "value_and_grad", "vjp", "vmap",
     ),
+    "tvmgraph.distributed.api": ("reshard",),
+    "tvmgraph.compat.mint.distributed": (
+        "ReduceOp", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
+        "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv",
+        "broadcast_object_list", "destroy_process_group", "gather_into_tensor", "gather_object",
+        "get_global_rank", "get_group_rank", "get_process_group_ranks", "init_process_group",
+        "irecv", "isend", "new_group", "recv", "reduce_scatter", "reduce_scatter_tensor",
+        "scatter_object_list", "scatter_tensor", "send",
+    ),
+    "tvmgraph.compat.composite": (
+        "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "partial",
+    ),
+    "tvmgraph.train.summary": (
+        "HistogramSummary", "ImageSummary", "ScalarSummary", "TensorSummary",
+    ),
+    "tvmgraph.compat.primitives.base": (
+        "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "prim_arg_register",
+        "prim_attr_register",
+    ),
 }  # fmt: skip
-
-_MODULES = ("functional", "operations")
 
 
 def _ops() -> ModuleType:
@@ -44,7 +61,7 @@ def _ops() -> ModuleType:
 
 
 def _find(name: str) -> Any:
-    operations = importlib.import_module("tvmgraph.ops.operations")
+    operations = importlib.import_module("tvmgraph.compat.primitives")
     if name in operations.ROWS:
         return getattr(operations, name)
     if name in ALIASES:
@@ -56,8 +73,8 @@ def _find(name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"tvmgraph.ops.{name}")
+    if name == "__all__":  # what a star import binds
+        return [n for n in (*vars(_ops()), *ALIASES, *_higher()) if not n.startswith("_")]
     found = None if name.startswith("__") else _find(name) or paths.find("tvmgraph.ops", name)
     if found is None:
         raise not_found("tvmgraph.ops", name, __dir__())
@@ -66,6 +83,9 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    operations = importlib.import_module("tvmgraph.ops.operations")
-    higher = [n for names in HIGHER.values() for n in names]
-    return sorted({*vars(_ops()), *operations.ROWS, *ALIASES, *higher})
+    operations = importlib.import_module("tvmgraph.compat.primitives")
+    return sorted({*vars(_ops()), *operations.ROWS, *ALIASES, *_higher()})
+
+
+def _higher() -> list[str]:
+    return [n for names in HIGHER.values() for n in names]

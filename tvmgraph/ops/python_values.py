@@ -10,8 +10,22 @@ from typing import Any
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, ShapeError, user_source
-from tvmgraph.ops._arguments import require_tensor
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.ops.common.arguments import require_tensor
+
+#: Bits of the largest power of integers; a tensor holds 64.
+_MOST_BITS = 1 << 20
+
+
+def _power(x: Any, y: Any) -> Any:
+    whole = isinstance(x, int) and isinstance(y, int)
+    if whole and y > 0 and x.bit_length() > 1 and x.bit_length() * y > _MOST_BITS:
+        raise ArgumentError(
+            f"x={x}, y={y}: the power has more than {_MOST_BITS:,} bits", op="ops.scalar_pow",
+            at=user_source(), fix="use floats",
+        )  # fmt: skip
+    return operator.pow(x, y)
+
 
 _SCALAR: dict[str, tuple[Callable[..., Any], str]] = {
     "scalar_add": (operator.add, "x + y"),
@@ -27,7 +41,7 @@ _SCALAR: dict[str, tuple[Callable[..., Any], str]] = {
     "scalar_mod": (operator.mod, "x % y"),
     "scalar_mul": (operator.mul, "x * y"),
     "scalar_ne": (operator.ne, "x != y"),
-    "scalar_pow": (operator.pow, "x ** y"),
+    "scalar_pow": (_power, "x ** y"),
     "scalar_sub": (operator.sub, "x - y"),
 }
 

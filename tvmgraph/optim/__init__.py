@@ -14,6 +14,7 @@ from tvmgraph.optim.dynamic_lr import (
     warmup_lr,
 )
 from tvmgraph.optim.gradient import ASGD, SGD, Momentum, Rprop
+from tvmgraph.optim.reducer import DistributedGradReducer
 from tvmgraph.optim.scaled import LARS, AdaFactor
 from tvmgraph.optim.schedule import (
     CosineDecayLR,
@@ -39,7 +40,7 @@ AdamW = AdamWeightDecay
 __all__ = [
     "ASGD", "FTRL", "LARS", "SGD", "AdaFactor", "AdaMax", "Adadelta", "Adagrad", "Adam",
     "AdamOffload", "AdamW", "AdamWeightDecay",
-    "CosineDecayLR", "DynamicLossScaleUpdateCell", "ExponentialDecayLR",
+    "CosineDecayLR", "DistributedGradReducer", "DynamicLossScaleUpdateCell", "ExponentialDecayLR",
     "FixedLossScaleUpdateCell", "ForwardValueAndGrad", "InverseDecayLR", "Lamb",
     "LazyAdam", "LearningRateSchedule", "Momentum", "NaturalExpDecayLR", "Optimizer",
     "ParameterUpdate", "PolynomialDecayLR", "ProximalAdagrad", "RMSProp", "Rprop",

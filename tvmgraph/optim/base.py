@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.config import get_context
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import above_zero, reject
 from tvmgraph.optim.groups import Setting, settings_of
+from tvmgraph.optim.members import Members
 from tvmgraph.optim.schedule import LearningRateSchedule
 
 
-class Optimizer(Cell):
+class Optimizer(Members):
     """Base class of optimizers: called with gradients, it changes the parameters.
 
     Everything it keeps between steps is a Parameter (the step, the learning rate, moments), so it
@@ -113,6 +112,7 @@ class Optimizer(Cell):
         state = self.parameters.clone(prefix, init)
         for s in state:
             s.requires_grad = False
+            s.of_optimizer = True  # pyright: ignore[reportAttributeAccessIssue]
         self.__register(state)
         return state
 
@@ -257,11 +257,6 @@ class Optimizer(Cell):
             and not (isinstance(s.weight_decay, float) and s.weight_decay == 0.0)
         )
 
-    @property
-    def decay_flags(self) -> tuple[bool, ...]:
-        """Of every parameter, whether weight decay may apply to it."""
-        return tuple(s.decays for s in self._settings)
-
     def get_lr(self) -> Any:
         """Returns the learning rate of the coming step: a 0-d tensor, a tuple with group rates."""
         rates = self.rates()
@@ -300,70 +295,6 @@ class Optimizer(Cell):
                 reject(ArgumentError, f"{self.cls_name}.set_lr",
                        "the learning rate follows a schedule, so it cannot be set")  # fmt: skip
             s.lr.set_data(Tensor(value, dtypes.float32))
-
-    def flatten_gradients(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Returns the gradients as they are: parameters are not flattened here."""
-        return gradients
-
-    @offered
-    def need_scale(self) -> bool:
-        """Whether gradients are divided by a loss scale."""
-        return self.loss_scale != 1.0
-
-    @offered
-    def reciprocal_scale(self) -> float:
-        """What gradients are multiplied by: one over the loss scale."""
-        return 1.0 / self.loss_scale
-
-    @offered
-    def weight_decay(self) -> Any:
-        """The weight decay: a number or a Cell, a tuple of them with groups."""
-        decays = tuple(s.weight_decay for s in self._settings)
-        return decays if self.is_group else decays[0]
-
-    @offered
-    def dynamic_weight_decay(self) -> bool:
-        """Whether a weight decay is a Cell of the step."""
-        return any(isinstance(s.weight_decay, Cell) for s in self._settings)
-
-    @offered
-    def _is_dynamic_lr_or_weight_decay(self) -> bool:
-        return self.dynamic_lr or self.dynamic_weight_decay
-
-    @offered
-    def target(self) -> str:
-        """The device on which it runs."""
-        return get_context("device_target")
-
-    @offered
-    def parameter_length(self) -> int:
-        """How many parameters it trains."""
-        return len(self.parameters)
-
-    @offered
-    def map_(self) -> Any:
-        """``ops.Map()``, with which subclasses go through gradients."""
-        return F.Map()
-
-    @offered
-    def hyper_map(self) -> Any:
-        """``ops.HyperMap()``, with which subclasses go through gradients."""
-        return F.HyperMap()
-
-    @offered
-    def assignadd(self) -> Any:
-        """``ops.AssignAdd()``, with which subclasses count steps."""
-        return F.AssignAdd()
-
-    @offered
-    def global_step_increase_tensor(self) -> Tensor:
-        """What each step adds to ``global_step``: 1."""
-        return Tensor(np.ones(1, np.int32))
-
-    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Puts a prefix before the names of all parameters: the states' and the trained ones'."""
-        for p in self.get_parameters(expand=recurse):
-            p.name = prefix + p.name
 
 
 def new_scalar(name: str, value: float, shape: tuple[int, ...] = ()) -> Parameter:

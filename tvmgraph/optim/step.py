@@ -6,21 +6,29 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.autodiff import GradOperation, value_and_grad
+from tvmgraph.compat import primitives
+from tvmgraph.compat.composite import HyperMap
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.distributed.context import settings
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import above_zero, boolean, positive, reject
 from tvmgraph.optim.base import new_scalar
+from tvmgraph.optim.reducer import DistributedGradReducer
 
 
 def _require_cells(op: str, **parts: Any) -> None:
     for name, part in parts.items():
         if not isinstance(part, Cell):
             reject(DTypeError, op, f"{name} must be a Cell, not {type(part).__name__}")
+
+
+def _as_they_are(gradients: Any) -> Any:
+    return gradients
 
 
 class TrainOneStepCell(Cell):
@@ -60,24 +68,46 @@ class TrainOneStepCell(Cell):
         self.network = network
         self.network.set_grad()
         self.optimizer = optimizer
-        self.sens = None if sens is None else above_zero(self.cls_name, "sens", sens)
+        self.sense_flag = sens is not None
+        self.sens = 1.0 if sens is None else above_zero(self.cls_name, "sens", sens)
         self.return_grad = boolean(self.cls_name, "return_grad", return_grad)
+        if settings.reduces_gradients:
+            self._cells["grad_reducer"] = DistributedGradReducer(self.weights)
 
     @offered
     def weights(self) -> ParameterTuple:
         """The parameters that are trained."""
         return self.optimizer.parameters
 
-    reducer_flag = False  # gradients come from this process alone
+    @property
+    def reducer_flag(self) -> bool:
+        """Whether gradients of several processes are reduced."""
+        return self.grad_reducer is not _as_they_are
+
+    @property
+    def degree(self) -> int:
+        """Of how many processes."""
+        return getattr(self.grad_reducer, "degree", 1)
+
+    @property
+    def parallel_mode(self) -> str:
+        """How training is shared out."""
+        return settings.parallel_mode
 
     @offered
     def grad(self) -> Any:
-        """``grad(network, weights)(*inputs)`` returns the gradients of the weights."""
-        return GradOperation(get_by_list=True, sens_param=self.sens is not None)
+        """``grad(network, weights)(*inputs, sens)`` returns the gradients of the weights."""
+        return GradOperation(get_by_list=True, sens_param=True)
 
-    def grad_reducer(self, gradients: Any) -> Any:
-        """Returns the gradients as they are: there are no other processes to add."""
-        return gradients
+    @offered
+    def grad_no_sens(self) -> Any:
+        """``grad_no_sens(network, weights)(*inputs)`` returns the gradients of the weights."""
+        return GradOperation(get_by_list=True)
+
+    @offered
+    def grad_reducer(self) -> Any:
+        """``grad_reducer(gradients)`` returns those of all processes."""
+        return self._cells.get("grad_reducer", _as_they_are)
 
     def differentiate(self, inputs: tuple[Any, ...], scale: Any) -> tuple[Any, Any]:
         """Returns the network's result and the gradients of its scaled loss."""
@@ -92,8 +122,9 @@ class TrainOneStepCell(Cell):
         return result, gradients
 
     def construct(self, *inputs: Any) -> Any:
-        scale = None if self.sens is None else Tensor(self.sens, dtypes.float32)
+        scale = Tensor(self.sens, dtypes.float32) if self.sense_flag else None
         loss, gradients = self.differentiate(inputs, scale)
+        gradients = self.grad_reducer(gradients)
         self.optimizer(gradients)
         if self.return_grad:
             return loss, {p.name: g for p, g in zip(self.weights, gradients)}
@@ -151,13 +182,59 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         """Sets the scale."""
         self.scale_sense.set_data(Tensor(float(sens), dtypes.float32))
 
+    is_distributed = gpu_target = False
+
+    @offered
+    def hyper_map(self) -> Any:
+        """Applies a function to every gradient: ``hyper_map(fn, gradients)``."""
+        return HyperMap()
+
+    @offered
+    def base(self) -> Tensor:
+        """1: from this sum of overflow flags on there is an overflow."""
+        return Tensor(1.0, dtypes.float32)
+
+    @offered
+    def reduce_sum(self) -> Any:
+        """The sum of overflow flags."""
+        return primitives.ReduceSum()
+
+    @offered
+    def less_equal(self) -> Any:
+        """Compares the sum of overflow flags with :attr:`base`."""
+        return primitives.LessEqual()
+
+    def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[Tensor, Any]:
+        """Returns what :meth:`get_overflow_status` wants first, and ``compute_input`` as it is.
+
+        Args:
+            pre_cond: What must be computed before the check starts.
+            compute_input: Input of the computation that is checked.
+        """
+        return Tensor([0] * 8, dtypes.int32), compute_input
+
+    def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
+        """Whether any element of a result is infinite or NaN, bool 0-d.
+
+        Args:
+            status: The first result of :meth:`start_overflow_check`.
+            compute_output: Tensor or tuple of Tensors.
+        """
+        checked = (compute_output,) if isinstance(compute_output, Tensor) else compute_output
+        return F.logical_not(F.all_finite(checked))
+
+    def process_loss_scale(self, overflow: Tensor) -> Tensor:
+        """Adapts the scale to whether there was an overflow, and returns ``overflow``."""
+        if self.loss_scaling_manager is not None:
+            self.loss_scaling_manager(self.scale_sense, overflow)
+        return overflow
+
     def construct(self, *inputs: Any) -> Any:
         scale = self.scale_sense.snapshot()
         loss, gradients = self.differentiate(inputs, scale)
+        gradients = self.grad_reducer(gradients)
         gradients = tuple(F.cast(g, dtypes.float32) / scale for g in gradients)
-        overflow = F.logical_not(F.all_finite(gradients))
-        if self.loss_scaling_manager is not None:
-            self.loss_scaling_manager(self.scale_sense, overflow)
+        overflow = self.process_loss_scale(self.get_overflow_status(None, gradients))
         update_unless(overflow, self.optimizer, gradients)
         return loss, overflow, scale
 
@@ -267,6 +344,8 @@ class FixedLossScaleUpdateCell(Cell):
         return self.loss_scale_value
 
     def construct(self, loss_scale: Any, overflow: Tensor) -> Tensor:
+        if not isinstance(overflow, (Tensor, bool)):
+            raise DTypeError(f"overflow must be a Tensor, not {type(overflow).__name__}")
         return overflow
 
 

@@ -157,7 +157,7 @@ class Summary:
 
 
 def _machine_peaks() -> Peaks:
-    from tvmgraph.compiler.machine import peaks  # here, because it loads TVM's compiler
+    from tvmgraph.compiler.measuring.machine import peaks  # here, because it loads TVM's compiler
 
     return peaks()
 

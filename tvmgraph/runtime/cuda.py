@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.errors import DeviceError, user_source
-from tvmgraph.targets import target_names, target_table
+from tvmgraph.machine.targets import target_names, target_table
 
 #: The driver must know at least the version of CUDA that the runtime library is of.
 REQUIRED = (13, 0)
@@ -246,6 +246,11 @@ def row_of(device: Device) -> str:
             f"{device} is too old", f"compute capability {min(rows().values()) / 10:.1f} is needed"
         )
     return max(fitting)[1]
+
+
+def target_of(index: int) -> str:
+    """Returns the name of the target whose code suits one GPU of this machine best."""
+    return row_of(device(index))
 
 
 # ---- CUDA's runtime library ---------------------------------------------------------------------

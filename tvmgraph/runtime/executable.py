@@ -13,7 +13,6 @@ from itertools import starmap
 from typing import Any
 
 import numpy as np
-import tvm_ffi
 
 from tvmgraph import dtypes
 from tvmgraph.core.state import turn
@@ -22,9 +21,11 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DeviceError, DTypeError, user_source
 from tvmgraph.forking import enters_compiled
+from tvmgraph.runtime import callback as callback  # compiled code may call it
 from tvmgraph.runtime import native
+from tvmgraph.runtime.ffi import tvm_ffi
 from tvmgraph.runtime.ownership import for_writing, share
-from tvmgraph.runtime.workers import seat
+from tvmgraph.runtime.workers import affinity
 
 _from_dlpack = tvm_ffi.from_dlpack
 _new = object.__new__
@@ -43,7 +44,7 @@ class Executable:
 
     Attributes:
         local: This thread's entry points by name, once they were asked for, and as ``entry`` what
-            a call needs that is to be quick: ``main``, and the thread's seat and its word.
+            a call needs that is to be quick: ``main``, and the thread's affinity and its word.
         on_host: Whether it runs on the CPU.
     """
 
@@ -89,7 +90,7 @@ class Executable:
                 vm = functions["vm "] = native.start(self._module, self._device)
             found = functions[name] = self._entered(vm[name], name)
             if name == "main":
-                here = seat()
+                here = affinity()
                 functions["entry"] = (found, here.core, here)
         return found
 
@@ -137,7 +138,7 @@ class Executable:
         Returns:
             What the code returned, for :meth:`results`.
         """
-        function, here = self.function(name), seat()
+        function, here = self.function(name), affinity()
         if here.core[0] != here.home:
             here.move()
         if kept is None:
@@ -180,9 +181,15 @@ def to_ffi(tensor: Tensor) -> Any:
         )  # fmt: skip
     array = tensor.array
     if tensor.type.dtype is dtypes.bfloat16:  # NumPy's DLPack does not know bfloat16
-        view = _export(tensor, array.view(np.uint16), as_bfloat16=True)
-        return view
+        return _export(tensor, array.view(np.uint16), as_bfloat16=True)
+    if tensor.type.dtype in dtypes.COMPLEX:
+        return _from_dlpack(aligned_copy(pairs(array)))
     return _export(tensor, array)
+
+
+def pairs(array: np.ndarray) -> np.ndarray:
+    """Returns complex elements as reals, with both parts along a last axis."""
+    return np.ascontiguousarray(array).reshape(*array.shape, 1).view(array.real.dtype)
 
 
 def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> Any:
@@ -205,6 +212,8 @@ def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> Any
 
 def from_ffi(output: Any, type: TensorType) -> Tensor:
     """Wraps an output of compiled code without copying it, or looking at it."""
+    if type.dtype in dtypes.COMPLEX:
+        return tensor_from_numpy(np.from_dlpack(output).view(type.dtype.numpy)[..., 0])
     if type.dtype is not dtypes.bfloat16 and type.is_static:
         tensor = _new(Tensor)
         tensor.type, tensor._token = type, None

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.errors import DeviceError, LoadError, user_source
-from tvmgraph.processor import missing_features
-from tvmgraph.targets import CPU_VARIABLE, HOST, resolve, target_table
+from tvmgraph.machine.processor import missing_features
+from tvmgraph.machine.targets import CPU_VARIABLE, HOST, resolve, target_table
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 _NATIVE = "x86_64"  # of targets without a triple
@@ -86,7 +86,7 @@ def ffi() -> Any:
     """
     import ctypes
 
-    import tvm_ffi
+    from tvmgraph.runtime.ffi import tvm_ffi
 
     folders = library_folders()
     for name in _LIBRARIES:
@@ -129,9 +129,8 @@ def load_cuda() -> Any:
     """
     import ctypes
 
-    import tvm_ffi
-
     from tvmgraph.runtime import cuda
+    from tvmgraph.runtime.ffi import tvm_ffi
 
     if "tvm" not in sys.modules:
         ffi()

@@ -15,7 +15,7 @@ import numpy as np
 
 from tvmgraph import forking, partial
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
-from tvmgraph.processor import missing_features
+from tvmgraph.machine.processor import missing_features
 from tvmgraph.runtime import host, pool
 from tvmgraph.runtime.archive import LIBRARY, OBJECTS, PARAMETERS, Archive, Entry, Manifest
 from tvmgraph.runtime.signature import Key

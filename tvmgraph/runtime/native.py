@@ -13,14 +13,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import tvm_ffi
-from tvm_ffi.libinfo import load_lib_ctypes
-
 from tvmgraph.errors import DeviceError
 from tvmgraph.forking import enters_compiled
+from tvmgraph.machine.tiles import permit_tiles
 from tvmgraph.runtime import host
-from tvmgraph.runtime.workers import seat
-from tvmgraph.tiles import permit_tiles
+from tvmgraph.runtime.ffi import tvm_ffi
+from tvmgraph.runtime.workers import affinity
 
 tvm_ffi.register_error("KeyboardInterrupt", KeyboardInterrupt)  # raised in a callback of TVM's
 
@@ -38,9 +36,11 @@ def use_runtime() -> None:
     if "tvm" in sys.modules:
         return
     folders = _folders()
-    load_lib_ctypes("tvm", "tvm_runtime", "RTLD_GLOBAL", extra_lib_paths=folders)
+    tvm_ffi.libinfo.load_lib_ctypes("tvm", "tvm_runtime", "RTLD_GLOBAL", extra_lib_paths=folders)
     with contextlib.suppress(RuntimeError, OSError):  # sorts; not part of every build of TVM
-        load_lib_ctypes("tvm", "tvm_runtime_extra", "RTLD_LOCAL", extra_lib_paths=folders)
+        tvm_ffi.libinfo.load_lib_ctypes(
+            "tvm", "tvm_runtime_extra", "RTLD_LOCAL", extra_lib_paths=folders
+        )
 
 
 def use_cuda_runtime() -> None:
@@ -82,7 +82,7 @@ def start(module: Any, device: Any) -> Any:
     if devices[0][0] != _HOST:  # shapes live on the host
         devices.append((_HOST, 0))
     machine["vm_initialization"](*[x for d in devices for x in (*d, _POOLED_ALLOCATOR)])
-    seat()  # starts the workers
+    affinity()  # starts the workers
     return machine
 
 

@@ -26,6 +26,8 @@ def why_not(path: Path) -> str | None:
         return None
     if stat.S_ISLNK(found.st_mode):
         return f"{path} is a symbolic link"
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        return f"{path} is neither a file nor a folder"  # a pipe would be waited for
     if not hasattr(os, "geteuid"):
         return None
     if found.st_uid not in (os.geteuid(), _ROOT):

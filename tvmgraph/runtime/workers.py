@@ -24,10 +24,10 @@ _CPU_ID = 4  # bytes from the beginning of Linux's `struct rseq` to `cpu_id`
 _this = threading.local()
 
 
-class Seat:
+class Affinity:
     """The cores of a calling thread and of its workers.
 
-    Before a call whose kernels share their work: ``if seat.core[0] != seat.home: seat.move()``.
+    Before a call whose kernels share their work: ``if own.core[0] != own.home: own.move()``.
 
     Attributes:
         core: Its first element is the core that the thread runs on, at any time.
@@ -63,27 +63,27 @@ class Seat:
         """Notes that the workers were lost; the next call starts others."""
         self.home, self._workers = _NOWHERE, {}
 
-    def _take(self, other: Seat | None) -> None:
-        """Becomes another seat of the same thread; ``core`` stays what calls have kept of it."""
+    def _take(self, other: Affinity | None) -> None:
+        """Becomes another one of the same thread; ``core`` stays what calls have kept of it."""
         if other is None or isinstance(self.core, list):
             self.home = self.core[0]
         else:
             self.home, self._workers = other.home, other._workers
 
 
-def seat() -> Seat:
-    """Returns the seat of the calling thread; the first call starts its pool and binds its workers.
+def affinity() -> Affinity:
+    """Returns that of the calling thread; the first call starts its pool and binds its workers.
 
     Nothing is bound if there are more cores than threads (which would put the workers of several
-    processes on the same cores), or with ``TVMGRAPH_BIND_WORKERS=0``. The seat never moves then.
+    processes on the same cores), or with ``TVMGRAPH_BIND_WORKERS=0``. Nothing moves then.
     """
-    found = getattr(_this, "seat", None)
+    found = getattr(_this, "affinity", None)
     if found is None:
-        found = _this.seat = _bound() or Seat([0], 0, {})
+        found = _this.affinity = _bound() or Affinity([0], 0, {})
     return found
 
 
-def _bound() -> Seat | None:
+def _bound() -> Affinity | None:
     before = _tasks()
     count = pool.start()
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
@@ -101,7 +101,7 @@ def _bound() -> Seat | None:
             os.sched_setaffinity(worker, {core})
     except OSError:
         return None  # not allowed here
-    return Seat(core_word() or [here], here, workers)
+    return Affinity(core_word() or [here], here, workers)
 
 
 def _tasks() -> set[int]:
@@ -134,7 +134,7 @@ def core_word() -> Sequence[int] | None:
 
 
 def _forked() -> None:
-    found = getattr(_this, "seat", None)
+    found = getattr(_this, "affinity", None)
     if pool.lost() and found is not None:
         found.leave()
 
@@ -142,4 +142,4 @@ def _forked() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)  # after that of the pool
 
-__all__ = ["Seat", "core_word", "seat"]
+__all__ = ["Affinity", "affinity", "core_word"]

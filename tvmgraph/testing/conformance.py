@@ -68,8 +68,8 @@ def compile_case(case: Case, config: JitConfig) -> str | None:
     Returns:
         Why it cannot be compiled, or ``None``.
     """
-    from tvmgraph.compiler.compile import CompileOptions
     from tvmgraph.compiler.library import write_library
+    from tvmgraph.config.options import CompileOptions
 
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -70,6 +70,8 @@ from tvmgraph.train.sink import DatasetHelper, connect_network_with_dataset, dat
 def __getattr__(name: str) -> Any:
     if name in ("export", "load"):
         return getattr(importlib.import_module("tvmgraph.export.api"), name)
+    if name in ("SummaryCollector", "SummaryRecord"):
+        return getattr(importlib.import_module("tvmgraph.train.summary"), name)
     return look(__name__, name, __all__)
 
 
@@ -106,6 +108,8 @@ __all__ = [
     "Recall",
     "ReduceLROnPlateau",
     "RunContext",
+    "SummaryCollector",
+    "SummaryRecord",
     "TimeMonitor",
     "Top1CategoricalAccuracy",
     "Top5CategoricalAccuracy",

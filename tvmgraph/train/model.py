@@ -10,17 +10,20 @@ from typing import Any
 
 from tvmgraph.amp import build_train_network
 from tvmgraph.amp.levels import LEVELS
+from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import Dataset
+from tvmgraph.distributed.context import settings
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithEvalCell
 from tvmgraph.train.callback.base import Callbacks, RunContext
 from tvmgraph.train.metrics.basic import Loss, reject
 from tvmgraph.train.metrics.more import metrics_of
+from tvmgraph.train.parallel import Shared, begin
 
 
-class Model:
+class Model(Shown):
     """Trains, evaluates and applies a network.
 
     In GRAPH_MODE a training step (forward, loss, backward, update, batch statistics) is one
@@ -71,6 +74,7 @@ class Model:
                    f"use {', '.join(LEVELS)}")  # fmt: skip
         self.network, self.loss_fn, self.optimizer = network, loss_fn, optimizer
         self.metrics = metrics_of(metrics)
+        self.__shared: dict[Any, Shared] = {}
         self.eval_indexes = eval_indexes
         self.train_network: Any = None
         if optimizer is not None:
@@ -91,6 +95,15 @@ class Model:
 
     def _evaluating(self) -> Any:
         return self.eval_network
+
+    def _shared(self, cell: Any) -> Any:
+        """The cell itself, or in ``semi_auto_parallel`` as one program over all processes."""
+        if not settings.one_program:
+            return cell
+        found = self.__shared.get(cell)
+        if found is None:
+            found = self.__shared[cell] = Shared(cell)
+        return found
 
     # ---- training ---------------------------------------------------------------------------
 
@@ -167,6 +180,7 @@ class Model:
         if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
             reject(ArgumentError, "Model.train", f"epoch must be a positive int, not {epochs!r}")
         hooks = Callbacks(callbacks)
+        begin(self.train_network)
         p = self._parameters("train", data, hooks, epochs)
         p.cur_epoch_num, p.valid_dataset = done, valid
         p.batch_num = size or p.batch_num
@@ -191,7 +205,7 @@ class Model:
             p.cur_step_num += 1
             p.train_dataset_element = batch
             hooks.call("train", "step_begin", context)
-            p.net_outputs = self.train_network(*batch)
+            p.net_outputs = self._shared(self.train_network)(*batch)
             hooks.call("train", "step_end", context)
             if context.stop_requested:
                 return
@@ -210,7 +224,7 @@ class Model:
             metrics=self.metrics, train_dataset=data, valid_dataset=None,
             batch_num=data.get_dataset_size(), epoch_num=epochs, cur_epoch_num=0, cur_step_num=0,
             net_outputs=None, eval_results={}, list_callback=hooks.items,
-            parallel_mode="stand_alone",
+            parallel_mode=settings.parallel_mode,
         )  # fmt: skip
 
     # ---- evaluation -------------------------------------------------------------------------
@@ -247,7 +261,7 @@ class Model:
             for batch in valid_dataset.create_tuple_iterator(num_epochs=1):
                 p.cur_step_num += 1
                 with hooks.around("eval", "step_", context):
-                    p.net_outputs = self._evaluating()(*batch)
+                    p.net_outputs = self._shared(self._evaluating())(*batch)
                     self._update_metrics(p.net_outputs)
             p.eval_results = {n: m.eval() for n, m in self.metrics.items()}
         return p.eval_results

@@ -16,6 +16,8 @@ from safetensors.numpy import save_file
 from tvmgraph import dtypes, partial
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.distributed import engine
+from tvmgraph.distributed.sharded import shards_of
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
 from tvmgraph.nn.cell import Cell
 from tvmgraph.train import mindspore_checkpoint
@@ -121,6 +123,8 @@ def save_checkpoint(
     """Writes parameters to a file.
 
     The file appears under its name only when it is complete; an older one stays until then.
+    Parameters that are split over processes are gathered one after the other, by all processes
+    together, and rank 0 writes; what is loaded later may be split in another way.
 
     Args:
         save_obj: A Cell (a network, an optimizer with its state, or a training cell with both), a
@@ -150,6 +154,17 @@ def save_checkpoint(
     path = _path(ckpt_file_name, format)
     entries = _entries(save_obj, choice_func)
     tensors, texts = _appended(append_dict, entries)
+    if any(shards_of(t) is not None for t in entries.values()):
+        if engine.world().rank:  # rank 0 writes what all gather
+            for tensor in entries.values():
+                if shards_of(tensor) is not None:
+                    tensor.asnumpy()
+            engine.barrier()
+            return
+        entries = {n: Tensor(t.asnumpy()) for n, t in entries.items()}
+        save_checkpoint(entries, path, append_dict=append_dict, format=format)
+        engine.barrier()
+        return
     raw = {}
     for name, tensor in (entries | tensors).items():
         kind = tensor.dtype.numpy.name

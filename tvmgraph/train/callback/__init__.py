@@ -1,5 +1,6 @@
 """Callbacks of the training loop: what runs at its events, and those that come with it."""
 
+import importlib
 from typing import Any
 
 from tvmgraph.compat.paths import look
@@ -22,11 +23,13 @@ from tvmgraph.train.callback.control import (
 
 
 def __getattr__(name: str) -> Any:
+    if name == "SummaryCollector":
+        return importlib.import_module("tvmgraph.train.summary").SummaryCollector
     return look(__name__, name, __all__)
 
 
 __all__ = [
     "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback",
     "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau",
-    "RunContext", "TimeMonitor",
+    "RunContext", "SummaryCollector", "TimeMonitor",
 ]  # fmt: skip

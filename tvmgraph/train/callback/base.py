@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.train.metrics.basic import reject
@@ -17,7 +18,7 @@ from tvmgraph.train.metrics.basic import reject
 EVENTS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
 
 
-class RunContext:
+class RunContext(Shown):
     """What a callback is given.
 
     Attributes:
@@ -41,7 +42,7 @@ class RunContext:
         return self.stop_requested
 
 
-class Callback:
+class Callback(Shown):
     """Base class: write any of ``on_train_begin``, ``on_train_epoch_begin``,
     ``on_train_step_begin``, ``on_train_step_end``, ``on_train_epoch_end``, ``on_train_end``, the
     same with ``eval``, or the older ``begin`` ... ``end``, which both modes call.

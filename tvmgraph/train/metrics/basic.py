@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
 
@@ -24,7 +25,7 @@ def as_array(value: Any) -> np.ndarray:
     return value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)
 
 
-class Metric:
+class Metric(Shown):
     """Base class: ``clear``, ``update`` with a batch, ``eval`` for the result so far.
 
     Example:

@@ -1,0 +1,202 @@
+"""Sizes that only the values decide are symbols of a graph: one capture serves every size."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import JitConfig, Tensor, jit, nn, ops
+from tvmgraph.errors import CaptureError
+
+STRICT = JitConfig(jit_syntax_level="STRICT")
+Function = Callable[[Tensor], Any]
+#: Some elements, others, none, all.
+INPUTS = [np.random.RandomState(i).randn(3, 4).astype(np.float32) for i in (0, 1)]
+INPUTS += [np.zeros((3, 4), np.float32), np.abs(INPUTS[0]) + 1]
+
+
+def _store(x: Tensor) -> Any:
+    x = x * 1
+    x[x > 0] = x[x > 0] * 3
+    x[ops.nonzero(x < 0, as_tuple=True)] += 1
+    return x
+
+
+def _branch(x: Tensor) -> Any:
+    y = x[x > 0]
+    if y.shape[0] == 0:
+        return x.sum()
+    return y.sum() / y.shape[0]
+
+
+def _loop(x: Tensor) -> Any:
+    while x.sum() < 20:
+        x = ops.abs(x) + x[x > 0].sum() + 1
+    return x
+
+
+def _unrolled(x: Tensor) -> Any:
+    total = x.sum()
+    for i in range(3):
+        total = total + x[x > i * 0.3].sum()
+    return total
+
+
+def _rows(x: Tensor) -> Any:
+    at = ops.nonzero(x[:, 0] > 0)[:, 0]
+    return x[at].mean(0), ops.matmul(x[at], ops.ones((4, 5))) + 1, x[x[:, 0] > 0, 1], x[at].T
+
+
+def _numbers(x: Tensor) -> Any:
+    y = x[x > 0]
+    return y.shape[0] * 2, y.size, len(y), y.shape[0] > 3, y.mean()
+
+
+FUNCTIONS: dict[str, Function] = {
+    "nonzero": ops.nonzero,
+    "nonzero_tuple": lambda x: ops.nonzero(x, as_tuple=True),
+    "argwhere": lambda x: ops.argwhere(x > 0) + 1,
+    "masked_select": lambda x: ops.masked_select(x, x > 0.5),
+    "mask": lambda x: ops.exp(x[x > 0]) * 2,
+    "equal_masks": lambda x: (x[x > 0] - ops.tanh(x[x > 0]), ops.stack([x[x > 0], x[x > 0]])),
+    "two_sizes": lambda x: ops.concat([x[x > 0], x[x <= 0]]),
+    "store": _store,
+    "unique": lambda x: (*ops.unique((x * 2).astype(ms.int32)), ops.unique(x[x > 0])[0].sum()),
+    "unique_consecutive": lambda x: ops.unique_consecutive(x.astype(ms.int32), True, True),
+    "bincount": lambda x: ops.bincount(ops.abs(x).astype(ms.int32).reshape(-1), minlength=3),
+    "repeat": lambda x: ops.repeat_interleave(x, ops.abs(x[:, 0] * 2).astype(ms.int32), 0),
+    "slices": lambda x: (x[x > 0][:2], x[x > 0][-3:-1], x[x > 0][::-1], x[x > 0][5:0:-2]),
+    "sorted": lambda x: (*ops.sort(x[x > 0]), ops.cumsum(x[x > 0], 0)),
+    "made": lambda x: ops.zeros(x[x > 0].shape, ms.float32) + x[x > 0],
+    "branch": _branch, "loop": _loop, "unrolled": _unrolled, "rows": _rows, "numbers": _numbers,
+}  # fmt: skip
+GRADIENTS: dict[str, Function] = {
+    "mask": lambda x: (x[x > 0] ** 2).sum(),
+    "mean": lambda x: ops.masked_select(x, x > 0.1).mean() * ops.exp(x).sum(),
+    "repeat": lambda x: ops.repeat_interleave(x * x, ops.abs(x[:, 0]).astype(ms.int32), 0).sum(),
+    "store": lambda x: (_store(x) ** 2).sum(),
+    "rows": lambda x: (ops.matmul(x[x[:, 0] > 0], ops.ones((4, 3))) ** 2).sum(),
+    "branch": _branch,
+    "sorted": lambda x: (ops.sort(x[x > 0])[0] * ops.cumsum(x[x > 0], 0)).sum(),
+    "slice": lambda x: (x[x > 0][:3] ** 2).sum(),
+    "top": lambda x: ops.topk(ops.cat((x[x > 0], x[0])), 2)[0].sum(),
+}
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, (tuple, list)):
+        for v in value:
+            yield from _flat(v)
+    else:
+        yield value
+
+
+def _same(found: Any, wanted: Any) -> None:
+    for f, w in zip(_flat(found), _flat(wanted), strict=True):
+        assert type(f) is type(w)
+        if isinstance(w, Tensor):
+            assert f.type is w.type
+            np.testing.assert_allclose(f.asnumpy(), w.asnumpy(), 1e-5, 1e-5)
+        else:
+            assert f == w
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_graph_serves_every_size(name: str) -> None:
+    run = jit(FUNCTIONS[name], jit_config=STRICT)
+    for a in INPUTS:
+        _same(run(Tensor(a)), FUNCTIONS[name](Tensor(a)))
+    assert len(run.history) == 1
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_derivatives(name: str) -> None:
+    inside = jit(ms.grad(GRADIENTS[name]), jit_config=STRICT)
+    outside = jit(GRADIENTS[name], jit_config=STRICT)
+    for a in INPUTS:
+        wanted = ms.grad(GRADIENTS[name])(Tensor(a))
+        _same(inside(Tensor(a)), wanted)
+        _same(ms.grad(outside)(Tensor(a)), wanted)
+    assert len(inside.history) == len(outside.history) == 1
+
+
+def test_levels_agree() -> None:
+    for level in ("O0", "O1", "O3"):
+        config = JitConfig(jit_syntax_level="STRICT", jit_level=level)
+        for name in ("rows", "unrolled", "store"):
+            run = jit(FUNCTIONS[name], jit_config=config)
+            for a in INPUTS[1:3]:
+                _same(run(Tensor(a)), FUNCTIONS[name](Tensor(a)))
+
+
+def test_sizes_of_arguments_and_of_values_together() -> None:
+    def f(x: Tensor) -> Any:
+        y = x[x[:, 0] > 0]
+        return y * 2, y.sum(0), y.shape, x[x > 1].sum() + x.shape[0]
+
+    run = jit(f, dynamic=1, jit_config=STRICT)
+    for rows in (3, 7, 12):
+        x = Tensor(np.random.RandomState(rows).randn(rows, 4).astype(np.float32))
+        _same(run(x), f(x))
+    assert len(run.history) == 1
+
+
+def test_lax_has_no_break() -> None:
+    for name in ("mask", "store", "unique", "branch"):
+        run = jit(FUNCTIONS[name])
+        for a in INPUTS:
+            _same(run(Tensor(a)), FUNCTIONS[name](Tensor(a)))
+        assert len(run.history) == 1
+        assert "in pieces" not in run.explain()
+
+
+class _Select(nn.Cell):
+    def construct(self, x: Tensor) -> Any:
+        counts = (x[:, 1] > 0).astype(ms.int32) + 1
+        return (
+            ops.relu(x[x[:, 0] > 0]), ops.nonzero(x), ops.masked_select(x, x > 0),
+            ops.repeat_interleave(x, counts, 0), *ops.unique(x.astype(ms.int32)),
+        )  # fmt: skip
+
+
+def test_files(tmp_path: pathlib.Path) -> None:
+    cell, first = _Select(), Tensor(INPUTS[0])
+    ms.export(cell, first, file_name=str(tmp_path / "a.tvm"), file_format="TVM")
+    ms.export(cell, first, file_name=str(tmp_path / "a.onnx"), file_format="ONNX")
+    module = ms.load(str(tmp_path / "a.tvm"))
+    session = onnxruntime.InferenceSession(tmp_path / "a.onnx")
+    for a in INPUTS:
+        wanted = cell(Tensor(a))
+        _same(tuple(map(Tensor, module(Tensor(a)))), wanted)
+        feed = {session.get_inputs()[0].name: a}
+        _same(tuple(map(Tensor, session.run(None, feed))), wanted)  # pyright: ignore
+
+
+def test_graph_mode() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        for a in INPUTS:
+            found = _Select()(Tensor(a))
+            ms.set_context(mode=ms.PYNATIVE_MODE)
+            _same(found, _Select()(Tensor(a)))
+            ms.set_context(mode=ms.GRAPH_MODE)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_what_needs_the_number_is_an_error_or_a_break() -> None:
+    def f(x: Tensor) -> Any:
+        return x[x > 0].reshape(-1).max() + sum(range(x[x > 0].shape[0]))
+
+    with pytest.raises(CaptureError, match="depends on values") as error:
+        jit(f, jit_config=STRICT)(Tensor(INPUTS[0]))
+    assert "test_value_sizes.py" in str(error.value)
+    run = jit(f)
+    for a in INPUTS[:2]:
+        _same(run(Tensor(a)), f(Tensor(a)))

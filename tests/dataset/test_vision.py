@@ -1,0 +1,129 @@
+"""Random transforms: their ranges, their seed, and what they do to labels and boxes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tvmgraph import Tensor, dataset
+from tvmgraph.dataset import config, transforms, vision
+from tvmgraph.errors import ArgumentError, ShapeError
+
+IMAGE = np.random.default_rng(0).integers(0, 256, (20, 24, 3)).astype(np.uint8)
+JPEG = vision.encode_jpeg(IMAGE)
+
+SAME_SHAPE: list[Any] = [
+    vision.AutoAugment(), vision.AutoAugment(vision.AutoAugmentPolicy.CIFAR10),
+    vision.AutoAugment(vision.AutoAugmentPolicy.SVHN), vision.RandAugment(3, 20),
+    vision.TrivialAugmentWide(), vision.RandomAffine(20, (0.2, 0.2), (0.8, 1.2), 10),
+    vision.RandomRotation(30), vision.RandomPerspective(prob=1.0), vision.RandomColor(),
+    vision.RandomColorAdjust(0.4, 0.4, 0.4, 0.1), vision.RandomSharpness(),
+    vision.RandomSolarize(), vision.RandomPosterize((3, 8)), vision.RandomLighting(0.5),
+    vision.CutOut(6, 2), vision.RandomCrop((20, 24), 4),
+    vision.RandomSelectSubpolicy([[(vision.Invert(), 0.5)], [(vision.Equalize(), 0.5)]]),
+    vision.UniformAugment([vision.Invert(), vision.Equalize(), vision.Posterize(3)], 2),
+    transforms.RandomOrder([vision.Invert(), vision.Posterize(3)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("transform", SAME_SHAPE, ids=lambda t: type(t).__name__)
+def test_random_transforms_follow_the_seed(transform: Any) -> None:
+    def draw(seed: int) -> list[np.ndarray]:
+        found = []
+        for row in range(8):
+            config.set_seed(seed)
+            with config.row_randomness(row):
+                found.append(transform(IMAGE))
+        return found
+
+    try:
+        first, again, other = draw(1), draw(1), draw(2)
+    finally:
+        config._settings.seed = None
+    assert all(f.shape == IMAGE.shape and f.dtype == np.uint8 for f in first)
+    assert all(np.array_equal(a, b) for a, b in zip(first, again))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, other))
+
+
+def test_random_parts_are_parts() -> None:
+    for _ in range(10):
+        part = vision.RandomCrop((7, 9))(IMAGE)
+        places = np.lib.stride_tricks.sliding_window_view(IMAGE, (7, 9, 3))[:, :, 0]
+        assert (places == part).all((2, 3, 4)).any()
+    assert vision.RandomResizedCrop(6)(IMAGE).shape == (6, 6, 3)
+    assert vision.RandomCropDecodeResize((6, 5))(JPEG).shape == (6, 5, 3)
+    erased = vision.RandomErasing(1.0, (0.1, 0.1), (1, 1), 7)(np.zeros((3, 20, 24), np.float32))
+    assert (erased == 7).sum() == 3 * 7 * 7  # 48 pixels, a square of seven
+    noise = vision.RandomErasing(1.0, value="random")(np.zeros((3, 20, 24), np.float32))
+    assert len(np.unique(noise)) > 3
+
+
+def test_batches_are_mixed_with_their_labels() -> None:
+    images = np.stack([np.full((6, 8, 3), v, np.float32) for v in (0, 10, 20, 30)])
+    labels = np.eye(4, dtype=np.float32)
+    for mix in (vision.MixUp(4, 1.0), vision.MixUpBatch(1.0), vision.MixUp(4, 1.0, False)):
+        mixed, shares = mix(images, labels)
+        np.testing.assert_allclose(shares.sum(1), 1, 1e-6)
+        np.testing.assert_allclose(mixed.mean((1, 2, 3)), shares @ [0, 10, 20, 30], 1e-4, 1e-4)
+    for form, data in (
+        (vision.ImageBatchFormat.NHWC, images),
+        (vision.ImageBatchFormat.NCHW, images.transpose(0, 3, 1, 2)),
+    ):
+        mixed, shares = vision.CutMixBatch(form)(data, labels)
+        np.testing.assert_allclose(mixed.mean((1, 2, 3)), shares @ [0, 10, 20, 30], 1e-4, 1e-4)
+    with pytest.raises(ShapeError, match="OneHot"):
+        vision.MixUpBatch()(images, np.arange(4))
+    data = dataset.NumpySlicesDataset({"x": images, "y": labels}).batch(4)
+    row = next(data.map(vision.MixUpBatch(), ["x", "y"]).create_dict_iterator(output_numpy=True))
+    assert row["x"].shape == images.shape and row["y"].dtype == np.float32
+
+
+def test_boxes_stay_with_their_pixels() -> None:
+    marked = np.zeros((20, 24, 3), np.uint8)
+    marked[5:9, 3:10] = 255
+    boxes = np.array([[3, 5, 7, 4]], np.float32)
+    for transform in (
+        vision.RandomHorizontalFlipWithBBox(1.0), vision.RandomVerticalFlipWithBBox(1.0),
+        vision.RandomCropWithBBox((18, 20), 2), vision.RandomCropWithBBox(30, None, True),
+        vision.ResizeWithBBox((40, 48), vision.Inter.NEAREST),
+    ):  # fmt: skip
+        image, (box,) = transform(marked, boxes)
+        x, y, w, h = box.astype(int)
+        assert image[y : y + h, x : x + w].all()
+        assert image.astype(bool).sum() == 3 * w * h, type(transform).__name__
+    cut, (box,) = vision.RandomCropWithBBox((2, 2))(marked[:, 15:], boxes - [15, 0, 0, 0])
+    assert not cut.any() and not box.any()
+    changed, same = vision.BoundingBoxAugment(vision.Invert(), 1.0)(marked, boxes)
+    assert not changed.any() and np.array_equal(same, boxes)
+    image, _ = vision.RandomResizedCropWithBBox(9)(marked, boxes)
+    assert image.shape == (9, 9, 3)
+
+
+def test_pillow_images_stay_pillow_images() -> None:
+    picture = vision.Decode(to_pil=True)(JPEG)
+    turned = vision.Rotate(10)(vision.Resize((8, 6))(picture))
+    assert turned.size == (6, 8) and vision.get_image_num_channels(turned) == 3
+    assert vision.RandomGrayscale(1.0)(picture).mode == "RGB"
+    gray = vision.Grayscale()(picture)
+    np.testing.assert_array_equal(np.asarray(gray), np.asarray(picture.convert("L")))
+    assert vision.ToTensor()(gray).shape == (1, 20, 24)
+    batch = vision.Resize((5, 5))(np.stack([IMAGE, IMAGE]))
+    assert batch.shape == (2, 5, 5, 3)
+    assert vision.Normalize([0.5] * 3, [0.5] * 3)(Tensor(IMAGE)).dtype == np.float32
+
+
+def test_files(tmp_path: Path) -> None:
+    vision.write_png(tmp_path / "a.png", IMAGE)
+    np.testing.assert_array_equal(vision.read_image(tmp_path / "a.png"), IMAGE)
+    gray = vision.read_image(tmp_path / "a.png", vision.ImageReadMode.GRAYSCALE)
+    assert gray.shape == (20, 24, 1)
+    vision.write_jpeg(tmp_path / "a.jpg", IMAGE, 90)
+    read = vision.read_image(tmp_path / "a.jpg", vision.ImageReadMode.COLOR)
+    assert abs(read.mean() - IMAGE.mean()) < 5
+    with pytest.raises(ArgumentError, match="no file"):
+        vision.read_file(tmp_path / "b.png")
+    with pytest.raises(ArgumentError, match="no image"):
+        vision.Decode()(np.zeros(5, np.uint8))

@@ -1,0 +1,143 @@
+"""``ms.shard`` on 1, 2 or 4 processes against one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tvmgraph as ms
+from tvmgraph import Layout, Tensor, nn, ops
+from tvmgraph.distributed.engine import traffic, world
+from tvmgraph.errors import ArgumentError, KeyNotFoundError, ShapeError
+
+RANK, SIZE = world().rank, world().size
+MESH = Layout((2, 2), ("dp", "mp")) if SIZE == 4 else Layout((1, SIZE), ("dp", "mp"))
+ms.set_seed(1)
+X = Tensor(np.random.default_rng(0).standard_normal((16, 64)).astype(np.float32))
+
+
+def close(a: Tensor, b: np.ndarray, atol: float = 2e-6) -> None:
+    np.testing.assert_allclose(a.asnumpy(), b, atol=atol)
+
+
+def kinds(fn: object) -> list[str]:
+    return [t.kind for p in fn.programs for t in p.transfers]  # pyright: ignore
+
+
+class MLP(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1 = nn.Dense(64, 128)
+        self.fc2 = nn.Dense(128, 32)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.fc2(ops.relu(self.fc1(x)))
+
+
+def twin(net: MLP) -> MLP:
+    other = MLP()
+    for p, q in zip(other.trainable_params(), net.trainable_params()):
+        p.set_data(Tensor(q.asnumpy()))
+    return other
+
+
+# ---- functions, and results that stay split
+add = ms.shard(lambda a, b: a + b, ((SIZE, 1), (SIZE, 1)))
+close(add(X, X), 2 * X.asnumpy())
+stays = ms.shard(ops.exp, ((SIZE, 1),), out_strategy=((SIZE, 1),))
+goes_on = ms.shard(lambda a: -a, ((SIZE, 1),))
+y = stays(X)
+close(goes_on(y), -np.exp(X.asnumpy()), 1e-5)
+if SIZE > 1:
+    assert isinstance(y, ms.DTensor) and y.to_local().shape == (16 // SIZE, 64)
+    assert kinds(stays) == [] and set(kinds(goes_on)) == {"all_gathered"}
+    turned = ms.redistribute(y, (1, SIZE))
+    assert isinstance(turned, ms.DTensor) and turned.to_local().shape == (16, 64 // SIZE)
+    close(turned, np.exp(X.asnumpy()), 1e-5)
+
+# ---- a Cell from one given weight, also under jit and in a training step
+net = MLP()
+plain = twin(net)
+expected = plain(X).asnumpy()
+split = net.shard((MESH("dp", "None"),), parameter_plan={"fc1.weight": MESH("mp", "None")})
+close(split(X), expected)
+close(net(X), expected)  # eager: parameters are gathered
+if SIZE > 1:
+    assert net.fc1.weight._device.local.shape == (128 // MESH.mesh.shape[1], 64)
+    assert "all_reduced" in kinds(split) and split.programs[0].whole == []
+
+
+def losses(forward: object, params: list, jit: bool) -> list[float]:
+    optimizer = nn.Adam(params, 1e-2)
+    run = ms.value_and_grad(lambda x: (forward(x) ** 2).mean(), None, params)  # pyright: ignore
+
+    def step(x: Tensor) -> Tensor:
+        loss, gradients = run(x)
+        optimizer(gradients)
+        return loss
+
+    step = ms.jit(step) if jit else step
+    return [float(step(X)) for _ in range(5)]
+
+
+found = losses(split, net.trainable_params(), True)
+np.testing.assert_allclose(found, losses(plain, plain.trainable_params(), False), atol=1e-6)
+for p, q in zip(net.trainable_params(), plain.trainable_params()):
+    close(p, q.asnumpy())
+
+# ---- what was predicted is what is sent; the search is never worse than data parallelism
+if SIZE > 1:
+    before = dict(traffic.bytes)
+    split(X)
+    sent = {k: n - before.get(k, 0) for k, n in traffic.bytes.items() if n > before.get(k, 0)}
+    wanted: dict[str, int] = {}
+    for t in split.programs[0].transfers:
+        kind = {"all_reduced": "all_reduce", "all_gathered": "all_gather"}[t.kind]
+        wanted[kind] = wanted.get(kind, 0) + t.nbytes
+    assert sent == wanted, (sent, wanted)
+    assert "1 x all_reduced over mp" in split.explain(hardware="h100")
+    weights = split.plan().parameter_bytes, split.plan(mesh=Layout((2, 8), ("dp", "mp")))
+    assert weights[1].parameter_bytes < weights[0]
+found = ms.shard(twin(plain), "auto")
+close(found(X), plain(X).asnumpy())
+assert found.choice.plan.seconds <= found.choice.data_parallel.seconds
+
+# ---- operators that ask for layouts
+matmul = ops.MatMul().shard(((SIZE, 1), (1, 1)))
+W = Tensor(np.random.default_rng(1).standard_normal((64, 64)).astype(np.float32))
+close(ms.jit(lambda a, b: matmul(a, b))(X, W), X.asnumpy() @ W.asnumpy(), 1e-4)
+if SIZE == 4:
+    grid = ops.MatMul()
+    grid.shard(((2, 1), (1, 2)))
+    close(ms.jit(lambda a, b: grid(a, b))(W, W), W.asnumpy() @ W.asnumpy(), 1e-4)
+
+
+# ---- branches and loops are computed whole
+def looped(x: Tensor) -> Tensor:
+    while ops.abs(x).max() > 0.5:
+        x = x * 0.5
+    return x if x.sum() > 1e6 else x + 1.0
+
+
+close(ms.shard(looped, ((SIZE, 1),))(X), looped(X).asnumpy())
+
+# ---- dropout draws what one process would draw
+ms.set_seed(5)
+whole = ops.dropout(X, 0.5).asnumpy()
+ms.set_seed(5)
+close(ms.shard(lambda x: ops.dropout(x, 0.5), ((SIZE, 1),))(X), whole)
+
+# ---- errors that a user can act on
+for error, strategy, plan in (
+    (ArgumentError, ((1, 1, 1),), None),
+    (ArgumentError, ((5, 1),), None),
+    (ArgumentError, ((1, 1), (1, 1)), None),
+    (KeyNotFoundError, ((1, 1),), {"fc9": (1, 1)}),
+    (ShapeError, (MESH("dp", ("mp",)),), {"fc2.bias": (1,)} if SIZE == 1 else None),
+):
+    try:
+        ms.shard(MLP(), strategy, parameter_plan=plan)(X[:, :63] if error is ShapeError else X)
+    except error as e:
+        assert SIZE == 1 or (e.at and "shard.py" in e.at), e
+    else:
+        raise AssertionError(f"{strategy} was no error")
+print(f"shard: rank {RANK} of {SIZE} is right")

@@ -1,0 +1,1 @@
+"""Kernels and code generation for processors."""

@@ -1,0 +1,1 @@
+"""From scheduled loops to a processor's machine code."""

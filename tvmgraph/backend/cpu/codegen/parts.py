@@ -1,0 +1,231 @@
+"""From scheduled loops to machine code, in several parts at once.
+
+TVM turns a module into one LLVM module, on one thread. Here the kernels are dealt out into parts of
+about equal size, which worker threads translate at the same time (TVM lets go of Python's lock
+meanwhile). The parts become object files that a linker joins into one shared library, which can be
+kept on disk; without a linker they are translated in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.relax import vm_build
+
+from tvmgraph.backend.cpu.codegen.calls import split_calls
+from tvmgraph.backend.cpu.codegen.pipeline import generate
+from tvmgraph.backend.tvm_private import private
+from tvmgraph.debug.announce import announced, kernels_of
+
+#: Statements per part. One takes LLVM half a millisecond and more, a part by itself ten, so that
+#: dividing less costs more than it saves, even for a worker that has nothing else to do.
+_ENOUGH, _ENOUGH_FOR_THE_IDLE = 50, 10
+#: Parts per worker, so that an underestimated one does not hold up the others.
+_PARTS_PER_WORKER = 2
+
+#: Functions of the runtime library itself, found again in any process.
+_OWN_FUNCTION = re.compile(
+    r"vm\.builtin\.|tvm\.contrib\.(sort|random)\.|tvmgraph\.(cublaslt\.|numpy_column$)"
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module ready for code generation.
+
+    Attributes:
+        builder: The bytecode of its Relax functions.
+        kernels: Everything that becomes machine code.
+        constants: The tensors it holds.
+        native: Whether machine code calls the kernels.
+        portable: Whether it calls nothing that lives in this process's Python.
+    """
+
+    builder: relax.ExecBuilder
+    kernels: tvm.IRModule
+    constants: dict[str, Any]
+    native: bool
+    portable: bool
+
+
+def prepare(mod: tvm.IRModule, target: Any, passes: Any, native: bool) -> Program:
+    """Lowers the calls of a scheduled module to the virtual machine."""
+    with target:
+        mod = passes(mod)
+    constants = dict(mod.attrs or {}).get("const_name_to_constant", {})
+    builder = relax.ExecBuilder()
+    rest = private("tvm.relax.vm_build:_vmcodegen")(
+        builder, mod, "compiled" if native else "bytecode"
+    )
+    kernels = {var: f for var, f in rest.functions.items() if isinstance(f, tirx.PrimFunc)}
+    module = tvm.IRModule(kernels, attrs=rest.attrs)
+    return Program(builder, module, dict(constants), native, _is_portable(mod))
+
+
+def translate(program: Program, target: Any, workers: int, checked: bool = False) -> Any:
+    """Translates a program in memory.
+
+    Args:
+        program: The program.
+        target: The processor.
+        workers: Threads that translate.
+        checked: Whether kernels check their arguments.
+
+    Returns:
+        The executable, ready to run.
+    """
+
+    def build(part: tvm.IRModule) -> Any:
+        with announced(_names(part)):
+            library = generate(part, target, checked)
+            if "mtriple" not in target.attrs:  # not for another machine
+                library[_entry(part)]  # generates the machine code now, on this thread
+        return library
+
+    # In memory, machine code can call only kernels of its own part.
+    parts = deal(program.kernels, 1) if program.native else _divide(program.kernels, workers)
+    libraries = in_parallel(build, parts, workers)
+    return join(program, target, libraries)
+
+
+def write_objects(
+    program: Program, target: Any, workers: int, folder: Path, singly: bool = False
+) -> Any:
+    """Translates a program into object files in ``folder``.
+
+    Args:
+        program: The program.
+        target: The processor.
+        workers: Threads that translate.
+        folder: Where.
+        singly: Whether one function after the other is translated, so that it is known which.
+
+    Returns:
+        The executable, of use only to look inside once its objects are linked.
+    """
+    kernels, callers = split_calls(program.kernels)
+    divided = deal(kernels, len(kernels.functions), 1) if singly else _divide(kernels, workers)
+    parts = [(part, target) for part in divided]
+    if callers is not None:
+        parts.append((callers, tvm.target.Target({**target.export(), "opt-level": 0})))
+
+    def build(numbered: tuple[int, tuple[tvm.IRModule, Any]]) -> Any:
+        number, (part, wanted) = numbered
+        with announced(_names(part)):
+            library = generate(part, wanted)
+            write_object(library, folder / f"part{number}.o")
+        return library
+
+    built = in_parallel(build, list(enumerate(parts)), 1 if singly else workers)
+    executable = join(program, target, built)
+    write_program(executable, target, folder)
+    return executable
+
+
+def write_program(executable: Any, target: Any, folder: Path) -> None:
+    """Writes what an executable is made of beside machine code as an object file."""
+    pack = private("tvm.runtime:_ffi_api.ModulePackImportsToLLVM")
+    packed = pack(executable.mod, False, str(target), "")
+    write_object(packed, folder / "program.o")
+
+
+def write_object(library: Any, path: Path) -> None:
+    """Writes machine code as an object file.
+
+    LLVM ends the process when it cannot write, so it writes to memory, and the file is copied.
+
+    Raises:
+        OSError: if the disk is full.
+    """
+    with open(os.memfd_create(path.name), "r+b") as memory:
+        library.write_to_file(f"/proc/self/fd/{memory.fileno()}", "o")
+        with path.open("wb") as file:
+            shutil.copyfileobj(memory, file)
+
+
+def join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
+    """Makes one executable of a program and the libraries of its kernels."""
+    first = libraries[0] if libraries else None
+    for other in libraries[1:]:
+        libraries[0].import_module(other)
+    link = private("tvm.relax.vm_build:_ffi_api.VMLink")
+    linked = link(program.builder, target, first, [], program.constants)
+    return vm_build.VMExecutable(linked)
+
+
+def in_parallel(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> list[Any]:
+    """Applies a function to every item, in at most ``workers`` threads."""
+    if len(items) < 2 or workers < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, items))
+
+
+def _divide(kernels: tvm.IRModule, workers: int) -> list[tvm.IRModule]:
+    """Divides functions such that the workers have about equal amounts to do."""
+    parts = deal(kernels, workers * _PARTS_PER_WORKER)
+    return parts if len(parts) >= workers else deal(kernels, workers, _ENOUGH_FOR_THE_IDLE)
+
+
+def deal(kernels: tvm.IRModule, wanted: int, least: int = _ENOUGH) -> list[tvm.IRModule]:
+    """Deals functions out into modules of about equal amounts of code.
+
+    Args:
+        kernels: The functions.
+        wanted: How many modules there are at most.
+        least: Statements per module on average at least, if there are several.
+    """
+    sized = [(_size(f), var, f) for var, f in kernels.functions.items()]
+    sized.sort(key=lambda item: (-item[0], item[1].name_hint))
+    total = sum(size for size, _, _ in sized)
+    count = max(1, min(wanted, len(sized), total // least))
+    parts: list[dict[Any, Any]] = [{} for _ in range(count)]
+    loads = [0] * count
+    for size, var, func in sized:
+        lightest = loads.index(min(loads))
+        parts[lightest][var] = func
+        loads[lightest] += size
+    return [tvm.IRModule(part, attrs=kernels.attrs) for part in parts if part]
+
+
+def _size(func: tirx.PrimFunc) -> int:
+    """Statements of a function."""
+    count = 0
+
+    def visit(_node: Any) -> None:
+        nonlocal count
+        count += 1
+
+    tvm_ffi.structural_walk(func.body, (tirx.Stmt, visit))
+    return count
+
+
+def _names(part: tvm.IRModule) -> str:
+    return kernels_of(str(var.name_hint) for var in part.functions)
+
+
+def _entry(part: tvm.IRModule) -> str:
+    return next(str(f.attrs["global_symbol"]) for f in part.functions.values())
+
+
+def _is_portable(mod: tvm.IRModule) -> bool:
+    """Whether every function called by name is one of the runtime library."""
+    names: set[str] = set()
+
+    def visit(node: Any) -> None:
+        names.add(str(node.global_symbol))
+
+    for func in mod.functions.values():
+        if isinstance(func, relax.Function):
+            tvm_ffi.structural_walk(func, (relax.ExternFunc, visit))
+    return all(_OWN_FUNCTION.match(name) for name in names)

@@ -1,0 +1,100 @@
+"""From scheduled loops to machine code: the passes over one part of a program, then LLVM.
+
+TVM's default pipeline serves every kind of device. This one holds what a kernel of the CPU needs,
+in the same order, and differs in three ways:
+
+* nothing in it rearranges floats. TVM's simplifier treats them as reals ((x + c) - c becomes x, NaN
+  and rounding are lost), so only indices are simplified, by :func:`tidy_vectors`;
+* vectors stay vectors: an index that is not plainly ``base + (0 .. lanes)`` makes TVM write every
+  lane on its own, which LLVM puts together again at great expense;
+* kernels do not check their arguments. The virtual machine checks those of the whole graph at its
+  entry and makes all others itself; half of the code of a small kernel would be such checks.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import ir, s_tir, sym, tirx
+
+from tvmgraph.backend.cpu.codegen.half_helpers import without_half_helpers
+from tvmgraph.backend.passes import sequence
+from tvmgraph.backend.tvm_private import private
+from tvmgraph.passes.table import Stage, chosen_for
+
+
+def generate(part: tvm.IRModule, target: Any, checked: bool = False) -> Any:
+    """Returns the library of some kernels.
+
+    Args:
+        part: Scheduled functions.
+        target: The processor.
+        checked: Whether kernels check their arguments themselves, because strangers may call them.
+    """
+    with target, tvm.transform.PassContext(opt_level=3):
+        bound = tirx.transform.BindTarget(target.with_host(target))
+        part = bound(without_half_helpers(part, target))
+        part = _passes(checked or bool(_all(part, tirx.AssertStmt)), _has_blocks(part))(part)
+        return private("target.build.llvm")(part, target)
+
+
+@functools.cache
+def _passes(checked: bool, blocks: bool) -> Any:
+    """The passes.
+
+    Args:
+        checked: Whether assertions stay.
+        blocks: Whether there are blocks, whose buffers have to find their places and sizes.
+    """
+    facts = [name for name, holds in (("checked", checked), ("blocks", blocks)) if holds]
+    return sequence(chosen_for(Stage.CODE, "cpu", facts))
+
+
+@tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.Tidy")
+def tidy_vectors(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+    """Simplifies the indices of vectors, such as ``broadcast(0) + ramp``; spreads bfloat16."""
+    analyzer = sym.Analyzer()
+
+    def load(node: Any) -> Any:
+        (index,) = node.indices  # buffers are flat by now
+        if not _is_untidy(index):
+            return node
+        return tirx.BufferLoad(node.source, [analyzer.simplify(index)])
+
+    def store(node: Any) -> Any:
+        (index,) = node.indices
+        if not _is_untidy(index):
+            return node
+        return tirx.BufferStore(node.buffer, node.value, [analyzer.simplify(index)])
+
+    callbacks = [(ir.TensorLoad, load), (tirx.BufferStore, store), (tirx.Broadcast, _spread)]
+    return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
+
+
+def _spread(node: Any) -> Any:
+    """Repeats a bfloat16 by its bits: TVM leaves the vector's type when it stores bits instead."""
+    if str(node.value.ty.dtype) != "bfloat16":
+        return node
+    bits = tirx.Broadcast(tirx.reinterpret("uint16", node.value), node.lanes)
+    return tirx.reinterpret(str(node.ty.dtype), bits)
+
+
+def _is_untidy(index: Any) -> bool:
+    return not isinstance(index, (tirx.Ramp, tirx.Var)) and "x" in str(index.ty.dtype)
+
+
+def _has_blocks(part: tvm.IRModule) -> bool:
+    """Whether a kernel is more than loops: has blocks but the root, or buffers of the root."""
+    blocks = _all(part, s_tir.SBlock)
+    return len(blocks) > len(part.functions) or any(block.alloc_buffers for block in blocks)
+
+
+def _all(part: tvm.IRModule, kind: type) -> list[Any]:
+    """The statements of a kind in all kernels."""
+    found: list[Any] = []
+    for func in part.functions.values():
+        tvm_ffi.structural_walk(func.body, (kind, found.append))
+    return found

@@ -1,0 +1,166 @@
+"""Integer arithmetic on elements of tensors wraps, as it does in eager code.
+
+TVM's code generator tells LLVM that sums, differences and products of 32 and 64 bits never
+overflow. That is true of indices, and lets LLVM take ``x + 1 > x`` for true, which is wrong for the
+largest number a tensor may hold. Arithmetic on elements whose result is looked at, by a comparison,
+a division or a conversion, is therefore written in a form that cannot overflow: of 32 bits in 64,
+which LLVM turns back into one instruction without the promise; of 64 bits from parts that do not
+carry. What is only stored as a result, or added up, needs nothing: the bits are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.tirx import op
+
+from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
+from tvmgraph.backend.loop_ir.types import dtype_of, scalar_of
+
+_ARITHMETIC = (tirx.Add, tirx.Sub, tirx.Mul)
+_LOOKING = (
+    tirx.EQ, tirx.NE, tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.Div, tirx.Mod, tirx.FloorDiv,
+    tirx.FloorMod, tirx.Min, tirx.Max,
+)  # fmt: skip
+_HIGH, _LOW_HALF = 1 << 63, (1 << 32) - 1
+
+
+@tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WrapIntegers")
+def wrap_integers(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
+    """Writes arithmetic on elements of 32 and 64 bits that something looks at without overflow."""
+    # variables have another identity once they are mapped, so names tell them apart
+    elements, arguments = _Elements(func), {str(param.name) for param in func.params}
+
+    def wrapped(value: Any) -> Any:
+        kind = scalar_of(value)
+        if kind not in _FORMS or not isinstance(value, _ARITHMETIC) or not elements.has(value):
+            return value
+        return _FORMS[kind](type(value)(wrapped(value.a), wrapped(value.b)), kind)
+
+    def compared(node: Any) -> Any:
+        return type(node)(wrapped(node.a), wrapped(node.b))
+
+    def converted(node: Any) -> Any:
+        return tirx.Cast(dtype_of(node), wrapped(node.value))
+
+    def called(node: Any) -> Any:
+        args = [wrapped(arg) for arg in node.args]
+        if all(new.same_as(old) for new, old in zip(args, node.args)):
+            return node
+        return ir.Call(node.op, args, node.attrs, ret_ty=node.ty)
+
+    def bound(node: Any) -> Any:
+        return tirx.Let(node.var, wrapped(node.value), node.body)
+
+    def kept(node: Any) -> Any:
+        if str(node.buffer.name) in arguments or _accumulates(node):
+            return node
+        return tirx.BufferStore(node.buffer, wrapped(node.value), node.indices)
+
+    callbacks = [
+        *((kind, compared) for kind in _LOOKING), (tirx.Cast, converted), (ir.Call, called),
+        (tirx.Let, bound), (tirx.BufferStore, kept),
+    ]  # fmt: skip
+    return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
+
+
+def _accumulates(store: Any) -> bool:
+    """Whether a value is added to what is stored already."""
+    value = store.value
+    if not isinstance(value, tirx.Add):
+        return False
+    loads = [x for x in (value.a, value.b) if isinstance(x, ir.TensorLoad)]
+    return any(x.source.same_as(store.buffer) for x in loads)
+
+
+class _Elements:
+    """Tells values that come from tensors from indices.
+
+    Args:
+        func: The kernel.
+    """
+
+    def __init__(self, func: tirx.PrimFunc) -> None:
+        self._known: dict[Any, bool] = {}
+        self._names: set[str] = set()
+        for kind in (tirx.Let, tirx.Bind):
+            tvm_ffi.structural_walk(func.body, (kind, self._bind))
+
+    def _bind(self, node: Any) -> None:
+        if self.has(node.value):
+            self._names.add(node.var.name)
+
+    def has(self, value: Any) -> bool:
+        """Whether a value is computed from an element of a tensor, its own index aside."""
+        if isinstance(value, ir.TensorLoad):
+            return True
+        if isinstance(value, tirx.Var):
+            return value.name in self._names
+        if value not in self._known:
+            self._known[value] = any(map(self.has, _operands(value)))
+        return self._known[value]
+
+
+def _operands(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (*_ARITHMETIC, *_LOOKING)):
+        return value.a, value.b
+    if isinstance(value, (tirx.Cast, tirx.Broadcast)):
+        return (value.value,)
+    if isinstance(value, tirx.Select):
+        return value.true_value, value.false_value
+    if isinstance(value, tirx.Let):
+        return value.value, value.body
+    if isinstance(value, tirx.Shuffle):
+        return tuple(value.vectors)
+    return tuple(value.args) if isinstance(value, ir.Call) else ()
+
+
+def _in_64(node: Any, kind: str) -> Any:
+    """Arithmetic of 32 bits: no result of it exceeds 64, if differences may be negative."""
+    lanes = Lanes(node)
+    wide = "uint64" if kind == "uint32" and isinstance(node, tirx.Mul) else "int64"
+    return lanes.cast(type(node)(lanes.cast(node.a, wide), lanes.cast(node.b, wide)), kind)
+
+
+def _in_parts(node: Any, kind: str) -> Any:
+    """Arithmetic of 64 bits, modulo 2^64."""
+    lanes = Lanes(node)
+    form = {tirx.Add: _sum, tirx.Sub: _difference, tirx.Mul: _product}[type(node)]
+    operands = [lanes.cast(value, "uint64") for value in (node.a, node.b)]
+    return lanes.cast(form(lanes, *operands), kind)
+
+
+def _sum(lanes: Lanes, a: Any, b: Any) -> Any:
+    """All bits but the highest are added; that one is added without its carry."""
+    high, rest = (lanes.of(bits, "uint64") for bits in (_HIGH, _HIGH - 1))
+    below = tirx.Add(op.bitwise_and(a, rest), op.bitwise_and(b, rest))
+    return op.bitwise_xor(below, op.bitwise_and(op.bitwise_xor(a, b), high))
+
+
+def _difference(lanes: Lanes, a: Any, b: Any) -> Any:
+    """The highest bit lends to the others, and is put right afterwards."""
+    high, rest = (lanes.of(bits, "uint64") for bits in (_HIGH, _HIGH - 1))
+    below = tirx.Sub(op.bitwise_or(a, high), op.bitwise_and(b, rest))
+    differs = op.bitwise_xor(op.bitwise_xor(a, b), high)
+    return op.bitwise_xor(below, op.bitwise_and(differs, high))
+
+
+def _product(lanes: Lanes, a: Any, b: Any) -> Any:
+    """Products of halves; the one of both upper halves lies beyond 64 bits."""
+    half, shift = lanes.of(_LOW_HALF, "uint64"), lanes.of(32, "uint64")
+
+    def low(value: Any) -> Any:
+        return op.bitwise_and(value, half)
+
+    def high(value: Any) -> Any:
+        return op.shift_right(value, shift)
+
+    mixed = low(tirx.Mul(low(a), high(b))) + low(tirx.Mul(high(a), low(b)))
+    return _sum(lanes, tirx.Mul(low(a), low(b)), op.shift_left(mixed, shift))
+
+
+_FORMS = {"int32": _in_64, "uint32": _in_64, "int64": _in_parts, "uint64": _in_parts}
+
+__all__ = ["wrap_integers"]

@@ -1,0 +1,99 @@
+"""Vectorizable float32 transcendental functions for the LLVM back end.
+
+TVM lowers ``exp``, ``erf`` ... to calls of the C library, one element at a time. The rules here
+replace such a call, whether scalar or of vector type, by straight-line arithmetic: argument
+reduction, a polynomial, and selects for the special values. Every function is within 4 units in the
+last place of the exact result over its whole domain, and follows IEEE 754 for NaN, infinities,
+signed zeros and denormal results. float16 is computed in float32. float64 has forms of its own,
+within 3 units; only its remainder stays with the C library.
+
+Polynomials are minimax fits of our own, coefficients in ascending order.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import tvm
+
+from tvmgraph.backend.cpu.intrinsics import double, double_angle, exponential, trigonometric
+from tvmgraph.backend.cpu.intrinsics.division import fmod
+from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
+from tvmgraph.backend.cpu.intrinsics.power import pow
+from tvmgraph.backend.loop_ir.types import Expr, dtype_of
+
+#: Above the priority of TVM's own rules (10), so that these win.
+_LEVEL = 99
+
+_RULES: dict[str, Callable[..., Expr]] = {
+    **{
+        name: getattr(exponential, name)
+        for name in (
+            "cosh", "erf", "exp", "exp2", "log", "log10", "log1p", "log2", "sigmoid", "sinh",
+            "tanh",
+        )
+    },
+    **{
+        name: getattr(trigonometric, name)
+        for name in ("acos", "asin", "atan", "atan2", "cos", "sin", "tan")
+    },
+    "fmod": fmod,
+    "pow": pow,
+}  # fmt: skip
+
+_DOUBLE_RULES: dict[str, Callable[..., Expr]] = {
+    **{
+        name: getattr(double, name)
+        for name in (
+            "cos", "cosh", "erf", "exp", "exp2", "log", "log10", "log1p", "log2", "sigmoid", "sin",
+            "sinh", "tan", "tanh",
+        )
+    },
+    **{name: getattr(double_angle, name) for name in ("acos", "asin", "atan", "atan2")},
+    "pow": pow,
+}  # fmt: skip
+
+#: Functions of single lanes that TVM does not know as such: it would leave vectors for them.
+_BY_LANE = (*_RULES, "isnan", "nearbyint", "rsqrt")
+
+
+def _operator(name: str) -> str:
+    """TVM's name of a function; one lives elsewhere than the others."""
+    return "prim.log2" if name == "log2" else f"tirx.{name}"
+
+
+def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call], Expr]:
+    """TVM's form of a rule, which must give an expression for every dtype."""
+
+    def lower(call: tvm.ir.Call) -> Expr:
+        scalar = dtype_of(call).partition("x")[0]
+        if scalar == "float32":
+            return function(*call.args)
+        lanes = Lanes(call)
+        if scalar == "float16":
+            wide = [lanes.cast(arg, "float32") for arg in call.args]
+            return lanes.cast(function(*wide), "float16")
+        if name in _DOUBLE_RULES:
+            return _DOUBLE_RULES[name](*call.args)
+        return lanes.each(name, *call.args, dtype="float64")
+
+    return lower
+
+
+def formula(call: tvm.ir.Call) -> Expr:
+    """The formula of a call of an elementary function; any other call as it is."""
+    lower = _FORMULAS.get(str(getattr(call.op, "name", "")))
+    return call if lower is None else lower(call)
+
+
+_FORMULAS = {_operator(name): _lowering(name, function) for name, function in _RULES.items()}
+
+
+@functools.cache
+def install() -> None:
+    """Makes every later LLVM build of this process use the rules; repeated calls do nothing."""
+    for name in _BY_LANE:
+        tvm.ir.register_op_attr(_operator(name), "TVectorizable", True, _LEVEL)
+    for name, lower in _FORMULAS.items():
+        tvm.tirx.op.register_intrin_lowering(name, target="llvm", f=lower, level=_LEVEL)

@@ -1,0 +1,190 @@
+"""Convolutions of narrow images, and the gradient of their weights, as matrix products.
+
+A row of a narrow image fills no vector. All windows are copied side by side, one line per (input
+channel, tap) with the positions of all images in it, and a matrix product runs over the lines, so
+that vectors run on from row to row and from image to image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tvm import tirx
+
+from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
+from tvmgraph.backend.cpu.kernels.gemm.dot import emit_dot_products
+from tvmgraph.backend.cpu.kernels.product import contraction_of
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import access, dtype_bytes
+from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape, split_columns
+from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
+from tvmgraph.backend.loop_ir.inline import inline_into
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.loop_ir.program import Axis, Stage, product, substitute
+from tvmgraph.backend.loop_ir.types import Expr, Var
+from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.machine.processor import CpuModel
+
+#: The copy stays below this many bytes, and pays from this many rows of the product on.
+_MAX_BYTES, _MIN_ROWS = 32 << 20, 8
+#: Length of the sums, in columns, from which the operands are exchanged.
+_MIN_SWAPPED = 8
+#: Columns up to which, and length of the sums from which, vectors run along the sums.
+_MAX_DOT_COLUMNS, _MIN_DOT_DEPTH = 64, 256
+
+
+def wants_im2col(contraction: Contraction, width: int, most: int, model: CpuModel) -> bool:
+    """Whether a convolution whose image is ``width`` wide should be a matrix product.
+
+    Args:
+        contraction: The convolution, or the gradient of its weights.
+        width: Positions of a row of the image.
+        most: Widest row for which the copy pays, in eighths of a vector.
+        model: The processor.
+    """
+    size = dtype_bytes(contraction.dtype)
+    copied = product(axis.extent for axis in (*contraction.columns, *contraction.reduce))
+    rows = product(axis.extent for axis in contraction.rows)
+    small = not contraction.batch and copied * size <= _MAX_BYTES and rows >= _MIN_ROWS
+    return small and 8 * width <= most * model.lanes_of(size)
+
+
+@dataclass(frozen=True)
+class Im2col:
+    """A convolution, or the gradient of its weights, whose windows shall be copied.
+
+    Attributes:
+        nest: Where it comes from.
+        contraction: It.
+        padding: The stage that pads the image, if there is one.
+        by_taps: Whether sums run over the taps, as in a convolution, or over the positions.
+        widen: Gives contraction and padding with an image in the type of the sums, copied if need
+            be.
+    """
+
+    nest: Nest
+    contraction: Contraction
+    padding: Stage | None
+    by_taps: bool
+    widen: Callable[[CpuModel], tuple[Contraction, Stage | None]] | None = None
+
+    def copied(self, model: CpuModel, by_taps: bool) -> Contraction:
+        """Writes the copy, and returns the contraction that reads it.
+
+        Args:
+            model: The processor.
+            by_taps: Whether positions of a tap are neighbours in the copy, or taps of a position.
+        """
+        contraction, padding = self.contraction, self.padding
+        if self.widen is not None:
+            contraction, padding = self.widen(model)
+        lines, positions = contraction.columns, contraction.reduce
+        if by_taps:
+            lines, positions = positions, lines
+        return _with_copy(contraction, lines, positions, padding, model)
+
+
+def only_deep(
+    match: Callable[[Nest, CpuModel], Im2col | Refused],
+) -> Callable[[Nest, CpuModel], Im2col | Refused]:
+    """The same match for contractions with so few columns that vectors run along the sums."""
+
+    def deep(nest: Nest, model: CpuModel) -> Im2col | Refused:
+        found = match(nest, model)
+        if isinstance(found, Refused) or _is_deep(found.contraction):
+            return found
+        return Refused("columns are many, or sums short or not along memory")
+
+    return deep
+
+
+def emit_im2col(found: Im2col, _plan: None, writer: Writer[CpuModel]) -> None:
+    """Copies the windows, and hands the matrix product back."""
+    copied = found.copied(writer.model, found.by_taps)
+    columns = Columns((), copied.columns) if found.by_taps else split_columns(copied)
+    writer.write(found.nest.product(copied, columns))
+
+
+def emit_im2col_dot(found: Im2col, _plan: None, writer: Writer[CpuModel]) -> None:
+    """Copies the windows, and writes dot products that read the left operand as it lies."""
+    swapped = _swapped(found.copied(writer.model, by_taps=False))
+    columns = Columns((), swapped.columns)
+    emit_dot_products(swapped, columns, gemm_shape(swapped, columns), writer.model)
+
+
+def _is_deep(contraction: Contraction) -> bool:
+    """Whether there are few columns, so that the other operand is most of what is read."""
+    columns, depth = (
+        product(axis.extent for axis in axes) for axes in (contraction.columns, contraction.reduce)
+    )
+    return columns <= _MAX_DOT_COLUMNS and depth >= _MIN_DOT_DEPTH and _runs_along_sums(contraction)
+
+
+def _runs_along_sums(contraction: Contraction) -> bool:
+    strides = contraction.strides(contraction.left)
+    return strides is not None and strides[contraction.reduce[-1].var] == 1
+
+
+def _with_copy(
+    contraction: Contraction,
+    lines: Sequence[Axis],
+    positions: Sequence[Axis],
+    padding: Stage | None,
+    model: CpuModel,
+) -> Contraction:
+    """Writes the copy, and returns the contraction reading it."""
+    axes = (*lines, *positions)
+    fresh = tuple(Axis(tirx.Var("at", "int64"), axis.extent) for axis in axes)
+    mapping: dict[Var, Expr] = {old.var: new.var for old, new in zip(axes, fresh)}
+    buffer = emit.workspace([axis.extent for axis in axes], contraction.dtype)
+    value = substitute(contraction.right.expr, mapping)
+    indices = tuple(axis.var for axis in fresh)
+    stage = Stage("windows", fresh, (), (buffer,), indices, (value,), None)
+    emit_injective(inline_into(stage, padding) if padding else stage, model)
+    load = buffer[tuple(axis.var for axis in axes)]
+    operand = Operand(load, load, contraction.right.access)
+    return replace(contraction, right=_again(contraction, operand))
+
+
+def _swapped(contraction: Contraction) -> Contraction:
+    """The contraction with its operands exchanged."""
+    swapped = replace(contraction, rows=contraction.columns, columns=contraction.rows)
+    left, right = (_again(swapped, operand) for operand in (contraction.right, contraction.left))
+    return replace(swapped, left=left, right=right)
+
+
+def _again(contraction: Contraction, operand: Operand) -> Operand:
+    """The operand with its access in terms of the axes of ``contraction``."""
+    load = operand.load
+    return replace(operand, access=access(load.source, list(load.indices), contraction.axes))
+
+
+def _match(nest: Nest, _model: CpuModel) -> tuple[Nest, Contraction] | Refused:
+    """Sums so long, and rows so few, that packing the column operand takes longer than storing the
+    result the other way around, as in the gradient of a 1 x 1 window's weights."""
+    contraction = contraction_of(nest)
+    if isinstance(contraction, Refused):
+        return contraction
+    strides = contraction.strides(contraction.right)
+    if contraction.batch or strides is None or not contraction.rows or not contraction.columns:
+        return Refused("a batch of products, or an operand whose address is not linear")
+    rows, columns, depth = (
+        product(axis.extent for axis in axes)
+        for axes in (contraction.rows, contraction.columns, contraction.reduce)
+    )
+    along = strides[contraction.reduce[-1].var] == 1 and _runs_along_sums(contraction)
+    if not along or columns < 2 * rows or rows < _MIN_ROWS or depth < _MIN_SWAPPED * columns:
+        return Refused("sums are not along memory, or rows not few beside columns and depth")
+    return nest, contraction
+
+
+def _emit(found: tuple[Nest, Contraction], _plan: None, writer: Writer[CpuModel]) -> None:
+    swapped = _swapped(found[1])
+    writer.write(found[0].product(swapped, Columns((), swapped.columns)))
+
+
+SWAPPED = Kernel(
+    "gemm_swapped", _match, _emit,
+    "matrix product with long sums and few rows: operands exchanged, vectors along the rows",
+)  # fmt: skip

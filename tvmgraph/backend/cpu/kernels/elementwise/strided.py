@@ -1,0 +1,143 @@
+"""Reads of every second element, as in pooling with stride 2.
+
+Two whole vectors hold the even and the odd elements that neighbouring lanes need; shuffles take
+them apart. Reading element after element into the lanes of a vector would take as many loads as
+there are lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import tvm_ffi
+from tvm import ir, sym, tirx
+
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.point import Bound
+from tvmgraph.backend.loop_ir.program import (
+    Axis,
+    Stage,
+    is_choice,
+    loads_of,
+    map_loads,
+    substitute,
+)
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
+
+#: A read, the even one of the two neighbours it belongs to, and whether it is the odd one.
+Pair = tuple[Load, Load, bool]
+
+
+def strided_pairs(stage: Stage, axis: Axis) -> list[Pair]:
+    """The reads of ``stage`` that go up by 2 with ``axis`` and have a neighbour.
+
+    Reads behind a condition are none, because both neighbours are read ahead of it.
+    """
+    loads = reads_ahead(stage, lambda load: _steps_by_two(load, axis))
+    pairs: list[Pair] = []
+    for load in loads:
+        after = any(_distance(load, other) == 1 for other in loads)
+        before = next((other for other in loads if _distance(other, load) == 1), None)
+        if after:
+            pairs.append((load, load, False))
+        elif before is not None:
+            pairs.append((load, before, True))
+    return pairs
+
+
+def reads_ahead(stage: Stage, wanted: Callable[[Load], bool]) -> list[Load]:
+    """The wanted reads of a stage, equal ones once; none where one is behind a condition."""
+    if any(map(_has_condition, stage.exprs)):
+        return []
+    found: list[Load] = []
+    for load in loads_of(*stage.exprs):
+        if wanted(load) and not any(tvm_ffi.structural_equal(load, other) for other in found):
+            found.append(load)
+    return found
+
+
+def with_shuffles(
+    stage: Stage, pairs: list[Pair], axis: Axis, bound: Bound, start: Expr, lanes: int
+) -> Stage:
+    """Writes the vectors of the pairs, and returns the stage reading those.
+
+    Args:
+        stage: The stage.
+        pairs: What :func:`strided_pairs` found.
+        axis: The loop along the lanes.
+        bound: Values of the other loops.
+        start: The value of ``axis`` in the first lane.
+        lanes: Number of lanes.
+    """
+    registers: list[tuple[Load, Buffer]] = []
+    for load, base, odd in pairs:
+        at = [substitute(index, bound | {axis.var: start}) for index in base.indices]
+        halves = [
+            base.source[(*at[:-1], emit.ramp(at[-1] + offset, lanes))] for offset in (0, lanes)
+        ]
+        register = emit.stack(lanes, str(base.source.dtype))
+        order = [2 * lane + odd for lane in range(lanes)]
+        emit.store(register, emit.shuffle(halves, order), [emit.ramp(0, lanes)])
+        registers.append((load, register))
+
+    return read_from(stage, registers, axis, start)
+
+
+def read_from(stage: Stage, registers: list[tuple[Load, Buffer]], axis: Axis, start: Expr) -> Stage:
+    """The stage with reads from vectors, whose first lane is ``axis`` at ``start``."""
+
+    def visit(load: Load) -> Expr:
+        for seen, register in registers:
+            if tvm_ffi.structural_equal(load, seen):
+                return register[axis.var - start]
+        return load
+
+    return replace(
+        stage,
+        values=tuple(map_loads(value, visit) for value in stage.values),
+        lets=tuple((var, map_loads(value, visit)) for var, value in stage.lets),
+    )
+
+
+def _has_condition(expr: Expr) -> bool:
+    """Whether an expression evaluates a part of it only under a condition."""
+    found: list[Expr] = []
+
+    def visit(call: ir.Call) -> None:
+        if is_choice(call):
+            found.append(call)
+
+    tvm_ffi.structural_walk(expr, (ir.Call, visit))
+    return bool(found)
+
+
+def _steps_by_two(load: Load, axis: Axis) -> bool:
+    if not load.indices:
+        return False
+    *outer, last = load.indices
+    return steps(last, axis) == 2 and not any(uses(index, axis) for index in outer)
+
+
+def steps(index: Expr, axis: Axis) -> int | None:
+    """By how much an index goes up with an axis, None if by no fixed number."""
+    terms = list(sym.detect_linear_equation(index, [axis.var]))
+    return int(terms[0]) if terms and isinstance(terms[0], tirx.IntImm) else None
+
+
+def uses(index: Expr, axis: Axis) -> bool:
+    """Whether an index depends on an axis."""
+    found: list[Expr] = []
+    tvm_ffi.structural_walk(index, (tirx.Var, found.append))
+    return any(var.same_as(axis.var) for var in found)
+
+
+def _distance(first: Load, second: Load) -> int | None:
+    """How many elements ``second`` lies after ``first`` on the same row, or None."""
+    if not first.source.same_as(second.source):
+        return None
+    rows = zip(first.indices[:-1], second.indices[:-1])
+    if not all(tvm_ffi.structural_equal(a, b) for a, b in rows):
+        return None
+    step = sym.Analyzer().simplify(second.indices[-1] - first.indices[-1])
+    return int(step) if isinstance(step, tirx.IntImm) else None

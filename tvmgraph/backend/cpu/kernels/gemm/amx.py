@@ -1,0 +1,404 @@
+"""Matrix products of bfloat16 and int8 with AMX, instructions that multiply tiles of registers.
+
+A tile has 16 rows of 64 bytes; one instruction multiplies 16 rows with 16 groups along the depth
+of 16 columns. Two tiles of rows and two of columns make four of sums, so that every tile that is
+loaded is used twice.
+
+Blocking: the column operand is copied into panels of two tiles. A work item is a block of rows, as
+much of the row operand as fills half of L2, and one panel. It goes through the depth in blocks, of
+which the panel's share stays in L1 while all rows are multiplied with it; between the blocks the
+sums are kept in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tvm import tirx
+from tvm.tirx.script import builder as T
+
+from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
+from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS
+from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import LANES, LOADS, PackedOperands, Side
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.choice import choose
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.loop_ir.point import Bound, bind_group
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.machine.processor import CpuModel
+
+#: Rows of a tile, and groups along the depth that one instruction takes.
+_SIDE = 16
+#: Bytes of a row of a tile.
+_ROW_BYTES = 64
+#: Products with fewer rows leave most of a tile empty.
+_MIN_ROWS = 16
+#: The sums of row tile r and column tile c are tile 2 r + c; operands come after them.
+_ROWS, _COLUMNS = 4, 6
+#: Bytes that were packed have 128 added, see :mod:`tvmgraph.backend.cpu.kernels.gemm.vnni_packing`;
+#: stored ones do not.
+_DOTS = {"bfloat16": "tdpbf16ps", "int8": "tdpbsud", "signed": "tdpbssd"}
+
+_any: Any = T
+
+
+def _llvm() -> str:
+    """Functions for every use of a tile: its number must be a constant of the instruction."""
+    shape = [1, *[0] * 15, *[_ROW_BYTES, 0] * 8, *[0] * 16, *[_SIDE] * 8, *[0] * 8]
+    lines = [
+        "@tvmgraph_tile_shape = internal constant [64 x i8] ["
+        + ", ".join(f"i8 {value}" for value in shape) + "]",
+        "declare void @llvm.x86.ldtilecfg(ptr)",
+        "declare void @llvm.x86.tilerelease()",
+        "declare void @llvm.x86.tilezero(i8 immarg)",
+        "declare void @llvm.x86.tileloadd64(i8 immarg, ptr, i64)",
+        "declare void @llvm.x86.tilestored64(i8 immarg, ptr, i64)",
+        *(f"declare void @llvm.x86.{dot}(i8 immarg, i8 immarg, i8 immarg)"
+          for dot in _DOTS.values()),
+        _function("tile_begin()", "call void @llvm.x86.ldtilecfg(ptr @tvmgraph_tile_shape)"),
+        _function("tile_end()", "call void @llvm.x86.tilerelease()"),
+    ]  # fmt: skip
+    for tile in range(8):
+        for name, instruction in (("load", "tileloadd64"), ("store", "tilestored64")):
+            lines.append(_function(
+                f"tile_{name}{tile}(ptr %at, i64 %step)",
+                f"call void @llvm.x86.{instruction}(i8 {tile}, ptr %at, i64 %step)",
+            ))  # fmt: skip
+    for tile in range(4):
+        lines.append(_function(f"tile_zero{tile}()", f"call void @llvm.x86.tilezero(i8 {tile})"))
+        rows, columns = _ROWS + tile // 2, _COLUMNS + tile % 2
+        for dtype, dot in _DOTS.items():
+            lines.append(_function(
+                f"tile_dot_{dtype}{tile}()",
+                f"call void @llvm.x86.{dot}(i8 {tile}, i8 {rows}, i8 {columns})",
+            ))  # fmt: skip
+    return "\n".join(lines)
+
+
+def _function(signature: str, body: str) -> str:
+    return f"define internal i32 @tvmgraph_{signature} alwaysinline {{ {body}\n ret i32 0 }}"
+
+
+#: What ``tile_...`` functions do.
+INSTRUCTIONS = _llvm()
+
+
+def _tile(name: str, *args: Expr) -> None:
+    T.evaluate(_any.call_extern("int32", f"tvmgraph_tile_{name}", *args))
+
+
+def _address(buffer: Buffer, place: Expr) -> Expr:
+    return _any.address_of(buffer[place])
+
+
+def _whole(buffer: Buffer) -> Buffer:
+    """A buffer of which every element is kept, though tiles are moved by their first address.
+
+    TVM cuts buffers down to the elements that it sees accessed.
+    """
+    last = [extent - 1 for extent in buffer.shape]
+    for place in ([emit.i64(0)], last):
+        emit.store(buffer, emit.zero(str(buffer.dtype)), place)
+    return buffer
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Blocks of a product.
+
+    Attributes:
+        rows: Rows of a work item, whole pairs of tiles.
+        steps: Instructions along the depth of a block.
+        parallel: Whether the workers share the product.
+    """
+
+    rows: int
+    steps: int
+    parallel: bool
+
+
+def _plan(operands: PackedOperands, model: CpuModel) -> _Plan:
+    """Blocks that fill half of the caches they are meant for."""
+    shape, pair = operands.shape, 2 * _SIDE
+    steps = operands.depth // _SIDE
+    longest = max(1, model.l1_bytes // 2 // (2 * _SIDE * _ROW_BYTES))
+    blocks = -(-steps // longest) if steps > longest * 5 // 4 else 1
+    depth = choose("tile steps", -(-steps // blocks), [-(-steps // n) for n in (1, blocks, 4)])
+    parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+    most = max(pair, model.l2_bytes // 2 // (4 * operands.depth) // pair * pair)
+    panels = -(-shape.columns // pair)
+    wanted = -(-4 * model.threads // panels) if parallel else 1
+    rows = min(most, -(-shape.rows // (wanted * pair)) * pair)
+    return _Plan(rows, depth, parallel)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The tiles at hand: ``rows`` x ``columns`` of them from a row and a panel on."""
+
+    row: Expr
+    panel: Expr
+    rows: int
+    columns: int
+    sums: Buffer | None
+    kept: Expr
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    operands: PackedOperands
+    plan: _Plan
+    threads: int
+
+    @property
+    def _panel(self) -> int:
+        """Columns of a panel."""
+        return min(2, -(-self.operands.shape.columns // LANES)) * LANES
+
+    @property
+    def _panels(self) -> int:
+        return -(-self.operands.shape.columns // self._panel)
+
+    @property
+    def _panel_size(self) -> int:
+        return self.operands.depth * self._panel
+
+    @property
+    def _padded_rows(self) -> int:
+        return -(-self.operands.shape.rows // _SIDE) * _SIDE
+
+    def write(self) -> None:
+        """Divides the products of a batch among the workers, or else each of them."""
+        contraction, shape = self.operands.contraction, self.operands.shape
+        axes = (*contraction.batch, *self.operands.columns.outer)
+        apart = self.plan.parallel and shape.outer >= 2 * self.threads
+        with emit.parallel(shape.outer, apart) as item:
+            values = emit.unfuse(item, [axis.extent for axis in axes]) if axes else []
+            outer = {axis.var: value for axis, value in zip(axes, values)}
+            self._product(outer, self.plan.parallel and not apart)
+
+    def _product(self, outer: Bound, parallel: bool) -> None:
+        """Copies what must be copied, then divides blocks of rows and panels."""
+        plan, rows = self.plan, self.operands.shape.rows
+        right = None if self.operands.stored else self._packed_columns(outer, parallel)
+        side = Side(outer, right, self._packed_rows(outer, parallel), None)
+        if self._dot == "int8":
+            side = replace(side, start=self._corrections(side, parallel))
+        blocks = -(-rows // plan.rows)
+        with emit.parallel(blocks * self._panels, parallel) as item:
+            block, panel = emit.unfuse(item, [blocks, self._panels])
+            _tile("begin")
+            emit.peel_last(
+                (block, blocks, plan.rows, rows),
+                lambda count: emit.peel_last(
+                    (panel, self._panels, self._panel, self.operands.shape.columns),
+                    lambda columns: self._item(side, block * plan.rows, count, panel, columns),
+                ),
+            )
+            _tile("end")
+
+    @property
+    def _dot(self) -> str:
+        operands = self.operands
+        return "signed" if operands.stored and operands.dtype == "int8" else operands.dtype
+
+    def _packed_columns(self, outer: Bound, parallel: bool) -> Buffer:
+        right = _whole(emit.workspace([self._panels * self._panel_size], "int32"))
+        with emit.parallel(self._panels, parallel) as panel:
+            self.operands.pack_columns(
+                outer, panel * self._panel, self._panel // LANES, right, panel * self._panel_size
+            )
+        return right
+
+    def _packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
+        """The rows as whole tiles of groups, where they are not stored like that."""
+        operands = self.operands
+        in_place = operands.runs_along_depth(operands.contraction.left) and operands.is_exact
+        if in_place and operands.shape.rows % _SIDE == 0 and self._row_step is not None:
+            return None
+        left = _whole(emit.workspace([self._padded_rows * operands.depth], "int32"))
+        with emit.parallel(self._padded_rows // _SIDE, parallel) as block:
+            base = block * (_SIDE * operands.depth)
+            operands.pack_rows(outer, block * _SIDE, _SIDE, left, base)
+        return left
+
+    def _corrections(self, side: Side, parallel: bool) -> Buffer:
+        """-128 times the sum of every row: a product with a tile of ones."""
+        ones = _whole(emit.workspace([_SIDE * LANES], "int32"))
+        with emit.serial(_SIDE * LANES) as place:
+            emit.store(ones, tirx.const(0x01010101, "int32"), [place])
+        sums = emit.workspace([self._padded_rows], "int32")
+        with emit.parallel(self._padded_rows // _SIDE, parallel) as block:
+            _tile("begin")
+            _tile("zero0")
+            _tile(f"load{_COLUMNS}", _address(ones, emit.i64(0)), emit.i64(_ROW_BYTES))
+            with emit.serial(self.operands.depth // _SIDE) as step:
+                self._load_rows(side, block * _SIDE, 0, step)
+                _tile("dot_int80")
+            total = _whole(emit.stack(_SIDE * LANES, "int32"))
+            _tile("store0", _address(total, emit.i64(0)), emit.i64(_ROW_BYTES))
+            with emit.serial(_SIDE) as row:
+                value = total[row * LANES] * tirx.const(-128, "int32")
+                emit.store(sums, value, [block * _SIDE + row])
+            _tile("end")
+        return sums
+
+    # Work items
+
+    def _item(self, side: Side, first: Expr, count: int, panel: Expr, columns: int) -> None:
+        """Multiplies a block of rows with a panel, one block of the depth after the other."""
+        steps, total = self.plan.steps, self.operands.depth // _SIDE
+        blocks, vectors = -(-total // steps), -(-columns // LANES)
+        sums = None
+        if blocks > 1:
+            rows = -(-count // _SIDE) * _SIDE
+            size, dtype = rows * vectors * LANES, self.operands.contraction.dtype
+            sums = _whole(emit.workspace([size], dtype))
+
+        def rows_from(start: Expr, depth: int, is_first: bool, is_last: bool) -> None:
+            def tiles(row: Expr, rows: int) -> None:
+                block = _Block(first + row, panel, -(-rows // _SIDE), vectors, sums,
+                               row * (vectors * LANES))  # fmt: skip
+                self._multiply(side, block, start, depth, is_first)
+                if is_last:
+                    self._finish(side, block, rows, columns)
+                else:
+                    self._move("store", block, sums, block.kept)
+
+            full, rest = divmod(count, 2 * _SIDE)
+            if full:
+                with emit.serial(full) as number:
+                    tiles(number * (2 * _SIDE), 2 * _SIDE)
+            if rest:
+                tiles(emit.i64(full * 2 * _SIDE), rest)
+
+        if blocks == 1:
+            rows_from(emit.i64(0), total, True, True)
+            return
+        rows_from(emit.i64(0), steps, True, False)
+        if blocks > 2:
+            with emit.serial(blocks - 2) as middle:
+                rows_from((middle + 1) * steps, steps, False, False)
+        done = (blocks - 1) * steps
+        rows_from(emit.i64(done), total - done, False, True)
+
+    def _multiply(self, side: Side, block: _Block, start: Expr, depth: int, is_first: bool) -> None:
+        """Adds ``depth`` instructions to every tile of sums."""
+        tiles = [(r, c) for r in range(block.rows) for c in range(block.columns)]
+        if is_first and side.start is None:
+            for r, c in tiles:
+                _tile(f"zero{2 * r + c}")
+        elif is_first:
+            self._begin(side, block)
+        else:
+            self._move("load", block, block.sums, block.kept)
+        with emit.serial(depth) as k:
+            step = start + k
+            for r in range(block.rows):
+                self._load_rows(side, block.row + r * _SIDE, r, step)
+            for c in range(block.columns):
+                self._load_columns(side, block.panel, c, step)
+            for r, c in tiles:
+                _tile(f"dot_{self._dot}{2 * r + c}")
+
+    def _load_columns(self, side: Side, panel: Expr, number: int, step: Expr) -> None:
+        """Loads a tile of columns."""
+        if side.right is None:
+            column = panel * self._panel + number * LANES
+            place, width = self.operands.stored_place(column, step * _SIDE), self.operands.stored
+        else:
+            first = panel * self._panel_size + step * (_SIDE * self._panel) + number * LANES
+            place, width = _address(side.right, first), self._panel
+        _tile(f"load{_COLUMNS + number}", place, emit.i64((width or 0) * 4))
+
+    def _load_rows(self, side: Side, row: Expr, number: int, step: Expr) -> None:
+        """Loads a tile of rows."""
+        operands = self.operands
+        if side.left is not None:
+            place = _address(side.left, row * operands.depth + step * _SIDE)
+            _tile(f"load{_ROWS + number}", place, emit.i64(operands.depth * 4))
+            return
+        place = operands.place(
+            operands.contraction.left, side.outer, row, step * (_SIDE * operands.group)
+        )
+        apart = (self._row_step or 0) * 4 // operands.group
+        _tile(f"load{_ROWS + number}", place, emit.i64(apart))
+
+    @property
+    def _row_step(self) -> int | None:
+        """Elements from one row to the next in memory, None where it is not always the same."""
+        contraction = self.operands.contraction
+        strides = contraction.strides(contraction.left)
+        if strides is None:
+            return None
+        step = strides[contraction.rows[-1].var]
+        expected = step
+        for axis in reversed(contraction.rows):
+            if strides[axis.var] != expected:
+                return None
+            expected *= axis.extent
+        return step
+
+    def _begin(self, side: Side, block: _Block) -> None:
+        """Loads what the sums of int8 start from."""
+        width = block.columns * LANES
+        start = _whole(emit.stack(block.rows * _SIDE * width, "int32"))
+        assert side.start is not None
+        with emit.serial(block.rows * _SIDE) as row, emit.serial(block.columns) as vector:
+            value = emit.broadcast(side.start[block.row + row], LANES)
+            emit.store(start, value, [emit.ramp(row * width + vector * LANES, LANES)])
+        self._move("load", block, start, emit.i64(0))
+
+    def _move(self, name: str, block: _Block, buffer: Buffer | None, base: Expr) -> None:
+        """Loads the tiles of sums from rows in memory, or stores them there."""
+        assert buffer is not None
+        width = block.columns * LANES
+        for r in range(block.rows):
+            for c in range(block.columns):
+                place = base + (r * _SIDE * width + c * LANES)
+                _tile(f"{name}{2 * r + c}", _address(buffer, place), emit.i64(width * 4))
+
+    def _finish(self, side: Side, block: _Block, rows: int, columns: int) -> None:
+        """Stores the result of finished sums."""
+        contraction = self.operands.contraction
+        width = block.columns * LANES
+        total = _whole(emit.stack(block.rows * _SIDE * width, contraction.dtype))
+        self._move("store", block, total, emit.i64(0))
+        epilogue = Epilogue(contraction, self.operands.columns.inner)
+        with emit.serial(rows) as row:
+            bound = side.outer | bind_group(contraction.rows, block.row + row)
+            for c in range(block.columns):
+                lanes = min(LANES, columns - c * LANES)
+                first = row * width + c * LANES + (self.operands.shift if lanes < LANES else 0)
+                epilogue.vector(
+                    bound, block.panel * self._panel + c * LANES, lanes,
+                    lambda lane, first=first: total[first + lane],
+                )  # fmt: skip
+
+
+def _match(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
+    operands = nest.once(grouped_of, model)
+    if isinstance(operands, Refused):
+        return operands
+    if operands.dtype not in model.tile_types:
+        return Refused(f"the processor does not multiply tiles of {operands.dtype}")
+    if operands.shape.rows < _MIN_ROWS:
+        return Refused("too few rows for a tile")
+    operands = replace(operands, step=_SIDE)
+    if operands.stored and (operands.stored % (2 * LANES) or not operands.is_exact):
+        return Refused("a tile would reach beyond the depth of its panel")
+    return operands
+
+
+def _emit(operands: PackedOperands, plan: _Plan, writer: Writer[CpuModel]) -> None:
+    with T.attr(0, "pragma_import_llvm", INSTRUCTIONS + LOADS):
+        _Kernel(operands, plan, writer.model.threads).write()
+
+
+KERNEL = Kernel(
+    "gemm_amx", _match, _emit, "matrix product of bfloat16 or int8 with AMX tiles", _plan,
+    ("tile steps",),
+)  # fmt: skip

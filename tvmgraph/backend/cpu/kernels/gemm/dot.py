@@ -1,0 +1,192 @@
+"""Matrix products of few rows with a transposed operand, such as a dense layer at a small batch.
+
+Packing the weights would cost more than the product. Instead a tile of rows and columns keeps one
+vector of partial sums per (row, column) and runs along the depth, where both operands are
+contiguous. The vectors of a tile are summed together at the end, by a tree of shuffles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import tirx
+from tvm.tirx.script import builder as T
+
+from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import sum_each
+from tvmgraph.backend.cpu.kernels.gemm.plan import is_worth_sharing
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
+    DOTS,
+    LANES,
+    LOADS,
+    PackedOperands,
+    call,
+    dot_type,
+)
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.columns import Columns
+from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
+from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
+from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
+from tvmgraph.backend.loop_ir.program import substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.machine.processor import CpuModel
+
+#: Most columns of a tile: streams that run at once.
+_MAX_COLUMNS = 8
+_MAX_ROWS = 4
+
+
+def emit_dot_products(
+    contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
+) -> None:
+    """Writes the kernel."""
+    lanes = model.lanes_of(shape.itemsize)
+    sums = max(4, min(16, model.registers // 2))
+    height = min(_MAX_ROWS, shape.rows)
+    width = max(1, min(_MAX_COLUMNS, sums // height, shape.columns))
+    groups = groups_of(contraction, columns, shape, model)
+    kernel = _Dot(contraction, columns, shape, lanes, height, groups)
+    axes = (*contraction.batch, *columns.outer)
+    extents = [axis.extent for axis in axes]
+    blocks, rest = divmod(shape.columns, width)
+    total = blocks + bool(rest)
+    parallel = model.threads > 1 and is_worth_sharing(shape)
+    with (
+        T.attr(0, "pragma_import_llvm", LOADS + DOTS) if groups else contextlib.nullcontext(),
+        emit.parallel(shape.outer * total, parallel) as item,
+    ):
+        *outer, block = emit.unfuse(item, [*extents, total])
+        bound = {axis.var: value for axis, value in zip(axes, outer)}
+
+        def body(count: int) -> None:
+            kernel.columns_block(bound, block * width, count)
+
+        if not rest:
+            body(width)
+        elif not blocks:
+            body(rest)
+        else:
+            emit.when(block < blocks, lambda: body(width), lambda: body(rest))
+
+
+def groups_of(
+    contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
+) -> PackedOperands | None:
+    """The operands in groups, if the processor has an instruction that multiplies those."""
+    dtype = dot_type(contraction)
+    if dtype is None or dtype not in model.dot_types:
+        return None
+    groups = PackedOperands(contraction, columns, shape, dtype)
+    sides = (contraction.left, contraction.right)
+    along = len(contraction.reduce) == 1 and all(map(groups.runs_along_depth, sides))
+    return groups if along and shape.depth >= LANES * groups.group else None
+
+
+@dataclass(frozen=True)
+class _Dot:
+    contraction: Contraction
+    columns: Columns
+    shape: GemmShape
+    lanes: int
+    height: int
+    groups: PackedOperands | None
+
+    def columns_block(self, outer: Bound, first: Expr, count: int) -> None:
+        """All rows times ``count`` columns, tile after tile."""
+        full, rest = divmod(self.shape.rows, self.height)
+        if full > 1:
+            with emit.serial(full) as block:
+                self._tile(outer, block * self.height, self.height, first, count)
+        elif full:
+            self._tile(outer, emit.i64(0), self.height, first, count)
+        if rest:
+            self._tile(outer, emit.i64(full * self.height), rest, first, count)
+
+    def _tile(self, outer: Bound, row: Expr, rows: int, column: Expr, columns: int) -> None:
+        lanes, dtype = self.lanes, self.contraction.dtype
+        sums = [emit.stack(lanes, dtype) for _ in range(rows * columns)]
+        for buffer in sums:
+            emit.store(buffer, emit.broadcast(emit.zero(dtype), lanes), [emit.ramp(0, lanes)])
+
+        def step(k: Expr, width: int, _part: int) -> None:
+            for position, buffer in enumerate(sums):
+                r, c = divmod(position, columns)
+                self._accumulate(buffer, outer, row + r, column + c, k, width)
+
+        done = self._grouped(sums, outer, row, column, columns)
+        vectors(emit.i64(done), self.shape.depth - done, lanes, step)
+        totals = sum_each(sums, lanes, dtype)
+        epilogue = Epilogue(self.contraction, self.columns.inner)
+        with emit.serial(rows) as r:
+            bound = outer | bind_group(self.contraction.rows, row + r)
+            epilogue.vector(bound, column, columns, _element_of(totals, r * columns))
+
+    def _grouped(
+        self, sums: list[Buffer], outer: Bound, row: Expr, column: Expr, columns: int
+    ) -> int:
+        """Adds products of a few neighbours at a time where that is one instruction.
+
+        The one for bytes wants one factor without a sign: 128 is added to the columns, and 128
+        times the sum of the row's bytes taken off in the end.
+
+        Returns:
+            How many steps of the depth have been taken.
+        """
+        groups = self.groups
+        if groups is None:
+            return 0
+        width, whole = LANES * groups.group, [emit.ramp(0, LANES)]
+        rows = range(len(sums) // columns)
+        is_signed = groups.dtype == "int8"
+        excess = [emit.stack(LANES, "int32") for _ in rows] if is_signed else []
+        for buffer in excess:
+            emit.store(buffer, emit.broadcast(emit.zero("int32"), LANES), whole)
+        with emit.serial(self.shape.depth // width) as block:
+            for buffer, r in zip(excess, rows):
+                ones = emit.broadcast(tirx.const(0x01010101, "int32"), LANES)
+                left = self._group(groups, outer, self.contraction.left, row + r, block * width)
+                emit.store(buffer, self._dot(groups, buffer, ones, left), whole)
+            for position, total in enumerate(sums):
+                r, c = divmod(position, columns)
+                left = self._group(groups, outer, self.contraction.left, row + r, block * width)
+                right = self._group(
+                    groups, outer, self.contraction.right, column + c, block * width
+                )
+                value = self._dot(groups, total, groups.unsigned(right, LANES), left)
+                emit.store(total, value, whole)
+        for position, total in enumerate(sums if is_signed else ()):
+            extra = excess[position // columns][whole[0]]
+            scale = emit.broadcast(tirx.const(128, "int32"), LANES)
+            emit.store(total, total[whole[0]] - extra * scale, whole)
+        return self.shape.depth // width * width
+
+    def _group(
+        self, groups: PackedOperands, outer: Bound, operand: Operand, line: Expr, k: Expr
+    ) -> Expr:
+        """A vector of groups of an operand."""
+        return call(f"int32x{LANES}", "groups", groups.place(operand, outer, line, k))
+
+    def _dot(self, groups: PackedOperands, total: Buffer, unsigned: Expr, signed: Expr) -> Expr:
+        kind, name = f"{self.contraction.dtype}x{LANES}", f"dot_{groups.dtype}"
+        return call(kind, name, total[emit.ramp(0, LANES)], unsigned, signed)
+
+    def _accumulate(
+        self, total: Buffer, outer: Bound, row: Expr, column: Expr, k: Expr, width: int
+    ) -> None:
+        left, right = self.contraction.left, self.contraction.right
+        with emit.lanes_loop(width) as lane:
+            a = self._element(left, outer, row, k + lane)
+            b = self._element(right, outer, column, k + lane)
+            emit.store(total, total[lane] + a * b, [lane])
+
+    def _element(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+        axes = self.contraction.rows if operand is self.contraction.left else self.columns.inner
+        bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
+        return substitute(operand.expr, bound)
+
+
+def _element_of(totals: Buffer, base: Expr) -> Callable[[Expr], Expr]:
+    return lambda lane: totals[base + lane]

@@ -1,0 +1,459 @@
+"""Matrix products.
+
+Blocking: the columns are cut into panels of a few vectors. A worker packs one panel of the column
+operand into contiguous memory that stays in its L2 cache, then sweeps all rows over it, a register
+tile at a time: per k-step the tile loads one vector per panel vector and one scalar per row, which
+it broadcasts. The row operand is read in place. Depths whose panel would not fit are cut into
+blocks, with the sums of a panel kept aside in between. The elementwise epilogue runs on the tile
+while it is in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.backend.cpu.kernels.gemm.dot import emit_dot_products
+from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import (
+    Tile,
+    multiply_tile,
+    store_tile,
+    transpose,
+)
+from tvmgraph.backend.cpu.kernels.gemm.plan import (
+    GemmPlan,
+    Packing,
+    plan_gemm,
+    plan_panels,
+)
+from tvmgraph.backend.cpu.kernels.gemm.problem import GemmProblem, gemm_of
+from tvmgraph.backend.cpu.kernels.gemm.streamed import emit_streamed, wants_streams
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.choice import choose
+from tvmgraph.backend.loop_ir.columns import (
+    Columns,
+    GemmShape,
+    is_transposed,
+    stored_panel,
+)
+from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.loop_ir.point import Bound, bind_group
+from tvmgraph.backend.loop_ir.program import substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.machine.processor import CpuModel
+
+#: So many elements of the column operand at a step, from a vector of the panel on.
+_Columns = Callable[[Expr, int, int], Expr]
+#: Where sums are kept between parts of the depth: the buffer, and its element for row 0.
+_Sums = tuple[Buffer, Expr]
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One panel of columns of one product.
+
+    Attributes:
+        outer: Values of the batch and outer column axes.
+        first: First column.
+        columns: Number of columns that exist.
+        vectors: Vectors that hold them.
+    """
+
+    outer: Bound
+    first: Expr
+    columns: int
+    vectors: int
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Steps ``start`` to ``start + depth`` of the sums."""
+
+    start: Expr
+    depth: int
+
+
+@dataclass(frozen=True)
+class _Gemm:
+    contraction: Contraction
+    columns: Columns
+    shape: GemmShape
+    plan: GemmPlan
+
+    def write(self) -> None:
+        if self.plan.packing in (Packing.SHARED, Packing.DONE):
+            self._write_shared()
+            return
+        with emit.parallel(self._items(), self.plan.parallel) as item:
+            self._panel_alone(item)
+
+    # Work items
+
+    def _items(self) -> int:
+        return self.shape.outer * self._panels()
+
+    def _panels(self) -> int:
+        return -(-self.shape.columns // self.plan.panel)
+
+    def _outer(self, item: Expr) -> tuple[Bound, Expr]:
+        """The batch and outer column axes of a work item, and the first column of its panel."""
+        axes = (*self.contraction.batch, *self.columns.outer)
+        *outer, panel = emit.unfuse(item, [*(axis.extent for axis in axes), self._panels()])
+        bound = {axis.var: value for axis, value in zip(axes, outer)}
+        return bound, panel * self.plan.panel
+
+    def _for_panel(self, item: Expr, body: Callable[[_Panel], None]) -> None:
+        """Calls ``body`` for a work item; the last, narrower panel gets code of its own."""
+        bound, first = self._outer(item)
+        width, lanes = self.plan.panel, self.plan.lanes
+        rest = self.shape.columns % width
+        full = _Panel(bound, first, width, self.plan.vectors)
+        last_first = emit.i64(self.shape.columns - rest)
+        last = _Panel(bound, last_first, rest, -(-rest // lanes))
+        if not rest:
+            body(full)
+        elif self._panels() == 1:
+            body(last)
+        else:
+            emit.when(first < last_first, lambda: body(full), lambda: body(last))
+
+    def _panel_alone(self, item: Expr) -> None:
+        """Packs a panel and multiplies all rows with it, one block of the depth after the other."""
+        plan, depth, dtype = self.plan, self.shape.depth, self.contraction.dtype
+        if plan.packing is Packing.NONE:
+            self._for_panel(
+                item, lambda p: self._rows(p, _Span(emit.i64(0), depth), self._in_place(p))
+            )
+            return
+        packed = emit.workspace([plan.depth_block * plan.panel], dtype)
+        right = self._packed(packed, emit.i64(0))
+        blocks = -(-depth // plan.depth_block)
+        sums = None
+        if blocks > 1:
+            sums = emit.workspace([self.shape.rows * plan.panel], dtype), emit.i64(0)
+            with emit.serial(self.shape.rows * plan.panel) as at:
+                emit.store(sums[0], emit.zero(dtype), [at])
+            with emit.serial(blocks - 1) as block:
+                span = _Span(block * plan.depth_block, plan.depth_block)
+                self._pack(item, packed, emit.i64(0), span)
+                self._for_panel(item, lambda p: self._rows(p, span, right, sums, finish=False))
+        done = (blocks - 1) * plan.depth_block
+        last = _Span(emit.i64(done), depth - done)
+        self._pack(item, packed, emit.i64(0), last)
+        self._for_panel(item, lambda p: self._rows(p, last, right, sums))
+
+    def _write_shared(self) -> None:
+        """Packs everything if it must, then divides panels and blocks of rows."""
+        plan, depth = self.plan, self.shape.depth
+        packed = None
+        if plan.packing is Packing.SHARED:
+            size = depth * plan.panel
+            packed = emit.workspace([self._items() * size], self.contraction.dtype)
+            self._pack_all(packed, size)
+        done = (-(-depth // plan.depth_block) - 1) * plan.depth_block
+        last = _Span(emit.i64(done), depth - done)
+        if not done:
+            self._divided(last, packed)
+            return
+        dtype = self.contraction.dtype
+        sums = emit.workspace([self._items() * self.shape.rows * plan.panel], dtype)
+        self._clear(sums)
+        with emit.serial(done // plan.depth_block) as block:
+            span = _Span(block * plan.depth_block, plan.depth_block)
+            self._divided(span, packed, sums, finish=False)
+        self._divided(last, packed, sums)
+
+    def _clear(self, sums: Buffer) -> None:
+        size = self.shape.rows * self.plan.panel
+        with emit.parallel(self._items(), self.plan.parallel) as item, emit.serial(size) as at:
+            emit.store(sums, emit.zero(self.contraction.dtype), [item * size + at])
+
+    def _divided(
+        self, span: _Span, packed: Buffer | None, sums: Buffer | None = None, finish: bool = True
+    ) -> None:
+        """Adds part of the depth; a work item is a block of rows of a panel."""
+        plan = self.plan
+        blocks = -(-self.shape.rows // plan.row_block)
+        with emit.parallel(self._items() * blocks, plan.parallel) as piece:
+            extents = [self._items(), blocks]
+            if plan.rows_first:
+                block, item = emit.unfuse(piece, extents[::-1])
+            else:
+                item, block = emit.unfuse(piece, extents)
+            kept = (sums, item * (self.shape.rows * plan.panel)) if sums is not None else None
+
+            def rows(panel: _Panel, count: int) -> None:
+                size = self.shape.depth * plan.panel
+                right = (
+                    self._stored(panel, span.start)
+                    if packed is None
+                    else self._packed(packed, item * size + span.start * plan.panel)
+                )
+                self._rows(panel, span, right, kept, finish, (block * plan.row_block, count))
+
+            self._for_panel(
+                item,
+                lambda panel: emit.peel_last(
+                    (block, blocks, plan.row_block, self.shape.rows), lambda n: rows(panel, n)
+                ),
+            )
+
+    def _pack_all(self, packed: Buffer, size: int) -> None:
+        """Packs all panels; with fewer panels than workers, pieces of the depth of each."""
+        depth, lanes = self.shape.depth, self.plan.lanes
+        piece = -(-depth * self._items() // self.plan.threads) if self.plan.parallel else depth
+        piece = min(depth, -(-piece // lanes) * lanes)
+        pieces = -(-depth // piece)
+        with emit.parallel(self._items() * pieces, self.plan.parallel) as at:
+            item, part = emit.unfuse(at, [self._items(), pieces])
+            start = part * piece
+
+            def pack(length: int) -> None:
+                to = item * size + start * self.plan.panel
+                self._pack(item, packed, to, _Span(start, length))
+
+            if depth % piece == 0:
+                pack(piece)
+            else:
+                emit.when(part < pieces - 1, lambda: pack(piece), lambda: pack(depth % piece))
+
+    # Rows of one panel
+
+    def _rows(
+        self,
+        panel: _Panel,
+        span: _Span,
+        right: _Columns,
+        sums: _Sums | None = None,
+        finish: bool = True,
+        rows: tuple[Expr | int, int] | None = None,
+    ) -> None:
+        """Multiplies rows (first, count), or all, with a panel over part of the depth."""
+        first, count = rows or (0, self.shape.rows)
+        first, step = emit.index(first), self.plan.tile_rows
+        full, rest = divmod(count, step)
+
+        def tile(row: Expr, height: int) -> None:
+            self._tile(panel, row, height, span, right, sums, finish)
+
+        if full > 1:
+            with emit.serial(full) as block:
+                tile(first + block * step, step)
+        elif full:
+            tile(first, step)
+        if rest:
+            tile(first + full * step, rest)
+
+    def _tile(
+        self,
+        panel: _Panel,
+        first: Expr,
+        rows: int,
+        span: _Span,
+        right: _Columns,
+        sums: _Sums | None,
+        finish: bool,
+    ) -> None:
+        plan = self.plan
+        # In place, a panel narrower than a vector must not be read beyond its end.
+        lanes = panel.columns if self._is_narrow(panel) else plan.lanes
+        adjacent = not self._shift(panel)
+        tile = Tile(rows, panel.vectors, lanes, self.contraction.dtype, adjacent)
+
+        def kept(row: int, vector: int, count: int) -> Expr:
+            base = sums[1] if sums else 0
+            return emit.ramp(base + (first + row) * plan.panel + vector * lanes, count)
+
+        initial = None if sums is None else lambda row, *strip: sums[0][kept(row, *strip)]
+        total = multiply_tile(
+            tile,
+            [span.depth],
+            plan.unroll,
+            lambda row, at: self._element(
+                self.contraction.left, panel.outer, first + row, span.start + at[0]
+            ),
+            lambda at, vector, count: right(at[0], vector, count),
+            initial,
+        )
+        if finish:
+            epilogue = Epilogue(self.contraction, self.columns.inner)
+            epilogue.write(
+                tile, total, panel.outer, first, panel.first, panel.columns, self._shift(panel)
+            )
+            return
+        assert sums is not None
+        store_tile(tile, total, sums[0], kept)
+
+    # The column operand
+
+    def _is_narrow(self, panel: _Panel) -> bool:
+        return self.plan.packing is Packing.NONE and panel.columns < self.plan.lanes
+
+    def _shift(self, panel: _Panel) -> int:
+        if self.plan.packing is not Packing.NONE or self._is_narrow(panel):
+            return 0
+        return -panel.columns % self.plan.lanes
+
+    def _in_place(self, panel: _Panel) -> _Columns:
+        """Vectors of the operand itself. The last one may overlap the one before it."""
+        lanes = panel.columns if self._is_narrow(panel) else self.plan.lanes
+        right = self.contraction.right
+
+        def columns(k: Expr, position: int, count: int) -> Expr:
+            first = panel.first + min(position * lanes, panel.columns - lanes)
+            bound = panel.outer | bind_group(self.contraction.reduce, k)
+            bound |= bind_group(self.columns.inner, first)
+            *lead, last = (substitute(index, bound) for index in right.load.indices)
+            return right.at(*lead, emit.ramp(last, count))
+
+        return columns
+
+    def _stored(self, panel: _Panel, start: Expr) -> _Columns:
+        """Vectors of an operand that is stored as panels, from a step of the depth on."""
+        right, lanes = self.contraction.right, self.plan.lanes
+        number = tirx.floordiv(panel.first, emit.i64(self.plan.panel))
+
+        def columns(k: Expr, position: int, count: int) -> Expr:
+            return right.at(number, start + k, emit.ramp(emit.i64(position * lanes), count))
+
+        return columns
+
+    def _packed(self, packed: Buffer, base: Expr) -> _Columns:
+        plan = self.plan
+
+        def columns(k: Expr, position: int, count: int) -> Expr:
+            return packed[emit.ramp(base + k * plan.panel + position * plan.lanes, count)]
+
+        return columns
+
+    def _element(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+        """A factor at a row (of the left operand) or column (of the right one) and a step."""
+        axes = self.contraction.rows if operand is self.contraction.left else self.columns.inner
+        bound = outer | bind_group(axes, line) | bind_group(self.contraction.reduce, k)
+        return substitute(operand.expr, bound)
+
+    def _pack(self, item: Expr, packed: Buffer, base: Expr, span: _Span) -> None:
+        """Copies part of a panel: k-major, one row of vectors per step."""
+        lanes, done = self.plan.lanes, 0
+        if is_transposed(self.contraction, self.columns) and lanes & (lanes - 1) == 0 and lanes > 1:
+            done = span.depth - span.depth % lanes
+        if done:
+            outer, first = self._outer(item)
+            with emit.serial(done // lanes * self.plan.vectors) as at:
+                block, position = emit.unfuse(at, [done // lanes, self.plan.vectors])
+                self._pack_transposed(
+                    outer, first + position * lanes, packed, span.start + block * lanes,
+                    base + block * (lanes * self.plan.panel) + position * lanes,
+                )  # fmt: skip
+        if span.depth > done:
+            rest = _Span(span.start + done, span.depth - done)
+            base = base + done * self.plan.panel
+            self._for_panel(item, lambda panel: self._pack_steps(panel, packed, base, rest))
+
+    def _pack_steps(self, panel: _Panel, packed: Buffer, base: Expr, span: _Span) -> None:
+        right, lanes = self.contraction.right, self.plan.lanes
+        with emit.serial(span.depth) as k:
+            for position in range(panel.vectors):
+                count = min(lanes, panel.columns - position * lanes)
+                with emit.lanes_loop(count) as lane:
+                    offset = position * lanes + lane
+                    value = self._element(right, panel.outer, panel.first + offset, span.start + k)
+                    emit.store(packed, value, [base + k * self.plan.panel + offset])
+
+    def _pack_transposed(
+        self, outer: Bound, column: Expr, packed: Buffer, k: Expr, to: Expr
+    ) -> None:
+        """Packs ``lanes`` steps of a vector of columns that is contiguous along the depth."""
+        right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
+        square = emit.stack(lanes * lanes, dtype)
+        ragged = self.shape.columns % self.plan.panel
+        for row in range(lanes):
+            at = column + row
+            if ragged:  # columns that do not exist repeat the last one; nobody reads the products
+                at = tirx.min(at, emit.i64(self.shape.columns - 1))
+            with emit.vectorized(lanes) as lane:
+                emit.store(square, self._element(right, outer, at, k + lane), [row * lanes + lane])
+        transposed = transpose(square, lanes, dtype)
+        for step in range(lanes):
+            value = transposed[emit.ramp(step * lanes, lanes)]
+            emit.store(packed, value, [emit.ramp(to + step * self.plan.panel, lanes)])
+
+
+def _match_panels(nest: Nest, model: CpuModel) -> tuple[GemmProblem, GemmPlan] | Refused:
+    found = nest.once(gemm_of, model)
+    if isinstance(found, Refused):
+        return found
+    panel = stored_panel(found.contraction, found.columns)
+    if not panel:
+        return Refused("the column operand is not stored as panels")
+    plan = plan_panels(found.shape, model, panel)
+    return Refused("panels do not fit the registers") if plan is None else (found, plan)
+
+
+def _match_in_place(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
+    found = nest.once(gemm_of, model)
+    if isinstance(found, Refused):
+        return found
+    if not found.is_direct:
+        return Refused("neighbouring columns of the column operand are not neighbours in memory")
+    if not choose("gemm streams", wants_streams(found.shape, model), (True, False)):
+        return Refused("rows are many, or the column operand fits the caches")
+    return found
+
+
+def _emit_in_place(found: GemmProblem, _plan: None, writer: Writer[CpuModel]) -> None:
+    emit_streamed(found.contraction, found.columns, found.shape, writer.model)
+
+
+def _match_dot(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
+    found = nest.once(gemm_of, model)
+    if isinstance(found, Refused) or found.wants_dots:
+        return found
+    return Refused("the column operand is not transposed, or rows are enough to repay packing it")
+
+
+def _emit_dot(found: GemmProblem, _plan: None, writer: Writer[CpuModel]) -> None:
+    emit_dot_products(found.contraction, found.columns, found.shape, writer.model)
+
+
+def _plan(found: GemmProblem, model: CpuModel) -> GemmPlan:
+    return plan_gemm(found.shape, model, direct=found.is_direct)
+
+
+def _emit(found: GemmProblem, plan: GemmPlan, _writer: Writer[CpuModel]) -> None:
+    _Gemm(found.contraction, found.columns, found.shape, plan).write()
+
+
+def _emit_panels(
+    found: tuple[GemmProblem, GemmPlan], plan: GemmPlan, writer: Writer[CpuModel]
+) -> None:
+    _emit(found[0], plan, writer)
+
+
+PANELS = Kernel(
+    "gemm_packed_weight", _match_panels, _emit_panels,
+    "matrix product with a weight that was packed into panels ahead",
+    lambda found, _model: found[1],
+    ("panel rows", "panel row block", "panel depth block", "gemm unroll", "gemm rows first",
+     "gemm parallel"),
+)  # fmt: skip
+DOT = Kernel(
+    "gemm_dot", _match_dot, _emit_dot,
+    "few rows times a transposed matrix: vectors along the depth, summed at the end",
+)  # fmt: skip
+STREAMED = Kernel(
+    "gemv_streamed", _match_in_place, _emit_in_place,
+    "a row or two times a matrix larger than the caches, read in the order of memory",
+    knobs=("gemm streams",),
+)  # fmt: skip
+GEMM = Kernel(
+    "gemm", lambda nest, model: nest.once(gemm_of, model), _emit,
+    "matrix product, register tiles over packed panels", _plan,
+    ("gemm tile", "gemm depth block", "gemm shared panels", "gemm row block", "gemm unroll",
+     "gemm rows first", "gemm parallel"),
+)  # fmt: skip

@@ -1,0 +1,95 @@
+"""What the kernels for matrix products ask of a nest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvmgraph.backend.cpu.kernels.gemm.dot import groups_of
+from tvmgraph.backend.cpu.kernels.gemm.plan import wants_dot_products
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import GROUPS, LANES, PackedOperands, dot_type
+from tvmgraph.backend.cpu.kernels.product import contraction_of
+from tvmgraph.backend.loop_ir.columns import (
+    Columns,
+    GemmShape,
+    gemm_shape,
+    is_transposed,
+    runs_on,
+    split_columns,
+    stored_panel,
+)
+from tvmgraph.backend.loop_ir.contraction import Contraction, is_window
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.table import Refused
+from tvmgraph.machine.processor import CpuModel
+
+
+@dataclass(frozen=True)
+class GemmProblem:
+    """A sum of products as a matrix product.
+
+    Attributes:
+        contraction: The sum.
+        columns: Which of its columns form panels.
+        shape: Its extents.
+        is_direct: Whether neighbouring columns of the column operand are neighbours in memory.
+        wants_dots: Whether vectors along the depth pay.
+        dots_in_place: Whether an instruction sums several products of these operands as they lie.
+    """
+
+    contraction: Contraction
+    columns: Columns
+    shape: GemmShape
+    is_direct: bool
+    wants_dots: bool
+    dots_in_place: bool
+
+
+def product_of(nest: Nest) -> Contraction | Refused:
+    """A sum of products whose result has columns, whatever comes before it."""
+    if nest.contraction is not None:
+        return nest.contraction
+    found = contraction_of(nest)
+    if isinstance(found, Refused):
+        return found
+    if not found.columns or (is_window(found) and not found.rows):
+        return Refused("a depthwise convolution is no matrix product")
+    return found
+
+
+def gemm_of(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
+    """The matrix product that a nest is, if nothing comes before it."""
+    contraction = product_of(nest)
+    if isinstance(contraction, Refused):
+        return contraction
+    if contraction.before:
+        return Refused("stages come before the sums")
+    columns = nest.columns or split_columns(contraction)
+    shape = gemm_shape(contraction, columns)
+    strides = contraction.strides(contraction.right)
+    groups = groups_of(contraction, columns, shape, model)
+    dots = is_transposed(contraction, columns) and wants_dot_products(
+        shape, model, groups and groups.dtype
+    )
+    direct = contraction.right.is_direct and strides is not None and runs_on(columns.inner, strides)
+    in_place = bool(groups and dots and not model.tile_types)
+    return GemmProblem(contraction, columns, shape, direct, dots, in_place)
+
+
+def grouped_of(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
+    """The operands of a matrix product of bfloat16 or int8 in groups along the depth."""
+    found = nest.once(gemm_of, model)
+    if isinstance(found, Refused):
+        return found
+    if found.dots_in_place:
+        return Refused("few rows: dot products read the operands as they lie")
+    dtype = dot_type(found.contraction)
+    if dtype is None:
+        return Refused("operands are not bfloat16 or int8")
+    if len(found.contraction.reduce) != 1 or found.shape.columns < LANES:
+        return Refused("several axes are summed, or columns fill no vector")
+    stored = stored_panel(found.contraction, found.columns, GROUPS[dtype])
+    operands = PackedOperands(found.contraction, found.columns, found.shape, dtype, stored=stored)
+    right = found.contraction.right
+    if not (stored or operands.runs_along_depth(right) or operands.runs_along_lines(right)):
+        return Refused("the column operand lies neither along the depth nor along the columns")
+    return operands

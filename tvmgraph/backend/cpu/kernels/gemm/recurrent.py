@@ -1,0 +1,144 @@
+"""Recurrent layers: all steps of a sequence in one kernel.
+
+Blocking: a work item of a step is one panel of units (all gates of 16 units) and a tile of the
+batch. It multiplies the state with the panel, as many of its vectors at a time as registers hold,
+goes on to the gates, and stores the new state of its units. Steps are separated by the end of a
+parallel region; two copies of the state take turns. The weights come in panels and stay in the
+caches of the workers that use them.
+"""
+
+from __future__ import annotations
+
+from tvm import tirx
+
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_panel
+from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, part_of_panel
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import dtype_bytes
+from tvmgraph.backend.loop_ir.program import static_shape
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
+from tvmgraph.backend.recurrent import Sweep, new_cell
+from tvmgraph.machine.processor import CpuModel
+
+
+def emit_recurrent(func: Func, settings: str, model: CpuModel) -> None:
+    """Writes the kernel.
+
+    Args:
+        func: Takes the operands of ``ops.recurrent_sweep`` and its results.
+        settings: The mode, and 1 if the steps run backwards, else 0.
+        model: The processor.
+    """
+    _Sweep.of(func, settings, model).write()
+
+
+class _Sweep(Sweep):
+    @property
+    def _panel_shape(self) -> tuple[int, int, int, int]:
+        """Panels, units, gates, units of a panel."""
+        blocks, units, gates, width = static_shape(self.panels) or (0, 0, 0, 0)
+        return blocks, units, gates, width
+
+    def write(self) -> None:
+        """Writes the loop over the steps."""
+        steps, batch, units = self.shape
+        size = batch * units
+        state = emit.workspace([2 * size], self.dtype)
+        cell = emit.workspace([size], self.dtype) if len(self.first) == 2 else None
+        self._copy(self.first[0], state)
+        if cell is not None:
+            self._copy(self.first[1], cell)
+        with emit.serial(steps) as number:
+            step = (steps - 1 - number) if self.reverse else number
+            old = tirx.floormod(number, emit.i64(2)) * size
+            self._step(step, state, old, size - old, cell)
+        with emit.serial(batch) as row, emit.serial(units) as unit:
+            at = row * units + unit
+            emit.store(self.last[0], state[at + steps % 2 * size], [row, unit])
+            if cell is not None:
+                emit.store(self.last[1], cell[at], [row, unit])
+
+    def _copy(self, source: Buffer, to: Buffer) -> None:
+        _, batch, units = self.shape
+        with emit.serial(batch) as row, emit.serial(units) as unit:
+            emit.store(to, source[row, unit], [row * units + unit])
+
+    def _step(self, step: Expr, state: Buffer, old: Expr, new: Expr, cell: Buffer | None) -> None:
+        _, batch, units = self.shape
+        blocks, _, gates, width = self._panel_shape
+        lanes = min(width, self.model.lanes_of(dtype_bytes(self.dtype)))
+        vectors = gates * width // lanes
+        height, part = part_of_panel(batch, vectors, self.model)
+        tiles = -(-batch // height)
+        flops = 2 * batch * units * units * gates
+        parallel = flops >= MIN_PARALLEL_FLOPS and self.model.threads > 1
+
+        panels = emit.flat(self.panels)
+
+        def multiply(block: Expr, row: Expr, rows: int, sums: Buffer) -> None:
+            shape = Tile(rows, vectors, lanes, self.dtype, adjacent=True)
+            multiply_panel(
+                shape, part, [units], max(1, 24 // (rows * part)),
+                lambda r, k: state[old + (row + r) * units + k[0]],
+                lambda k, v, count: panels[
+                    emit.ramp((block * units + k[0]) * (gates * width) + v * lanes, count)
+                ],
+                sums,
+            )  # fmt: skip
+
+        def finish(block: Expr, row: Expr, sums: Buffer, base: Expr, count: int) -> None:
+            for first in range(0, count, lanes):
+                part = min(lanes, count - first)
+                place = (step, row, block * width + first)
+                self._finish(sums, base + first, width, place, part, state, old, new, cell)
+
+        with emit.parallel(blocks * tiles, parallel) as item:
+            block, number = emit.unfuse(item, [blocks, tiles])
+            first, sums = number * height, emit.stack(height * vectors * lanes, self.dtype)
+            emit.peel_last(
+                (number, tiles, height, batch),
+                lambda rows: multiply(block, first, rows, sums),
+            )
+            with emit.serial(tirx.min(emit.i64(height), batch - first)) as r:
+                emit.peel_last(
+                    (block, blocks, width, units),
+                    lambda count: finish(block, first + r, sums, r * (gates * width), count),
+                )
+
+    def _finish(
+        self,
+        total: Buffer,
+        base: Expr,
+        width: int,
+        place: tuple[Expr, Expr, Expr],
+        lanes: int,
+        state: Buffer,
+        old: Expr,
+        new: Expr,
+        cell: Buffer | None,
+    ) -> None:
+        """The gates of a vector of units, and their new state."""
+        step, row, first = place
+        units, gates = self.shape[2], self._panel_shape[2]
+        fresh = emit.stack(lanes, self.dtype)
+        with emit.lanes_loop(lanes) as lane:
+            unit = first + lane
+
+            def keep(value: Expr) -> Expr:
+                emit.store(fresh, value, [lane])
+                return fresh[lane]
+
+            at = row * units + unit
+            x = [self.projected[step, row, unit + gate * units] for gate in range(gates)]
+            h = [
+                total[base + gate * width + lane] + self.bias[unit + gate * units]
+                for gate in range(gates)
+            ]
+            if cell is not None:
+                i, f, g, o = (a + b for a, b in zip(x, h))
+                emit.store(cell, keep(new_cell(i, f, g, cell[at])), [at])
+                result = tirx.sigmoid(o) * tirx.tanh(fresh[lane])
+            else:
+                result = self.result(x, h, state[old + at], keep)
+            emit.store(state, keep(result), [new + at])
+            emit.store(self.outputs, fresh[lane], [step, row, unit])

@@ -1,0 +1,132 @@
+"""Matrix products of few rows with a matrix that does not fit the caches, such as x W.
+
+Every element of the matrix is needed once, so what counts is the order in which memory is read. A
+panel of a few vectors would touch another page at every step of the depth. Instead a work item is a
+long stretch of columns, whose sums stay in the first cache: for a few steps of the depth at a time
+it reads that many rows of the matrix side by side from end to end, streams that the processor
+recognizes and fetches ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
+from tvmgraph.backend.cpu.kernels.gemm.plan import is_worth_sharing
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.columns import Columns
+from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
+from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
+from tvmgraph.backend.loop_ir.program import substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.machine.processor import CpuModel
+
+#: Rows up to which reading the matrix takes longer than adding to the sums in the first cache.
+_MAX_ROWS = 2
+#: Rows of the matrix that are read at once.
+_STREAMS = 8
+#: Bytes of a page: shorter stretches of a row are no streams.
+_PAGE = 4096
+
+
+def wants_streams(shape: GemmShape, model: CpuModel) -> bool:
+    """Whether a matrix that can be read in place is so large that its order in memory counts."""
+    row = shape.columns * shape.itemsize
+    large = shape.outer * shape.depth * row > model.l2_bytes
+    return shape.rows <= _MAX_ROWS and row >= _PAGE and large
+
+
+def emit_streamed(
+    contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
+) -> None:
+    """Writes the kernel."""
+    lanes = model.lanes_of(shape.itemsize)
+    most = model.l1_bytes // 4 // (shape.rows * shape.itemsize)
+    parallel = model.threads > 1 and is_worth_sharing(shape)
+    pieces = -(-shape.columns // most)
+    if parallel and shape.outer < model.threads:
+        pieces = -(-pieces // model.threads) * model.threads
+    width = -(-shape.columns // (pieces * lanes)) * lanes
+    count = -(-shape.columns // width)
+    kernel = _Streamed(contraction, columns, shape, lanes, width)
+    axes = (*contraction.batch, *columns.outer)
+    with emit.parallel(shape.outer * count, parallel) as item:
+        *outer, piece = emit.unfuse(item, [*(axis.extent for axis in axes), count])
+        bound = {axis.var: value for axis, value in zip(axes, outer)}
+        emit.peel_last(
+            (piece, count, width, shape.columns),
+            lambda size: kernel.stretch(bound, piece * width, size),
+        )
+
+
+@dataclass(frozen=True)
+class _Streamed:
+    contraction: Contraction
+    columns: Columns
+    shape: GemmShape
+    lanes: int
+    width: int
+
+    def stretch(self, outer: Bound, first: Expr, size: int) -> None:
+        """All rows times ``size`` columns from ``first`` on."""
+        rows, dtype = self.shape.rows, self.contraction.dtype
+        sums = emit.workspace([rows * self.width], dtype)
+
+        def clear(at: Expr, width: int, _slot: int) -> None:
+            zero = emit.broadcast(emit.zero(dtype), width)
+            emit.store(sums, zero, [emit.ramp(at, width)])
+
+        vectors(emit.i64(0), rows * self.width, self.lanes, clear)
+        full, rest = divmod(self.shape.depth, _STREAMS)
+        if full:
+            with emit.serial(full) as block:
+                self._add(sums, outer, first, size, (block * _STREAMS, _STREAMS))
+        if rest:
+            self._add(sums, outer, first, size, (emit.i64(full * _STREAMS), rest))
+        epilogue = Epilogue(self.contraction, self.columns.inner)
+        for row in range(rows):
+            bound = outer | bind_group(self.contraction.rows, emit.i64(row))
+            base = row * self.width
+
+            def store(at: Expr, width: int, _slot: int, bound: Bound, base: int) -> None:
+                epilogue.vector(bound, first + at, width, _from(sums, base + at))
+
+            vectors(
+                emit.i64(0), size, self.lanes,
+                lambda at, n, slot, bound=bound, base=base: store(at, n, slot, bound, base),
+            )  # fmt: skip
+
+    def _add(
+        self, sums: Buffer, outer: Bound, first: Expr, size: int, span: tuple[Expr, int]
+    ) -> None:
+        """Adds a few steps of the depth to all sums."""
+        start, steps = span
+
+        def add(at: Expr, width: int, _slot: int) -> None:
+            for row in range(self.shape.rows):
+                place = [emit.ramp(at + row * self.width, width)]
+                total: Expr = sums[place[0]]
+                for k in (start + step for step in range(steps)):
+                    factor = emit.broadcast(self._factor(outer, row, k), width)
+                    total += factor * self._vector(outer, first + at, k, width)
+                emit.store(sums, total, place)
+
+        vectors(emit.i64(0), size, self.lanes, add)
+
+    def _factor(self, outer: Bound, row: int, k: Expr) -> Expr:
+        axes = self.contraction.rows
+        bound = outer | bind_group(axes, emit.i64(row)) | bind_group(self.contraction.reduce, k)
+        return substitute(self.contraction.left.expr, bound)
+
+    def _vector(self, outer: Bound, column: Expr, k: Expr, width: int) -> Expr:
+        """Columns that lie side by side, whichever axes they come from."""
+        right, axes = self.contraction.right, self.columns.inner
+        bound = outer | bind_group(axes, column) | bind_group(self.contraction.reduce, k)
+        *lead, last = (substitute(index, bound) for index in right.load.indices)
+        return right.at(*lead, emit.ramp(last, width))
+
+
+def _from(sums: Buffer, start: Expr) -> Callable[[Expr], Expr]:
+    return lambda lane: sums[start + lane]

@@ -1,0 +1,247 @@
+"""Matrix products of bfloat16 and int8 with instructions that sum several products per lane.
+
+``vdpbf16ps`` adds two products of bfloat16 to a float32 lane, ``vpdpbusd`` four of bytes to an
+int32 lane. Both want the operands in groups along the depth: a group of the row operand is
+broadcast, in place where it lies in memory as it must, the column operand is packed into panels.
+
+``vpdpbusd`` multiplies unsigned with signed bytes. Packing adds 128 to the column operand (it flips
+the sign bits), and the sums of a row start from -128 times the sum of the row operand's row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import tirx
+from tvm.tirx.script import builder as T
+
+from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile
+from tvmgraph.backend.cpu.kernels.gemm.plan import (
+    GROUPED_VECTORS,
+    GemmPlan,
+    Packing,
+    plan_gemm,
+    plan_panels,
+)
+from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
+    DOTS,
+    LANES,
+    LOADS,
+    PackedOperands,
+    Side,
+    call,
+)
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.choice import choose
+from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.loop_ir.point import Bound
+from tvmgraph.backend.loop_ir.reducer import horizontal
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.machine.processor import CpuModel
+
+#: So many wide panels hide that the last one is not full.
+_MANY = 12
+#: Products with fewer rows do not repay packing the column operand.
+_MIN_ROWS = 8
+
+
+def _plan_panels(operands: PackedOperands, model: CpuModel) -> GemmPlan | None:
+    """The kernel for an operand that is stored as panels, or that will be copied into them."""
+    shape, wide = operands.shape, GROUPED_VECTORS * LANES
+    if operands.stored:
+        return plan_panels(shape, model, operands.stored)
+    fits = wide * 4 * operands.depth <= model.l2_bytes // 4
+    if choose("group wide panels", fits and shape.columns >= _MANY * wide, (True, False)):
+        return plan_panels(shape, model, wide)
+    return plan_gemm(shape, model, direct=False)
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    operands: PackedOperands
+    plan: GemmPlan
+
+    @property
+    def _shape(self) -> GemmShape:
+        return self.operands.shape
+
+    @property
+    def _panels(self) -> int:
+        return -(-self._shape.columns // self.plan.panel)
+
+    @property
+    def _panel_size(self) -> int:
+        return self.operands.depth * self.plan.panel
+
+    def write(self) -> None:
+        """Divides the products of a batch among the workers, or else each of them."""
+        contraction, plan = self.operands.contraction, self.plan
+        axes = (*contraction.batch, *self.operands.columns.outer)
+        apart = plan.parallel and self._shape.outer >= 2 * plan.threads
+        with emit.parallel(self._shape.outer, apart) as item:
+            values = emit.unfuse(item, [axis.extent for axis in axes]) if axes else []
+            outer = {axis.var: value for axis, value in zip(axes, values)}
+            self._product(outer, plan.parallel and not apart)
+
+    def _product(self, outer: Bound, parallel: bool) -> None:
+        """Packs all panels, then divides panels and blocks of rows."""
+        plan, rows = self.plan, self._shape.rows
+        right = None if self.operands.stored else self._packed_columns(outer, parallel)
+        left = self._packed_rows(outer, parallel)
+        side = Side(outer, right, left, None)
+        if self.operands.dtype == "int8":
+            side = Side(outer, right, left, self._corrections(side, parallel))
+        block = plan.row_block if plan.packing is Packing.SHARED else self._row_block()
+        blocks = -(-rows // block)
+        with emit.parallel(self._panels * blocks, parallel) as item:
+            panel, number = emit.unfuse(item, [self._panels, blocks])
+            emit.peel_last(
+                (panel, self._panels, plan.panel, self._shape.columns),
+                lambda columns: emit.peel_last(
+                    (number, blocks, block, rows),
+                    lambda count: self._rows(side, panel, columns, number * block, count),
+                ),
+            )
+
+    def _packed_columns(self, outer: Bound, parallel: bool) -> Buffer:
+        plan = self.plan
+        right = emit.workspace([self._panels * self._panel_size], "int32")
+        with emit.parallel(self._panels, parallel) as panel:
+            self.operands.pack_columns(
+                outer, panel * plan.panel, plan.vectors, right, panel * self._panel_size
+            )
+        return right
+
+    def _packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
+        """The rows as groups, where they are not stored like that."""
+        operands, rows = self.operands, self._shape.rows
+        if operands.runs_along_depth(operands.contraction.left) and operands.is_exact:
+            return None
+        blocks = -(-rows // LANES)
+        left = emit.workspace([blocks * LANES * operands.depth], "int32")
+        with emit.parallel(blocks, parallel) as block:
+            base = block * (LANES * operands.depth)
+            operands.pack_rows(outer, block * LANES, LANES, left, base)
+        return left
+
+    def _row_block(self) -> int:
+        """Rows of a work item: enough items that no worker waits long for another."""
+        tile, wanted = self.plan.tile_rows, 4 * self.plan.threads
+        pieces = max(1, wanted // self._panels)
+        return -(-self._shape.rows // (pieces * tile)) * tile
+
+    # Products
+
+    def _rows(self, side: Side, panel: Expr, columns: int, first: Expr, rows: int) -> None:
+        plan, base = self.plan, panel * self._panel_size
+
+        def right(k: Expr, vector: int) -> Expr:
+            if side.right is None:
+                place = self.operands.stored_place(panel * plan.panel + vector * LANES, k)
+                return self.operands.unsigned(call(f"int32x{LANES}", "groups", place), LANES)
+            return side.right[emit.ramp(base + k * plan.panel + vector * LANES, LANES)]
+
+        full, rest = divmod(rows, plan.tile_rows)
+        if full:
+            with emit.serial(full) as number:
+                row = first + number * plan.tile_rows
+                self._tile(side, panel, columns, row, plan.tile_rows, right)
+        if rest:
+            self._tile(side, panel, columns, first + full * plan.tile_rows, rest, right)
+
+    def _corrections(self, side: Side, parallel: bool) -> Buffer:
+        """-128 times the sum of every row of the left operand."""
+        sums = emit.workspace([self._shape.rows], "int32")
+        kind = f"int32x{LANES}"
+        ones = emit.broadcast(tirx.const(0x01010101, "int32"), LANES)
+        full, rest = divmod(self.operands.depth, LANES)
+        with emit.parallel(self._shape.rows, parallel) as row:
+            total, single = emit.stack(LANES, "int32"), emit.stack(LANES, "int32")
+            for count, step, buffer in ((full, LANES, total), (rest, 1, single)):
+                zero = emit.broadcast(emit.zero("int32"), LANES)
+                emit.store(buffer, zero, [emit.ramp(0, LANES)])
+                with emit.serial(count) as k:
+                    at = k * step + (0 if step > 1 else full * LANES)
+                    value = self._left(side, row, at, step)
+                    value = value if step > 1 else emit.broadcast(value, LANES)
+                    old = buffer[emit.ramp(0, LANES)]
+                    emit.store(
+                        buffer, call(kind, "dot_int8", old, ones, value), [emit.ramp(0, LANES)]
+                    )
+            value = horizontal(lambda x, y: x + y, total, LANES, LANES, "int32") + single[0]
+            emit.store(sums, value * tirx.const(-128, "int32"), [row])
+        return sums
+
+    def _left(self, side: Side, row: Expr, k: Expr, count: int = 1) -> Expr:
+        """One group of the row operand, or a vector of them."""
+        if side.left is not None:
+            return side.left[emit.ramp(row * self.operands.depth + k, count)]
+        left = self.operands.contraction.left
+        place = self.operands.place(left, side.outer, row, k * self.operands.group)
+        return (
+            call(f"int32x{LANES}", "groups", place) if count > 1 else call("int32", "group", place)
+        )
+
+    def _tile(
+        self,
+        side: Side,
+        panel: Expr,
+        columns: int,
+        row: Expr,
+        rows: int,
+        right: Callable[[Expr, int], Expr],
+    ) -> None:
+        contraction = self.operands.contraction
+        sum_type, vectors = contraction.dtype, -(-columns // LANES)
+        tile = Tile(rows, vectors, LANES, sum_type)
+        total = emit.stack(tile.size, sum_type)
+        for r in range(rows):
+            first = emit.zero(sum_type) if side.start is None else side.start[row + r]
+            for v in range(vectors):
+                emit.store(total, emit.broadcast(first, LANES), [tile.at(r, v)])
+        name = f"dot_{self.operands.dtype}"
+        with emit.serial(self.operands.depth) as k:
+            for r in range(rows):
+                factor = emit.broadcast(self._left(side, row + r, k), LANES)
+                for v in range(vectors):
+                    old = total[tile.at(r, v)]
+                    value = call(f"{sum_type}x{LANES}", name, old, right(k, v), factor)
+                    emit.store(total, value, [tile.at(r, v)])
+        epilogue = Epilogue(contraction, self.operands.columns.inner)
+        column, shift = panel * self.plan.panel, self.operands.shift
+        epilogue.write(tile, total, side.outer, row, column, columns, shift)
+
+
+def _match(nest: Nest, model: CpuModel) -> tuple[PackedOperands, GemmPlan] | Refused:
+    operands = nest.once(grouped_of, model)
+    if isinstance(operands, Refused):
+        return operands
+    if operands.dtype not in model.dot_types:
+        return Refused(f"the processor has no dot products of {operands.dtype}")
+    if operands.shape.rows < _MIN_ROWS and not operands.stored:
+        return Refused("too few rows to repay packing the column operand")
+    plan = _plan_panels(operands, model)
+    if plan is None or operands.shape.depth < operands.group:
+        return Refused("panels do not fit the registers, or the depth fills no group")
+    return operands, plan
+
+
+def _emit(
+    found: tuple[PackedOperands, GemmPlan], plan: GemmPlan, _writer: Writer[CpuModel]
+) -> None:
+    with T.attr(0, "pragma_import_llvm", DOTS + LOADS):
+        _Kernel(found[0], plan).write()
+
+
+KERNEL = Kernel(
+    "gemm_vnni", _match, _emit, "matrix product of bfloat16 or int8 with dot-product instructions",
+    lambda found, _model: found[1],
+    ("group wide panels", "panel rows", "panel row block", "panel depth block", "gemm unroll",
+     "gemm rows first", "gemm parallel", "gemm tile", "gemm depth block", "gemm shared panels",
+     "gemm row block"),
+)  # fmt: skip

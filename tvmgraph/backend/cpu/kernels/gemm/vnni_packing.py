@@ -1,0 +1,310 @@
+"""Operands of narrow types in groups along the depth.
+
+Instructions that sum several products per lane want neighbours along the depth side by side: two
+bfloat16 or four bytes make a group of 32 bits. Where an operand is not stored like that it is
+copied: the column operand into panels, one row of vectors of groups per step of the depth, the row
+operand into rows of groups. What lies beyond the depth is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import tirx
+from tvm.tirx.script import builder as T
+
+from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import dot_function
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.columns import Columns, is_transposed, runs_on
+from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
+from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
+from tvmgraph.backend.loop_ir.point import Bound, bind_group
+from tvmgraph.backend.loop_ir.program import substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
+
+#: Groups of a vector: the instructions are used on registers of 512 bits.
+LANES = 16
+#: Elements per group by type.
+GROUPS = {"bfloat16": 2, "int8": 4}
+
+_any: Any = T
+
+#: Sums of products of groups per lane, of AVX-512.
+DOTS = f"""{dot_function("tvmgraph_dot_bfloat16", LANES, native=True)}
+declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <16 x i32>, <16 x i32>)
+define internal <16 x i32> @tvmgraph_dot_int8(<16 x i32> %c, <16 x i32> %a, <16 x i32> %b)
+    alwaysinline {{
+  %r = call <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32> %c, <16 x i32> %a, <16 x i32> %b)
+  ret <16 x i32> %r
+}}
+"""
+
+#: Loads of elements and groups. Their place in TVM's tree of aliases (tbaa) says that they never
+#: read what the kernel writes, so that the sums stay in registers.
+LOADS = """
+define internal i32 @tvmgraph_group(ptr %at) alwaysinline {
+  %r = load i32, ptr %at, align 1, !tbaa !2
+  ret i32 %r
+}
+define internal <16 x i32> @tvmgraph_groups(ptr %at) alwaysinline {
+  %r = load <16 x i32>, ptr %at, align 1, !tbaa !2
+  ret <16 x i32> %r
+}
+define internal i32 @tvmgraph_element_bfloat16(ptr %at) alwaysinline {
+  %v = load i16, ptr %at, align 1, !tbaa !2
+  %r = zext i16 %v to i32
+  ret i32 %r
+}
+define internal i32 @tvmgraph_element_int8(ptr %at) alwaysinline {
+  %v = load i8, ptr %at, align 1, !tbaa !2
+  %r = zext i8 %v to i32
+  ret i32 %r
+}
+define internal <16 x i32> @tvmgraph_widen_bfloat16(ptr %at) alwaysinline {
+  %v = load <16 x i16>, ptr %at, align 1, !tbaa !2
+  %r = zext <16 x i16> %v to <16 x i32>
+  ret <16 x i32> %r
+}
+define internal <16 x i32> @tvmgraph_widen_int8(ptr %at) alwaysinline {
+  %v = load <16 x i8>, ptr %at, align 1, !tbaa !2
+  %r = zext <16 x i8> %v to <16 x i32>
+  ret <16 x i32> %r
+}
+!0 = !{!"tvm-tbaa"}
+!1 = !{!"operand", !0, i64 0}
+!2 = !{!1, !1, i64 0}
+"""
+
+
+def call(dtype: str, name: str, *args: Expr) -> Expr:
+    """A call of one of the functions of :data:`LOADS` and its like."""
+    return _any.call_pure_extern(dtype, f"tvmgraph_{name}", *args)
+
+
+def dot_type(contraction: Contraction) -> str | None:
+    """The type of both operands, if it has groups and both are only cast."""
+    dtype = str(contraction.left.load.source.dtype)
+    factors = (contraction.left, contraction.right)
+    same = all(str(o.load.source.dtype) == dtype for o in factors)
+    cast = all(isinstance(o.expr, tirx.Cast) and o.expr.value.same_as(o.load) for o in factors)
+    return dtype if same and cast and dtype in GROUPS else None
+
+
+@dataclass(frozen=True)
+class Side:
+    """The operands of one product as its tiles read them.
+
+    Attributes:
+        outer: Values of the batch and outer column axes.
+        right: Panels of the column operand, or None where it is stored as panels.
+        left: Rows of groups, or None where they are read in place.
+        start: What the sums of each row start from, or None for 0.
+    """
+
+    outer: Bound
+    right: Buffer | None
+    left: Buffer | None
+    start: Buffer | None
+
+
+@dataclass(frozen=True)
+class PackedOperands:
+    """A product of narrow operands.
+
+    Attributes:
+        contraction: The product; one axis is summed.
+        columns: Its columns.
+        shape: Its extents.
+        dtype: Type of the operands.
+        step: Groups that the depth is rounded up to a multiple of.
+        stored: Columns per panel where the column operand is stored as panels of groups.
+    """
+
+    contraction: Contraction
+    columns: Columns
+    shape: GemmShape
+    dtype: str
+    step: int = 1
+    stored: int | None = None
+
+    @property
+    def group(self) -> int:
+        """Elements of a group."""
+        return GROUPS[self.dtype]
+
+    @property
+    def depth(self) -> int:
+        """Groups along the depth, those that are 0 included."""
+        groups = -(-self.shape.depth // self.group)
+        return -(-groups // self.step) * self.step
+
+    @property
+    def _whole(self) -> int:
+        """Groups that exist in full."""
+        return self.shape.depth // self.group
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the depth is a whole number of groups and steps."""
+        return self._whole == self.depth
+
+    def runs_along_depth(self, operand: Operand) -> bool:
+        """Whether neighbours along the depth are neighbours in memory."""
+        if operand is self.contraction.right:
+            return is_transposed(self.contraction, self.columns)
+        strides = self.contraction.strides(operand)
+        return strides is not None and strides[self.contraction.reduce[0].var] == 1
+
+    def runs_along_lines(self, operand: Operand) -> bool:
+        """Whether neighbouring rows or columns are neighbours in memory, at least a vector."""
+        strides, axes = self.contraction.strides(operand), self._axes(operand)
+        return strides is not None and self._lines(operand) >= LANES and runs_on(axes, strides)
+
+    def _axes(self, operand: Operand) -> Any:
+        return self.contraction.rows if operand is self.contraction.left else self.columns.inner
+
+    def _lines(self, operand: Operand) -> int:
+        rows = operand is self.contraction.left
+        return self.shape.rows if rows else self.shape.columns
+
+    def place(self, operand: Operand, outer: Bound, line: Expr, depth: Expr) -> Expr:
+        """Address of an element of an operand."""
+        bound = outer | bind_group(self._axes(operand), line)
+        bound |= bind_group(self.contraction.reduce, depth)
+        indices = tuple(substitute(index, bound) for index in operand.load.indices)
+        return _any.address_of(operand.load.source[indices])
+
+    def stored_place(self, column: Expr, k: Expr) -> Expr:
+        """Address of a group of a column operand that is stored as panels."""
+        assert self.stored is not None
+        width = emit.i64(self.stored)
+        panel, member = tirx.floordiv(column, width), tirx.floormod(column, width)
+        return _any.address_of(self.contraction.right.load.source[panel, k, member, emit.i64(0)])
+
+    # Copies
+
+    def pack_columns(
+        self, outer: Bound, first: Expr, vectors: int, packed: Buffer, base: Expr
+    ) -> None:
+        """Copies columns from ``first`` on: one row of vectors per step of the depth.
+
+        Columns that do not exist repeat the last one.
+        """
+        operand, width = self.contraction.right, vectors * LANES
+        done = 0
+        if self.runs_along_depth(operand):
+            done = self._whole // LANES * LANES
+            with emit.serial(done // LANES) as block, emit.serial(vectors) as vector:
+                k, column = block * LANES, first + vector * LANES
+                transposed = transpose(self._square(operand, outer, column, k), LANES, "int32")
+                for step in range(LANES):
+                    to = base + (k + step) * width + vector * LANES
+                    value = transposed[emit.ramp(step * LANES, LANES)]
+                    emit.store(packed, self.unsigned(value, LANES), [emit.ramp(to, LANES)])
+        elif self.runs_along_lines(operand):
+            done = self._whole
+            with emit.serial(done) as k, emit.serial(vectors) as vector:
+                value = self._across(operand, outer, self._clamped(first + vector * LANES), k)
+                to = base + k * width + vector * LANES
+                emit.store(packed, self.unsigned(value, LANES), [emit.ramp(to, LANES)])
+        if done < self.depth:
+            with emit.serial(self.depth - done) as rest, emit.serial(width) as lane:
+                column = self._source(first, lane)
+                value = self._single(operand, outer, column, rest + done)
+                emit.store(packed, self.unsigned(value, 1), [base + (rest + done) * width + lane])
+
+    def pack_rows(self, outer: Bound, first: Expr, count: int, packed: Buffer, base: Expr) -> None:
+        """Copies ``count`` rows from ``first`` on; rows that do not exist repeat the last one."""
+        operand, done = self.contraction.left, 0
+        last = emit.i64(self.shape.rows - 1)
+        if self.runs_along_depth(operand):
+            done = self._whole // LANES * LANES
+            with emit.serial(count) as row, emit.serial(done // LANES) as block:
+                at = tirx.min(first + row, last)
+                place = self.place(operand, outer, at, block * (LANES * self.group))
+                to = base + row * self.depth + block * LANES
+                value = call(f"int32x{LANES}", "groups", place)
+                emit.store(packed, value, [emit.ramp(to, LANES)])
+        elif self.runs_along_lines(operand) and count % LANES == 0:
+            done = self._whole // LANES * LANES
+            with emit.serial(count // LANES) as part, emit.serial(done // LANES) as block:
+                self._turn_rows(outer, first, part * LANES, block * LANES, packed, base)
+        if done < self.depth:
+            with emit.serial(count) as row, emit.serial(self.depth - done) as rest:
+                value = self._single(operand, outer, tirx.min(first + row, last), rest + done)
+                emit.store(packed, value, [base + row * self.depth + rest + done])
+
+    def _turn_rows(
+        self, outer: Bound, first: Expr, row: Expr, k: Expr, packed: Buffer, base: Expr
+    ) -> None:
+        """Sixteen steps of sixteen rows that lie side by side."""
+        square = emit.stack(LANES * LANES, "int32")
+        start = tirx.min(first + row, emit.i64(self.shape.rows - LANES))
+        for step in range(LANES):
+            value = self._across(self.contraction.left, outer, start, k + step)
+            emit.store(square, value, [emit.ramp(step * LANES, LANES)])
+        transposed = transpose(square, LANES, "int32")
+        for line in range(LANES):
+            # the last rows may have come a little early: every row goes where it belongs
+            to = base + tirx.max(start - first + line, emit.i64(0)) * self.depth + k
+            value = transposed[emit.ramp(line * LANES, LANES)]
+            emit.store(packed, value, [emit.ramp(to, LANES)])
+
+    def _clamped(self, column: Expr) -> Expr:
+        return tirx.min(column, emit.i64(self.shape.columns - LANES))
+
+    def _source(self, first: Expr, lane: Expr) -> Expr:
+        """The column that is copied to a lane, as in whole vectors."""
+        if not self.runs_along_lines(self.contraction.right):
+            return tirx.min(first + lane, emit.i64(self.shape.columns - 1))
+        inside = tirx.floormod(lane, emit.i64(LANES))
+        return self._clamped(first + lane - inside) + inside
+
+    @property
+    def shift(self) -> int:
+        """Lanes of the last vector of columns that repeat columns of the one before it."""
+        whole = self.stored or not self.runs_along_lines(self.contraction.right)
+        return 0 if whole else -self.shape.columns % LANES
+
+    def _square(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Buffer:
+        """Sixteen steps of sixteen lines that are contiguous along the depth."""
+        square = emit.stack(LANES * LANES, "int32")
+        for row in range(LANES):
+            at = tirx.min(line + row, emit.i64(self._lines(operand) - 1))
+            place = self.place(operand, outer, at, k * self.group)
+            value = call(f"int32x{LANES}", "groups", place)
+            emit.store(square, value, [emit.ramp(row * LANES, LANES)])
+        return square
+
+    def _across(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+        """One step of sixteen lines that lie side by side."""
+        value: Expr | None = None
+        for member in range(self.group):
+            place = self.place(operand, outer, line, k * self.group + member)
+            part = call(f"int32x{LANES}", f"widen_{self.dtype}", place)
+            shift = emit.broadcast(tirx.const(member * 32 // self.group, "int32"), LANES)
+            part = tirx.shift_left(part, shift) if member else part
+            value = part if value is None else tirx.bitwise_or(value, part)
+        assert value is not None
+        return value
+
+    def _single(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
+        """One group, element by element; what does not exist is 0."""
+        value: Expr = tirx.const(0, "int32")
+        for member in range(self.group):
+            at = k * self.group + member
+            known = tirx.min(at, emit.i64(self.shape.depth - 1))
+            part = call("int32", f"element_{self.dtype}", self.place(operand, outer, line, known))
+            part = tirx.Select(at < self.shape.depth, part, tirx.const(0, "int32"))
+            part = tirx.shift_left(part, tirx.const(member * 32 // self.group, "int32"))
+            value = tirx.bitwise_or(value, part)
+        return value
+
+    def unsigned(self, value: Expr, lanes: int) -> Expr:
+        """Groups of bytes with 128 added to each; other groups as they are."""
+        if self.dtype != "int8":
+            return value
+        flip = emit.broadcast(tirx.const(-0x7F7F7F80, "int32"), lanes)
+        return tirx.bitwise_xor(value, flip)

@@ -1,0 +1,37 @@
+"""What the kernels for sums of products ask of a nest before they look at its shape."""
+
+from __future__ import annotations
+
+from tvmgraph.backend.loop_ir.contraction import Contraction, Operand, match_contraction
+from tvmgraph.backend.loop_ir.inline import has_identity_store
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.loop_ir.program import Stage
+from tvmgraph.backend.table import Refused
+
+_NO_PRODUCT = Refused("no single sum of products with an elementwise end")
+_NOT_ASKED = Refused("kernels for sums of products are not asked: level O1, or a part of a nest")
+_SCATTERED = Refused("a stage before the sums stores in another order than that of its loops")
+_IS_GEMM = Refused("another kernel made a plain matrix product of it")
+_MORE_BEFORE = Refused("more than padding of the image comes before the sums")
+
+
+def contraction_of(nest: Nest) -> Contraction | Refused:
+    """The sum of products that a nest is, for kernels that know more than matrix products."""
+    return _IS_GEMM if nest.contraction is not None else nest.once(_find_contraction)
+
+
+def _find_contraction(nest: Nest) -> Contraction | Refused:
+    if not nest.contracts or nest.ordered is None:
+        return _NOT_ASKED
+    found = match_contraction(nest.ordered)
+    if found is None:
+        return _NO_PRODUCT
+    return found if all(map(has_identity_store, found.before)) else _SCATTERED
+
+
+def padding_of(contraction: Contraction, image: Operand) -> Stage | Refused | None:
+    """The stage that pads the image of a convolution, if it is all that comes before the sums."""
+    if not contraction.before:
+        return None
+    first, *others = contraction.before
+    return _MORE_BEFORE if others or not first.buffer.same_as(image.load.source) else first

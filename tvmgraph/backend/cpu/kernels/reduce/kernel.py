@@ -1,0 +1,262 @@
+"""Row kernels: reductions and everything built on them, one row (or vector of rows) at a time.
+
+Blocking, with L lanes per vector:
+
+* rows contiguous (``along_rows``): one row at a time. A reduction keeps up to four vectors of
+  accumulators and combines them at the end of the row. The pass that writes runs one row behind
+  (:mod:`~tvmgraph.backend.cpu.kernels.reduce.overlap`) where there are rows enough.
+* rows interleaved (a reduction over any but the last axis): a tile of up to eight vectors of
+  neighbouring rows at a time, one accumulator lane per row.
+
+Rows are divided among the workers. When there are fewer rows than workers, a reduction is divided
+along its first reduced axis instead, and the partial results are combined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tvmgraph.backend.cpu.kernels.elementwise.stream import is_streamed, streaming
+from tvmgraph.backend.cpu.kernels.reduce.overlap import can_overlap, emit_overlapped
+from tvmgraph.backend.cpu.kernels.reduce.softmax import multiply_by_reciprocals
+from tvmgraph.backend.cpu.kernels.reduce.tile import RowTile
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import accesses, group_extent
+from tvmgraph.backend.loop_ir.choice import choose
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.loop_ir.program import product, static_shape
+from tvmgraph.backend.loop_ir.reducer import Reducer, match_reducer
+from tvmgraph.backend.loop_ir.rows import IsOutput, RowPlan
+from tvmgraph.backend.loop_ir.types import Buffer, Var
+from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.machine.processor import CpuModel
+
+#: Below this many iterations a kernel stays on the calling thread.
+MIN_PARALLEL_WORK = 32 * 1024
+#: Vectors in a tile of interleaved rows.
+_TILE_VECTORS = 8
+#: Bytes of results, and rows per worker, from which on a matrix is swept row by row.
+_MIN_SWEEP, _MIN_SWEEP_DEPTH = 2048, 64
+
+
+def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
+    """Writes the loops of a row plan."""
+    plan = multiply_by_reciprocals(plan)
+    enough = plan.work >= MIN_PARALLEL_WORK
+    parallel = model.threads > 1 and choose("rows parallel", enough, (True, False))
+    lanes, held = _lanes(plan, model), _held(model)
+    if plan.along_rows or not plan.extents:
+        results = _streamed_results(plan, lanes, model, is_output)
+        shared = parallel and plan.rows > 1
+        large = _is_large(plan, model)
+        workers = model.threads if shared else 1
+        if can_overlap(plan, workers, is_output):
+            with streaming(results, lanes):
+                tile = RowTile(plan.stages, [], lanes, 1, held, large, bool(results))
+                emit_overlapped(plan, tile, workers, is_output)
+            return
+        with streaming(results, lanes), emit.parallel(plan.rows, shared) as row:
+            rows = emit.unfuse(row, plan.extents)
+            RowTile(plan.stages, rows, lanes, 1, held, large, bool(results)).run(is_output)
+        return
+    *outer, last = plan.extents
+    width = min(_tile_width(plan, model, lanes), last)
+    full = last // width
+    with emit.parallel(product(outer) * full, parallel) as tile:
+        *rows, position = emit.unfuse(tile, [*outer, full])
+        RowTile(plan.stages, [*rows, position * width], lanes, width, held).run(is_output)
+    if last % width:
+        with emit.parallel(product(outer), parallel and product(outer) > 1) as rest:
+            rows = [*emit.unfuse(rest, outer), emit.i64(full * width)]
+            RowTile(plan.stages, rows, lanes, last % width, held).run(is_output)
+
+
+def _streamed_results(
+    plan: RowPlan, lanes: int, model: CpuModel, is_output: IsOutput
+) -> list[Buffer]:
+    """The results of full rows, if all of them are large enough to be stored around the caches."""
+    rows = [
+        row
+        for row in plan.stages
+        if not row.stage.is_reduction and is_output(row.stage.buffer) and row.inner
+    ]
+    if all(is_streamed(row.stage, group_extent(row.inner), lanes, model) for row in rows):
+        return [row.stage.buffer for row in rows]
+    return []
+
+
+def _is_large(plan: RowPlan, model: CpuModel) -> bool:
+    """Whether an operand does not fit the last-level cache beside others."""
+    sizes = (
+        item.itemsize * product(static_shape(item.buffer) or ())
+        for row in plan.stages
+        for item in accesses(row.stage, ())
+    )
+    return max(sizes) >= model.l3_bytes // 2
+
+
+def wants_split(plan: RowPlan, model: CpuModel) -> bool:
+    """Whether to divide the reduced axis: too few rows for the workers, or a sweep of columns."""
+    if plan.work < 2 * MIN_PARALLEL_WORK or model.threads == 1:
+        return False
+    if _is_sweep(plan, model):
+        return True
+    lanes = _lanes(plan, model)
+    if plan.along_rows or not plan.extents:
+        return plan.rows < model.threads
+    return product(plan.extents[:-1]) * -(-plan.extents[-1] // lanes) < model.threads
+
+
+def _is_sweep(plan: RowPlan, model: CpuModel) -> bool:
+    """Whether columns of a large matrix are reduced to so few results that they stay in the cache.
+
+    Each worker then reads its part of the matrix from one end to the other, as memory likes it.
+    """
+    if plan.along_rows or not plan.extents or not _is_large(plan, model):
+        return False
+    if any(not row.stage.is_reduction and row.inner for row in plan.stages):
+        return False
+    depth = min(group_extent(row.inner) for row in plan.stages if row.stage.is_reduction)
+    results = product(plan.extents)
+    fits = len(plan.extents) == 1 and _MIN_SWEEP <= results * 8 <= model.l1_bytes * 2
+    return fits and depth >= _MIN_SWEEP_DEPTH * model.threads
+
+
+def _write_part(
+    plan: RowPlan,
+    reducer: Reducer,
+    partial: Buffer,
+    part: Var,
+    stride: int,
+    length: int,
+    model: CpuModel,
+) -> None:
+    """Reduces iterations ``part * stride`` to ``+ length`` of every row."""
+    row, lanes = plan.stages[0], _lanes(plan, model)
+    width = 1 if plan.along_rows or not plan.extents else plan.extents[-1]
+    with emit.serial(plan.rows // width) as position:
+        rows = emit.unfuse(position, plan.extents if width == 1 else plan.extents[:-1])
+        rows = rows if width == 1 else [*rows, emit.i64(0)]
+        tile = RowTile(plan.stages, rows, lanes, width, _held(model))
+        total = tile.partial(row, reducer, part * stride, length)
+        with emit.serial(width) as slot:
+            emit.store(partial, total[slot], [part, position * width + slot])
+
+
+def _combine_parts(plan: RowPlan, reducer: Reducer, partial: Buffer, parts: int) -> None:
+    row = plan.stages[0]
+    with emit.serial(plan.rows) as position:
+        total = emit.stack(1, reducer.dtype)
+        emit.store(total, partial[0, position], [0])
+        with emit.serial(parts - 1) as part:
+            emit.store(total, reducer.combine(total[0], partial[part + 1, position]), [0])
+        tile = RowTile(plan.stages, emit.unfuse(position, plan.extents), 1, 1, 1)
+        tile.finish(replace(row, inner=()), reducer, total)
+
+
+def _held(model: CpuModel) -> int:
+    """Vectors of accumulators that stay in registers, beside as many of what they take."""
+    return model.registers // 2
+
+
+def _lanes(plan: RowPlan, model: CpuModel) -> int:
+    """Elements of a vector, by the widest type; what is stored once per row needs no vector."""
+    stages = [row.stage for row in plan.stages if row.inner or not plan.along_rows]
+    widest = max((item.itemsize for stage in stages for item in accesses(stage, ())), default=4)
+    return model.lanes_of(max(widest, 4))
+
+
+def _tile_width(plan: RowPlan, model: CpuModel, lanes: int) -> int:
+    """Rows of a tile: as many as give every worker a tile and keep intermediates in L2."""
+    width = lanes * choose("row tile vectors", _TILE_VECTORS, (4, _TILE_VECTORS, 16))
+    kept = sum(
+        4 * group_extent(row.inner)
+        for row in plan.stages
+        if row.inner and not row.stage.is_reduction
+    )
+    others, last = product(plan.extents[:-1]), plan.extents[-1]
+    while width > lanes and (
+        kept * width > model.l2_bytes // 2 or others * -(-last // width) < model.threads
+    ):
+        width //= 2
+    return width
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """A reduction whose reduced axis is divided among the workers.
+
+    Attributes:
+        parts: Work items.
+        length: Iterations of one, of the first reduced loop.
+        extent: Iterations of that loop.
+    """
+
+    parts: int
+    length: int
+    extent: int
+
+
+def _match_split(nest: Nest, model: CpuModel) -> tuple[RowPlan, Reducer, SplitPlan] | Refused:
+    plan = nest.rows
+    if nest.stage is None or plan is None:
+        return Refused("no single reduction")
+    if not wants_split(plan, model):
+        return Refused("there are rows enough for the workers, or too little work to share")
+    row = plan.stages[0]
+    reducer = match_reducer(row.stage)
+    if reducer is None:
+        return Refused("what is reduced cannot be combined from parts")
+    loops = row.loops
+    extent = group_extent(loops[0])
+    step = _lanes(plan, model) if len(loops) == 1 else 1
+    length = -(-extent // (model.threads * step)) * step
+    parts = -(-extent // length)
+    if parts < 2:
+        return Refused("the reduced axis is too short")
+    return plan, reducer, SplitPlan(parts, length, extent)
+
+
+def _emit_split(
+    found: tuple[RowPlan, Reducer, SplitPlan], split: SplitPlan, writer: Writer[CpuModel]
+) -> None:
+    plan, reducer, _ = found
+    parts, length, rest, model = (
+        split.parts,
+        split.length,
+        split.extent % split.length,
+        writer.model,
+    )
+    partial = emit.workspace([parts, plan.rows], reducer.dtype)
+    with emit.parallel(parts) as part:
+        if not rest:
+            _write_part(plan, reducer, partial, part, length, length, model)
+        else:
+            emit.when(
+                part < parts - 1,
+                lambda: _write_part(plan, reducer, partial, part, length, length, model),
+                lambda: _write_part(plan, reducer, partial, part, length, rest, model),
+            )
+    _combine_parts(plan, reducer, partial, parts)
+
+
+def _match(nest: Nest, model: CpuModel) -> tuple[RowPlan, IsOutput] | Refused:
+    if nest.rows is None:
+        return Refused("no reduction, or stages do not share their rows")
+    if nest.stage is None and wants_split(nest.rows, model):
+        return Refused("too few rows for the workers: stages one by one")
+    return nest.rows, nest.is_output
+
+
+def _emit(found: tuple[RowPlan, IsOutput], _plan: None, writer: Writer[CpuModel]) -> None:
+    emit_rows(found[0], writer.model, found[1])
+
+
+SPLIT = Kernel(
+    "reduce_split", _match_split, _emit_split,
+    "a reduction of few rows, divided along the reduced axis", lambda found, _model: found[2],
+)  # fmt: skip
+ROWS = Kernel(
+    "reduce_rows", _match, _emit, "reductions and what is built on them, row by row",
+    knobs=("rows parallel", "rows overlapped", "row tile vectors", "stores around caches"),
+)  # fmt: skip

@@ -1,0 +1,243 @@
+"""Running sums and products along an axis.
+
+Along the last axis a vector is scanned in registers in log2(lanes) steps: blocks of 1, 2, 4 ...
+scanned lanes are joined in pairs, the second one going on from the last lane of the first. What
+came before the vector is carried from vector to vector. Along any other axis vectors lie across it,
+and a worker carries a stretch of neighbouring positions at once.
+
+Rows, or stretches, are divided among the workers. A single long row is cut into one part for each:
+first they combine their parts, then they scan them, starting from what the parts before came to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.backend.cpu.kernels.elementwise.stream import are_streamable, stream, streaming
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import dtype_bytes
+from tvmgraph.backend.loop_ir.point import vectors
+from tvmgraph.backend.loop_ir.program import product, static_shape
+from tvmgraph.backend.loop_ir.reducer import accumulator_dtype, horizontal
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, dtype_of
+from tvmgraph.machine.processor import CpuModel
+
+#: Below this many elements a kernel stays on the calling thread.
+_MIN_PARALLEL = 32 * 1024
+#: Bytes that are carried at once across an axis: a part of the nearest cache.
+_CARRIED = 8192
+
+_COMBINE: dict[str, tuple[Callable[[Expr, Expr], Expr], float]] = {
+    "sum": (lambda a, b: a + b, 0),
+    "prod": (lambda a, b: a * b, 1),
+}
+
+
+def emit_scan(func: Func, settings: str, model: CpuModel) -> None:
+    """Writes the kernel.
+
+    Args:
+        func: Takes a tensor and its scan, of one type.
+        settings: ``sum`` or ``prod``, the axis, 1 if an element itself is left out, and 1 to scan
+            from the end.
+        model: The processor.
+    """
+    name, *numbers = str(settings).split()
+    axis, exclusive, reverse = map(int, numbers)
+    source, target = func.params
+    shape = list(static_shape(source) or ())
+    wide = accumulator_dtype(str(source.dtype))
+    lanes = model.lanes_of(max(4, dtype_bytes(wide)))
+    along = axis == len(shape) - 1
+    streamed = along and shape[-1] % lanes == 0 and are_streamable([target], model)
+    combine, identity = _COMBINE[name]
+    if name == "sum" and not exclusive:
+        identity = -0.0  # a running sum starts with the first element, whatever its sign
+    scan = _Scan(
+        source, target, axis, shape, combine, tirx.const(identity, wide), bool(exclusive),
+        bool(reverse), lanes, streamed,
+    )  # fmt: skip
+    threads = model.threads if product(shape) >= _MIN_PARALLEL else 1
+    with streaming([target] if streamed else [], lanes):
+        if not along:
+            scan.across(threads)
+        elif product(shape[:-1]) < threads:
+            scan.in_parts(threads)
+        else:
+            scan.rows(threads)
+
+
+@dataclass(frozen=True)
+class _Scan:
+    source: Buffer
+    target: Buffer
+    axis: int
+    shape: Sequence[int]
+    combine: Callable[[Expr, Expr], Expr]
+    identity: Expr
+    exclusive: bool
+    reverse: bool
+    lanes: int
+    streamed: bool
+
+    @property
+    def _dtype(self) -> str:
+        return dtype_of(self.identity)
+
+    def rows(self, threads: int) -> None:
+        """Whole rows, one after the other."""
+        count = product(self.shape[:-1])
+        with emit.parallel(count, threads > 1 and count > 1) as row:
+            carry = self._start()
+            self._row(emit.unfuse(row, self.shape[:-1]), emit.i64(0), self.shape[-1], carry)
+
+    def in_parts(self, threads: int) -> None:
+        """Rows one after the other, each by all workers."""
+        size = self.shape[-1]
+        length = -(-size // (threads * self.lanes)) * self.lanes
+        parts = -(-size // length)
+        totals = emit.workspace([parts], self._dtype)
+        with emit.serial(product(self.shape[:-1])) as position:
+            row = emit.unfuse(position, self.shape[:-1])
+            with emit.parallel(parts) as part:
+                place = parts - 1 - part if self.reverse else part
+                split = (place, parts, length, size)
+                emit.peel_last(split, lambda n: self._total(row, place * length, n, totals, part))
+            with emit.parallel(parts) as part:
+                carry = self._start()
+                with emit.serial(part) as before:
+                    whole = emit.broadcast(totals[before], self.lanes)
+                    emit.store(carry, self.combine(carry[self._every], whole), [self._every])
+                place = parts - 1 - part if self.reverse else part
+                split = (place, parts, length, size)
+                emit.peel_last(split, lambda n: self._row(row, place * length, n, carry))
+
+    def across(self, threads: int) -> None:
+        """Stretches of neighbouring positions, along the axis."""
+        *outer, last = [extent for i, extent in enumerate(self.shape) if i != self.axis]
+        width = min(last, _CARRIED // dtype_bytes(self._dtype))
+        while width > self.lanes and product(outer) * -(-last // width) < threads:
+            width = -(-width // (2 * self.lanes)) * self.lanes
+        pieces = -(-last // width)
+        with emit.parallel(product(outer) * pieces, threads > 1) as item:
+            *others, piece = emit.unfuse(item, [*outer, pieces])
+            split = (piece, pieces, width, last)
+            emit.peel_last(split, lambda n: self._stretch(others, piece * width, n))
+
+    def _start(self) -> Buffer:
+        carry = emit.stack(self.lanes, self._dtype)
+        emit.store(carry, emit.broadcast(self.identity, self.lanes), [self._every])
+        return carry
+
+    @property
+    def _every(self) -> Expr:
+        return emit.ramp(0, self.lanes)
+
+    def _load(self, indices: Sequence[Expr], lanes: int) -> Expr:
+        value = self.source[tuple(indices)]
+        if dtype_of(value).partition("x")[0] == self._dtype:
+            return value
+        return tirx.Cast(self._dtype if lanes == 1 else f"{self._dtype}x{lanes}", value)
+
+    def _store(self, value: Expr, indices: Sequence[Expr], lanes: int) -> None:
+        dtype = str(self.target.dtype)
+        if dtype != self._dtype:
+            value = tirx.Cast(dtype if lanes == 1 else f"{dtype}x{lanes}", value)
+        if self.streamed:
+            stream(self.target, value, [*indices[:-1], indices[-1].base], lanes)
+        else:
+            emit.store(self.target, value, indices)
+
+    def _at(self, first: Expr, done: Expr, count: int, length: int) -> Expr:
+        """Where ``count`` elements start when ``done`` of a part were scanned."""
+        return first + (length - count - done) if self.reverse else first + done
+
+    def _row(self, row: Sequence[Expr], first: Expr, length: int, carry: Buffer) -> None:
+        """Scans a part of a row, from and into ``carry``."""
+        full, rest = divmod(length, self.lanes)
+        with emit.serial(full) as block:
+            start = self._at(first, block * self.lanes, self.lanes, length)
+            self._vector([*row, emit.ramp(start, self.lanes)], carry)
+        if not rest:
+            return
+        with emit.serial(rest) as position:
+            place = [*row, self._at(first, position + full * self.lanes, 1, length)]
+            before = emit.stack(1, self._dtype)
+            emit.store(before, carry[0], [0])
+            emit.store(carry, self.combine(carry[0], self._load(place, 1)), [0])
+            self._store(before[0] if self.exclusive else carry[0], place, 1)
+
+    def _vector(self, place: Sequence[Expr], carry: Buffer) -> None:
+        lanes = self.lanes
+        scanned = emit.stack(lanes, self._dtype)
+        emit.store(scanned, self._load(place, lanes), [self._every])
+        shift = 1
+        while shift < lanes:
+            before = self._before(scanned[self._every], shift)
+            emit.store(scanned, self.combine(scanned[self._every], before), [self._every])
+            shift *= 2
+        result = emit.stack(lanes, self._dtype)
+        emit.store(result, self.combine(carry[self._every], scanned[self._every]), [self._every])
+        if self.exclusive:
+            pair = [carry[self._every], result[self._every]]
+            order = [lanes + at if 0 <= at < lanes else 0 for at in self._neighbours()]
+            emit.store(result, emit.shuffle(pair, order), [self._every])
+        last = [0 if self.reverse else lanes - 1] * lanes
+        whole = emit.shuffle([scanned[self._every]], last)
+        emit.store(carry, self.combine(carry[self._every], whole), [self._every])
+        self._store(result[self._every], place, lanes)
+
+    def _neighbours(self) -> list[int]:
+        """The lane that comes before each in the order of the scan."""
+        return [lane + (1 if self.reverse else -1) for lane in range(self.lanes)]
+
+    def _before(self, scanned: Expr, size: int) -> Expr:
+        """What the blocks of ``size`` lanes came to that end just before those of odd number."""
+        lanes = range(self.lanes)
+        ends = [lane // size * size - 1 if lane & size else None for lane in lanes]
+        if self.reverse:
+            ends = [None if at is None else self.lanes - 1 - at for at in reversed(ends)]
+        order = [0 if at is None else self.lanes + at for at in ends]
+        return emit.shuffle([emit.broadcast(self.identity, self.lanes), scanned], order)
+
+    def _total(
+        self, row: Sequence[Expr], first: Expr, length: int, totals: Buffer, part: Expr
+    ) -> None:
+        """Combines the elements of a part, and puts them where the scan of later parts looks."""
+        sums = self._start()
+
+        def vector(at: Expr, lanes: int, _slot: int) -> None:
+            some = emit.ramp(0, lanes)
+            element = self._load([*row, emit.ramp(at, lanes)], lanes)
+            emit.store(sums, self.combine(sums[some], element), [some])
+
+        vectors(first, length, self.lanes, vector)
+        total = horizontal(self.combine, sums, self.lanes, self.lanes, self._dtype)
+        emit.store(totals, total, [part])
+
+    def _stretch(self, others: Sequence[Expr], start: Expr, width: int) -> None:
+        carry = emit.stack(width, self._dtype)
+
+        def clear(at: Expr, lanes: int, _slot: int) -> None:
+            emit.store(carry, emit.broadcast(self.identity, lanes), [emit.ramp(at, lanes)])
+
+        vectors(emit.i64(0), width, self.lanes, clear)
+        size = self.shape[self.axis]
+        with emit.serial(size) as step:
+            at = self._at(emit.i64(0), step, 1, size)
+
+            def vector(offset: Expr, lanes: int, _slot: int) -> None:
+                place = [*others[: self.axis], at, *others[self.axis :]]
+                place.append(emit.ramp(start + offset, lanes))
+                held = emit.ramp(offset, lanes)
+                fresh = emit.stack(lanes, self._dtype)
+                value = self.combine(carry[held], self._load(place, lanes))
+                emit.store(fresh, value, [emit.ramp(0, lanes)])
+                shown = carry[held] if self.exclusive else fresh[emit.ramp(0, lanes)]
+                self._store(shown, place, lanes)
+                emit.store(carry, fresh[emit.ramp(0, lanes)], [held])
+
+            vectors(emit.i64(0), width, self.lanes, vector)

@@ -1,0 +1,307 @@
+"""Functions with a dimension, typically the batch, that is known only at run time.
+
+Where all rows along that dimension are computed alike, the function is compiled for a few fixed
+numbers of rows, and runs them one after the other: as many of the largest as fit, then of the next
+one. A rest that nearly fills a kernel is run by it too, together with rows that are done already
+and come out the same again. The fixed kernels are those of the static case, and divide their work
+among the workers themselves; those that divide it alike do so together. The dimension may be any
+axis of a buffer, a different one in each; of two such dimensions one is taken after the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm_ffi
+from tvm import tirx
+from tvm.tirx.script import builder as T
+
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import direct_uses
+from tvmgraph.backend.loop_ir.program import Program, Stage, loads_of, parse, product
+from tvmgraph.backend.loop_ir.types import SCHEDULED, Buffer, Expr, Func, Load, Var
+
+#: Rows of the fixed kernels, largest first, by the least number of elements per row. The last one
+#: must be 1, and each divides the one before it; every further one takes as long to compile as a
+#: static kernel.
+_SIZES = {1 << 18: (1,), 1 << 15: (8, 2, 1), 1 << 11: (16, 4, 1), 0: (64, 8, 4, 2, 1)}
+#: Rows with fewer elements than this are not worth a kernel call of their own.
+_MIN_ROW = 16
+#: Sizes at which the function is looked at: all different, so that nothing broadcasts by accident.
+_PROBES = (64, 48)
+
+Scheduler = Callable[[Func], Func]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A dimension along which the function is cut.
+
+    Attributes:
+        count: Its extent.
+        places: The parameters that have it, each with the position of the axis.
+    """
+
+    count: Var
+    places: tuple[tuple[Buffer, int], ...]
+
+    def position(self, buffer: Buffer) -> int | None:
+        """The axis of a parameter, None where it has none."""
+        return next((axis for other, axis in self.places if buffer.same_as(other)), None)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A dimension to cut a function along, and the rows of the fixed kernels."""
+
+    rows: _Rows
+    sizes: tuple[int, ...]
+
+    def write(self, func: Func, schedule: Scheduler) -> Func | None:
+        """The function in terms of fixed numbers of rows; None where one has no kernel.
+
+        Args:
+            func: A function with a symbolic shape.
+            schedule: Gives the kernel of a function of another shape.
+        """
+        done = [(size, schedule(_fix(func, {self.rows: size}))) for size in self.sizes]
+        if not all(kernel.attrs and SCHEDULED in kernel.attrs for _, kernel in done):
+            return None  # the general rule keeps loop variables, which may occur once only
+        return emit.kernel(func, lambda: _write(func, self.rows, done))
+
+
+def find_cuts(func: Func) -> list[Cut]:
+    """The dimensions of unknown extent along which rows of ``func`` do not depend on each other."""
+    if not all(tirx.is_buffer_var(param) for param in func.params):
+        return []
+    counts = _symbols(func)
+    if not 1 <= len(counts) <= len(_PROBES):
+        return []
+    found: list[Cut] = []
+    for count in counts:
+        rows = _find_rows(func, count)
+        width = None if rows is None else _row_width(func, rows, counts)
+        if rows is not None and width is not None and width >= _MIN_ROW:
+            sizes = next(sizes for least, sizes in _SIZES.items() if width >= least)
+            found.append(Cut(rows, sizes))
+    return found
+
+
+def _write(func: Func, rows: _Rows, kernels: Sequence[tuple[int, Func]]) -> None:
+    runs = _runs(rows.count, kernels)
+    for extent, group in itertools.groupby(runs, lambda run: _shared_extent(run.kernel)):
+        members = list(group)
+        if extent is None or len(members) == 1:
+            for run in members:
+                run.write(func, rows)
+            continue
+        # all rows of a work item at once: what it reads of a weight is fetched once
+        with emit.parallel(extent) as item:
+            for run in members:
+                run.write(func, rows, item)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Calls of one of the fixed kernels.
+
+    Attributes:
+        kernel: It.
+        size: Its rows.
+        calls: How many times it runs.
+        done: Rows that are done before.
+        count: Rows in all.
+    """
+
+    kernel: Func
+    size: int
+    calls: Expr
+    done: Expr
+    count: Var
+
+    def write(self, func: Func, rows: _Rows, item: Expr | None = None) -> None:
+        """Writes the calls, or only their share of a work item."""
+        with emit.serial(self.calls) as chunk:
+            first = tirx.min(self.done + chunk * self.size, self.count - self.size)
+            T.add_to_parent(_shift(self.kernel, func, rows, first, item))
+
+
+def _runs(count: Var, kernels: Sequence[tuple[int, Func]]) -> list[_Run]:
+    """Divides the rows among the kernels."""
+    found: list[_Run] = []
+    done, left = emit.i64(0), count
+    finished: Expr = tirx.const(False, "bool")
+    for position, (size, kernel) in enumerate(kernels):
+        chunks, rest = (f(left, emit.i64(size)) for f in (tirx.floordiv, tirx.floormod))
+        further = size > 2 and position + 1 < len(kernels)  # else a row is left at most
+        again = tirx.And(4 * rest >= 3 * size, count >= size)
+        if further:
+            chunks = chunks + tirx.Select(again, emit.i64(1), emit.i64(0))
+        calls = tirx.Select(finished, emit.i64(0), chunks)
+        found.append(_Run(kernel, size, calls, done, count))
+        if further:
+            finished = tirx.Or(finished, again)
+        # every size divides the one before it
+        done, left = count - tirx.floormod(count, emit.i64(size)), rest
+    return found
+
+
+def _shared_extent(kernel: Func) -> int | None:
+    """The extent of the loop whose iterations the workers divide, if that is the whole kernel."""
+    loop = kernel.body.block.body
+    if not isinstance(loop, tirx.For) or loop.kind != tirx.ForKind.PARALLEL:
+        return None
+    return int(loop.extent) if isinstance(loop.extent, tirx.IntImm) else None
+
+
+def _shift(
+    kernel: Func, func: Func, rows: _Rows, first: Expr, item: Expr | None = None
+) -> tirx.Stmt:
+    """The kernel's body on rows ``first`` and following of the function's parameters.
+
+    Args:
+        kernel: A kernel of a fixed number of rows.
+        func: The function of any number.
+        rows: The dimension they are counted along.
+        first: The first row.
+        item: Takes the place of the variable of the kernel's outermost loop, which is left out.
+    """
+    moved = [
+        (mine, theirs, rows.position(theirs))
+        for mine, theirs in zip(kernel.params, func.params)
+        if not mine.same_as(theirs)
+    ]
+
+    def target(buffer: Buffer, indices: Sequence[Expr]) -> tuple[Buffer, list[Expr]] | None:
+        for mine, theirs, axis in moved:
+            if buffer.same_as(mine):
+                shifted = [i + first if a == axis else i for a, i in enumerate(indices)]
+                return theirs, shifted
+        return None
+
+    def load(node: Load) -> Expr:
+        found = target(node.source, node.indices)
+        return node if found is None else found[0][tuple(found[1])]
+
+    def store(node: tirx.BufferStore) -> tirx.Stmt:
+        found = target(node.buffer, node.indices)
+        return node if found is None else tirx.BufferStore(found[0], node.value, found[1])
+
+    body = kernel.body.block.body
+    changes: list[tuple[Any, Any]] = [(Load, load), (tirx.BufferStore, store)]
+    if item is not None:
+        loop, body = body, body.body
+        changes.append((tirx.Var, lambda var: item if var.same_as(loop.loop_var) else var))
+    return tvm_ffi.structural_map(body, changes)
+
+
+def _symbols(func: Func) -> list[Var]:
+    """The extents of parameters that are symbols; those of the first axes come first."""
+    found: list[tuple[int, Var]] = []
+    for buffer in func.params:
+        for position, extent in enumerate(buffer.shape):
+            if isinstance(extent, tirx.Var) and not any(extent.same_as(v) for _, v in found):
+                found.append((position, extent))
+    return [var for _, var in sorted(found, key=lambda pair: pair[0])]
+
+
+def _find_rows(func: Func, count: Var) -> _Rows | None:
+    """The axes with this extent, if every buffer has at most one."""
+    places: list[tuple[Buffer, int]] = []
+    for buffer in _buffers(func):
+        axes = [a for a, extent in enumerate(buffer.shape) if count.same_as(extent)]
+        others = [e for a, e in enumerate(buffer.shape) if a not in axes]
+        if len(axes) > 1 or any(count.same_as(v) for e in others for v in _variables(e)):
+            return None
+        if axes:
+            places.append((buffer, axes[0]))
+    return _Rows(count, tuple(places)) if places else None
+
+
+def _buffers(func: Func) -> list[Buffer]:
+    return [*func.params, *getattr(func.body, "block", func.body).alloc_buffers]
+
+
+def _fix(func: Func, sizes: dict[_Rows, int]) -> Func:
+    """The function for fixed numbers of rows."""
+    fixed = {}
+    for param in func.params:
+        extents = {
+            axis: size for rows, size in sizes.items() if (axis := rows.position(param)) is not None
+        }
+        if extents:
+            shape = [emit.i64(extents[a]) if a in extents else e for a, e in enumerate(param.shape)]
+            fixed[param] = tirx.decl_buffer(
+                shape, str(param.dtype), str(param.name), data_alignment=param.data_alignment
+            )
+    return func.specialize(fixed)
+
+
+def _row_width(func: Func, rows: _Rows, counts: Sequence[Var]) -> int | None:
+    """Elements per row, or None unless every stage computes row i from rows i only, all alike."""
+    others = [_find_rows(func, c) for c in counts if not c.same_as(rows.count)]
+    if any(o is None for o in others) or _computes_with(func, rows.count):
+        return None
+    probed = dict(zip([rows, *(o for o in others if o is not None)], _PROBES))
+    static = _fix(func, probed)
+    program = parse(static)
+    if program is None:
+        return None
+    pairs = zip(_buffers(static), _buffers(func))
+    axes = [(mine, axis) for mine, theirs in pairs if (axis := rows.position(theirs)) is not None]
+    if not all(_stage_is_row_wise(stage, program, axes) for stage in program.stages):
+        return None
+    return max(product(map(int, b.shape)) // _PROBES[0] for b, _ in axes)
+
+
+def _stage_is_row_wise(stage: Stage, program: Program, axes: Sequence[tuple[Buffer, int]]) -> bool:
+    def position(buffer: Buffer) -> int | None:
+        return next((axis for other, axis in axes if buffer.same_as(other)), None)
+
+    places = {position(buffer) for buffer in stage.buffers}
+    if places == {None}:  # a part of a weight, say: the same for all rows
+        own = [position(load.source) for load in loads_of(*stage.exprs)]
+        return not stage.is_reduction and all(axis is None for axis in own)
+    if len(places) != 1 or (place := places.pop()) is None:
+        return False
+    axis = next((axis for axis in stage.axes if axis.var.same_as(stage.indices[place])), None)
+    if axis is None:
+        return False
+    uses = 1  # by the store
+    for load in loads_of(*stage.exprs):
+        own = position(load.source)
+        if own is not None:
+            if not axis.var.same_as(load.indices[own]):
+                return False
+            uses += 1
+    found = [var for expr in (*stage.indices, *stage.exprs) for var in _variables(expr)]
+    occurrences = sum(var.same_as(axis.var) for var in found)
+    return occurrences == uses and not direct_uses(stage, [axis])[0]
+
+
+def _computes_with(func: Func, count: Var) -> bool:
+    """Whether the number of rows is used in an expression, such as the divisor of a mean."""
+    found: list[Var] = []
+
+    def visit(store: tirx.BufferStore) -> None:
+        for expr in (store.value, *store.indices):
+            found.extend(_variables(expr))
+
+    tvm_ffi.structural_walk(func.body, (tirx.BufferStore, visit))
+    return any(var.same_as(count) for var in found)
+
+
+def _variables(expr: Expr) -> list[Var]:
+    """The variables an expression computes with, those in the shapes of its buffers left out."""
+    found: list[Var] = []
+
+    def visit(load: Load) -> tvm_ffi.WalkResult:
+        for index in load.indices:
+            found.extend(_variables(index))
+        return tvm_ffi.WalkResult.SKIP
+
+    tvm_ffi.structural_walk(expr, [(Load, visit), (tirx.Var, found.append)], order="pre")
+    return found

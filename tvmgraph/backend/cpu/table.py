@@ -1,0 +1,61 @@
+"""The kernels for processors, in the order in which a loop nest is offered to them."""
+
+from __future__ import annotations
+
+from tvmgraph.backend.cpu.kernels import whole
+from tvmgraph.backend.cpu.kernels.conv import (
+    depthwise,
+    depthwise_plane,
+    depthwise_weight_gradient,
+    direct,
+    im2col,
+    nchwc,
+    nchwc_dot,
+    weight_gradient,
+    winograd,
+)
+from tvmgraph.backend.cpu.kernels.elementwise import injective
+from tvmgraph.backend.cpu.kernels.gemm import amx, gemm, vnni
+from tvmgraph.backend.cpu.kernels.reduce import kernel as reduce
+from tvmgraph.backend.table import KernelTable
+from tvmgraph.machine.processor import CpuModel
+
+KERNELS: KernelTable[CpuModel] = KernelTable([
+    # whole functions
+    whole.IN_PLACE_KERNEL,
+    whole.NAMED_KERNEL,
+    whole.SYMBOLIC,
+    whole.EMPTY,
+    # convolutions, which may take in the padding of their image
+    depthwise.KERNEL,
+    depthwise_plane.KERNEL,
+    depthwise_weight_gradient.KERNEL,
+    weight_gradient.IM2COL_DOT,
+    weight_gradient.IM2COL,
+    weight_gradient.CHANNELS,
+    weight_gradient.ROWS,
+    nchwc_dot.KERNEL,
+    direct.IM2COL_DOT,
+    direct.IM2COL,
+    direct.DIRECT_VNNI,
+    direct.DIRECT,
+    # sums of products with nothing left to do before them
+    whole.BEFORE,
+    winograd.KERNEL,
+    nchwc.KERNEL,
+    im2col.SWAPPED,
+    amx.KERNEL,
+    vnni.KERNEL,
+    gemm.PANELS,
+    gemm.DOT,
+    gemm.STREAMED,
+    gemm.GEMM,
+    whole.AFTER,
+    # everything else
+    reduce.SPLIT,
+    reduce.ROWS,
+    injective.FUSED,
+    injective.KERNEL,
+    whole.STAGES,
+    whole.FALLBACK,
+])  # fmt: skip

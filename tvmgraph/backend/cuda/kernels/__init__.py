@@ -1,0 +1,1 @@
+"""Kernels for CUDA devices; :mod:`tvmgraph.backend.cuda.table` says which loops get which."""

@@ -1,0 +1,292 @@
+"""Reductions whose results are neighbours in memory: sums over first axes, pooling, any window.
+
+A thread accumulates a vector of neighbouring results, so that neighbouring threads read
+neighbouring memory. Where there are few results, several threads of a block share the iterations of
+one, and several blocks do; their partial results are combined in a fixed order.
+
+Expected on a device: the bytes of the operands at the speed of a copy, if neighbouring results
+overlap little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm import tirx
+from tvm.tirx.script import builder as T
+
+from tvmgraph.backend.cuda.kernels import device
+from tvmgraph.backend.cuda.kernels.body import Body
+from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod
+from tvmgraph.backend.cuda.kernels.place import Loops, Place
+from tvmgraph.backend.cuda.kernels.reduction import FusedReductions, Reduction, match_reduction
+from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup, ThreadGroup
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import dtype_bytes
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.loop_ir.program import Stage, map_loads, product
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
+from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.backend.target import GpuModel
+
+_THREADS, _ACROSS = 256, 32
+_SHARED_BYTES = 48 << 10  # that a block has without asking for more
+#: Iterations that are worth a thread, and a block, of their own.
+_PER_THREAD, _PER_BLOCK = 16, 512
+#: Partial results that one thread combines while there are threads for the others.
+_PER_COMBINER = 4
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How the iterations of a result are shared.
+
+    Attributes:
+        lanes: Results of a thread.
+        across: Threads of a block that have results of their own.
+        down: Threads of a block that share them.
+        parts: Blocks that share them.
+    """
+
+    lanes: int
+    across: int
+    down: int
+    parts: int
+
+
+def share(stage: Stage, lanes: int, model: GpuModel) -> Sharing:
+    """The sharing for a stage."""
+    depth = product(axis.extent for axis in stage.reduce)
+    units = -(-stage.points // lanes)
+    wanted = model.sms * model.threads_per_sm // 2
+    across, down = _THREADS, 1
+    while across > _ACROSS and units * down < wanted and depth >= down * 2 * _PER_THREAD:
+        across, down = across // 2, down * 2
+    blocks = -(-units // across)
+    parts = 1
+    while blocks * parts < model.sms and depth >= 2 * parts * max(_PER_BLOCK, down * _PER_THREAD):
+        parts *= 2
+    return Sharing(lanes, across, down, parts)
+
+
+def emit_reduction(reduction: Reduction, model: GpuModel) -> None:
+    """Writes the kernels of a reduction that can be combined from parts."""
+    stage = reduction.stage
+    body = Body(reduction.terms, stage.axes, stage.reduce)
+    sharing = share(stage, body.lanes, model)
+    partial: Sequence[Buffer] = ()
+    if sharing.parts > 1:
+        partial = [
+            emit.workspace([sharing.parts * stage.points], dtype) for dtype in reduction.dtypes
+        ]
+    _Columns(stage, reduction, body, sharing, partial).write()
+    if partial:
+        emit_combined(stage, reduction, partial, sharing.parts)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    stage: Stage
+    reduction: Reduction
+    body: Body
+    sharing: Sharing
+    partial: Sequence[Buffer]
+
+    def write(self) -> None:
+        plan, points = self.sharing, self.stage.points
+        units = -(-points // plan.lanes)
+        across = -(-units // plan.across)
+        with device.launch(across * plan.parts, plan.across * plan.down) as (block, thread):
+            part = device.let(div(block, across)) if plan.parts > 1 else i32(0)
+            first = mod(block, across) if plan.parts > 1 else block
+            unit = device.let(first * i32(plan.across) + mod(thread, plan.across))
+            row = device.let(div(thread, plan.across)) if plan.down > 1 else i32(0)
+            whole = points % (plan.lanes * plan.across) == 0
+            start = device.let(unit * i32(plan.lanes))
+            inside = None if whole else start < i32(points)
+            held = self.reduction.registers(plan.lanes)
+            if points % plan.lanes == 0:
+                device.only_if(inside, lambda: self._accumulate(held, start, part, row, plan.lanes))
+            else:
+                full = start + i32(plan.lanes) <= i32(points)
+                rest = points % plan.lanes
+                device.only_if(full, lambda: self._accumulate(held, start, part, row, plan.lanes))
+                device.only_if(
+                    tirx.EQ(start, i32(points - rest)),
+                    lambda: self._accumulate(held, start, part, row, rest),
+                )
+            if plan.down > 1:
+                self._join(held, thread)
+                inside = device.both(inside, tirx.EQ(row, i32(0)))
+            device.only_if(inside, lambda: self._store(held, start, part))
+
+    def _accumulate(
+        self, held: Sequence[Buffer], start: Expr, part: Expr, row: Expr, count: int
+    ) -> None:
+        """Adds this thread's share of the iterations."""
+        plan, depth = self.sharing, product(axis.extent for axis in self.stage.reduce)
+        results, steps = (
+            Loops(self.body.stage, self.stage.axes),
+            Loops(self.body.stage, self.stage.reduce),
+        )
+        where = results.at(start)
+        stride = plan.down * plan.parts
+        turns = -(-depth // stride)
+        first = device.let(part * i32(plan.down) + row)
+        with device.loop(turns) as turn:
+            step = device.let(turn * i32(stride) + first) if stride > 1 else turn
+
+            def add() -> None:
+                place = Place((steps.at(step), where))
+                for lane, values in enumerate(self.body.values(place, count)):
+                    self.reduction.add(held, lane, values)
+
+            device.only_if(None if depth % stride == 0 else step < i32(depth), add)
+
+    def _join(self, held: Sequence[Buffer], thread: Expr) -> None:
+        """The first row of threads adds what the others have."""
+        plan = self.sharing
+        threads = plan.across * plan.down
+        kept = [
+            T.alloc_buffer((i32(threads * plan.lanes),), str(register.dtype), scope="shared")
+            for register in held
+        ]
+        for memory, register in zip(kept, held):
+            for lane in range(plan.lanes):
+                device.store(memory, register[i32(lane)], [thread + i32(lane * threads)])
+        T.evaluate(T.tvm_storage_sync("shared"))
+
+        def add() -> None:
+            with device.loop(plan.down - 1) as other:
+                at = thread + (other + i32(1)) * i32(plan.across)
+                for lane in range(plan.lanes):
+                    values = [memory[at + i32(lane * threads)] for memory in kept]
+                    self.reduction.add(held, lane, values)
+
+        device.only_if(thread < i32(plan.across), add)
+
+    def _store(self, held: Sequence[Buffer], start: Expr, part: Expr) -> None:
+        points = self.stage.points
+        for lane in range(self.sharing.lanes):
+            values = [register[i32(lane)] for register in held]
+
+            def store(lane: int = lane, values: Sequence[Expr] = values) -> None:
+                if self.partial:
+                    for memory, value in zip(self.partial, values):
+                        device.store(memory, value, [part * i32(points) + start + i32(lane)])
+                else:
+                    store_result(self.stage, self.reduction, start + i32(lane), values)
+
+            beyond = lane and points % self.sharing.lanes
+            device.only_if(start + i32(lane) < i32(points) if beyond else None, store)
+
+
+def store_result(stage: Stage, reduction: Reduction, point: Expr, values: Sequence[Expr]) -> None:
+    """Stores the result at one point of a reduction."""
+    loops = Loops(stage, stage.axes)
+    place = Place((loops.at(point),))
+    for buffer, value in zip(stage.buffers, reduction.finish(values)):
+        element = place.element(buffer[tuple(stage.indices)])
+        device.store(buffer, value, list(element.indices))
+
+
+def emit_combined(
+    stage: Stage, reduction: Reduction, partial: Sequence[Buffer], parts: int
+) -> None:
+    """Writes a kernel that combines the partial results [part, point] and stores them.
+
+    Several threads share the parts of a point, as reading one after the other would take longer
+    than computing them did: a block has the parts of few points each, or those of a warp of points.
+    """
+    points = stage.points
+    across = WARP if points >= WARP else 1
+    down = 1 if across > 1 else WARP
+    while across * down < _THREADS and down * _PER_COMBINER < parts:
+        down *= 2
+    with device.launch(-(-points // across), across * down) as (block, thread):
+        column, row = mod(thread, across), device.let(div(thread, across))
+        point = device.let(block * i32(across) + column)
+        inside = None if points % across == 0 else point < i32(points)
+        held = reduction.registers()
+        with device.loop(-(-parts // down)) as turn:
+            part = device.let(turn * i32(down) + row)
+
+            def add() -> None:
+                at = device.let(part * i32(points) + point)
+                reduction.add(held, 0, [memory[at] for memory in partial])
+
+            exists = None if parts % down == 0 else part < i32(parts)
+            device.only_if(device.both(inside, exists), add)
+        group = (
+            ThreadGroup(down, row) if across == 1 else StridedThreadGroup(down, row, across, column)
+        )
+        group.combine(held, reduction.combine)
+
+        def store() -> None:
+            store_result(stage, reduction, point, [register[i32(0)] for register in held])
+
+        device.only_if(device.both(inside, tirx.EQ(row, i32(0))), store)
+
+
+def _emit_ordered(stage: Stage) -> None:
+    """A reduction that nothing is known about: a thread for each result, in the order written."""
+    threads = min(_THREADS, -(-stage.points // 32) * 32)
+    results, steps = Loops(stage, stage.axes), Loops(stage, stage.reduce)
+    with device.launch(-(-stage.points // threads), threads) as (block, thread):
+        point = device.let(block * i32(threads) + thread)
+
+        def reduce() -> None:
+            held = [device.registers(1, str(buffer.dtype)) for buffer in stage.buffers]
+            where = results.at(point)
+            first = Place((where,))
+            assert stage.inits is not None
+            for register, value in zip(held, stage.inits):
+                device.store(register, first.value(value), [0])
+            with device.loop(steps.extent) as step:
+                place = Place((where, steps.at(step)))
+
+                def own(load: Load) -> Expr:
+                    for buffer, register in zip(stage.buffers, held):
+                        if load.source.same_as(buffer):
+                            return register[i32(0)]
+                    return place.element(load)
+
+                values = [place.value(map_loads(value, own)) for value in stage.values]
+                values = [device.let(value) for value in values]
+                for register, value in zip(held, values):
+                    device.store(register, value, [0])
+            for buffer, register in zip(stage.buffers, held):
+                element = first.element(buffer[tuple(stage.indices)])
+                device.store(buffer, register[i32(0)], list(element.indices))
+
+        device.only_if(None if stage.points % threads == 0 else point < i32(stage.points), reduce)
+
+
+def fuse_reductions(stages: Sequence[Stage]) -> FusedReductions | Refused:
+    """Several sums over the same loops as one, which reads their operands once."""
+    reductions = [reduction for reduction in map(match_reduction, stages) if reduction is not None]
+    if len(reductions) < max(2, len(stages)):
+        return Refused("they are no sums of their own")
+    reduction = FusedReductions(reductions)
+    lanes = Body(reduction.terms, reduction.stage.axes, reduction.stage.reduce).lanes
+    if _THREADS * lanes * sum(map(dtype_bytes, reduction.dtypes)) > _SHARED_BYTES:
+        return Refused("their sums do not fit the shared memory of a block")
+    return reduction
+
+
+def _match(nest: Nest, _model: GpuModel) -> Stage | Refused:
+    if nest.stage is None or not nest.stage.is_reduction:
+        return Refused("no single reduction")
+    return nest.stage
+
+
+def _emit(stage: Stage, _plan: None, writer: Writer[GpuModel]) -> None:
+    reduction = match_reduction(stage)
+    if reduction is None:
+        _emit_ordered(stage)
+    else:
+        emit_reduction(reduction, writer.model)
+
+
+KERNEL = Kernel("reduce_columns", _match, _emit, "a reduction whose elements lie apart in memory")

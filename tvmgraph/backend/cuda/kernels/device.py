@@ -1,0 +1,289 @@
+"""Writing kernels for CUDA devices: blocks, threads, and the instructions that C has no words for.
+
+All arithmetic on indices is in int32, which is what the devices compute with; only offsets into
+tensors of 2^31 elements or more are int64. Instructions are PTX, see NVIDIA's "Parallel Thread
+Execution ISA", chapter 9.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tvm_ffi
+from tvm import tirx
+from tvm.tirx.script import builder as T
+
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.access import dtype_bytes
+from tvmgraph.backend.loop_ir.emit import Frame
+from tvmgraph.backend.loop_ir.program import Axis, loads_of, map_loads, product, substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index, Load, Var, dtype_of
+
+WARP = 32
+#: Bytes that one thread moves at most with one instruction.
+VECTOR_BYTES = 16
+#: From this many elements on int32 cannot count them, nor those of threads behind the last one.
+LARGE = (1 << 31) - (1 << 16)
+
+_any: Any = T
+
+
+def i32(value: Index) -> Expr:
+    """An index constant, or an index expression as it is."""
+    return tirx.IntImm("int32", value) if isinstance(value, int) else value
+
+
+def wide(value: Expr, extent: int) -> Expr:
+    """An index of int32 as it is, or as int64 where what it counts is too much for int32."""
+    return value if extent < LARGE else tirx.Cast("int64", value)
+
+
+def u32(value: int) -> Expr:
+    """An unsigned constant."""
+    return tirx.IntImm("uint32", value)
+
+
+@contextmanager
+def launch(blocks: int, threads: int) -> Iterator[tuple[Expr, Expr]]:
+    """A kernel of its own; gives the index of the block and of the thread in it."""
+    block = T.thread_binding(i32(blocks), thread="blockIdx.x")
+    thread = T.thread_binding(i32(threads), thread="threadIdx.x")
+    with block as of_grid, thread as of_block:
+        yield of_grid, of_block
+
+
+def registers(size: int, dtype: str) -> Buffer:
+    """Registers of the thread. Every index must be a constant, or they end up in memory."""
+    return T.alloc_buffer((i32(size),), dtype, scope="local")
+
+
+def shared(size: int) -> Buffer:
+    """Bytes of shared memory; a kernel asks for them once, and divides them itself."""
+    return T.alloc_buffer((i32(size),), "uint8", scope="shared.dyn")
+
+
+def let(value: Expr) -> Expr:
+    """Computes a value once, here."""
+    return T.bind(value)
+
+
+def loop(extent: Index) -> Frame:
+    """A loop that stays one."""
+    return T.serial(i32(extent))
+
+
+def vector(lanes: int) -> Frame:
+    """A loop whose iterations move neighbouring elements as one; of one iteration for one lane."""
+    return T.vectorized(i32(lanes)) if lanes > 1 else T.serial(i32(1))
+
+
+def only_if(condition: Expr | None, body: Callable[[], None]) -> None:
+    """Runs a body where the condition holds; always where there is none."""
+    if condition is None:
+        body()
+        return
+    with T.If(condition), T.Then():
+        body()
+
+
+def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:
+    """``buffer[indices] = value``."""
+    T.buffer_store(buffer, value, [i32(index) for index in indices])
+
+
+def move(target: Buffer, to: Index, source: Buffer, at: Index, lanes: int) -> None:
+    """Copies ``lanes`` neighbouring elements of flat buffers."""
+    with vector(lanes) as lane:
+        store(target, source[i32(at) + lane], [i32(to) + lane])
+
+
+def put(element: Load, values: Sequence[Expr]) -> None:
+    """Stores neighbouring values in shared memory.
+
+    Shared memory is accessed by instructions only: TVM adds barriers of its own between plain
+    accesses, also where those of a warp suffice.
+    """
+    ptx(f"st.shared{_vector_type(values)}", address(element), *values)
+
+
+def put_global(element: Load, values: Sequence[Expr]) -> None:
+    """Stores neighbouring words in device memory, whatever the type of the tensor is."""
+    ptx(f"st.global{_vector_type(values)}", address(element), *values)
+
+
+def get(element: Load, values: Sequence[Expr]) -> None:
+    """Loads neighbouring values from shared memory into registers."""
+    ptx(f"ld.shared{_vector_type(values)}", *values, address(element))
+
+
+def get_global(element: Load, values: Sequence[Expr]) -> None:
+    """Loads neighbouring values from device memory into registers."""
+    ptx(f"ld.global{_vector_type(values)}", *values, address(element))
+
+
+def _vector_type(values: Sequence[Expr]) -> str:
+    width = f".v{len(values)}" if len(values) > 1 else ""
+    return f"{width}.b{8 * dtype_bytes(dtype_of(values[0]))}"
+
+
+def flat(buffer: Buffer, offset: Expr) -> Load:
+    """Element ``offset`` of a tensor of any rank, counted in memory."""
+    return buffer[(*[i32(0)] * (len(buffer.shape) - 1), offset)]
+
+
+def address(element: Load) -> Expr:
+    """Where an element lies."""
+    return T.address_of(element)
+
+
+def shared_address(element: Load) -> Expr:
+    """Where an element lies in shared memory, as a number."""
+    return _any.cuda.cvta_generic_to_shared(address(element))
+
+
+def ptx(name: str, *operands: Any) -> None:
+    """Writes one PTX instruction; registers that it writes come first."""
+    T.evaluate(_any.ptx[name](*operands))
+
+
+def barrier() -> None:
+    """All threads of the block have come here, and see what the others wrote to shared memory."""
+    T.evaluate(T.tvm_storage_sync("shared.dyn"))
+
+
+def warp_barrier() -> None:
+    """The same for the threads of a warp."""
+    T.evaluate(_any.cuda.warp_sync())
+
+
+def shuffle_xor(value: Expr, mask: int) -> Expr:
+    """The value of the lane whose number differs in the bits of ``mask``."""
+    dtype = dtype_of(value)
+    return tirx.call_intrin(
+        dtype, "tirx.cuda.__shfl_xor_sync", u32(0xFFFFFFFF), value, i32(mask), i32(WARP)
+    )
+
+
+def copy_async(to: Load, source: Load, size: int, valid: Expr | None) -> None:
+    """Starts a copy of 4, 8 or 16 bytes into shared memory; zeros where ``valid`` is false.
+
+    Sixteen bytes bypass the first-level cache: what tiles hold is not read again through it.
+    """
+    name = f"cp.async.{'cg' if size == VECTOR_BYTES else 'ca'}.shared.global"
+    operands = [address(to), address(source), size]
+    if valid is not None:
+        operands.append(tirx.Select(valid, u32(size), u32(0)))
+    ptx(name, *operands)
+
+
+def close_copies() -> None:
+    """Makes one group of the copies started since the last call."""
+    ptx("cp.async.commit_group")
+
+
+def await_copies(pending: int) -> None:
+    """Waits until at most ``pending`` groups of this thread's copies are under way."""
+    ptx("cp.async.wait_group", pending)
+
+
+# ---- index arithmetic ------------------------------------------------------------------------
+
+
+def div(value: Expr, by: int) -> Expr:
+    """Quotient of an index that is not negative."""
+    if by == 1:
+        return value
+    if by & (by - 1) == 0:
+        return value >> i32(by.bit_length() - 1)
+    return tirx.truncdiv(value, tirx.const(by, dtype_of(value)))
+
+
+def mod(value: Expr, by: int) -> Expr:
+    """Remainder of an index that is not negative."""
+    if by == 1:
+        return i32(0)
+    if by & (by - 1) == 0:
+        return value & i32(by - 1)
+    return tirx.truncmod(value, tirx.const(by, dtype_of(value)))
+
+
+def split(value: Expr, axes: Sequence[Axis]) -> dict[Var, Expr]:
+    """The values of axes that one index runs through, the last one fastest."""
+    values: dict[Var, Expr] = {}
+    for position, axis in reversed(list(enumerate(axes))):
+        values[axis.var] = mod(value, axis.extent) if position else value
+        value = div(value, axis.extent)
+    return values
+
+
+def both(left: Expr | None, right: Expr | None) -> Expr | None:
+    """Both conditions; one that always holds is None."""
+    if left is None or right is None:
+        return right if left is None else left
+    return tirx.And(left, right)
+
+
+_BINARY = (
+    tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Mod, tirx.FloorDiv, tirx.FloorMod, tirx.Min,
+    tirx.Max, tirx.EQ, tirx.NE, tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.And, tirx.Or,
+)  # fmt: skip
+
+
+def narrow(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
+    """An index or condition, given in int64, at values of its axes, in int32 where they are."""
+    if isinstance(expr, tirx.IntImm):
+        return i32(int(expr)) if dtype_of(expr) == "int64" and abs(int(expr)) < LARGE else expr
+    if isinstance(expr, tirx.Var):
+        return next((new for old, new in values.items() if old.same_as(expr)), expr)
+    if isinstance(expr, _BINARY):
+        left, right = narrow(expr.a, values), narrow(expr.b, values)
+        if {dtype_of(left), dtype_of(right)} == {"int32", "int64"}:
+            left, right = (tirx.Cast("int64", side) for side in (left, right))
+        return type(expr)(left, right)
+    if isinstance(expr, tirx.Not):
+        return tirx.Not(narrow(expr.a, values))
+    found = substitute(expr, _wide(values))
+    return tirx.Cast("int32", found) if dtype_of(found) == "int64" else found
+
+
+def at_point(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
+    """An expression at values of its axes, with the indices of what it reads in int32.
+
+    What it binds gets new names: a kernel may compute it at several points.
+    """
+
+    def visit(load: Load) -> Expr:
+        if elements(load.source) >= LARGE or loads_of(*load.indices):
+            return load
+        return load.source[tuple(narrow(index, values) for index in load.indices)]
+
+    bound = tvm_ffi.structural_map(map_loads(expr, visit), (tirx.Let, _renamed))
+    return substitute(bound, _wide(values))
+
+
+def _renamed(binding: Any) -> Any:
+    fresh = tirx.Var(binding.var.name, binding.var.ty)
+    return tirx.Let(fresh, binding.value, substitute(binding.body, {binding.var: fresh}))
+
+
+def _wide(values: Mapping[Var, Expr]) -> dict[Var, Expr]:
+    return {
+        var: value if dtype_of(value) == "int64" else tirx.Cast("int64", value)
+        for var, value in values.items()
+    }
+
+
+def elements(buffer: Buffer) -> int:
+    """Number of elements."""
+    return product(int(extent) for extent in buffer.shape)
+
+
+def device_memory(shape: Sequence[int], dtype: str) -> Buffer:
+    """Memory of the device for an intermediate.
+
+    TVM shrinks what it allocates to the region that indices seem to touch: not through a view.
+    """
+    memory = emit.workspace([product(shape)], dtype)
+    return T.decl_buffer([emit.index(extent) for extent in shape], dtype, data=memory.data)

@@ -1,0 +1,227 @@
+"""The kernel of a contraction: matrix products and convolutions of any layout.
+
+Blocks are numbered so that those that run together share rows and columns in the second-level
+cache. A convolution is the product of a matrix that is never stored, whose lines are the positions
+of the image and whose steps are channels and taps of the window: its elements are found when tiles
+are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tvm import tirx
+
+from tvmgraph.backend.cuda.kernels import device, wgmma
+from tvmgraph.backend.cuda.kernels.copies import Copier, preferred_orientation
+from tvmgraph.backend.cuda.kernels.device import WARP, div, i32, mod, split
+from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand
+from tvmgraph.backend.cuda.kernels.mma import TRANSPOSABLE, MmaCore
+from tvmgraph.backend.cuda.kernels.multistage import MultistagePipeline
+from tvmgraph.backend.cuda.kernels.output import Output, Sink
+from tvmgraph.backend.cuda.kernels.product_plan import Extents, ProductPlan, ThreadGrid
+from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
+from tvmgraph.backend.cuda.kernels.simt import SimtCore
+from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup
+from tvmgraph.backend.cuda.kernels.warp_sums import WarpSums
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.program import product
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var
+
+#: Rows of tiles that are worked on together, to share what they read.
+_TOGETHER = 8
+#: Threads of a block that only adds partial sums.
+_ADDERS = 256
+#: Partial sums that one of them adds while there are threads for the others.
+_PER_ADDER = 8
+
+
+def extents_of(contraction: Contraction) -> Extents:
+    """Sizes of the products."""
+    groups = (contraction.batch, contraction.rows, contraction.columns, contraction.reduce)
+    return Extents(*(product(axis.extent for axis in group) for group in groups))
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a block of threads computes.
+
+    Attributes:
+        batch: Values of the batch axes.
+        matrix: Index of the product.
+        row: First row.
+        column: First column.
+        part: Which part of the depth.
+    """
+
+    batch: dict[Var, Expr]
+    matrix: Expr
+    row: Expr
+    column: Expr
+    part: Expr
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """Writes the kernel.
+
+    Attributes:
+        contraction: What is computed.
+        left: The operand of the rows.
+        right: The operand of the columns.
+        plan: Shape of the kernel.
+    """
+
+    contraction: Contraction
+    left: GemmOperand
+    right: GemmOperand
+    plan: ProductPlan
+
+    @cached_property
+    def extents(self) -> Extents:
+        """Sizes of the products."""
+        return extents_of(self.contraction)
+
+    def write(self) -> None:
+        """Writes the kernel, and one that adds partial sums where the depth is divided."""
+        plan, extents = self.plan, self.extents
+        down, across = plan.tiles(extents)
+        output, partial = Output(self.contraction), None
+        if plan.splits > 1:
+            size = plan.splits * extents.batch * extents.rows * extents.columns
+            partial = emit.workspace([size], self.contraction.dtype)
+        blocks = extents.batch * down * across * plan.splits
+        with device.launch(blocks, plan.grid.threads) as (number, thread):
+            block = block_of(self.contraction, plan, extents, number)
+            self._block(block, thread, output, partial)
+        if partial is not None:
+            add_parts(self.contraction, output, extents, plan.splits, partial)
+
+    def _block(self, block: Block, thread: Expr, output: Output, partial: Buffer | None) -> None:
+        grid = self.plan.grid
+        left, right = self._tile(self.left, grid.rows), self._tile(self.right, grid.columns)
+        core, memory = self._core(left, right, thread)
+        core.clear()
+        copiers = [
+            Copier(factor, tile, memory, grid.threads, thread, block.batch, first)
+            for factor, tile, first in (
+                (self.left, left, block.row),
+                (self.right, right, block.column),
+            )
+        ]
+        MultistagePipeline(copiers, self.plan, self.extents, core.start).run(block.part, core)
+        place = self._place_of_parts(block) if partial is not None else None
+        core.store(
+            Sink(output, self.extents, grid, block.batch, block.row, block.column, partial, place)
+        )
+
+    def _core(
+        self, left: SharedTile, right: SharedTile, thread: Expr
+    ) -> tuple[SimtCore | WarpSums, Buffer]:
+        """What multiplies, and the shared memory of the block."""
+        grid, dtype = self.plan.grid, self.left.dtype
+        size = (left.size + right.size) * self.plan.stages
+        if isinstance(grid, ThreadGrid):
+            memory = device.shared(size)
+            return SimtCore(grid, dtype, left, right, memory, thread), memory
+        if grid.is_grouped:
+            memory = device.shared(max(size, WarpSums.scratch(grid)) + wgmma.ALIGNMENT)
+            return wgmma.GroupCore(grid, dtype, left, right, memory, thread), memory
+        memory = device.shared(max(size, WarpSums.scratch(grid)))
+        return MmaCore(grid, dtype, left, right, memory, thread), memory
+
+    def _tile(self, factor: GemmOperand, lines: int) -> SharedTile:
+        if isinstance(self.plan.grid, ThreadGrid):
+            by_line = False
+        else:
+            by_line = factor.dtype not in TRANSPOSABLE or preferred_orientation(factor)
+        return SharedTile(lines, self.plan.depth, factor.itemsize, by_line)
+
+    def _place_of_parts(self, block: Block) -> Expr:
+        """Where the partial sums of this part of this product begin."""
+        matrix = block.part * i32(self.extents.batch) + block.matrix
+        return device.let(matrix * i32(self.extents.rows * self.extents.columns))
+
+
+def block_of(contraction: Contraction, plan: ProductPlan, extents: Extents, number: Expr) -> Block:
+    """What block ``number`` computes.
+
+    Tiles are numbered down strips of ``_TOGETHER`` rows of tiles: blocks that run at the same time
+    then need about as many rows as columns, which the second-level cache holds.
+    """
+    down, across = plan.tiles(extents)
+    tile = mod(number, down * across)
+    rest = div(number, down * across)
+    strip = _TOGETHER * across
+    top = device.let(div(tile, strip) * i32(_TOGETHER))
+    inner = device.let(mod(tile, strip) if strip < down * across else tile)
+    height: Expr = i32(_TOGETHER)
+    if down % _TOGETHER:
+        height = device.let(tirx.min(i32(down) - top, i32(_TOGETHER)))
+    row = device.let((top + tirx.truncmod(inner, height)) * i32(plan.grid.rows))
+    column = device.let(tirx.truncdiv(inner, height) * i32(plan.grid.columns))
+    part, matrix = div(rest, extents.batch), device.let(mod(rest, extents.batch))
+    batch = {var: device.let(v) for var, v in split(matrix, contraction.batch).items()}
+    return Block(batch, matrix, row, column, device.let(part))
+
+
+def add_parts(
+    contraction: Contraction, output: Output, extents: Extents, parts: int, partial: Buffer
+) -> None:
+    """Writes the kernel that adds partial sums, always in the same order, and finishes them.
+
+    Where there are many parts, several threads share those of a vector of results.
+    """
+    lanes = min(4, output.lanes)
+    per_row = extents.columns // lanes
+    results = extents.batch * extents.rows * per_row
+    down = _sharing(parts)
+    across = _ADDERS // down
+    with device.launch(-(-results // across), _ADDERS) as (number, thread):
+        column, row = mod(thread, across), device.let(div(thread, across))
+        at = device.let(number * i32(across) + column)
+        inside = None if results % across == 0 else at < i32(results)
+        sums = [device.registers(1, contraction.dtype) for _ in range(lanes)]
+        for register in sums:
+            device.store(register, tirx.const(0, contraction.dtype), [0])
+        held = device.registers(lanes, contraction.dtype)
+        with device.loop(-(-parts // down)) as turn:
+            part = device.let(turn * i32(down) + row)
+
+            def add() -> None:
+                device.move(held, 0, partial, (part * i32(results) + at) * i32(lanes), lanes)
+                for lane, register in enumerate(sums):
+                    device.store(register, register[i32(0)] + held[i32(lane)], [0])
+
+            exists = None if parts % down == 0 else part < i32(parts)
+            device.only_if(device.both(inside, exists), add)
+        StridedThreadGroup(down, row, across, column).combine(sums, _sums)
+
+        def write() -> None:
+            line = device.let(div(at, per_row))
+            batch = split(div(line, extents.rows), contraction.batch)
+            place = mod(at, per_row) * i32(lanes)
+            output.write(
+                batch, mod(line, extents.rows), place, lanes, lambda lane: sums[lane][i32(0)]
+            )
+
+        first = None if down == 1 else tirx.EQ(row, i32(0))
+        device.only_if(device.both(inside, first), write)
+
+
+def _sharing(parts: int) -> int:
+    """How many threads share the parts of a vector of results."""
+    down = 1
+    while down < _ADDERS // WARP and down * _PER_ADDER < parts:
+        down *= 2
+    return down
+
+
+def _sums(kept: Sequence[Expr], other: Sequence[Expr]) -> list[Expr]:
+    return [a + b for a, b in zip(kept, other)]
+
+
+__all__ = ["Block", "Gemm", "add_parts", "block_of", "extents_of"]

@@ -1,0 +1,177 @@
+"""Finishing sums: the elementwise epilogue, and wide stores of what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import tvm_ffi
+from tvm import ir, tirx
+
+from tvmgraph.backend.cuda.kernels import device
+from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, at_point, i32, split
+from tvmgraph.backend.cuda.kernels.gemm_operand import run_of
+from tvmgraph.backend.cuda.kernels.product_plan import Extents, Grid
+from tvmgraph.backend.loop_ir.access import dtype_bytes
+from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.program import is_choice, map_loads, substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, Var, dtype_of
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a contraction stores.
+
+    Attributes:
+        contraction: The contraction.
+    """
+
+    contraction: Contraction
+
+    @cached_property
+    def lanes(self) -> int:
+        """Neighbouring columns that one store can write."""
+        stage = self.contraction.epilogue
+        size = dtype_bytes(str(stage.buffer.dtype))
+        return min(self._run(stage.buffer[tuple(stage.indices)]), VECTOR_BYTES // size)
+
+    def _run(self, load: Load) -> int:
+        found = self.contraction
+        return run_of(load, found.columns, (*found.batch, *found.rows))
+
+    @cached_property
+    def _wide(self) -> list[Load]:
+        """What the epilogue reads along the columns."""
+        stage = self.contraction.epilogue
+        if any(map(_has_choice, stage.exprs)):
+            return []
+        return [
+            load
+            for load in stage.loads
+            if not load.source.same_as(self.contraction.sums) and self._run(load) >= self.lanes
+        ]
+
+    def write(
+        self,
+        batch: dict[Var, Expr],
+        row: Expr,
+        column: Expr,
+        lanes: int,
+        sums: Callable[[int], Expr],
+    ) -> None:
+        """Stores ``lanes`` neighbouring columns of a row.
+
+        Args:
+            batch: Values of the batch axes.
+            row: The row.
+            column: The first column.
+            lanes: How many, at most :attr:`lanes`.
+            sums: Gives the sum of a column.
+        """
+        stage, found = self.contraction.epilogue, self.contraction
+        at_row = batch | split(row, found.rows)
+        first = at_row | split(column, found.columns)
+        ahead = self._read_ahead(first, lanes) if lanes > 1 else []
+        results = device.registers(lanes, str(stage.buffer.dtype))
+        for lane in range(lanes):
+            here = at_row | split(column + i32(lane), found.columns) if lane else first
+            device.store(results, self._value(here, lane, sums(lane), ahead), [lane])
+        indices = [device.narrow(index, first) for index in stage.indices]
+        with device.vector(lanes) as lane:
+            *outer, last = indices
+            device.store(stage.buffer, results[lane], [*outer, last + lane])
+
+    def _read_ahead(self, first: dict[Var, Expr], lanes: int) -> list[tuple[Load, Buffer]]:
+        ahead: list[tuple[Load, Buffer]] = []
+        for load in self._wide:
+            held = device.registers(lanes, str(load.source.dtype))
+            *outer, last = (device.narrow(index, first) for index in load.indices)
+            with device.vector(lanes) as lane:
+                device.store(held, load.source[(*outer, last + lane)], [lane])
+            ahead.append((load, held))
+        return ahead
+
+    def _value(
+        self, here: dict[Var, Expr], lane: int, total: Expr, ahead: list[tuple[Load, Buffer]]
+    ) -> Expr:
+        """What is stored at one point."""
+        found, names = self.contraction, {}
+
+        def visit(load: Load) -> Expr:
+            if load.source.same_as(found.sums):
+                return _as_type(total, str(found.sums.dtype))
+            held = next((regs for known, regs in ahead if known.same_as(load)), None)
+            return load if held is None else held[i32(lane)]
+
+        def resolve(expr: Expr) -> Expr:
+            return at_point(substitute(map_loads(expr, visit), names), here)
+
+        for var, value in found.epilogue.lets:
+            register = device.registers(1, dtype_of(var))
+            device.store(register, resolve(value), [0])
+            names[var] = register[i32(0)]
+        return resolve(found.epilogue.value)
+
+
+def _as_type(value: Expr, dtype: str) -> Expr:
+    return value if dtype_of(value) == dtype else tirx.Cast(dtype, value)
+
+
+def _has_choice(expr: Expr) -> bool:
+    found: list[bool] = []
+
+    def visit(call: ir.Call) -> None:
+        found.append(is_choice(call))
+
+    tvm_ffi.structural_walk(expr, (ir.Call, visit))
+    return any(found)
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where the sums of a block of threads go: to the epilogue, or among the partial sums.
+
+    Attributes:
+        output: The epilogue.
+        extents: Sizes of the products.
+        grid: Size of the tile.
+        batch: Values of the batch axes.
+        row: First row of the tile.
+        column: First column.
+        partial: Partial sums, where blocks share the depth.
+        place: Where those of this block's product begin.
+    """
+
+    output: Output
+    extents: Extents
+    grid: Grid
+    batch: dict[Var, Expr]
+    row: Expr
+    column: Expr
+    partial: Buffer | None
+    place: Expr | None
+
+    @property
+    def lanes(self) -> int:
+        """Neighbouring columns that are stored at once, at best."""
+        if self.partial is None:
+            return self.output.lanes
+        return next(lanes for lanes in (4, 2, 1) if self.extents.columns % lanes == 0)
+
+    def write(self, row: Expr, column: Expr, lanes: int, load: Callable[[], Buffer]) -> None:
+        """Stores the sums that ``load`` puts into registers, if they are part of the result."""
+        device.only_if(self._inside(row, column), lambda: self._write(row, column, lanes, load()))
+
+    def _inside(self, row: Expr, column: Expr) -> Expr | None:
+        inside = (row < i32(self.extents.rows)) if self.extents.rows % self.grid.rows else None
+        if self.extents.columns % self.grid.columns:
+            inside = device.both(inside, column < i32(self.extents.columns))
+        return inside
+
+    def _write(self, row: Expr, column: Expr, lanes: int, sums: Buffer) -> None:
+        if self.partial is None or self.place is None:
+            self.output.write(self.batch, row, column, lanes, lambda lane: sums[i32(lane)])
+            return
+        at = self.place + row * i32(self.extents.columns) + column
+        device.move(self.partial, at, sums, 0, lanes)

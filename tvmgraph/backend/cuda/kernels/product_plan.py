@@ -1,0 +1,273 @@
+"""Shapes of the kernels for matrix products.
+
+The model counts what a tile costs on one multiprocessor: products at the rate of its tensor cores,
+against the bytes of its factors through the second-level cache; a launch takes as many waves as the
+blocks need. Where the tiles of a result do not fill the device, the depth is divided among blocks
+too, which costs writing and reading the partial sums once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+from tvmgraph.backend.loop_ir.choice import choose, ranked
+from tvmgraph.backend.target import GpuModel
+
+#: Tiles tried, largest first: rows, columns, warps down, warps across.
+_TILES = (
+    (128, 256, 2, 4), (256, 128, 4, 2), (128, 128, 2, 2), (128, 64, 2, 2), (64, 128, 2, 2),
+    (64, 64, 2, 2), (32, 128, 1, 4), (128, 32, 4, 1), (32, 64, 1, 4), (16, 128, 1, 4),
+    (64, 16, 4, 1), (16, 64, 1, 4),
+)  # fmt: skip
+#: Tiles of ``wgmma``: 64 rows for every four warps.
+GROUP_ROWS = 64
+_GROUP_TILES = (
+    (128, 256, 8, 1), (256, 128, 16, 1), (128, 192, 8, 1), (128, 128, 8, 1), (64, 256, 4, 1),
+    (128, 64, 8, 1), (64, 128, 4, 1), (64, 64, 4, 1),
+)  # fmt: skip
+#: Columns that ``wgmma`` of factors of one byte takes at most, as TVM knows it.
+_BYTE_COLUMNS = 224
+_THREAD_TILES = ((128, 128, 2), (128, 64, 2), (64, 64, 2), (64, 64, 1), (32, 64, 1), (16, 64, 1))
+_WARP = 32
+#: Bytes of depth of a tile, and slots of the pipeline at most.
+_DEPTH_BYTES, _MAX_STAGES = 128, 4
+#: Multiply-adds of 2-byte factors per clock of a multiprocessor: through ``mma.sync`` on Ampere and
+#: on Hopper, and through ``wgmma``.
+_AMPERE, _HOPPER, _GROUPED = 1024, 1280, 2048
+#: Bytes that a multiprocessor gets from the second-level cache per clock.
+_CACHE_BYTES = 48
+#: Stages of the pipeline at least, where there is memory for them: one is read, two are on the way.
+_FEW_STAGES = 3
+#: Share of the rate that is left when tiles are copied without being ahead of the products.
+_NEAR = 0.7
+#: Clocks that a block takes besides its products: to start, to fill the pipeline, to store.
+_START = 1500
+#: Parts of the depth at most, and steps of the pipeline that one has at least.
+_MAX_SPLITS, _MIN_SLOTS = 32, 4
+#: Partial sums at most: offsets of them are int32.
+_MAX_PARTIAL = (1 << 31) - 1
+#: Steps of the sums per slot without tensor cores.
+_THREAD_DEPTH = 16
+#: Registers of a thread besides its sums.
+_OTHER_REGISTERS = 96
+#: Compute capabilities with as many units for f64 as half of those for f32.
+_FULL_DOUBLE = (80, 90, 100)
+
+
+@dataclass(frozen=True)
+class WarpGrid:
+    """Warps side by side over a tile of the result.
+
+    Attributes:
+        rows: Rows of the tile.
+        columns: Columns of the tile.
+        down: Warps over the rows.
+        across: Warps over the columns.
+        is_grouped: Whether four warps multiply together, by ``wgmma``.
+    """
+
+    rows: int
+    columns: int
+    down: int
+    across: int
+    is_grouped: bool = False
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.down * self.across * _WARP
+
+    @property
+    def warp_rows(self) -> int:
+        """Rows of one warp."""
+        return self.rows // self.down
+
+    @property
+    def warp_columns(self) -> int:
+        """Columns of one warp."""
+        return self.columns // self.across
+
+
+@dataclass(frozen=True)
+class ThreadGrid:
+    """Threads side by side over a tile of the result, without tensor cores.
+
+    Attributes:
+        rows: Rows of the tile.
+        columns: Columns of the tile.
+        block: A thread computes ``block`` times ``block`` blocks of 4 x 4.
+    """
+
+    rows: int
+    columns: int
+    block: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.rows * self.columns // (16 * self.block * self.block)
+
+
+Grid = WarpGrid | ThreadGrid
+
+
+@dataclass(frozen=True)
+class Extents:
+    """Sizes of the products: ``batch`` times (rows, depth) x (depth, columns)."""
+
+    batch: int
+    rows: int
+    columns: int
+    depth: int
+
+
+@dataclass(frozen=True)
+class ProductPlan:
+    """Shape of a kernel.
+
+    Attributes:
+        grid: Tile of a block and its division among warps.
+        depth: Steps of the sums per slot.
+        stages: Slots of the pipeline.
+        splits: Blocks that share the sums of a tile.
+    """
+
+    grid: Grid
+    depth: int
+    stages: int
+    splits: int
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The plan as numbers, as the tuning database keeps it."""
+        return (*astuple(self.grid), self.depth, self.stages, self.splits)
+
+    def tiles(self, extents: Extents) -> tuple[int, int]:
+        """Tiles down and across one result."""
+        return -(-extents.rows // self.grid.rows), -(-extents.columns // self.grid.columns)
+
+    def slots(self, extents: Extents) -> int:
+        """Steps of the pipeline that one block goes through, at most."""
+        steps = -(-extents.depth // self.depth)
+        return -(-steps // self.splits)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What multiplies.
+
+    Attributes:
+        itemsize: Bytes of a factor.
+        rate: Multiply-adds per clock of a multiprocessor.
+        is_threads: Whether they are those of single threads rather than tensor cores.
+        is_grouped: Whether ``wgmma`` can be had too.
+    """
+
+    itemsize: int
+    rate: int
+    is_threads: bool = False
+    is_grouped: bool = False
+
+    def rate_of(self, grid: Grid) -> int:
+        """Multiply-adds per clock with tiles of a kind."""
+        grouped = isinstance(grid, WarpGrid) and grid.is_grouped
+        return _GROUPED * 2 // self.itemsize if grouped else self.rate
+
+
+def tensor_cores(itemsize: int, model: GpuModel) -> Engine:
+    """Tensor cores on factors of ``itemsize`` bytes."""
+    rate = _HOPPER if model.capability >= 90 else _AMPERE
+    grouped = itemsize <= 2 and model.arch == "sm_90a"  # it would cut the lower bits of f32 off
+    return Engine(itemsize, rate * 2 // itemsize, is_grouped=grouped)
+
+
+def threads(dtype: str, model: GpuModel) -> Engine:
+    """Multiply-adds of threads."""
+    if dtype == "float64":
+        return Engine(8, 64 if model.capability in _FULL_DOUBLE else 2, is_threads=True)
+    return Engine(4, 128 if dtype == "float32" else 64, is_threads=True)
+
+
+def plan_product(extents: Extents, engine: Engine, model: GpuModel) -> ProductPlan:
+    """The plan with the fewest clocks by the model, or what a search found to be faster."""
+    grids: list[Grid] = [WarpGrid(*tile) for tile in _TILES]
+    if engine.is_grouped:
+        most = _BYTE_COLUMNS if engine.itemsize == 1 else 256
+        grids += [WarpGrid(*tile, is_grouped=True) for tile in _GROUP_TILES if tile[1] <= most]
+    if engine.is_threads:
+        grids = [ThreadGrid(*tile) for tile in _THREAD_TILES]
+    plans = [plan for grid in grids for plan in _plans(grid, extents, engine, model)]
+    costs = {plan: clocks(plan, extents, engine, model) for plan in plans}
+    options = {plan.key: plan for plan in ranked(costs)}
+    return options[choose("product tile", next(iter(options)), tuple(options))]
+
+
+def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> list[ProductPlan]:
+    is_grouped = isinstance(grid, WarpGrid) and grid.is_grouped
+    depth = _THREAD_DEPTH if engine.is_threads else _DEPTH_BYTES // engine.itemsize
+    if not (engine.is_threads or is_grouped) and extents.depth <= depth // 2:
+        depth //= 2
+    slot = (grid.rows + grid.columns) * depth * engine.itemsize
+    slots = -(-extents.depth // depth)
+    least = 3 if is_grouped else 2  # products under way keep one slot more
+    most = min(_MAX_STAGES, (model.shared_per_block - 1024) // slot, max(least, slots))
+    fewest = max(least, min(most, _FEW_STAGES))
+    found, splits = [], 1
+    results = extents.batch * extents.rows * extents.columns
+    limit = min(_MAX_SPLITS, slots // _MIN_SLOTS, _MAX_PARTIAL // results)
+    while splits <= max(1, limit):
+        parts = -(-slots // -(-slots // splits))
+        found += [ProductPlan(grid, depth, stages, parts) for stages in range(most, fewest - 1, -1)]
+        splits *= 2
+    return found
+
+
+def resident(plan: ProductPlan, engine: Engine, model: GpuModel) -> int:
+    """Blocks that a multiprocessor holds at once."""
+    grid = plan.grid
+    shared = plan.stages * (grid.rows + grid.columns) * plan.depth * engine.itemsize
+    per_thread = min(255, grid.rows * grid.columns // grid.threads + _OTHER_REGISTERS)
+    return max(
+        1,
+        min(
+            model.shared_per_sm // (shared + 1024),
+            model.registers_per_sm // (per_thread * grid.threads),
+            model.threads_per_sm // grid.threads,
+        ),
+    )
+
+
+def clocks(plan: ProductPlan, extents: Extents, engine: Engine, model: GpuModel) -> float:
+    """Estimated clocks of a launch."""
+    grid = plan.grid
+    down, across = plan.tiles(extents)
+    blocks = extents.batch * down * across * plan.splits
+    together = min(resident(plan, engine, model), -(-blocks // model.sms))
+    waves = -(-blocks // (model.sms * together))
+    depth = plan.slots(extents) * plan.depth
+    ahead = min(1.0, _NEAR + (1 - _NEAR) / _MAX_STAGES * plan.stages * together)
+    rate = engine.rate_of(grid) * _efficiency(grid, together) * ahead
+    products = grid.rows * grid.columns * depth / rate
+    cache = (grid.rows + grid.columns) * depth * engine.itemsize / _CACHE_BYTES
+    total = waves * (together * max(products, cache) + _START)
+    if plan.splits > 1:
+        moved = 8 * extents.batch * extents.rows * extents.columns * (plan.splits + 1)
+        total += _START + moved / (_CACHE_BYTES * model.sms)
+    return total
+
+
+def _efficiency(grid: Grid, together: int) -> float:
+    """Share of the rate that a tile reaches.
+
+    What is read from shared memory serves a whole side of a warp's or a thread's tile, so small
+    ones wait for shared memory; and one warp per scheduler cannot hide what it waits for.
+    """
+    if isinstance(grid, ThreadGrid):
+        intensity = grid.block / 2
+    elif grid.is_grouped:
+        intensity = grid.columns / (grid.columns + GROUP_ROWS) * 1.25
+    else:
+        reads = (grid.warp_rows + grid.warp_columns) / (grid.warp_rows * grid.warp_columns)
+        intensity = 1 / (32 * reads)
+    warps = grid.threads // _WARP * together
+    return min(1.0, intensity) * min(1.0, 0.5 + warps / 16)

@@ -1,0 +1,135 @@
+"""Recurrent layers: one launch for every step of a sequence.
+
+A thread computes all gates of one unit of one row of the batch. The threads of a warp share rows of
+the state, which they read from the first-level cache, and read neighbouring weights.
+
+Expected on a device: the bytes of the weights from the second-level cache for every step and tile
+of rows, and one launch per step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm import tirx
+
+from tvmgraph.backend.cuda.kernels import device
+from tvmgraph.backend.cuda.kernels.device import div, i32, mod
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.reducer import accumulator_dtype
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
+from tvmgraph.backend.recurrent import Sweep, new_cell
+from tvmgraph.backend.target import GpuModel
+
+_THREADS = 128
+#: TVM's annotations admit less than its functions do.
+_any: Any = tirx
+
+
+def emit_recurrent(func: Func, settings: str, model: GpuModel) -> None:
+    """Writes the kernels.
+
+    Args:
+        func: Takes the operands of ``ops.recurrent_sweep`` and its results.
+        settings: The mode, and 1 if the steps run backwards, else 0.
+        model: The device.
+    """
+    _Sweep.of(func, settings, model).write()
+
+
+class _Sweep(Sweep):
+    @property
+    def _wide(self) -> str:
+        return accumulator_dtype(self.dtype)
+
+    def write(self) -> None:
+        """Writes the steps: the first reads the initial state, the others what was stored."""
+        steps = self.shape[0]
+        order = range(steps)[::-1] if self.reverse else range(steps)
+        first, last = i32(order[0]), i32(order[-1])
+        cell = self.last[1] if len(self.first) == 2 else None
+        self._step(first, self.first[0], None, self.first[-1])
+        with emit.serial(steps - 1) as number:
+            number = tirx.Cast("int32", number)
+            step = i32(steps - 2) - number if self.reverse else number + i32(1)
+            before = step + i32(1) if self.reverse else step - i32(1)
+            self._step(step, self.outputs, before, cell)
+        self._copy(self.outputs, last, self.last[0])
+
+    def _launch(self) -> tuple[int, int]:
+        _, batch, units = self.shape
+        return -(-batch * units // _THREADS), batch * units
+
+    def _copy(self, source: Buffer, step: Expr, to: Buffer) -> None:
+        blocks, count = self._launch()
+        units = self.shape[2]
+        with device.launch(blocks, _THREADS) as (block, thread):
+            at = device.let(block * i32(_THREADS) + thread)
+            row, unit = div(at, units), mod(at, units)
+            device.only_if(
+                at < i32(count),
+                lambda: device.store(to, source[step, row, unit], [row, unit]),
+            )
+
+    def _step(self, step: Expr, state: Buffer, before: Expr | None, cell: Buffer | None) -> None:
+        """One step.
+
+        Args:
+            step: Which one.
+            state: The state, (batch, units) or, with ``before``, (steps, batch, units).
+            before: The step whose state is read.
+            cell: Where the second state of an LSTM lies.
+        """
+        blocks, count = self._launch()
+        units = self.shape[2]
+        with device.launch(blocks, _THREADS) as (block, thread):
+            at = device.let(block * i32(_THREADS) + thread)
+
+            def unit() -> None:
+                row, column = device.let(div(at, units)), device.let(mod(at, units))
+
+                def old(k: Expr) -> Expr:
+                    place = (row, k) if before is None else (before, row, k)
+                    return tirx.Cast(self._wide, state[place])
+
+                self._unit(step, row, column, old, cell)
+
+            device.only_if(at < i32(count), unit)
+
+    def _unit(
+        self, step: Expr, row: Expr, unit: Expr, old: Callable[[Expr], Expr], cell: Buffer | None
+    ) -> None:
+        units = self.shape[2]
+        gates, width = (int(extent) for extent in self.panels.shape[2:])
+        sums = device.registers(gates, self._wide)
+        for gate in range(gates):
+            device.store(sums, tirx.const(0, self._wide), [gate])
+        panel, member = device.let(div(unit, width)), device.let(mod(unit, width))
+        with device.loop(units) as k:
+            value = device.let(old(k))
+            for gate in range(gates):
+                weight = tirx.Cast(self._wide, self.panels[panel, k, i32(gate), member])
+                device.store(sums, sums[i32(gate)] + value * weight, [gate])
+        x = [self._input(step, row, unit, gate) for gate in range(gates)]
+        h = [
+            sums[i32(gate)] + tirx.Cast(self._wide, self.bias[unit + i32(gate * units)])
+            for gate in range(gates)
+        ]
+        if len(self.first) == 2:
+            assert cell is not None
+            i, f, g, o = (a + b for a, b in zip(x, h))
+            carried = tirx.Cast(self._wide, cell[row, unit])
+            fresh = device.let(new_cell(i, f, g, carried))
+            device.store(self.last[1], self._narrow(fresh), [row, unit])
+            result = _any.sigmoid(o) * _any.tanh(fresh)
+        else:
+            result = self.result(x, h, old(unit), device.let)
+        device.store(self.outputs, self._narrow(result), [step, row, unit])
+
+    def _input(self, step: Expr, row: Expr, unit: Expr, gate: int) -> Expr:
+        value = self.projected[step, row, unit + i32(gate * self.shape[2])]
+        return tirx.Cast(self._wide, value)
+
+    def _narrow(self, value: Expr) -> Expr:
+        return tirx.Cast(self.dtype, value)

@@ -1,0 +1,520 @@
+"""Row kernels: softmax, normalizations, and reductions along rows, in one pass.
+
+A group of threads takes a row: a few lanes of a warp, a warp, or a block, so that each thread holds
+at most ``_HELD`` elements of it in registers. Memory is read once and written once; what a later
+stage needs again it has. Longer rows are read again from the second-level cache.
+
+Where neighbours in memory belong to neighbouring rows (a softmax over the channels of an image),
+neighbouring threads have neighbouring rows, and the members of a group lie a row of threads apart.
+
+Expected on a device: the bytes of operands and results at the speed of a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from tvm import tirx
+
+from tvmgraph.backend.cuda.kernels import device
+from tvmgraph.backend.cuda.kernels.body import Body
+from tvmgraph.backend.cuda.kernels.columns import emit_reduction, fuse_reductions
+from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, WARP, div, i32, mod
+from tvmgraph.backend.cuda.kernels.long_rows import wants_parts
+from tvmgraph.backend.cuda.kernels.place import (
+    Loops,
+    Place,
+    Position,
+    read_run,
+    readable,
+    same,
+    uses,
+)
+from tvmgraph.backend.cuda.kernels.reduction import FusedReductions, match_reduction
+from tvmgraph.backend.cuda.kernels.thread_group import StridedThreadGroup, ThreadGroup
+from tvmgraph.backend.loop_ir.access import group_extent
+from tvmgraph.backend.loop_ir.choice import choose
+from tvmgraph.backend.loop_ir.fuse import fuse_sums
+from tvmgraph.backend.loop_ir.nest import Nest
+from tvmgraph.backend.loop_ir.program import product, substitute
+from tvmgraph.backend.loop_ir.rows import RowPlan, RowStage, row_dims
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
+from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.backend.target import GpuModel
+from tvmgraph.machine.processor import CpuModel
+
+IsOutput = Callable[[Buffer], bool]
+
+#: Threads of a block of several thread groups, and of the largest group.
+_BLOCK, _LARGEST = 256, 1024
+#: Elements of a row that a thread wants, and that it can hold.
+_WANTED, _HELD = 8, 32
+#: Elements that are soon done, however few blocks share them.
+_SMALL = 1 << 16
+
+
+def joining_model() -> CpuModel:
+    """What decides which kernels are joined: rows whose intermediates a block can hold."""
+    held = 4 * _LARGEST * _HELD
+    registers = 32
+    apart = _LARGEST // WARP * _HELD
+    return CpuModel(VECTOR_BYTES, registers, held, 2 * held, 2 * held, threads=1, apart=apart)
+
+
+@dataclass(frozen=True)
+class Division:
+    """How rows are divided among threads.
+
+    Attributes:
+        size: Elements of a row.
+        lanes: Elements of a vector.
+        group: Threads that share a row.
+        groups: Rows of a block.
+    """
+
+    size: int
+    lanes: int
+    group: int
+    groups: int
+
+    @property
+    def steps(self) -> int:
+        """Vectors of a row that every thread takes."""
+        return -(-self.size // (self.lanes * self.group))
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the threads can keep the row."""
+        return self.steps * self.lanes <= _HELD
+
+
+def divide(plan: RowPlan, model: GpuModel) -> Division:
+    """The division for a plan whose rows are contiguous."""
+    size = max(product(axis.extent for axis in row.inner) for row in plan.stages)
+    lanes = min(
+        (_body(row).lanes for row in plan.stages if row.inner and _reads_much(row, size)),
+        default=1,
+    )
+    vectors = -(-size // lanes)
+    wanted = choose("elements of a thread", _WANTED, (4, 8, 16, 32))
+    group = 1
+    while group < _LARGEST and group * wanted < size and group < vectors:
+        group *= 2
+    while group < _LARGEST and group >= WARP and plan.rows * group < model.sms * _BLOCK:
+        if group >= vectors:
+            break
+        group *= 2
+    groups = max(1, _BLOCK // group) if group <= WARP else 1
+    while groups > 1 and groups * group > WARP and -(-plan.rows // groups) < model.sms:
+        groups //= 2
+    return Division(size, lanes, group, groups)
+
+
+def _reads_much(row: RowStage, size: int) -> bool:
+    return product(axis.extent for axis in row.inner) == size
+
+
+def _body(row: RowStage) -> Body:
+    reduction = match_reduction(row.stage) if row.stage.is_reduction else None
+    return Body(reduction.terms if reduction else row.stage, row.inner, row.outer)
+
+
+def divide_across(plan: RowPlan) -> Division:
+    """The division for a plan whose neighbouring rows are neighbours in memory."""
+    size = max(product(axis.extent for axis in row.inner) for row in plan.stages)
+    wanted = choose("elements of a thread", _WANTED, (4, 8, 16, 32))
+    group = 1
+    while group * WARP < _LARGEST and group * wanted < size:
+        group *= 2
+    return Division(size, 1, group, max(WARP, _BLOCK // group))
+
+
+def _is_possible(plan: RowPlan, division: Division, is_output: IsOutput) -> bool:
+    for row in plan.stages:
+        if row.stage.is_reduction and match_reduction(row.stage) is None:
+            return False
+        size = product(axis.extent for axis in row.inner)
+        keeps = [b for b in row.stage.buffers if not row.stage.is_reduction and row.inner]
+        read_later = [b for b in keeps if any(o.stage.reads(b) for o in plan.stages)]
+        if read_later and (not division.is_held or size != division.size):
+            return False
+        if not all(_follows(reader, row, b) for b in read_later for reader in plan.stages):
+            return False
+        if not all(map(is_output, keeps)) and not division.is_held:
+            return False
+    return True
+
+
+def _follows(reader: RowStage, writer: RowStage, buffer: Buffer) -> bool:
+    """Whether a stage reads an intermediate in the order in which the threads hold it."""
+    for load in reader.stage.loads:
+        if not load.source.same_as(buffer):
+            continue
+        places = [
+            index
+            for dim, index in zip(row_dims(writer.stage), load.indices)
+            if dim is not None and any(dim is axis for axis in writer.inner)
+        ]
+        held = [d for d in row_dims(writer.stage) if any(d is axis for axis in writer.inner)]
+        ordered = [axis for axis in writer.inner]
+        if [id(axis) for axis in held] != [id(axis) for axis in ordered]:
+            return False
+        if len(places) != len(reader.inner):
+            return False
+        if not all(axis.var.same_as(index) for axis, index in zip(reader.inner, places)):
+            return False
+        if [a.extent for a in reader.inner] != [a.extent for a in writer.inner]:
+            return False
+    return True
+
+
+@dataclass
+class _RowKernel:
+    """Writes the stages of a plan for one row.
+
+    Attributes:
+        plan: The plan.
+        division: How the row is divided.
+        group: The threads that share it.
+        row: Index of the row.
+        stores: Condition under which results are stored, or None for always.
+        is_output: Which buffers are results.
+    """
+
+    plan: RowPlan
+    division: Division
+    group: ThreadGroup | StridedThreadGroup
+    row: Expr
+    stores: Expr | None
+    is_output: IsOutput
+    _held: list[tuple[Buffer, list[Buffer]]] = field(default_factory=list)  # one per step
+    _scalars: list[tuple[Buffer, Buffer]] = field(default_factory=list)
+    _shared: list[_Operand] = field(default_factory=list)
+    _outer: dict[int, Position] = field(default_factory=dict)
+
+    def write(self) -> None:
+        """Writes all stages."""
+        if self.division.is_held:
+            self._shared = _shared_operands(self.plan, self.division)
+            for operand in self._shared:
+                dtype = str(operand.load.source.dtype)
+                lanes = self.division.lanes
+                operand.steps += [device.registers(lanes, dtype) for _ in self._numbers]
+        for row in self.plan.stages:
+            if row.stage.is_reduction:
+                self._reduce(row)
+            elif row.inner:
+                self._map(row)
+            else:
+                self._once(row)
+
+    # ---- stages -----------------------------------------------------------------------------
+
+    def _reduce(self, row: RowStage) -> None:
+        reduction = match_reduction(row.stage)
+        assert reduction is not None
+        body = Body(reduction.terms, row.inner, row.outer)
+        size, lanes = product(axis.extent for axis in row.inner), self.division.lanes
+        accumulators = lanes if lanes & (lanes - 1) == 0 else 1
+        held = reduction.registers(accumulators)
+
+        def step(place: Place, number: int | None, count: int) -> None:
+            self._fill(row, body, place, number, count)
+            values = body.values(place, count, self._known(row, number))
+            for lane, value in enumerate(values):
+                reduction.add(held, lane % accumulators, value)
+
+        self._steps(row, body, size, step)
+        reduction.join(held, accumulators)
+        self.group.combine(held, reduction.combine)
+        results = reduction.finish([register[i32(0)] for register in held])
+        self._keep(row, results)
+
+    def _once(self, row: RowStage) -> None:
+        """A value per row, which every thread of the thread group computes."""
+        body = Body(row.stage, (), row.outer)
+        values = body.values(self._place(row), 1, self._known(row, None))[0]
+        self._keep(row, values)
+
+    def _keep(self, row: RowStage, values: Sequence[Expr]) -> None:
+        kept = []
+        for buffer, value in zip(row.stage.buffers, values):
+            register = device.registers(1, str(buffer.dtype))
+            value = value if value.ty.dtype == buffer.dtype else tirx.Cast(str(buffer.dtype), value)
+            device.store(register, value, [0])
+            self._scalars.append((buffer, register))
+            if self.is_output(buffer):
+                kept.append((buffer, register))
+        if not kept:
+            return
+        place = self._place(row)
+
+        def store() -> None:
+            for buffer, register in kept:
+                element = place.element(buffer[tuple(row.stage.indices)])
+                device.store(buffer, register[i32(0)], list(element.indices))
+
+        device.only_if(device.both(self.stores, tirx.EQ(self.group.member, i32(0))), store)
+
+    def _map(self, row: RowStage) -> None:
+        body = Body(row.stage, row.inner, row.outer)
+        size = product(axis.extent for axis in row.inner)
+        kept = self._intermediates(row)
+
+        def step(place: Place, number: int | None, count: int) -> None:
+            self._fill(row, body, place, number, count)
+            results = body.values(place, count, self._known(row, number))
+            if kept and number is not None:
+                for position, (buffer, steps) in enumerate(kept):
+                    for lane, values in enumerate(results):
+                        value = values[position]
+                        if value.ty.dtype != buffer.dtype:
+                            value = tirx.Cast(str(buffer.dtype), value)
+                        device.store(steps[number], value, [lane])
+                results = [[steps[number][i32(lane)] for _, steps in kept] for lane in range(count)]
+            if self.is_output(row.stage.buffer):
+                device.only_if(self.stores, lambda: body.store(place, results))
+
+        self._steps(row, body, size, step)
+
+    def _intermediates(self, row: RowStage) -> list[tuple[Buffer, list[Buffer]]]:
+        """Registers for what later stages read."""
+        if not any(o.stage.reads(b) for o in self.plan.stages for b in row.stage.buffers):
+            return []
+        kept = [
+            (b, [device.registers(self.division.lanes, str(b.dtype)) for _ in self._numbers])
+            for b in row.stage.buffers
+        ]
+        self._held += kept
+        return kept
+
+    # ---- elements ---------------------------------------------------------------------------
+
+    @property
+    def _numbers(self) -> range:
+        return range(self.division.steps)
+
+    def _steps(
+        self,
+        row: RowStage,
+        body: Body,
+        size: int,
+        step: Callable[[Place, int | None, int], None],
+    ) -> None:
+        """Calls ``step`` for every vector of the row that the thread takes."""
+        lanes, group = self.division.lanes, self.group.size
+        loops = Loops(body.stage, row.inner)
+        steps = -(-size // (lanes * group))
+
+        def vector(first: Expr, number: int | None, last: bool) -> None:
+            start = device.let(first * i32(group * lanes) + self.group.member * i32(lanes))
+
+            def run(count: int) -> None:
+                place = self._place(row, loops.at(start))
+                step(place, number, count)
+
+            if not last or size % (group * lanes) == 0:
+                run(lanes)
+                return
+            rest = size % lanes
+            device.only_if(start + i32(lanes) <= i32(size), lambda: run(lanes))
+            if rest:
+                device.only_if(tirx.EQ(start, i32(size - rest)), lambda: run(rest))
+
+        if steps * lanes <= _HELD:
+            for number in range(steps):
+                vector(i32(number), number, number == steps - 1)
+            return
+        full = size // (group * lanes)
+        with device.loop(full) as number:
+            vector(number, None, False)
+        if size % (group * lanes):
+            vector(i32(full), None, True)
+
+    def _place(self, row: RowStage, inner: Position | None = None) -> Place:
+        if id(row) not in self._outer:
+            self._outer[id(row)] = Loops(row.stage, row.outer).at(self.row)
+        outer = self._outer[id(row)]
+        return Place((outer,) if inner is None else (outer, inner))
+
+    def _known(self, row: RowStage, number: int | None) -> Callable[[Load, int], Expr | None]:
+        def known(load: Load, lane: int) -> Expr | None:
+            for buffer, register in self._scalars:
+                if load.source.same_as(buffer):
+                    return register[i32(0)]
+            for buffer, steps in self._held:
+                if load.source.same_as(buffer) and number is not None:
+                    return steps[number][i32(lane)]
+            for operand in self._shared:
+                if number is not None and operand.is_read(row, load):
+                    return operand.steps[number][i32(lane)]
+            return None
+
+        return known
+
+    def _fill(
+        self, row: RowStage, body: Body, place: Place, number: int | None, count: int
+    ) -> None:
+        """Reads what this stage is the first one to need of the operands that several need."""
+        for operand in self._shared:
+            if number is None or operand.first is not row:
+                continue
+            wide = count == self.division.lanes and any(
+                operand.load.same_as(load) for load in body.wide(count)
+            )
+            if wide:
+                read_run(operand.load, place, count, operand.steps[number])
+                continue
+            for lane in range(count):
+                element = place.next(lane).element(operand.load)
+                device.store(operand.steps[number], element, [lane])
+
+
+@dataclass
+class _Operand:
+    """An element of every position of a row that several stages read.
+
+    Attributes:
+        first: The first of them.
+        load: How it reads the element.
+        readers: All of them.
+        steps: The registers of every vector.
+    """
+
+    first: RowStage
+    load: Load
+    readers: list[RowStage]
+    steps: list[Buffer] = field(default_factory=list)
+
+    def is_read(self, row: RowStage, load: Load) -> bool:
+        """Whether a stage's read is of this element."""
+        return any(row is reader for reader in self.readers) and same(
+            _renamed(load, row, self.first), self.load
+        )
+
+
+def _shared_operands(plan: RowPlan, division: Division) -> list[_Operand]:
+    found: list[_Operand] = []
+    for row in plan.stages:
+        if product(axis.extent for axis in row.inner) != division.size:
+            continue
+        for load in readable(row.stage):
+            written = plan.writer(load.source) is not None
+            if written or not any(uses(i, [a.var for a in row.inner]) for i in load.indices):
+                continue
+            known = next((o for o in found if _fits(o, row, load)), None)
+            if known is None:
+                found.append(_Operand(row, load, [row]))
+            else:
+                known.readers.append(row)
+    return [operand for operand in found if len(operand.readers) > 1]
+
+
+def _fits(operand: _Operand, row: RowStage, load: Load) -> bool:
+    extents = [[a.extent for a in r.inner] for r in (operand.first, row)]
+    return extents[0] == extents[1] and same(_renamed(load, row, operand.first), operand.load)
+
+
+def _renamed(load: Load, row: RowStage, other: RowStage) -> Load:
+    """A read in terms of the axes of another stage of the plan."""
+    pairs = zip((*row.outer, *row.inner), (*other.outer, *other.inner))
+    return substitute(load, {mine.var: theirs.var for mine, theirs in pairs})
+
+
+def _match(nest: Nest, model: GpuModel) -> tuple[RowPlan, Division, IsOutput] | Refused:
+    plan = nest.rows
+    if plan is None or not plan.along_rows or not plan.rows:
+        return Refused("no reductions of rows that are contiguous")
+    if nest.stage is None and any(
+        wants_parts(row.stage, model) > 1 for row in plan.stages if row.stage.is_reduction
+    ):
+        return Refused("too few rows: stages one by one")
+    division = divide(plan, model)
+    if not _is_possible(plan, division, nest.is_output):
+        return Refused("threads cannot hold what later stages read")
+    return plan, division, nest.is_output
+
+
+def _emit(
+    found: tuple[RowPlan, Division, IsOutput], division: Division, _writer: Writer[GpuModel]
+) -> None:
+    plan, _, is_output = found
+    threads = division.group * division.groups
+    blocks = -(-plan.rows // division.groups)
+    with device.launch(blocks, threads) as (block, thread):
+        member = mod(thread, division.group) if division.groups > 1 else thread
+        row = block * i32(division.groups) + div(thread, division.group)
+        row = device.let(row) if division.groups > 1 else block
+        whole = plan.rows % division.groups == 0
+        # A group that has no row of its own takes part in the exchanges of its warp all the same.
+        used = row if whole else device.let(tirx.min(row, i32(plan.rows - 1)))
+        stores = None if whole else row < i32(plan.rows)
+        group = ThreadGroup(division.group, device.let(member), division.groups)
+        _RowKernel(plan, division, group, used, stores, is_output).write()
+
+
+def shares_columns(plan: RowPlan | None) -> TypeGuard[RowPlan]:
+    """Whether several stages go through the same rows, whose elements lie apart in memory."""
+    return plan is not None and not plan.along_rows and plan.rows > 0 and len(plan.stages) > 1
+
+
+def _match_across(nest: Nest, model: GpuModel) -> tuple[RowPlan, Division, IsOutput] | Refused:
+    plan = nest.rows
+    if not shares_columns(plan):
+        return Refused("no several stages over rows whose elements lie apart")
+    division = divide_across(plan)
+    blocks = -(-plan.rows // division.groups)
+    is_enough = blocks * 2 >= model.sms or plan.rows * division.size <= _SMALL
+    if not division.is_held or not is_enough:
+        return Refused("rows are long or few: reductions one by one read them in wider vectors")
+    if not _is_possible(plan, division, nest.is_output):
+        return Refused("threads cannot hold what later stages read")
+    return plan, division, nest.is_output
+
+
+def _emit_across(
+    found: tuple[RowPlan, Division, IsOutput], division: Division, _writer: Writer[GpuModel]
+) -> None:
+    plan, _, is_output = found
+    blocks = -(-plan.rows // division.groups)
+    with device.launch(blocks, division.group * division.groups) as (block, thread):
+        column = device.let(mod(thread, division.groups))
+        row = device.let(block * i32(division.groups) + column)
+        whole = plan.rows % division.groups == 0
+        used = row if whole else device.let(tirx.min(row, i32(plan.rows - 1)))
+        stores = None if whole else row < i32(plan.rows)
+        member = device.let(div(thread, division.groups))
+        group = StridedThreadGroup(division.group, member, division.groups, column)
+        _RowKernel(plan, division, group, used, stores, is_output).write()
+
+
+def _division(found: tuple[RowPlan, Division, IsOutput], _model: GpuModel) -> Division:
+    return found[1]
+
+
+def _match_together(nest: Nest, _model: GpuModel) -> FusedReductions | Refused:
+    plan = nest.rows
+    if not shares_columns(plan) or nest.loops is None:
+        return Refused("no several stages over rows whose elements lie apart")
+    depths = [group_extent(row.inner) for row in plan.stages if row.stage.is_reduction]
+    if not depths or max(depths) <= joining_model().apart:
+        return Refused("a block can hold the rows")
+    return fuse_reductions(fuse_sums(nest.loops) or ())
+
+
+TOGETHER = Kernel(
+    "reduce_columns_fused", _match_together,
+    lambda reduction, _plan, writer: emit_reduction(reduction, writer.model),
+    "several sums of long columns that read their operands once",
+)  # fmt: skip
+KERNEL = Kernel(
+    "reduce_rows", _match, _emit, "reductions and what is built on them, rows are contiguous",
+    _division, ("blocks per multiprocessor", "elements of a thread"),
+)  # fmt: skip
+ACROSS = Kernel(
+    "reduce_rows_across", _match_across, _emit_across,
+    "reductions and what is built on them, neighbouring rows are neighbours in memory",
+    _division, ("elements of a thread",),
+)  # fmt: skip

@@ -1,0 +1,212 @@
+"""Attention's operands on the device: how they are copied, multiplied by warps, and stored.
+
+Rows of a head (queries, keys or values) lie in shared memory as rows of up to 256 elements. Every
+warp multiplies rows of its own with all rows of a tile that passes by; what such a product leaves
+in registers has the shape of the factor that the next product takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.backend.attention import Operand
+from tvmgraph.backend.cuda.kernels import device
+from tvmgraph.backend.cuda.kernels.copies import Copier
+from tvmgraph.backend.cuda.kernels.device import WARP, both, div, i32, mod
+from tvmgraph.backend.cuda.kernels.gemm_operand import GemmOperand
+from tvmgraph.backend.cuda.kernels.mma import (
+    INSTRUCTIONS,
+    column_fragments,
+    load_fragments,
+    row_fragments,
+)
+from tvmgraph.backend.cuda.kernels.shared_tile import SharedTile
+from tvmgraph.backend.cuda.kernels.warp_sums import COLUMNS, ROWS
+from tvmgraph.backend.loop_ir.program import Axis
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index, Var
+
+#: Packs two sums into the type that is multiplied.
+PACK = {"float16": "cvt.rn.f16x2.f32", "bfloat16": "cvt.rn.bf16x2.f32"}
+_ITEM = 2
+#: Elements of 16 bytes.
+_LANES = 8
+
+
+def padded(size: int) -> int:
+    """Elements of a row in shared memory: a power of two, or panels of 128 bytes."""
+    return 1 << max(4, (size - 1).bit_length()) if size <= 64 else -(-size // 64) * 64
+
+
+def tile_of(rows: int, size: int) -> SharedTile:
+    """Rows of ``size`` elements; multiplied row by row, or, transposed, step by step."""
+    return SharedTile(rows, size, _ITEM, by_line=True)
+
+
+def copier_of(
+    operand: Operand, tile: SharedTile, memory: Buffer, threads: int, thread: Expr, batch: Expr,
+    head: Expr,
+) -> Copier:  # fmt: skip
+    """Copies rows of one head of an operand to a tile.
+
+    As a factor, its lines are the elements of a head and its steps run along the sequence, whether
+    they are summed or not: that is the direction in which tiles follow each other.
+    """
+    found = [Axis(tirx.Var(name, "int64"), operand.fixed(name)) for name in "BNSD"]
+    batches, heads, sequence, size = found
+    load = operand.buffer[operand.at(*(axis.var for axis in found))]
+    factor = GemmOperand(load, load, (), (batches, heads), (size,), (sequence,))
+    turned = SharedTile(tile.depth, tile.lines, _ITEM, by_line=False)
+    values: dict[Var, Expr] = {batches.var: batch, heads.var: head}
+    copier = Copier(factor, turned, memory, threads, thread, values, i32(0))
+    copier.prepare()
+    return copier
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tile and the byte of the shared memory where it begins."""
+
+    tile: SharedTile
+    start: Expr
+
+
+@dataclass(frozen=True)
+class WarpTiles:
+    """What one warp multiplies and stores.
+
+    Attributes:
+        dtype: Type that is multiplied.
+        memory: Shared memory, as bytes.
+        lane: The lane.
+        row: First row of the warp in its block.
+        down: Blocks of 16 rows of the warp.
+    """
+
+    dtype: str
+    memory: Buffer
+    lane: Expr
+    row: Expr
+    down: int
+
+    def sums(self, columns: int) -> Buffer:
+        """Registers for the products of the warp's rows with ``columns`` columns."""
+        return device.registers(self.down * columns // COLUMNS * 4, "float32")
+
+    def add_lines(self, sums: Buffer, own: Place, other: Place) -> None:
+        """Adds the products of the warp's rows of a tile with all rows of another one."""
+        a = device.registers(self.down * 4, "uint32")
+        b = device.registers(4, "uint32")
+        across = other.tile.lines // COLUMNS
+        for step in range(own.tile.depth // 16):
+            for block in range(self.down):
+                first = self.row + i32(block * ROWS)
+                where = own.start + row_fragments(own.tile, self.lane, first, step)
+                to = [a[i32(4 * block + i)] for i in range(4)]
+                load_fragments(to, self.memory[where], transposed=False)
+            for column in range(0, across, 2):
+                where = column_fragments(other.tile, self.lane, i32(column * COLUMNS), step)
+                to = [b[i32(i)] for i in range(4)]
+                load_fragments(to, self.memory[other.start + where], transposed=False)
+                self._multiply(sums, a, b, column, across)
+
+    def add_rows(self, sums: Buffer, weights: Buffer, other: Place) -> None:
+        """Adds the rows of a tile, weighed by packed factors of the warp's rows."""
+        a = device.registers(self.down * 4, "uint32")
+        b = device.registers(4, "uint32")
+        turned = SharedTile(other.tile.depth, other.tile.lines, _ITEM, by_line=False)
+        across, steps = other.tile.depth // COLUMNS, other.tile.lines // 16
+        for step in range(steps):
+            for block in range(self.down):
+                start = (block * steps + step) * 4
+                for i in range(4):
+                    device.store(a, weights[i32(start + i)], [4 * block + i])
+            for column in range(0, across, 2):
+                where = column_fragments(turned, self.lane, i32(column * COLUMNS), step)
+                to = [b[i32(i)] for i in range(4)]
+                load_fragments(to, self.memory[other.start + where], transposed=True)
+                self._multiply(sums, a, b, column, across)
+
+    def _multiply(self, sums: Buffer, a: Buffer, b: Buffer, column: int, across: int) -> None:
+        """Adds the products of this step with two neighbouring blocks of eight columns."""
+        for half in range(2):
+            for block in range(self.down):
+                at = (block * across + column + half) * 4
+                c = [sums[i32(at + i)] for i in range(4)]
+                rows = [a[i32(4 * block + i)] for i in range(4)]
+                columns = [b[i32(2 * half + i)] for i in range(2)]
+                device.ptx(INSTRUCTIONS[self.dtype], *c, *rows, *columns, *c)
+
+    def pack(self, sums: Buffer, packed: Buffer) -> None:
+        """Packs pairs of sums, in the order of the factors of :meth:`add_rows`."""
+        for at in range(int(packed.shape[0])):
+            low, high = sums[i32(2 * at)], sums[i32(2 * at + 1)]
+            device.ptx(PACK[self.dtype], packed[i32(at)], high, low)
+
+    def row_of(self, number: int) -> Expr:
+        """Row of the block that is the lane's row ``number``: two of every 16, eight apart."""
+        block, half = divmod(number, 2)
+        return self.row + i32(block * ROWS + 8 * half) + div(self.lane, 4)
+
+    def column_of(self, column: int, which: int) -> Expr:
+        """Column of the lane's sum ``which``, 0 or 1, of a row in a block of eight columns."""
+        return mod(self.lane, 4) * i32(2) + i32(column * COLUMNS + which)
+
+    def store(
+        self, sums: Buffer, through: Place, out: Operand, indices: tuple[Expr, Expr, Expr]
+    ) -> None:
+        """Stores the warp's rows of results, 16 bytes at a time where memory allows.
+
+        Args:
+            sums: The results.
+            through: A tile of shared memory that the other warps do not need.
+            out: Where they go.
+            indices: Batch, head, and first row of the block.
+        """
+        packed = device.registers(1, "uint32")
+        across = through.tile.depth // COLUMNS
+        for at in range(0, int(sums.shape[0]), 2):
+            block, i = divmod(at, 4)
+            device.ptx(PACK[self.dtype], packed[i32(0)], sums[i32(at + 1)], sums[i32(at)])
+            row = self.row_of(block // across * 2 + i // 2)
+            byte = self.column_of(block % across, 0) * i32(_ITEM)
+            to = self.memory[through.start + through.tile.offset(row, byte)]
+            device.put(to, [packed[i32(0)]])
+        device.warp_barrier()
+        self._store_rows(through, out, indices)
+
+    def _store_rows(self, through: Place, out: Operand, indices: tuple[Expr, Expr, Expr]) -> None:
+        tile, (batch, head, first) = through.tile, indices
+        per_row = tile.depth // _LANES
+        down, sweeps = max(1, WARP // per_row), -(-per_row // WARP)
+        held = device.registers(_LANES // 2, "uint32")
+        with device.loop(self.down * ROWS // down * sweeps) as turn:
+            row = self.row + div(turn, sweeps) * i32(down) + div(self.lane, min(per_row, WARP))
+            column = mod(self.lane, min(per_row, WARP)) + mod(turn, sweeps) * i32(WARP)
+            row, column = device.let(row), device.let(column * i32(_LANES))
+            inside = (column < i32(out.fixed("D"))) if out.fixed("D") % tile.depth else None
+            if out.fixed("S") % tile.lines:
+                inside = both(inside, first + row < i32(out.fixed("S")))
+
+            def store() -> None:
+                place = self.memory[through.start + tile.offset(row, column * i32(_ITEM))]
+                device.get(place, [held[i32(i)] for i in range(_LANES // 2)])
+                _put_row(out, held, lambda i: out.at(batch, head, first + row, column + i32(i)))
+
+            device.only_if(inside, store)
+
+
+def _put_row(out: Operand, held: Buffer, at: Callable[[int], tuple[Index, ...]]) -> None:
+    """Stores neighbouring elements of a row, two in a register."""
+    if out.layout[-1] == "D":
+        words = [held[i32(i)] for i in range(_LANES // 2)]
+        device.put_global(out.buffer[at(0)], words)
+        return
+    for i in range(_LANES):
+        word = held[i32(i // 2)] >> device.u32(16 * (i % 2))
+        device.put_global(out.buffer[at(i)], [tirx.Cast("uint16", word)])
+
+
+__all__ = ["PACK", "Place", "WarpTiles", "copier_of", "padded", "tile_of"]

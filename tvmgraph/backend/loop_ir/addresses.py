@@ -1,0 +1,67 @@
+"""Addresses without divisions: reshapes that were merged into the stages that read through them.
+
+A reshape that is merged leaves divisions and remainders of loop variables in the indices of what it
+reads. Seen dimension by dimension they say nothing; the address they add up to most often just
+runs on, which vectors are loaded from in one instruction instead of lane by lane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import tvm_ffi
+from tvm import sym, tirx
+
+from tvmgraph.backend.loop_ir.access import address_of, bounded
+from tvmgraph.backend.loop_ir.program import Program, Stage, map_loads, static_shape
+from tvmgraph.backend.loop_ir.types import Expr, Load
+
+_DIVISIONS = (tirx.FloorDiv, tirx.FloorMod)
+
+
+def straighten(program: Program) -> Program:
+    """The program with the addresses written out of whatever is read by way of divisions.
+
+    Only what the function is given is read by its address, as the last index of several: TVM may
+    give intermediates other shapes, and what the function itself writes must be seen to be read
+    after it was written.
+    """
+    stages = tuple(_straightened(stage, program) for stage in program.stages)
+    return replace(program, stages=stages)
+
+
+def _straightened(stage: Stage, program: Program) -> Stage:
+    winding = [load for load in stage.loads if _is_winding(load, program)]
+    if not winding:
+        return stage
+    analyzer = bounded((*stage.axes, *stage.reduce))
+
+    def visit(load: Load) -> Expr:
+        return _by_address(load, analyzer) if _is_winding(load, program) else load
+
+    return replace(
+        stage,
+        values=tuple(map_loads(value, visit) for value in stage.values),
+        lets=tuple((var, map_loads(value, visit)) for var, value in stage.lets),
+    )
+
+
+def _by_address(load: Load, analyzer: sym.Analyzer) -> Expr:
+    """The load at its address, if that takes fewer divisions than its indices."""
+    shape = static_shape(load.source) or ()
+    address = analyzer.simplify(address_of(shape, load.indices))
+    if _divisions(address) >= sum(map(_divisions, load.indices)):
+        return load
+    return load.source[(*[tirx.IntImm("int64", 0)] * (len(shape) - 1), address)]
+
+
+def _is_winding(load: Load, program: Program) -> bool:
+    if not any(map(_divisions, load.indices)) or not program.is_parameter(load.source):
+        return False
+    return not any(load.source.same_as(b) for stage in program.stages for b in stage.buffers)
+
+
+def _divisions(expr: Expr) -> int:
+    found: list[Expr] = []
+    tvm_ffi.structural_walk(expr, (_DIVISIONS, found.append))
+    return len(found)

@@ -1,0 +1,119 @@
+"""The extents of a contraction as a matrix product, and which columns can form panels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tvm_ffi
+from tvm import tirx
+
+from tvmgraph.backend.loop_ir.access import access, dtype_bytes
+from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
+from tvmgraph.backend.loop_ir.program import Axis, product, static_shape
+from tvmgraph.backend.loop_ir.types import Expr, Var
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The column axes: ``inner`` ones run on in the result and are cut into panels."""
+
+    outer: tuple[Axis, ...]
+    inner: tuple[Axis, ...]
+
+
+def split_columns(contraction: Contraction) -> Columns:
+    """Finds the longest group of column axes along which the result is contiguous."""
+    stage = contraction.epilogue
+    strides = access(stage.buffer, stage.indices, contraction.columns).strides
+    if strides is None:
+        return Columns(contraction.columns[:-1], contraction.columns[-1:])
+    ordered = sorted(zip(strides, contraction.columns), key=lambda pair: pair[0])
+    inner: list[Axis] = []
+    expected = 1
+    for stride, axis in ordered:
+        if stride != expected:
+            break
+        inner.insert(0, axis)
+        expected *= axis.extent
+    inner = inner or [ordered[0][1]]
+    return Columns(tuple(a for a in contraction.columns if a not in inner), tuple(inner))
+
+
+def gemm_shape(contraction: Contraction, columns: Columns) -> GemmShape:
+    """The extents of a contraction."""
+    outer = (*contraction.batch, *columns.outer)
+    return GemmShape(
+        rows=product(axis.extent for axis in contraction.rows),
+        columns=product(axis.extent for axis in columns.inner),
+        depth=product(axis.extent for axis in contraction.reduce),
+        outer=product(axis.extent for axis in outer),
+        itemsize=dtype_bytes(contraction.dtype),
+        row_bytes=_row_bytes(contraction),
+    )
+
+
+def _row_bytes(contraction: Contraction) -> int:
+    """Bytes from one row of the row operand to the next, 0 if they vary."""
+    left = contraction.left
+    strides = contraction.strides(left)
+    if strides is None or len(contraction.rows) != 1:
+        return 0
+    return abs(strides[contraction.rows[0].var]) * dtype_bytes(str(left.load.source.dtype))
+
+
+def is_transposed(contraction: Contraction, columns: Columns) -> bool:
+    """Whether the column operand is contiguous along the depth instead of along the columns."""
+    strides = contraction.strides(contraction.right)
+    if strides is None:
+        return False
+    along, across = contraction.reduce[-1].var, columns.inner[-1].var
+    return strides[along] == 1 and strides[across] != 1
+
+
+def runs_on(axes: Sequence[Axis], strides: dict[Var, int]) -> bool:
+    """Whether the elements along some axes, the innermost one last, are all neighbours."""
+    expected = 1
+    for axis in reversed(axes):
+        if strides[axis.var] != expected:
+            return False
+        expected *= axis.extent
+    return True
+
+
+def stored_panel(contraction: Contraction, columns: Columns, group: int = 1) -> int | None:
+    """Columns per panel of an operand that is stored as ``[panel, depth, column in it]``.
+
+    Args:
+        contraction: The product.
+        columns: Its columns.
+        group: Elements along the depth that lie side by side; more than 1 are a last axis.
+    """
+    right, inner = contraction.right, list(columns.inner)
+    extents = list(static_shape(right.load.source) or ())
+    if not right.is_direct or contraction.batch or columns.outer or len(inner) > 2:
+        return None
+    if len(contraction.reduce) != 1 or len(extents) != 3 + (group > 1):
+        return None
+    if group > 1 and extents[3] != group:
+        return None
+    width, k = extents[2], contraction.reduce[0].var
+    if len(inner) == 2:  # whole panels
+        panel, member = inner[0].var, inner[1].var
+    elif extents[0] == 1 and inner[0].extent == width:  # a single one
+        panel, member = tirx.IntImm("int64", 0), inner[0].var
+    else:
+        panel, member = _divided(inner[0].var, width)
+    expected = (panel, k, member)
+    if group > 1:
+        number, own = _divided(k, group)
+        expected = (panel, number, member, own)
+    same = all(map(tvm_ffi.structural_equal, right.load.indices, expected))
+    return width if same and (len(inner) == 1 or inner[1].extent == width) else None
+
+
+def _divided(var: Var, size: int) -> tuple[Expr, Expr]:
+    """The quotient and the rest of a variable."""
+    divisor = tirx.IntImm("int64", size)
+    return tirx.floordiv(var, divisor), tirx.floormod(var, divisor)  # pyright: ignore[reportGeneralTypeIssues]

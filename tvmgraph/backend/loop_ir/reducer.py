@@ -1,0 +1,115 @@
+"""The reductions kernels know how to reorder: what combines, and what to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.program import Stage
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load, dtype_of
+
+_COMBINE: dict[type, Callable[[Expr, Expr], Expr]] = {
+    tirx.Add: lambda a, b: a + b,
+    tirx.Mul: lambda a, b: a * b,
+    tirx.Max: tirx.max,
+    tirx.Min: tirx.min,
+}
+#: Sums of these are kept in float32: a float16 sum of ones stops growing at 2048.
+_NARROW = ("float16", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """``buffer = combine(buffer, term)``.
+
+    Attributes:
+        combine: Combines two values or two vectors.
+        term: What every iteration contributes.
+        identity: What an accumulator starts from.
+        start: Combined into the result once at the end, or None.
+        dtype: Type of the accumulators.
+    """
+
+    combine: Callable[[Expr, Expr], Expr]
+    term: Expr
+    identity: Expr
+    start: Expr | None
+    dtype: str
+
+    def contribution(self, term: Expr) -> Expr:
+        """A term in the accumulator's type."""
+        return term if dtype_of(term) == self.dtype else tirx.Cast(self.dtype, term)
+
+
+def accumulator_dtype(dtype: str) -> str:
+    """The type in which elements of ``dtype`` are summed."""
+    return "float32" if dtype in _NARROW else dtype
+
+
+def match_reducer(stage: Stage) -> Reducer | None:
+    """The reducer of a stage that sums, multiplies or takes a maximum or minimum."""
+    if stage.inits is None or len(stage.values) != 1:
+        return None
+    value, init = stage.value, stage.inits[0]
+    combine = _COMBINE.get(type(value))
+    if combine is None or not isinstance(init, (tirx.FloatImm, tirx.IntImm)):
+        return None
+    term = _other(stage, value.a, value.b)
+    if term is None:
+        return None
+    dtype = str(stage.buffer.dtype)
+    if dtype == "bool":
+        return None
+    if isinstance(value, (tirx.Max, tirx.Min)):
+        return Reducer(combine, term, init, None, dtype)
+    wide = accumulator_dtype(dtype)
+    neutral = 0 if isinstance(value, tirx.Add) else 1
+    start = None if float(init.value) == neutral else tirx.const(init.value, wide)
+    return Reducer(combine, term, tirx.const(neutral, wide), start, wide)
+
+
+def _other(stage: Stage, left: Expr, right: Expr) -> Expr | None:
+    """The operand that is not the accumulator, if exactly one is."""
+    is_own = [isinstance(e, Load) and e.source.same_as(stage.buffer) for e in (left, right)]
+    if is_own == [True, False]:
+        return right
+    if is_own == [False, True]:
+        return left
+    return None
+
+
+def horizontal(
+    combine: Callable[[Expr, Expr], Expr],
+    accumulators: Buffer,
+    size: int,
+    lanes: int,
+    dtype: str,
+) -> Expr:
+    """Combines ``size`` accumulators, in vectors of ``lanes``, to one value.
+
+    Vectors are combined pairwise, then the halves of the last one; a power of two of lanes is
+    expected. The shuffles stay in registers.
+    """
+    count = size // lanes
+    while count > 1:
+        half = count // 2
+        for position in range(half):
+            here = emit.ramp(position * lanes, lanes)
+            there = emit.ramp((position + count - half) * lanes, lanes)
+            emit.store(accumulators, combine(accumulators[here], accumulators[there]), [here])
+        count -= half
+    source = accumulators
+    while lanes > 1:
+        vector = source[emit.ramp(0, lanes)]
+        lanes //= 2
+        parts = [_part(vector, offset, lanes) for offset in (0, lanes)]
+        source = emit.stack(lanes, dtype)
+        emit.store(source, combine(*parts), [emit.ramp(0, lanes)])
+    return source[0]
+
+
+def _part(vector: Expr, offset: int, lanes: int) -> Expr:
+    return emit.shuffle([vector], range(offset, offset + lanes))

@@ -1,0 +1,50 @@
+"""Names for TVM's types.
+
+TVM gives its objects their fields, and expressions their operators, at run time, where a type
+checker does not see them. Checkers are therefore told that these are of any type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm import ir, tirx
+
+if TYPE_CHECKING:
+    Expr = Any
+    Buffer = Any
+    Load = Any
+    Var = Any
+    Func = Any
+    Module = Any
+else:
+    Expr = ir.Expr
+    Buffer = tirx.Buffer
+    Load = ir.TensorLoad
+    Var = tirx.Var
+    Func = tirx.PrimFunc
+    Module = ir.IRModule
+
+#: A function that carries this attribute is a finished kernel and is left alone.
+SCHEDULED = "tirx.is_scheduled"
+#: Attribute of a function that asks for a kernel by name: the name and its settings. Such a
+#: function is not fused with others.
+NAMED = "tvmgraph.named_kernel"
+#: Attribute of an elementwise function: positions of operands and of the results that overwrite
+#: them. The kernel has one parameter for both.
+IN_PLACE = "tvmgraph.in_place"
+#: Attribute of a kernel for a GPU whose loops and buffers are final.
+FINAL = "tvmgraph.final_loops"
+
+#: An index: an expression or a number.
+Index = Expr | int
+
+
+def dtype_of(value: Expr) -> str:
+    """TVM's name of an expression's type, such as ``float32`` or ``int64x8``."""
+    return str(value.ty.dtype)
+
+
+def scalar_of(value: Expr) -> str:
+    """TVM's name of the type of one lane of an expression; of an address, which has none, ""."""
+    return str(getattr(value.ty, "dtype", "")).partition("x")[0]

@@ -1,0 +1,152 @@
+"""What objects held before code that is not interpreted could change them.
+
+Interpreted code is known step by step, so a capture that fails takes it back step by step. What a
+function in C, or one without source, does to the objects it gets is not known: they are copied
+first. A capture that fails may be tried again, or run in pieces; either must not find it done.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.capture.expect import attributes, is_plain_object
+from tvmgraph.capture.snapshot import refill, same_contents
+
+_MAX_DEPTH = 5  # of objects in objects
+_MAX_ITEMS = 4096  # of containers whose items are looked at
+_MAX_BYTES = 1 << 26  # of arrays: a data set that a function reads is not copied
+
+_NOTED = (list, dict, set)  # whose changes by interpreted code are known
+_FILLED = (*_NOTED, deque)
+
+
+class Handed:
+    """The objects that were handed to code which is not interpreted, and those of the outside."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[Any, Any]] = {}
+        self._entered: dict[int, Any] = {}
+        self._outside: set[int] = set()
+
+    def note(self, value: Any) -> None:
+        """Copies what an object from outside holds, if that is not done yet."""
+        if self._note(value) is not None:
+            self._outside.add(id(value))
+
+    def _note(self, value: Any) -> Any:
+        if id(value) not in self._kept:
+            content = _content(value)
+            if content is None:
+                return None
+            self._kept[id(value)] = value, content
+        return self._kept[id(value)][1]
+
+    def keep(self, *values: Any, depth: int = 0, outside: bool = False) -> None:
+        """Copies what some objects hold, and the objects in them.
+
+        Args:
+            values: The objects.
+            depth: How many objects enclose them.
+            outside: Whether they are known to be from outside, or held by attributes: interpreted
+                code that changes such a container says so.
+        """
+        for value in values:
+            if isinstance(value, memoryview):
+                value = value.obj
+            if id(value) in self._entered or depth > _MAX_DEPTH:
+                continue
+            content = value if isinstance(value, tuple) else self._note(value)
+            if content is not None:
+                self._entered[id(value)] = value
+                if outside:
+                    self._outside.add(id(value))
+                known = id(value) in self._outside or not isinstance(value, (*_FILLED, tuple))
+                self.keep(*_inside(content), depth=depth + 1, outside=known)
+
+    def put_back(self) -> None:
+        """Gives every object what it held."""
+        for value, content in self._kept.values():
+            _refill(value, content)
+
+    def moment(self) -> dict[int, tuple[Any, Any]]:
+        """Returns what the objects hold now, for :meth:`rewind`."""
+        return {key: (value, _content(value)) for key, (value, _) in self._kept.items()}
+
+    def rewind(self, moment: dict[int, tuple[Any, Any]], is_outside: Callable[[Any], bool]) -> Any:
+        """Gives every object what it held at a moment; returns one that held something else.
+
+        What came into being since then does not count, nor do containers of the captured function,
+        which interpreted code changes.
+
+        Args:
+            moment: From :meth:`moment`.
+            is_outside: Whether a container existed before the capture.
+        """
+        found: Any = None
+        for key, (value, before) in self._kept.items():
+            inner = key not in self._outside and not is_outside(value)
+            if inner and (key not in moment or isinstance(value, _NOTED)):
+                continue
+            before = moment.get(key, (value, before))[1]
+            if not _holds(value, before):
+                _refill(value, before)
+                found = value if found is None else found
+        return found
+
+
+def _content(value: Any) -> Any:
+    """Returns a copy of what an object holds; ``None`` for one that does not change."""
+    if isinstance(value, _FILLED):
+        return value.copy()
+    if isinstance(value, np.ndarray):
+        small = value.nbytes <= _MAX_BYTES
+        return value.copy() if small and value.flags.writeable else None
+    if isinstance(value, (bytearray, array.array)):
+        return bytes(value)
+    return attributes(value) if is_plain_object(value) else None
+
+
+def _inside(content: Any) -> tuple[Any, ...]:
+    if not isinstance(content, (*_FILLED, tuple)) or len(content) > _MAX_ITEMS:
+        return ()
+    return (*content.values(),) if isinstance(content, dict) else (*content,)
+
+
+def _holds(value: Any, content: Any) -> bool:
+    """Whether an object holds what it held."""
+    if isinstance(value, _FILLED):
+        return same_contents(value, content)
+    now = _content(value)
+    if isinstance(value, np.ndarray):
+        return now.tobytes() == content.tobytes()
+    return now == content if isinstance(now, bytes) else same_contents(now, content)
+
+
+def _refill(value: Any, content: Any) -> None:
+    if isinstance(value, _FILLED):
+        refill(value, content)
+    elif isinstance(value, np.ndarray):
+        np.copyto(value, content)
+    elif isinstance(value, array.array):
+        del value[:]
+        value.frombytes(content)
+    elif isinstance(value, bytearray):
+        with contextlib.suppress(BufferError):  # a view holds it at its new size
+            value[:] = content
+    else:
+        _set_attributes(value, content)
+
+
+def _set_attributes(value: Any, before: dict[str, Any]) -> None:
+    now = attributes(value)
+    for name in now.keys() - before.keys():
+        object.__delattr__(value, name)
+    for name, held in before.items():
+        if now.get(name, value) is not held:
+            object.__setattr__(value, name, held)

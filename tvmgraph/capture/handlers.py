@@ -1,0 +1,54 @@
+"""Handlers of signals are no part of the function whose capture they interrupt.
+
+Python runs them in the main thread, between two instructions of whatever it is doing there. Inside
+of a capture their tensors would be nodes of its graph and what they read its guards.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tvmgraph.core.state import state
+
+_HAS_NO_TENSORS = (signal.default_int_handler,)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """A ``with`` block in which handlers of signals run as they do outside of a capture."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    placed: dict[int, tuple[Any, Any]] = {}
+    try:
+        for number in signal.valid_signals():
+            handler = signal.getsignal(number)
+            if callable(handler) and handler not in _HAS_NO_TENSORS:
+                placed[number] = handler, _aside(handler)
+                signal.signal(number, placed[number][1])
+        yield
+    finally:
+        for number, (handler, ours) in placed.items():
+            if signal.getsignal(number) is ours:
+                signal.signal(number, handler)
+
+
+def _aside(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a handler that leaves the capture for as long as another one runs."""
+
+    def handle(number: int, frame: Any) -> Any:
+        profiler, outer = sys.getprofile(), (state.interpreter, state.tapes, state.scope)
+        sys.setprofile(None)
+        state.interpreter, state.tapes, state.scope = None, (), ()
+        try:
+            return handler(number, frame)
+        finally:
+            state.interpreter, state.tapes, state.scope = outer
+            sys.setprofile(profiler)
+
+    return handle

@@ -1,0 +1,66 @@
+"""``tvmgraph passes``: the table of passes, and what the levels are."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from tvmgraph.passes.table import LEVELS, Pass, passes
+
+
+def print_passes() -> None:
+    """Prints the table in order."""
+    table = Table("pass", "takes", "CPU", "GPU", "what for")
+    for row in passes():
+        table.add_row(_name(row), row.stage.value, row.cpu or "-", row.cuda or "-", row.why)
+    Console().print(table)
+
+
+def _name(row: Pass) -> str:
+    return f"  {row.name}" if row.within else row.name
+
+
+def levels_markdown() -> str:
+    """Returns the table of levels for the README: what each adds to the one before."""
+    lines = ["| `jit_level` | passes that it adds | kernels | LLVM |", "|---|---|---|---|"]
+    for number, (name, level) in enumerate(LEVELS.items()):
+        new = [word for row in passes() for word in _begins(row, name, number)]
+        words = ", ".join(f"`{word}`" for word in new) or (
+            "none: one operator, one kernel" if number == 0 else "none"
+        )
+        default = " (default)" if name == "O2" else ""
+        lines.append(
+            f"| `{name}`{default} | {words} | {level.kernels} | opt-level {level.llvm_opt} |"
+        )
+    return "\n".join(lines)
+
+
+def _begins(row: Pass, level: str, number: int) -> list[str]:
+    """What a level is the first one to run of a pass, by the words that flags have for it."""
+    if row.switches:
+        return [switch for switch, first in row.switches if first == number]
+    first = min(filter(None, (row.cpu, row.cuda)))
+    return [row.name] if number and first == level and not row.when else []
+
+
+def markdown() -> str:
+    """Returns the table as a document."""
+    lines = [
+        "# Passes", "",
+        "Every compile runs these passes in this order. `tvmgraph passes --markdown` writes this",
+        "page from [passes/table.py](../tvmgraph/passes/table.py), which is also what runs; a test",
+        "keeps it in step. The columns CPU and GPU say from which level on. A pass with a mark in",
+        "the column *flag* can be left out with `graph_kernel_flags=\"--disable_pass=name\"`.", "",
+        "| pass | takes | CPU | GPU | flag | what for |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for row in passes():
+        name = f"`{row.name}`" + (f" (in `{row.within}`)" if row.within else "")
+        flags = ", ".join(f"`{switch}` from `--opt_level={n}`" for switch, n in row.switches)
+        facts = "".join(f"; where {fact}" for fact in sorted(row.when))
+        facts += "".join(f"; not where {fact}" for fact in sorted(row.unless))
+        again = f". More than once: {row.again}" if row.again else ""
+        lines.append(
+            f"| {name} | {row.stage.value} | {row.cpu or 'no'} | {row.cuda or 'no'} "
+            f"| {flags or ('yes' if row.optional else '')} | {row.why}{facts}{again} |"
+        )
+    return "\n".join([*lines, ""])

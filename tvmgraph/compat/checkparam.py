@@ -1,0 +1,233 @@
+"""``mindspore._checkparam``: checks of arguments that model zoos call in their constructors.
+
+In MindSpore 1.x they are static methods of ``Validator`` and relations are members of ``Rel``; in
+2.x both are names of the module.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+from typing import Any
+
+from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
+
+
+class Rel(IntEnum):
+    """How a value is compared with one limit, or whether a range includes its two limits."""
+
+    EQ, NE, LT, LE, GT, GE = 1, 2, 3, 4, 5, 6
+    INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = 7, 8, 9, 10
+    IN, NOT_IN = 11, 12
+
+
+EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH, IN, NOT_IN = Rel
+
+_COMPARE: dict[Rel, tuple[Callable[[Any, Any], Any], str]] = {
+    EQ: (operator.eq, "equal to"), NE: (operator.ne, "not equal to"),
+    LT: (operator.lt, "less than"), LE: (operator.le, "less than or equal to"),
+    GT: (operator.gt, "greater than"), GE: (operator.ge, "greater than or equal to"),
+    IN: (lambda value, valid: value in valid, "one of"),
+    NOT_IN: (lambda value, valid: value not in valid, "none of"),
+}  # fmt: skip
+_RANGES = {
+    INC_NEITHER: (operator.gt, operator.lt, "()"), INC_LEFT: (operator.ge, operator.lt, "[)"),
+    INC_RIGHT: (operator.gt, operator.le, "(]"), INC_BOTH: (operator.ge, operator.le, "[]"),
+}  # fmt: skip
+
+
+def _reject(
+    kind: type[TvmgraphError], name: str | None, op: str | None, rule: str, value: Any
+) -> Any:
+    raise kind(f"{name or 'the value'} must be {rule}", op=op, got=repr(value), at=user_source())
+
+
+def _related(
+    value: Any, limit: Any, rel: Rel, name: str | None, op: str | None, shown: str,
+    kind: type[TvmgraphError] = ArgumentError,
+) -> Any:  # fmt: skip
+    compare, text = _COMPARE[Rel(rel)]
+    if not compare(value, limit):
+        _reject(kind, name, op, f"{text} {shown}", value)
+    return value
+
+
+def check_is_number(
+    value: Any, kind: type, arg_name: str | None = None, prim_name: str | None = None
+) -> Any:
+    """Returns an ``int`` or ``float``.
+
+    Raises:
+        DTypeError: if it is something else; ``bool`` is no number here.
+    """
+    if isinstance(value, bool) or not isinstance(value, kind):
+        _reject(DTypeError, arg_name, prim_name, f"of type {kind.__name__}", value)
+    return value
+
+
+def check(
+    arg_name: str, value: Any, value_name: str, limit: Any, rel: Rel = EQ,
+    prim_name: str | None = None, excp_cls: type[Exception] = ArgumentError,
+) -> Any:  # fmt: skip
+    """Returns a value that stands in a relation to another one.
+
+    Raises:
+        ArgumentError: if it does not; a DTypeError where ``excp_cls`` is a TypeError.
+    """
+    kind = DTypeError if issubclass(excp_cls, TypeError) else ArgumentError
+    return _related(value, limit, rel, arg_name, prim_name, f"{value_name} ({limit})", kind)
+
+
+def check_number(arg_name: str, value: Any, limit: Any, rel: Rel, prim_name: str | None) -> Any:
+    """Returns a number that stands in a relation to a limit.
+
+    Raises:
+        ArgumentError: if it does not.
+    """
+    return _related(value, limit, rel, arg_name, prim_name, str(limit))
+
+
+def _compared(
+    value: Any, limit: Any, rel: Rel, arg_name: str | None = None, prim_name: str | None = None,
+    *, kind: type,
+) -> Any:  # fmt: skip
+    check_is_number(value, kind, arg_name, prim_name)
+    return check_number(arg_name or "the value", value, limit, rel, prim_name)
+
+
+def _signed(
+    value: Any, arg_name: str | None = None, prim_name: str | None = None, *, kind: type, rel: Rel
+) -> Any:
+    return _compared(value, 0, rel, arg_name, prim_name, kind=kind)
+
+
+def _in_range(
+    value: Any, lower: Any, upper: Any, rel: Rel, arg_name: str | None = None,
+    prim_name: str | None = None, *, kind: type,
+) -> Any:  # fmt: skip
+    check_is_number(value, kind, arg_name, prim_name)
+    above, below, (left, right) = _RANGES[Rel(rel)]
+    if not (above(value, lower) and below(value, upper)):
+        _reject(ArgumentError, arg_name, prim_name, f"in {left}{lower}, {upper}{right}", value)
+    return value
+
+
+def _each(
+    sequence: Iterable[Any], arg_name: str | None = None, prim_name: str | None = None,
+    *, one: Callable[..., Any],
+) -> Any:  # fmt: skip
+    for i, value in enumerate(sequence):
+        one(value, f"{arg_name or 'the sequence'}[{i}]", prim_name)
+    return sequence
+
+
+check_int = functools.partial(_compared, kind=int)
+check_float = functools.partial(_compared, kind=float)
+check_int_range = functools.partial(_in_range, kind=int)
+check_float_range = functools.partial(_in_range, kind=float)
+check_positive_int = functools.partial(_signed, kind=int, rel=GT)
+check_negative_int = functools.partial(_signed, kind=int, rel=LT)
+check_non_positive_int = functools.partial(_signed, kind=int, rel=LE)
+check_non_negative_int = functools.partial(_signed, kind=int, rel=GE)
+check_positive_float = functools.partial(_signed, kind=float, rel=GT)
+check_negative_float = functools.partial(_signed, kind=float, rel=LT)
+check_non_positive_float = functools.partial(_signed, kind=float, rel=LE)
+check_non_negative_float = functools.partial(_signed, kind=float, rel=GE)
+check_positive_int_sequence = functools.partial(_each, one=check_positive_int)
+check_non_negative_int_sequence = functools.partial(_each, one=check_non_negative_int)
+check_positive_float_sequence = functools.partial(_each, one=check_positive_float)
+
+
+def check_is_int(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> int:
+    """Returns an integer; see :func:`check_is_number`."""
+    return check_is_number(value, int, arg_name, prim_name)
+
+
+def check_is_float(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> float:
+    """Returns a float; see :func:`check_is_number`."""
+    return check_is_number(value, float, arg_name, prim_name)
+
+
+def check_equal_int(
+    value: Any, limit: int, arg_name: str | None = None, prim_name: str | None = None
+) -> int:
+    """Returns an integer that equals another one; see :func:`check_int`."""
+    return _compared(value, limit, EQ, arg_name, prim_name, kind=int)
+
+
+def check_bool(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> bool:
+    """Returns a ``bool``.
+
+    Raises:
+        DTypeError: if it is something else.
+    """
+    if not isinstance(value, bool):
+        _reject(DTypeError, arg_name, prim_name, "of type bool", value)
+    return value
+
+
+def check_string(
+    value: Any, valid_values: Iterable[str], arg_name: str | None = None,
+    prim_name: str | None = None,
+) -> str:  # fmt: skip
+    """Returns a string that is one of several.
+
+    Raises:
+        ArgumentError: if it is not.
+    """
+    valid = tuple(valid_values)
+    if not isinstance(value, str) or value not in valid:
+        _reject(ArgumentError, arg_name, prim_name, f"one of {valid}", value)
+    return value
+
+
+def check_isinstance(arg_name: str, value: Any, classes: Any) -> Any:
+    """Returns an instance of one of some classes; see :func:`check_value_type`."""
+    return check_value_type(arg_name, value, classes)
+
+
+def check_value_type(
+    arg_name: str, value: Any, valid_types: Any, prim_name: str | None = None
+) -> Any:
+    """Returns a value of one of some types; ``bool`` counts only where it is one of them.
+
+    Raises:
+        DTypeError: if it is of another type.
+    """
+    types = tuple(valid_types) if isinstance(valid_types, Iterable) else (valid_types,)
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        names = " or ".join(getattr(t, "__name__", str(t)) for t in types)
+        _reject(DTypeError, arg_name, prim_name, f"of type {names}", value)
+    return value
+
+
+def check_subclass(
+    arg_name: str, type_: Any, template_types: Any, prim_name: str | None = None,
+    addition_error_info: str | None = None,
+) -> None:  # fmt: skip
+    """Accepts a subclass, or dtype, of one of some.
+
+    Raises:
+        DTypeError: if it is something else.
+    """
+    templates = tuple(template_types) if isinstance(template_types, Iterable) else (template_types,)
+    fits = [type_ is t or (isinstance(t, type) and isinstance(type_, type) and issubclass(type_, t))
+            for t in templates]  # fmt: skip
+    if not any(fits):
+        more = f" {addition_error_info}" if addition_error_info else ""
+        _reject(DTypeError, arg_name, prim_name, f"a kind of {templates}{more}", type_)
+
+
+class _Checks(type):
+    """Finds every check of the module as an attribute of the class."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("check"):
+            return globals()[name]
+        raise AttributeError(f"Validator has no check {name!r}")
+
+
+class Validator(metaclass=_Checks):
+    """The checks of this module as MindSpore 1.x names them."""

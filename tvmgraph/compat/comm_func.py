@@ -1,0 +1,192 @@
+"""MindSpore's ``communication.comm_func``: collectives that return their result, and a handle.
+
+Collectives have finished when they return; ``isend`` and ``irecv`` have not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.distributed import engine, functions
+from tvmgraph.distributed.functions import WORLD
+from tvmgraph.errors import ArgumentError, user_source
+
+
+class CommHandle:
+    """What an operation that may go on is waited for with.
+
+    Args:
+        waiting: Messages on their way; None if there are none.
+    """
+
+    def __init__(self, waiting: engine.Waiting | None = None) -> None:
+        self._waiting = waiting
+
+    def wait(self) -> None:
+        """Waits until the operation has finished."""
+        if self._waiting is not None:
+            self._waiting.wait()
+
+
+Found = tuple[Tensor, CommHandle | None]
+
+
+def _with_handle(found: Tensor, async_op: bool) -> Found:
+    return found, CommHandle() if async_op else None
+
+
+def all_reduce(
+    tensor: Tensor, op: str = "sum", group: str = WORLD, async_op: bool = False
+) -> Found:
+    """Returns the reduction of all processes' tensors, and a handle if ``async_op``."""
+    return _with_handle(functions.all_reduce(tensor, op, group), async_op)
+
+
+def all_gather_into_tensor(tensor: Tensor, group: str = WORLD, async_op: bool = False) -> Found:
+    """Returns all processes' tensors along the first axis, and a handle if ``async_op``."""
+    return _with_handle(functions.all_gather(tensor, group), async_op)
+
+
+def reduce_scatter_tensor(
+    tensor: Tensor, op: str = "sum", group: str = WORLD, async_op: bool = False
+) -> Found:
+    """Returns this process's part of the reduction, and a handle if ``async_op``."""
+    return _with_handle(functions.reduce_scatter(tensor, op, group), async_op)
+
+
+def reduce(tensor: Tensor, dst: int, op: str = "sum", group: str = WORLD) -> Tensor:
+    """Returns the reduction in the process ``dst``, the tensor itself in the others."""
+    return functions.reduce(tensor, dst, op, group)
+
+
+def broadcast(tensor: Tensor, src: int = 0, group: str = WORLD) -> Tensor:
+    """Returns the tensor of the process ``src``."""
+    return functions.broadcast(tensor, src, group)
+
+
+def gather_into_tensor(tensor: Tensor, dst: int = 0, group: str = WORLD) -> Tensor:
+    """Returns all tensors along the first axis in the process ``dst``, zeros in the others."""
+    return functions.gather(tensor, dst, group)
+
+
+def scatter_tensor(tensor: Tensor, src: int = 0, group: str = WORLD) -> Tensor:
+    """Returns this process's part, along the first axis, of the tensor of ``src``."""
+    return functions.scatter(tensor, src, group)
+
+
+def all_to_all_with_output_shape(
+    output_shape_list: Sequence[Any], input_tensor_list: Sequence[Tensor], group: str | None = None,
+    async_op: bool = False,
+) -> tuple[tuple[Tensor, ...], CommHandle | None]:  # fmt: skip
+    """Sends a tensor to every process and returns those that come, of the given shapes."""
+    shapes = [s.shape if isinstance(s, Tensor) else tuple(s) for s in output_shape_list]
+    found = functions.uneven(list(input_tensor_list), shapes, group)
+    return found, CommHandle() if async_op else None
+
+
+def all_to_all_single_with_output_shape(
+    output_shape: Any, tensor: Tensor, output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None, group: str | None = None,
+    async_op: bool = False,
+) -> Found:  # fmt: skip
+    """Sends parts of the first axis and concatenates what comes; see ``mint.distributed``."""
+    shape = output_shape.shape if isinstance(output_shape, Tensor) else tuple(output_shape)
+    found = split_and_exchange(tensor, shape, output_split_sizes, input_split_sizes, group)
+    return _with_handle(found, async_op)
+
+
+def split_and_exchange(
+    tensor: Tensor, shape: Sequence[int], takes: Sequence[int] | None,
+    gives: Sequence[int] | None, group: str | None,
+) -> Tensor:  # fmt: skip
+    """Sends parts of the first axis to all members; what comes is concatenated along it.
+
+    Args:
+        tensor: What is sent.
+        shape: Shape of the result.
+        takes: Length of what every member sends, equal ones by default.
+        gives: Length of what every member gets, equal ones by default.
+        group: The processes.
+    """
+    count = functions.where(group)["parts"]
+    sizes = list(gives or [tensor.shape[0] // count] * count)
+    parts = [F.narrow(tensor, 0, int(e) - n, n) for e, n in zip(np.cumsum(sizes), sizes)]
+    wanted = [(n, *shape[1:]) for n in takes or [shape[0] // count] * count]
+    found = functions.uneven(parts, wanted, group)
+    return F.concat(found, 0)
+
+
+def send(tensor: Tensor, dst: int = 0, group: str = WORLD, tag: int = 0) -> None:
+    """Sends a tensor to the process ``dst`` and waits until it may be changed."""
+    functions.send(tensor, dst, group, tag).wait()
+
+
+def recv(tensor: Tensor, src: int = 0, group: str = WORLD, tag: int = 0) -> Tensor:
+    """Returns what the process ``src`` sends, of the shape and dtype of ``tensor``."""
+    return functions.receive_tensor(tensor.shape, tensor.dtype, src, tag, group)
+
+
+def isend(tensor: Tensor, dst: int = 0, group: str = WORLD, tag: int = 0) -> CommHandle:
+    """Begins to send a tensor to the process ``dst``; the handle waits for the end."""
+    return CommHandle(functions.send(tensor, dst, group, tag))
+
+
+def irecv(
+    tensor: Tensor, src: int = 0, group: str = WORLD, tag: int = 0
+) -> tuple[Tensor, CommHandle]:
+    """Begins to receive from ``src`` into ``tensor``, which holds it after ``handle.wait()``."""
+    found, waiting = functions.receive(tensor.shape, tensor.dtype, src, group, tag)
+    waiting.done = lambda: tensor.rebind(tensor_from_numpy(found))
+    return tensor, CommHandle(waiting)
+
+
+def barrier(group: str = WORLD) -> None:
+    """Waits until all processes have come here."""
+    functions.barrier(group)
+
+
+class P2POp:
+    """One message of :func:`batch_isend_irecv`.
+
+    Args:
+        op: ``"isend"`` or ``"irecv"``, or the function.
+        tensor: What is sent; of a receiver the tensor that is filled.
+        peer: The other process.
+        group: The processes.
+        tag: Messages of equal tags meet.
+        recv_dtype: Kept for MindSpore programs.
+    """
+
+    def __init__(
+        self, op: Any, tensor: Any, peer: int, group: str | None = None, tag: int = 0, *,
+        recv_dtype: Any = None,
+    ) -> None:  # fmt: skip
+        name = op if isinstance(op, str) else getattr(op, "__name__", "")
+        if name not in ("isend", "irecv"):
+            raise ArgumentError(f"op must be 'isend' or 'irecv', not {op!r}", op="P2POp",
+                                at=user_source())  # fmt: skip
+        self.op, self.tensor, self.peer, self.group, self.tag = name, tensor, peer, group, tag
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[CommHandle]:
+    """Begins several messages; returns their handles."""
+    found = []
+    for p in p2p_op_list:
+        if p.op == "isend":
+            found.append(isend(p.tensor, p.peer, p.group or WORLD, p.tag))
+        else:
+            found.append(irecv(p.tensor, p.peer, p.group or WORLD, p.tag)[1])
+    return found
+
+
+__all__ = [
+    "CommHandle", "P2POp", "all_gather_into_tensor", "all_reduce",
+    "all_to_all_single_with_output_shape", "all_to_all_with_output_shape", "barrier",
+    "batch_isend_irecv", "broadcast", "gather_into_tensor", "irecv", "isend", "recv", "reduce",
+    "reduce_scatter_tensor", "scatter_tensor", "send",
+]  # fmt: skip

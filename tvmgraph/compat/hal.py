@@ -1,0 +1,71 @@
+"""Devices as MindSpore's ``hal`` names them; :mod:`tvmgraph.runtime` holds the implementation."""
+
+from typing import Any
+
+from tvmgraph.compat.paths import look
+from tvmgraph.runtime.device_memory import (
+    device_count,
+    empty_cache,
+    get_arch_list,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    is_available,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    reset_max_memory_allocated,
+    reset_max_memory_reserved,
+    reset_peak_memory_stats,
+)
+from tvmgraph.runtime.stream import (
+    Event,
+    Stream,
+    StreamCtx,
+    current_stream,
+    default_stream,
+    set_cur_stream,
+    synchronize,
+)
+
+
+def is_initialized(device_target: str = "GPU") -> bool:
+    """Whether a kind of device was used by this process."""
+    from tvmgraph.runtime import cuda
+
+    return device_target.upper() == "CPU" or cuda.devices.cache_info().currsize > 0
+
+
+def __getattr__(name: str) -> Any:
+    return look("tvmgraph.hal", name, __all__)
+
+
+__all__ = [
+    "Event",
+    "Stream",
+    "StreamCtx",
+    "current_stream",
+    "default_stream",
+    "device_count",
+    "empty_cache",
+    "get_arch_list",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "is_available",
+    "is_initialized",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "memory_summary",
+    "reset_max_memory_allocated",
+    "reset_max_memory_reserved",
+    "reset_peak_memory_stats",
+    "set_cur_stream",
+    "synchronize",
+]

@@ -1,0 +1,189 @@
+"""MindSpore's ``mindspore.mint.nn``: layers with PyTorch's arguments and parameter names.
+
+A layer without parameters holds the arguments of its function in :mod:`.functional`; the class is
+made from the function's signature.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tvmgraph.compat.absent import not_found
+from tvmgraph.compat.mint.nn import functional
+from tvmgraph.compat.mint.nn.parametric import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose2d,
+    Embedding,
+    GroupNorm,
+    LayerNorm,
+    Linear,
+    PReLU,
+)
+from tvmgraph.core import kinds
+from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.errors import DTypeError, user_source
+from tvmgraph.nn import (
+    BCELoss,
+    Cell,
+    CellDict,
+    CellList,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    CrossEntropyLoss,
+    Flatten,
+    Identity,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReflectionPad3d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ReplicationPad3d,
+    SequentialCell,
+    ZeroPad2d,
+)
+
+#: Layer -> its function and how many tensors it takes.
+FUNCTIONS = {
+    "AdaptiveAvgPool1d": ("adaptive_avg_pool1d", 1),
+    "AdaptiveAvgPool2d": ("adaptive_avg_pool2d", 1),
+    "AdaptiveAvgPool3d": ("adaptive_avg_pool3d", 1),
+    "AdaptiveMaxPool1d": ("adaptive_max_pool1d", 1),
+    "AdaptiveMaxPool2d": ("adaptive_max_pool2d", 1),
+    "AvgPool1d": ("avg_pool1d", 1),
+    "AvgPool2d": ("avg_pool2d", 1),
+    "AvgPool3d": ("avg_pool3d", 1),
+    "BCEWithLogitsLoss": ("binary_cross_entropy_with_logits", 2),
+    "CosineEmbeddingLoss": ("cosine_embedding_loss", 3),
+    "ELU": ("elu", 1),
+    "Fold": ("fold", 1),
+    "GELU": ("gelu", 1),
+    "GLU": ("glu", 1),
+    "Hardshrink": ("hardshrink", 1),
+    "Hardsigmoid": ("hardsigmoid", 1),
+    "Hardswish": ("hardswish", 1),
+    "Hardtanh": ("hardtanh", 1),
+    "KLDivLoss": ("kl_div", 2),
+    "L1Loss": ("l1_loss", 2),
+    "LeakyReLU": ("leaky_relu", 1),
+    "LogSigmoid": ("logsigmoid", 1),
+    "LogSoftmax": ("log_softmax", 1),
+    "MSELoss": ("mse_loss", 2),
+    "MaxPool2d": ("max_pool2d", 1),
+    "MaxUnpool2d": ("max_unpool2d", 2),
+    "Mish": ("mish", 1),
+    "NLLLoss": ("nll_loss", 2),
+    "PixelShuffle": ("pixel_shuffle", 1),
+    "ReLU": ("relu", 1),
+    "ReLU6": ("relu6", 1),
+    "SELU": ("selu", 1),
+    "SiLU": ("silu", 1),
+    "Sigmoid": ("sigmoid", 1),
+    "SmoothL1Loss": ("smooth_l1_loss", 2),
+    "SoftMarginLoss": ("soft_margin_loss", 2),
+    "Softmax": ("softmax", 1),
+    "Softplus": ("softplus", 1),
+    "Softshrink": ("softshrink", 1),
+    "Tanh": ("tanh", 1),
+    "Threshold": ("threshold", 1),
+    "Unfold": ("unfold", 1),
+    "Upsample": ("upsample", 1),
+}
+
+
+class _Layer(Cell):
+    """A function with its arguments given beforehand."""
+
+    _function: str
+    _inputs: int
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        signature: inspect.Signature = type(self).__signature__  # pyright: ignore
+        try:
+            bound = signature.bind(*args, **kwargs)
+            for name, value in bound.arguments.items():
+                kinds.require(name, value, kinds.words(signature.parameters[name].annotation))
+        except TypeError as e:
+            raise DTypeError(f"mint.nn.{type(self).__name__}: {e}", at=user_source()) from None
+        self.settings = dict(bound.arguments)
+
+    def construct(self, *tensors: Any) -> Any:
+        return getattr(functional, self._function)(*tensors, **self.settings)
+
+    def extend_repr(self) -> str:
+        """Returns the arguments that were given."""
+        return ", ".join(f"{k}={v}" for k, v in self.settings.items())
+
+
+class _Dropout(Cell):
+    """Dropout in training, else nothing."""
+
+    _function: Callable[..., Any]
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        self.p, self.inplace = p, inplace
+
+    def construct(self, input: Any) -> Any:
+        return type(self)._function(input, self.p, self.training, self.inplace)
+
+    def extend_repr(self) -> str:
+        """Returns the probability."""
+        return f"p={self.p}"
+
+
+class Dropout(_Dropout):
+    """Zeroes elements with probability ``p`` while training."""
+
+    _function = staticmethod(functional.dropout)
+
+
+class Dropout2d(_Dropout):
+    """Zeroes channels with probability ``p`` while training."""
+
+    _function = staticmethod(functional.dropout2d)
+
+
+def _layer(name: str) -> type[Cell]:
+    """Returns the class of a layer without parameters."""
+    function, inputs = FUNCTIONS[name]
+    chosen = getattr(functional, function)
+    arguments = list(inspect.signature(chosen).parameters.values())[inputs:]
+    places = {
+        "__doc__": f"The layer of :func:`functional.{function}`.",
+        "__module__": __name__, "_function": function, "_inputs": inputs,
+        "__signature__": inspect.Signature(arguments),
+    }  # fmt: skip
+    return type(name, (_Layer,), places)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in FUNCTIONS:
+        raise not_found("tvmgraph.mint.nn", name, __all__)
+    made = globals()[name] = _layer(name)
+    return made
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
+__all__ = [
+    "BCELoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict", "CellList",
+    "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d", "Conv3d",
+    "ConvTranspose2d", "CrossEntropyLoss", "Dropout", "Dropout2d", "Embedding", "Flatten",
+    "GroupNorm", "Identity", "LayerNorm", "Linear", "PReLU", "ReflectionPad1d", "ReflectionPad2d",
+    "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
+    "SequentialCell", "ZeroPad2d", "functional",
+]  # fmt: skip
+__all__ += list(FUNCTIONS)  # pyright: ignore[reportUnsupportedDunderAll]
+
+_guard_module(globals(), "mint.nn")

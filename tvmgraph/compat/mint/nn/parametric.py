@@ -1,0 +1,259 @@
+"""Layers with parameters, named and initialised as PyTorch's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvmgraph import dtypes, nn, ops
+from tvmgraph.common.initializer import HeUniform, Initializer, Uniform, initializer
+from tvmgraph.compat.mint.nn import functional
+from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, user_source
+
+
+def _parameter(init: Any, shape: tuple[int, ...], dtype: Any, trained: bool = True) -> Parameter:
+    return Parameter(initializer(init, shape, dtype or dtypes.float32), requires_grad=trained)
+
+
+def _fan_in(shape: tuple[int, ...]) -> Initializer:
+    """Uniform in ``1 / sqrt(fan_in)``, PyTorch's initial bias."""
+    return Uniform(1 / math.sqrt(max(1, math.prod(shape[1:]))))
+
+
+class Linear(nn.Cell):
+    """``y = x W^T + b`` with a weight of shape [out_features, in_features]."""
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True,
+                 dtype: Any = None) -> None:  # fmt: skip
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        shape = (out_features, in_features)
+        self.weight = _parameter(HeUniform(math.sqrt(5)), shape, dtype)
+        self.bias = _parameter(_fan_in(shape), (out_features,), dtype) if bias else None
+
+    def construct(self, input: Tensor) -> Tensor:
+        return functional.linear(input, self.weight, self.bias)  # pyright: ignore
+
+    def extend_repr(self) -> str:
+        """Returns the sizes."""
+        return f"in_features={self.in_features}, out_features={self.out_features}"
+
+
+class _Conv(nn.Cell):
+    """Convolution over ``axes`` axes."""
+
+    axes = 2
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+                 padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", dtype: Any = None) -> None:  # fmt: skip
+        super().__init__()
+        if in_channels % groups or out_channels % groups:
+            raise ArgumentError(
+                f"groups={groups} must divide in_channels={in_channels} and "
+                f"out_channels={out_channels}", op=f"mint.nn.{self.cls_name}", at=user_source(),
+            )  # fmt: skip
+        modes = {"zeros": None, "reflect": "reflect", "replicate": "replicate",
+                 "circular": "circular"}  # fmt: skip
+        if padding_mode not in modes:
+            raise ArgumentError(f"padding_mode {padding_mode!r} is not known",
+                                op=f"mint.nn.{self.cls_name}", at=user_source(),
+                                fix=f"use one of {', '.join(modes)}")  # fmt: skip
+        self.padding_mode = modes[padding_mode]
+        kernel = _spread(kernel_size, self.axes)
+        self.settings = (stride, padding, dilation, groups)
+        shape = self._weight_shape(in_channels, out_channels, groups, kernel)
+        self.weight = _parameter(HeUniform(math.sqrt(5)), shape, dtype)
+        self.bias = _parameter(_fan_in(shape), (out_channels,), dtype) if bias else None
+        self.text = f"{in_channels}, {out_channels}, kernel_size={kernel}, stride={stride}"
+
+    @staticmethod
+    def _weight_shape(i: int, o: int, groups: int, kernel: tuple[int, ...]) -> tuple[int, ...]:
+        return (o, i // groups, *kernel)
+
+    def construct(self, input: Tensor) -> Tensor:
+        stride, padding, dilation, groups = self.settings
+        if self.padding_mode is not None and not isinstance(padding, str):
+            both = [p for n in reversed(_spread(padding, self.axes)) for p in (n, n)]
+            input, padding = ops.pad(input, both, self.padding_mode), 0
+        convolve = getattr(functional, f"conv{self.axes}d")
+        return convolve(input, self.weight, self.bias, stride, padding, dilation, groups)
+
+    def extend_repr(self) -> str:
+        """Returns the main arguments."""
+        return self.text
+
+
+def _spread(value: Any, count: int) -> tuple[int, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+
+
+class Conv1d(_Conv):
+    """Convolution of signals of shape [N, C, L]."""
+
+    axes = 1
+
+
+class Conv2d(_Conv):
+    """Convolution of images of shape [N, C, H, W]."""
+
+
+class Conv3d(_Conv):
+    """Convolution of volumes of shape [N, C, D, H, W]."""
+
+    axes = 3
+
+
+class ConvTranspose2d(_Conv):
+    """Transposed convolution of images; the weight has shape [in, out / groups, kh, kw]."""
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+                 padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
+                 dilation: Any = 1, padding_mode: str = "zeros",
+                 dtype: Any = None) -> None:  # fmt: skip
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation,
+                         groups, bias, padding_mode, dtype)  # fmt: skip
+        self.output_padding = output_padding
+
+    @staticmethod
+    def _weight_shape(i: int, o: int, groups: int, kernel: tuple[int, ...]) -> tuple[int, ...]:
+        return (i, o // groups, *kernel)
+
+    def construct(self, input: Tensor) -> Tensor:
+        stride, padding, dilation, groups = self.settings
+        return ops.conv_transpose2d(input, self.weight, self.bias, stride, padding,
+                                    self.output_padding, groups, dilation)  # fmt: skip
+
+
+class Embedding(nn.Cell):
+    """Rows of a table of shape [num_embeddings, embedding_dim], by index.
+
+    Raises:
+        ArgumentError: if ``max_norm`` is given: rows are not renormalised.
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
+                 max_norm: float | None = None, norm_type: float = 2.0,
+                 scale_grad_by_freq: bool = False, sparse: bool = False,
+                 _weight: Tensor | None = None, _freeze: bool = False,
+                 dtype: Any = None) -> None:  # fmt: skip
+        super().__init__()
+        if max_norm is not None or scale_grad_by_freq:
+            raise ArgumentError("max_norm and scale_grad_by_freq are not offered",
+                                op="mint.nn.Embedding", at=user_source())  # fmt: skip
+        shape = (num_embeddings, embedding_dim)
+        start = initializer("normal" if _weight is None else _weight, shape,
+                            dtype or dtypes.float32) * (100 if _weight is None else 1)  # fmt: skip
+        self.padding_idx = padding_idx
+        if padding_idx is not None and _weight is None:
+            start[padding_idx] = 0.0
+        self.weight = Parameter(start, requires_grad=not _freeze)
+        self.text = f"{num_embeddings}, {embedding_dim}"
+
+    def construct(self, input: Tensor) -> Tensor:
+        return functional.embedding(input, self.weight, self.padding_idx)  # pyright: ignore
+
+    def extend_repr(self) -> str:
+        """Returns the sizes."""
+        return self.text
+
+
+class _BatchNorm(nn.Cell):
+    """Normalises channels over the batch; running statistics are buffers without gradient."""
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
+                 affine: bool = True, track_running_stats: bool = True,
+                 dtype: Any = None) -> None:  # fmt: skip
+        super().__init__()
+        shape = (num_features,)
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.track_running_stats = track_running_stats
+        self.weight = _parameter("ones", shape, dtype, affine)
+        self.bias = _parameter("zeros", shape, dtype, affine)
+        self.running_mean = _parameter("zeros", shape, dtype, False)
+        self.running_var = _parameter("ones", shape, dtype, False)
+
+    def construct(self, input: Tensor) -> Tensor:
+        from_batch = self.training or not self.track_running_stats
+        return functional.batch_norm(input, self.running_mean, self.running_var, self.weight,
+                                     self.bias, from_batch, self.momentum, self.eps)  # fmt: skip
+
+    def extend_repr(self) -> str:
+        """Returns the main arguments."""
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch norm of shape [N, C] or [N, C, L]."""
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch norm of shape [N, C, H, W]."""
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch norm of shape [N, C, D, H, W]."""
+
+
+class LayerNorm(nn.Cell):
+    """Normalises the last axes, of sizes ``normalized_shape``."""
+
+    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True,
+                 bias: bool = True, dtype: Any = None) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape, self.eps = _spread(normalized_shape, 1), eps
+        self.weight = self.bias = None
+        if elementwise_affine:
+            self.weight = _parameter("ones", self.normalized_shape, dtype)
+            self.bias = _parameter("zeros", self.normalized_shape, dtype) if bias else None
+
+    def construct(self, input: Tensor) -> Tensor:
+        return functional.layer_norm(  # pyright: ignore
+            input, self.normalized_shape, self.weight, self.bias, self.eps
+        )
+
+    def extend_repr(self) -> str:
+        """Returns the main arguments."""
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class GroupNorm(nn.Cell):
+    """Normalises groups of channels."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5,
+                 affine: bool = True, dtype: Any = None) -> None:  # fmt: skip
+        super().__init__()
+        self.num_groups, self.eps = num_groups, eps
+        self.weight = _parameter("ones", (num_channels,), dtype) if affine else None
+        self.bias = _parameter("zeros", (num_channels,), dtype) if affine else None
+
+    def construct(self, input: Tensor) -> Tensor:
+        return functional.group_norm(  # pyright: ignore
+            input, self.num_groups, self.weight, self.bias, self.eps
+        )
+
+    def extend_repr(self) -> str:
+        """Returns the main arguments."""
+        return f"{self.num_groups}, eps={self.eps}"
+
+
+class PReLU(nn.Cell):
+    """``x`` where positive, else a learned slope times ``x``."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = None) -> None:
+        super().__init__()
+        self.weight = _parameter(init, (num_parameters,), dtype)
+
+    def construct(self, input: Tensor) -> Tensor:
+        return functional.prelu(input, self.weight)  # pyright: ignore
+
+
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d",
+    "Embedding", "GroupNorm", "LayerNorm", "Linear", "PReLU",
+]  # fmt: skip
+
+_guard_module(globals(), "mint.nn")

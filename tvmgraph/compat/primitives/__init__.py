@@ -1,0 +1,62 @@
+"""The operator classes: ``from tvmgraph.ops import operations as P``.
+
+Every class is one row of :mod:`.rows`, :mod:`.rows_layers` or :mod:`.rows_samples`, built the first
+time it is named.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from tvmgraph.compat import paths
+from tvmgraph.compat.absent import not_found
+from tvmgraph.compat.primitives import helpers, layers, optimizers
+from tvmgraph.compat.primitives.base import (
+    Primitive,
+    PrimitiveWithCheck,
+    PrimitiveWithInfer,
+    build_class,
+    parse_rows,
+    prim_attr_register,
+)
+from tvmgraph.compat.primitives.rows import MATH_ROWS
+from tvmgraph.compat.primitives.rows_layers import NN_ROWS
+from tvmgraph.compat.primitives.rows_samples import SAMPLE_ROWS
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.distributed import functions
+from tvmgraph.ops import compositions_regions, compositions_sequences
+from tvmgraph.ops.image import deformable
+from tvmgraph.ops.math import incomplete_beta
+
+#: What programs call this module.
+PATH = "tvmgraph.ops.operations"
+ROWS = parse_rows(MATH_ROWS + NN_ROWS + SAMPLE_ROWS)
+_HELPERS = SimpleNamespace()
+for _module in (
+    helpers, layers, optimizers, compositions_regions, compositions_sequences, deformable,
+    incomplete_beta,
+):  # fmt: skip
+    vars(_HELPERS).update(vars(_module))
+
+__all__ = [
+    "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "prim_attr_register", *ROWS,
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    row = ROWS.get(name)
+    if row is None:
+        path = paths.find(PATH, name)
+        if path is not None:
+            return path
+        raise not_found(PATH, name, ROWS)
+    built = build_class(row, PATH, {"H": _HELPERS, "D": functions, "Tensor": Tensor})
+    if name == "Print":  # what compiled code does in every call
+        built.as_effect = lambda _self, *values: (print, values)  # pyright: ignore[reportAttributeAccessIssue]
+    globals()[name] = built
+    return built
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(ROWS))

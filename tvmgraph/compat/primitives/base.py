@@ -1,0 +1,313 @@
+"""Operator classes: configured once by the constructor, then called like the function.
+
+``ops.ReduceMean(keep_dims=True)(x, 1)`` is ``ops.mean(x, 1, True)``. The classes are built from
+one-line rows (see :mod:`.rows`) the first time they are named::
+
+    ReduceMean | keep_dims=False | x, axis=() | F.mean(x, axis, keep_dims)
+
+that is: class name, constructor parameters, call parameters, and the expression a call computes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tvmgraph import dtypes, hooks
+from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.core.op import F
+from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, user_source
+
+__all__ = [
+    "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "prim_arg_register",
+    "prim_attr_register",
+]  # fmt: skip
+
+
+class Primitive:
+    """Base of all operator classes.
+
+    Derive from it to write an operator of your own in Python: the constructor keeps the
+    configuration, ``__call__`` computes with other operators.
+
+    Args:
+        name: Name of the operator.
+
+    Example:
+        >>> ops.Primitive("scale").add_prim_attr("factor", 2).attrs
+        {'factor': 2}
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.attrs: dict[str, Any] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        """Computes the operator.
+
+        Raises:
+            NotFoundError: always; the derived class does the computing.
+        """
+        raise NotFoundError(
+            f"{self!r} has no implementation", op=self.name, at=user_source(),
+            fix="derive a class and define __call__, or use one of the classes in tvmgraph.ops",
+        )  # fmt: skip
+
+    def add_prim_attr(self, name: str, value: Any) -> Primitive:
+        """Keeps ``value`` as an attribute called ``name`` and returns the operator."""
+        self.attrs[name] = value
+        setattr(self, name, value)
+        return self
+
+    def del_prim_attr(self, name: str) -> Primitive:
+        """Removes an attribute and returns the operator."""
+        self.attrs.pop(name, None)
+        self.__dict__.pop(name, None)
+        return self
+
+    def init_prim_io_names(self, inputs: list[str], outputs: list[str]) -> None:
+        """Names the inputs and outputs; kept for programs that ask for them."""
+        self.add_prim_attr("input_names", inputs)
+        self.add_prim_attr("output_names", outputs)
+
+    def set_prim_instance_name(self, name: str) -> Primitive:
+        """Gives this instance a name of its own and returns it."""
+        self.instance_name = name
+        return self
+
+    def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
+        """Asks that operands and results be split over processes; returns the operator.
+
+        Args:
+            in_strategy: Per operand into how many parts every dimension is cut, or a
+                :class:`tvmgraph.Layout`.
+            out_strategy: The same per result.
+        """
+        return hooks.shard_primitive(self, in_strategy, out_strategy)
+
+    def __repr__(self) -> str:
+        shown = {k: v for k, v in self.attrs.items() if k not in ("input_names", "output_names")}
+        text = ", ".join(f"{k}={v}" for k, v in shown.items())
+        return f"Prim[{self.name}]" + (f"<{text}>" if text else "")
+
+
+class PrimitiveWithInfer(Primitive):
+    """Kept for MindSpore programs that derive from it; the same as :class:`Primitive`."""
+
+
+class PrimitiveWithCheck(Primitive):
+    """Kept for MindSpore programs that derive from it; the same as :class:`Primitive`."""
+
+
+def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
+    """Decorates the ``__init__`` of an operator class: every argument becomes an attribute.
+
+    Args:
+        fn: The ``__init__``.
+    """
+    signature = inspect.signature(fn)
+
+    @functools.wraps(fn)
+    def init(self: Primitive, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        Primitive.__init__(self, type(self).__name__)
+        for name, value in list(bound.arguments.items())[1:]:
+            self.add_prim_attr(name, value)
+        fn(self, *args, **kwargs)
+
+    return init
+
+
+prim_arg_register = prim_attr_register
+
+
+def constexpr(
+    fn: Callable[..., Any] | None = None,
+    get_instance: bool = True,
+    name: str | None = None,
+    reuse_result: bool = True,
+    check: bool = True,
+) -> Callable[..., Any]:
+    """Marks a function of Python values that is computed while capturing, not in the graph.
+
+    Args:
+        fn: Function without tensor arguments; None when used with arguments.
+        get_instance: Kept for MindSpore programs; has no effect.
+        name: Name shown for the function.
+        reuse_result: Kept for MindSpore programs; has no effect.
+        check: Kept for MindSpore programs; has no effect.
+
+    Example:
+        >>> ops.constexpr(lambda n: 2 * n)(3)
+        6
+    """
+
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def compute(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        compute.__name__ = name or getattr(function, "__name__", "constexpr")
+        return compute
+
+    return mark if fn is None else mark(fn)
+
+
+# ---- checks of constructor arguments ------------------------------------------------------------
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _is_ints(value: Any) -> bool:
+    return _is_int(value) or (isinstance(value, (tuple, list)) and all(map(_is_int, value)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "bool": ("a bool", lambda v: isinstance(v, bool)),
+    "int": ("an int", _is_int),
+    "ints": ("an int or a tuple of ints", _is_ints),
+    "float": ("a number", _is_number),
+    "str": ("a str", lambda v: isinstance(v, str)),
+}
+
+
+def _checked(op: str, name: str, kind: Any, value: Any) -> Any:
+    """Returns ``value`` after checking it against its kind.
+
+    A kind is None (anything), "dtype", one of :data:`KINDS`, "positive" (ints above zero), or a
+    tuple of the words a string may be.
+    """
+    if kind is None:
+        return value
+    if kind == "dtype":
+        return dtypes.dtype_of(value)
+    expected, holds = KINDS["str" if isinstance(kind, tuple) else kind.replace("positive", "ints")]
+    got = f"{name}={value!r}"
+    if not holds(value):
+        raise DTypeError(
+            f"{name} must be {expected}, not {type(value).__name__}",
+            op=f"ops.{op}", got=got, at=user_source(),
+        )  # fmt: skip
+    if isinstance(kind, tuple) and value.lower() not in map(str.lower, kind):
+        words = " or ".join(repr(k) for k in kind)
+        raise ArgumentError(
+            f"{name} must be {words}, not {value!r}", op=f"ops.{op}", got=got, at=user_source()
+        )
+    items = value if isinstance(value, (tuple, list)) else (value,)
+    if kind == "positive" and any(v < 1 for v in items):
+        raise ArgumentError(
+            f"{name} must be at least 1, not {value!r}", op=f"ops.{op}", got=got, at=user_source()
+        )
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _kind_of(parameter: inspect.Parameter) -> Any:
+    """The kind an annotation or else the default value asks for."""
+    if parameter.annotation is not parameter.empty:
+        kind = parameter.annotation
+        named = kind in KINDS or kind in ("dtype", "positive")
+        return kind if named else tuple(kind.split(" | "))
+    default = parameter.default
+    if isinstance(default, dtypes.DType):
+        return "dtype"
+    for python, kind in ((bool, "bool"), (int, "int"), (float, "float"), (str, "str")):
+        if isinstance(default, python):
+            return kind
+    return None
+
+
+# ---- classes from rows --------------------------------------------------------------------------
+
+
+def parse_rows(text: str) -> dict[str, tuple[str, str, str, str]]:
+    """Splits the lines of a row table into ``name -> (name, init, call, expression)``.
+
+    Args:
+        text: One row per line; an indented line continues the one before.
+    """
+    rows = {}
+    for line in text.replace("\n  ", " ").splitlines():
+        if line.strip():
+            columns = re.split(r"\s\|(?=\s)", line, maxsplit=3)
+            name, init, call, expression = (c.strip() for c in columns)
+            rows[name] = (name, init, call, expression)
+    return rows
+
+
+def functions_of(expression: str) -> list[str]:
+    """Returns the operator functions that a row's expression calls."""
+    return re.findall(r"\bF\.(\w+)", expression)
+
+
+def build_class(row: Iterable[str], module: str, scope: dict[str, Any]) -> type[Primitive]:
+    """Builds the class of one row.
+
+    Args:
+        row: Name, constructor parameters, call parameters and expression.
+        module: Module that shows the class.
+        scope: Names the expression and the defaults may use, besides ``F`` and the dtypes.
+    """
+    name, init, call, expression = row
+    init_text, call_text = (f"self{', ' if p else ''}{p}" for p in (init, call))
+    space = {"F": F, **vars(dtypes), **scope}
+    _define(f"def __init__({init_text}): ...", space)
+    parameters = list(inspect.signature(space["__init__"]).parameters.values())[1:]
+    kinds = {p.name: _kind_of(p) for p in parameters}
+    optional = frozenset(p.name for p in parameters if p.default is None)
+    space |= {"_configure": functools.partial(_configure, name, kinds, optional)}
+    loads = "".join(f"    {p} = self.{p}\n" for p in kinds if re.search(rf"\b{p}\b", expression))
+    _define(
+        f"def __init__({init_text}):\n"
+        f"    _configure(self, dict({', '.join(f'{p}={p}' for p in kinds)}))\n"
+        f"def __call__({call_text}):\n{loads}    return {expression}\n",
+        space,
+    )
+    methods: dict[str, Any] = {"__module__": module, "__doc__": _doc(row, space)}
+    for method in ("__init__", "__call__"):
+        space[method].__qualname__ = f"{name}.{method}"
+        space[method].__annotations__ = {}
+        methods[method] = space[method]
+    methods["__init__"].__doc__ = "Configures the operator."
+    methods["__call__"].__doc__ = f"Computes ``{expression.replace('F.', 'ops.')}``."
+    return type(name, (Primitive,), methods)
+
+
+def _define(source: str, space: dict[str, Any]) -> None:
+    """Runs a definition as code of this file, so that errors name the user's line, not this one."""
+    exec(compile(source, __file__, "exec"), space)
+
+
+def _configure(
+    name: str, kinds: dict[str, Any], optional: frozenset[str], self: Primitive,
+    values: dict[str, Any],
+) -> None:  # fmt: skip
+    Primitive.__init__(self, name)
+    for key, value in values.items():
+        if value is not None or key not in optional:
+            value = _checked(name, key, kinds[key], value)
+        self.attrs[key] = value
+        setattr(self, key, value)
+
+
+def _doc(row: Iterable[str], space: dict[str, Any]) -> str:
+    name, init, call, expression = row
+    shown = re.sub(r"\bF\.", "ops.", expression)
+    text = f"Class form of ``{shown}``.\n\n``{name}({init})({call})`` computes ``{shown}``.\n"
+    for function in dict.fromkeys(functions_of(expression)):
+        doc = inspect.getdoc(getattr(F, function, None)) or ""
+        text += f"\n:func:`tvmgraph.ops.{function}`: {doc.split(chr(10) + chr(10))[0]}\n"
+    return text
+
+
+_guard_module(globals(), "ops")

@@ -1,0 +1,457 @@
+"""What operator classes compute where it is more than one expression."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.dtypes import float32, int32
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+
+
+def ints(value: Any) -> Any:
+    """Returns sizes given as a tensor, a list or a tuple as a tuple of ints; an int as it is."""
+    if isinstance(value, Tensor):
+        value = value.tolist()
+    return tuple(int(v) for v in value) if isinstance(value, (tuple, list)) else value
+
+
+# ---- elementwise and reductions ------------------------------------------------------------------
+
+
+def cast(x: Any, dtype: Any) -> Tensor:
+    """Converts a tensor or a number."""
+    return F.cast(x if isinstance(x, Tensor) else Tensor(x), dtypes.dtype_of(dtype))
+
+
+def div_no_nan(x1: Any, x2: Any) -> Tensor:
+    """Divides, with 0 wherever the divisor is 0 (also for the gradient)."""
+    zero = F.equal(x2, 0)
+    y = F.div(x1, F.where(zero, F.ones_like(x2), x2))
+    return F.where(zero, F.zeros_like(y), y)
+
+
+def softmax(x: Tensor, axis: Any) -> Tensor:
+    """Softmax over one axis, or over several together."""
+    if isinstance(axis, tuple) and len(axis) != 1:
+        return F.exp(F.sub(x, F.logsumexp(x, axis, True)))
+    return F.softmax(x, axis[0] if isinstance(axis, tuple) else axis)
+
+
+def scan(fn: Any, x: Tensor, axis: Any, exclusive: bool, reverse: bool, start: Any) -> Tensor:
+    """Running reduction along an axis, optionally without the element itself or from the end."""
+    axis = rules.normalize_axis(axis, x.ndim)
+    y = F.flip(x, (axis,)) if reverse else x
+    if exclusive and y.shape[axis]:
+        first = F.full((*y.shape[:axis], 1, *y.shape[axis + 1 :]), start, dtype=y.dtype)
+        y = F.concat((first, F.narrow(y, axis, 0, y.shape[axis] - 1)), axis)
+    y = fn(y, axis)
+    return F.flip(y, (axis,)) if reverse else y
+
+
+def reduce_sum(x: Tensor, axis: Any, keep_dims: bool, skip_mode: bool) -> Tensor:
+    """Sum in the input's dtype; with ``skip_mode`` no axes means no reduction."""
+    if skip_mode and isinstance(axis, (tuple, list)) and not axis:
+        return x
+    y = F.sum(x, axis if isinstance(axis, int) else ints(axis), keep_dims)
+    return y if x.dtype is dtypes.bool_ else F.cast(y, x.dtype)
+
+
+def bincount(array: Tensor, size: Any, weights: Tensor) -> Tensor:
+    """Sums the weights (or counts, when there are none) of every value below ``size``."""
+    count = int(size)
+    if weights.size == 0:
+        weights = F.ones(array.shape, weights.dtype)
+    # values beyond the end land in an extra slot that is cut off
+    slots = F.minimum(array, F.full_like(array, count))
+    return F.unsorted_segment_sum(weights, slots, count + 1)[:count]
+
+
+def lp_norm(x: Tensor, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Tensor:
+    """p-norm, at least ``epsilon``."""
+    return F.maximum(F.pow(F.sum(F.pow(F.abs(x), p), axis, keep_dims), 1 / p), epsilon)
+
+
+def median(
+    x: Tensor, global_median: bool, axis: int, keep_dims: bool, ignore_nan: bool
+) -> tuple[Tensor, Tensor]:
+    """Median and its index, over one axis or all elements."""
+    fn = F.nanmedian if ignore_nan else F.median
+    return fn(F.reshape(x, (-1,)), 0) if global_median else fn(x, axis, keep_dims)
+
+
+# ---- shape ---------------------------------------------------------------------------------------
+
+
+def bias_add(x: Tensor, bias: Tensor, data_format: str) -> Tensor:
+    """Adds one number per channel."""
+    return F.add(x, bias) if data_format == "NHWC" else F.bias_add(x, bias)
+
+
+def adjoint_if(x: Tensor, adjoint: bool) -> Tensor:
+    """Returns the conjugate transpose when asked for."""
+    return F.adjoint(x) if adjoint else x
+
+
+def depth_to_space(x: Tensor, block: int) -> Tensor:
+    """Moves blocks of channels into space: ``[N, C, H, W]`` to ``[N, C/b², H·b, W·b]``."""
+    n, c, h, w = _image(x, "DepthToSpace")
+    if c % block**2:
+        raise _shape_error(f"{c} channels are no multiple of {block**2}", "DepthToSpace", x)
+    y = F.reshape(x, (n, block, block, c // block**2, h, w))
+    y = F.transpose(y, (0, 3, 4, 1, 5, 2))
+    return F.reshape(y, (n, c // block**2, h * block, w * block))
+
+
+def space_to_depth(x: Tensor, block: int) -> Tensor:
+    """Moves blocks of space into channels: ``[N, C, H, W]`` to ``[N, C·b², H/b, W/b]``."""
+    n, c, h, w = _image(x, "SpaceToDepth")
+    if h % block or w % block:
+        raise _shape_error(f"{h} x {w} is no multiple of the block {block}", "SpaceToDepth", x)
+    y = F.reshape(x, (n, c, h // block, block, w // block, block))
+    y = F.transpose(y, (0, 3, 5, 1, 2, 4))
+    return F.reshape(y, (n, c * block**2, h // block, w // block))
+
+
+def _image(x: Tensor, op: str) -> tuple[int, ...]:
+    if x.ndim != 4:
+        raise _shape_error(f"the input must have 4 axes, not {x.ndim}", op, x)
+    return x.shape
+
+
+def _shape_error(message: str, op: str, x: Tensor) -> ShapeError:
+    return ShapeError(message, op=f"ops.{op}", got=f"x={x.type}", at=user_source())
+
+
+def diag_part(x: Tensor) -> Tensor:
+    """Takes the diagonal of ``[d1, .., dk, d1, .., dk]`` as ``[d1, .., dk]``."""
+    half = x.shape[: x.ndim // 2]
+    if half + half != x.shape:
+        raise _shape_error("the two halves of the shape differ", "DiagPart", x)
+    size = math.prod(half)
+    return F.reshape(F.diagonal(F.reshape(x, (size, size))), half)
+
+
+def pad(x: Tensor, paddings: Any) -> Tensor:
+    """Pads with zeros: one (before, after) pair per axis."""
+    return F.pad(x, tuple(int(p) for pair in reversed(ints_nested(paddings)) for p in pair))
+
+
+def ints_nested(value: Any) -> Any:
+    """Returns nested sizes given as a tensor or lists as nested tuples."""
+    value = value.tolist() if isinstance(value, Tensor) else value
+    return tuple(map(ints_nested, value)) if isinstance(value, (tuple, list)) else int(value)
+
+
+def pad_v3(x: Tensor, paddings: Any, value: Any, mode: str, contiguous: bool) -> Tensor:
+    """Pads the last axes; not contiguous means all paddings before, then all after."""
+    flat = ints(paddings)
+    if not contiguous:
+        half = len(flat) // 2
+        flat = tuple(p for pair in zip(flat[:half], flat[half:]) for p in pair)
+    mode = "replicate" if mode == "edge" else mode
+    return F.pad(x, flat, mode, value if mode == "constant" else None)
+
+
+def split(x: Tensor, axis: int, count: int) -> tuple[Tensor, ...]:
+    """Cuts an axis into ``count`` equal parts."""
+    size = x.shape[rules.normalize_axis(axis, x.ndim)]
+    if size % count:
+        raise _shape_error(f"axis {axis} of size {size} has no {count} equal parts", "Split", x)
+    return F.split(x, size // count, axis) if size else (x,) * count
+
+
+def shape_tensor(x: Tensor) -> Tensor:
+    """Returns the shape as an int64 tensor."""
+    return tensor_from_numpy(np.array(x.shape, np.int64))
+
+
+def fill_v2(shape: Any, value: Any) -> Tensor:
+    """Repeats a 0-d tensor in a new shape."""
+    value = value if isinstance(value, Tensor) else Tensor(value)
+    return F.broadcast_to(F.reshape(value, ()), ints(shape))
+
+
+def scalar_cast(x: Any, dtype: Any) -> Any:
+    """Converts a number to the Python type of ``dtype``."""
+    kind = dtypes.dtype_of(dtype).kind
+    value = x.item() if isinstance(x, Tensor) else x
+    return bool(value) if kind == "b" else float(value) if kind == "f" else int(value)
+
+
+# ---- indexing ------------------------------------------------------------------------------------
+
+
+def embedding_lookup(params: Tensor, indices: Tensor, offset: Any) -> Tensor:
+    """Takes rows ``indices - offset``; rows outside the table are zero."""
+    where = F.sub(indices, offset)
+    rows = params.shape[0]
+    inside = F.logical_and(F.greater_equal(where, 0), F.less(where, rows))
+    taken = F.gather(params, F.clip(where, 0, rows - 1), 0)
+    mask = F.reshape(inside, (*inside.shape, *(1,) * (params.ndim - 1)))
+    return F.where(mask, taken, F.zeros_like(taken))
+
+
+def invert_permutation(x: Any) -> Any:
+    """Returns the inverse of a permutation, as a tuple for a tuple."""
+    if isinstance(x, Tensor):
+        return F.cast(F.argsort(x), x.dtype)
+    if sorted(x) != list(range(len(x))):
+        raise ArgumentError(
+            "the input must hold every number from 0 once", op="ops.InvertPermutation",
+            got=repr(x)[:80], at=user_source(),
+        )  # fmt: skip
+    return tuple(sorted(range(len(x)), key=lambda i: x[i]))
+
+
+def unravel_index(indices: Tensor, dims: Any) -> Tensor:
+    """Turns positions of a flattened array into one row of coordinates each."""
+    rest, columns = indices, []
+    for size in reversed(ints(dims)):
+        columns.append(F.floor_mod(rest, size))
+        rest = F.floor_div(rest, size)
+    return F.stack(columns[::-1], -1)
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+
+def nll_loss(
+    logits: Tensor, labels: Tensor, weight: Tensor, reduction: str, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Negative log likelihood and the total weight of the labels."""
+    loss = F.nll_loss(logits, labels, weight, ignore_index, reduction)
+    counted = F.not_equal(labels, ignore_index)
+    each = F.gather(weight, F.where(counted, labels, F.zeros_like(labels)), 0)
+    return loss, F.sum(F.where(counted, each, F.zeros_like(each)))
+
+
+def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Loss per row and the derivative by the logits."""
+    loss = F.neg(F.sum(F.mul(labels, F.log_softmax(logits, -1)), -1))
+    return loss, F.stop_gradient(F.sub(F.softmax(logits, -1), labels))
+
+
+def sparse_softmax_cross_entropy(logits: Tensor, labels: Tensor, is_grad: bool) -> Tensor:
+    """Mean loss over the rows, or its derivative by the logits."""
+    if not is_grad:
+        return F.cross_entropy(logits, labels)
+    hot = F.cast(F.one_hot(labels, logits.shape[-1]), logits.dtype)
+    return F.div(F.sub(F.softmax(logits, -1), hot), logits.shape[0])
+
+
+# ---- random numbers and effects ------------------------------------------------------------------
+
+
+def dropout(x: Tensor, keep_prob: float, seed0: int = 0, seed1: int = 0) -> tuple[Tensor, Tensor]:
+    """Zeroes elements, scales the rest, and also returns the mask in the input's dtype."""
+    _require_probability(keep_prob, "Dropout")
+    mask = F.cast(F.bernoulli(F.ones_like(x), keep_prob), x.dtype)
+    return F.div(F.mul(x, mask), max(keep_prob, np.finfo(np.float32).tiny)), mask
+
+
+def dropout_channels(x: Tensor, keep_prob: float, axes: int) -> tuple[Tensor, Tensor]:
+    """Zeroes whole channels, scales the rest, and also returns the bool mask."""
+    _require_probability(keep_prob, f"Dropout{axes}D")
+    ones = F.ones((*x.shape[:2], *(1,) * axes), x.dtype)
+    mask = F.broadcast_to(F.cast(F.bernoulli(ones, keep_prob), dtypes.bool_), x.shape)
+    scaled = F.div(x, max(keep_prob, np.finfo(np.float32).tiny))
+    return F.where(mask, scaled, F.zeros_like(x)), mask
+
+
+def _require_probability(p: float, op: str) -> None:
+    if not 0 <= p <= 1:
+        raise ArgumentError(
+            f"keep_prob must be in [0, 1], not {p}", op=f"ops.{op}", at=user_source()
+        )
+
+
+def truncated_normal(shape: Any, dtype: Any) -> Tensor:
+    """Normal numbers redrawn until they lie within two standard deviations."""
+    low = math.erf(-2 / math.sqrt(2))
+    u = F.add(F.mul(F.rand(*ints(shape), dtype=dtypes.float32), -2 * low), low)
+    return F.cast(F.mul(F.erfinv(u), math.sqrt(2)), dtype)
+
+
+def assert_(condition: Any, data: Any) -> None:
+    """Raises unless the condition holds.
+
+    Raises:
+        ArgumentError: with the data, if the condition is false.
+    """
+    if not bool(condition):
+        items = data if isinstance(data, (tuple, list)) else [data]
+        raise ArgumentError(
+            "the condition is false", op="ops.Assert", got=", ".join(map(str, items)),
+            at=user_source(),
+        )  # fmt: skip
+
+
+# ---- optimizers: they store the new values in their parameters and return them ------------------
+
+
+def proximal(v: Tensor, rate: Any, l1: Any, l2: Any) -> Tensor:
+    """Returns ``v`` drawn to 0 by ``l1`` and divided by ``1 + rate l2``."""
+    return F.sign(v) * F.maximum(F.abs(v) - rate * l1, 0.0) / (1 + rate * l2)
+
+
+def apply_proximal_adagrad(
+    var: Tensor, accum: Tensor, lr: Any, l1: Any, l2: Any, grad: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Adagrad with proximal steps."""
+    a = F.assign_add(accum, F.square(grad))
+    rate = lr / F.sqrt(a)
+    F.assign(var, proximal(var - grad * rate, rate, l1, l2))
+    return var, accum
+
+
+def apply_adagrad_da(
+    var: Tensor, total: Tensor, squares: Tensor, grad: Tensor, lr: Any, l1: Any, l2: Any, step: Any
+) -> Tensor:
+    """Adagrad by the sums of all gradients."""
+    g, s = F.assign_add(total, grad), F.assign_add(squares, F.square(grad))
+    drawn = F.sign(g) * F.maximum(F.abs(g) - l1 * step, 0.0)
+    F.assign(var, F.neg(drawn * lr) / (F.sqrt(s) + l2 * step * lr))
+    return var
+
+
+def apply_ftrl(
+    var: Tensor, accum: Tensor, linear: Tensor, grad: Tensor, lr: Any, l1: Any, l2: Any, power: Any
+) -> Tensor:
+    """Follow the regularized leader."""
+    new = accum + F.square(grad)
+    before, after = (F.pow(a, -power) for a in (accum, new))
+    z = linear + grad - (after - before) / lr * var
+    F.assign(var, (F.clamp(z, -l1, l1) - z) / (after / lr + 2 * l2))
+    F.assign(linear, z)
+    F.assign(accum, new)
+    return var
+
+
+def apply_sign(
+    var: Tensor, m: Tensor, lr: Any, beta: Any, grad: Tensor, factor: Callable[[Tensor], Any]
+) -> tuple[Tensor, Tensor]:
+    """Scales the gradient by whether its sign agrees with that of the running mean."""
+    mean = F.assign(m, m * beta + grad * (1 - beta))
+    F.assign_sub(var, grad * factor(F.sign(grad) * F.sign(mean)) * lr)
+    return var, m
+
+
+def apply_amsgrad(
+    var: Tensor, m: Tensor, v: Tensor, vhat: Tensor, beta1_power: Any, beta2_power: Any, lr: Any,
+    beta1: Any, beta2: Any, epsilon: Any, grad: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Adam with the largest mean square so far; the powers are those after this step."""
+    mean = F.assign(m, m * beta1 + grad * (1 - beta1))
+    square = F.assign(v, v * beta2 + F.square(grad) * (1 - beta2))
+    most = F.assign(vhat, F.maximum(vhat, square))
+    rate = lr * F.sqrt(F.cast(1 - beta2_power, float32)) / (1 - beta1_power)
+    F.assign_sub(var, mean * rate / (F.sqrt(most) + epsilon))
+    return var, m, v, vhat
+
+
+# ---- images, segments, ranges -------------------------------------------------------------------
+
+
+def data_format_dim_map(x: Tensor, source: str, target: str) -> Tensor:
+    """Returns the axes of one order of letters that stand at places of another."""
+    places = Tensor([source.index(c) for c in target], int32)
+    return F.cast(F.gather(places, F.floor_mod(x, len(source)), 0), x.dtype)
+
+
+def rgb_to_hsv(images: Tensor) -> Tensor:
+    """Returns hue, saturation and value of colours along the last axis."""
+    r, g, b = (images[..., i] for i in (0, 1, 2))
+    value = F.amax(images, -1)
+    spread = value - F.amin(images, -1)
+    safe = F.where(F.equal(spread, 0), F.ones_like(spread), spread)
+    hue = F.where(F.equal(value, r), (g - b) / safe,
+                  F.where(F.equal(value, g), (b - r) / safe + 2, (r - g) / safe + 4))  # fmt: skip
+    hue = F.where(F.equal(spread, 0), F.zeros_like(hue), F.floor_mod(hue / 6, 1.0))
+    whole = F.where(value > 0, value, F.ones_like(value))
+    return F.stack((hue, F.where(value > 0, spread / whole, F.zeros_like(value)), value), -1)
+
+
+def hsv_to_rgb(image: Tensor) -> Tensor:
+    """Returns the colours of hue, saturation and value along the last axis."""
+    h, s, v = (image[..., i] for i in (0, 1, 2))
+    parts = [F.clamp(F.abs(h * 6 - 3) - 1, 0, 1), F.clamp(2 - F.abs(h * 6 - 2), 0, 1),
+             F.clamp(2 - F.abs(h * 6 - 4), 0, 1)]  # fmt: skip
+    return F.stack([((p - 1) * s + 1) * v for p in parts], -1)
+
+
+def segment(how: str, x: Tensor, ids: Tensor) -> Tensor:
+    """Reduces the rows of each segment; a segment without rows is 0 (1 for products)."""
+    count = int(ids.asnumpy()[-1]) + 1
+    found = getattr(F, f"unsorted_segment_{'sum' if how == 'mean' else how}")(x, ids, count)
+    sizes = F.unsorted_segment_sum(F.ones_like(ids), ids, count)
+    sizes = F.reshape(sizes, (-1,) + (1,) * (x.ndim - 1))
+    if how == "mean":
+        return F.cast(found / F.cast(F.maximum(sizes, 1), found.dtype), x.dtype)
+    if how in ("max", "min"):
+        return F.where(sizes > 0, found, F.zeros_like(found))
+    return found
+
+
+def tridiagonal_product(above: Tensor, main: Tensor, below: Tensor, rhs: Tensor) -> Tensor:
+    """Multiplies matrices of three diagonals, each of shape [..., 1, M], by [..., M, N]."""
+    size = rhs.shape[-2]
+    zero = F.zeros_like(F.narrow(rhs, -2, 0, 1))
+    later = F.concat((F.narrow(rhs, -2, 1, size - 1), zero), -2)
+    earlier = F.concat((zero, F.narrow(rhs, -2, 0, size - 1)), -2)
+    found = F.swapaxes(main, -1, -2) * rhs + F.swapaxes(above, -1, -2) * later
+    return found + F.swapaxes(below, -1, -2) * earlier
+
+
+# ---- loops: captured functions unroll them, so their counts must be known -----------------------
+
+
+def _require_callable(function: Any, name: str, op: str) -> None:
+    if not callable(function):
+        raise DTypeError(
+            f"{name} must be a function, not {type(function).__name__}",
+            op=f"ops.{op}", at=user_source(),
+        )  # fmt: skip
+
+
+def while_loop(cond_func: Callable[[Any], Any], loop_func: Callable[[Any], Any], value: Any) -> Any:
+    """Applies ``loop_func`` to the value as long as ``cond_func`` of it is true."""
+    _require_callable(cond_func, "cond_func", "WhileLoop")
+    _require_callable(loop_func, "loop_func", "WhileLoop")
+    while cond_func(value):
+        value = loop_func(value)
+    return value
+
+
+def fori_loop(lower: Any, upper: Any, loop_func: Callable[[int, Any], Any], value: Any) -> Any:
+    """Applies ``value = loop_func(i, value)`` for every i from ``lower`` to below ``upper``."""
+    _require_callable(loop_func, "loop_func", "ForiLoop")
+    for i in range(int(lower), int(upper)):
+        value = loop_func(i, value)
+    return value
+
+
+def scan_loop(
+    loop_func: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Sequence[Any] | None,
+    length: int | None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
+    """Applies ``carry, y = loop_func(carry, x)`` to every x; returns the carry and all y.
+
+    Raises:
+        ArgumentError: if neither ``xs`` nor ``length`` is given.
+    """
+    _require_callable(loop_func, "loop_func", "Scan")
+    if xs is None and length is None:
+        raise ArgumentError("xs or length is needed", op="ops.Scan", at=user_source())
+    ys = []
+    for x in [None] * (length or 0) if xs is None else xs:
+        carry, y = loop_func(carry, x)
+        ys.append(y)
+    return carry, ys

@@ -1,0 +1,228 @@
+"""What operator classes of layers compute: convolution, pooling, normalisation, resizing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.compat.primitives.helpers import ints
+from tvmgraph.core import rules
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.errors import ShapeError, user_source
+from tvmgraph.ops.common.window import resolve_padding
+
+
+def _pair(value: Any, count: int = 2) -> tuple[int, ...]:
+    """Returns spatial sizes: an int, one per axis, or with leading batch and channel ones."""
+    items = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+    return items[-count:]
+
+
+def _channels_first(x: Tensor) -> Tensor:
+    return F.transpose(x, (0, 3, 1, 2))
+
+
+def _channels_last(x: Tensor) -> Tensor:
+    return F.transpose(x, (0, 2, 3, 1))
+
+
+# ---- convolution ---------------------------------------------------------------------------------
+
+
+def conv2d(
+    x: Tensor, weight: Tensor, out_channel: int, kernel_size: Any, pad_mode: str, pad: Any,
+    stride: Any, dilation: Any, group: int, data_format: str,
+) -> Tensor:  # fmt: skip
+    """Convolves images in either layout."""
+    if data_format == "NHWC":
+        x, weight = _channels_first(x), _channels_first(weight)
+    if weight.shape[0] != out_channel or weight.shape[2:] != _pair(kernel_size):
+        raise ShapeError(
+            f"the weight must have {out_channel} output channels and kernel {_pair(kernel_size)}",
+            op="ops.Conv2D", got=f"weight={weight.type}", at=user_source(),
+        )  # fmt: skip
+    y = F.conv2d(x, weight, None, _pair(stride), pad_mode.lower(), pad, _pair(dilation), group)
+    return _channels_last(y) if data_format == "NHWC" else y
+
+
+def conv2d_input_grad(
+    dout: Tensor, weight: Tensor, input_size: Any, pad_mode: str, pad: Any, stride: Any,
+    dilation: Any, group: int,
+) -> Tensor:  # fmt: skip
+    """Transposed convolution to images of shape ``input_size``: ``[N, C, H, W]``."""
+    size = ints(input_size)
+    kernel, step, gap = weight.shape[2:], _pair(stride), _pair(dilation)
+    target = F.zeros(size, dout.dtype)
+    pairs = resolve_padding(pad_mode, pad, target, kernel, step, gap, "Conv2DTranspose")
+    extra = tuple(
+        n - ((o - 1) * s - lo - hi + d * (k - 1) + 1)
+        for n, o, s, (lo, hi), d, k in zip(size[2:], dout.shape[2:], step, pairs, gap, kernel)
+    )
+    return F.conv_transpose(
+        dout, weight, stride=step, padding=pairs, output_padding=extra, dilation=gap, groups=group
+    )
+
+
+def depthwise_conv2d(
+    x: Tensor, weight: Tensor, pad_mode: str, pad: Any, stride: Any, dilation: Any
+) -> Tensor:
+    """Convolves every channel on its own; weight is ``[multiplier, C, H, W]``."""
+    multiplier, channels, *kernel = weight.shape
+    weight = F.reshape(F.transpose(weight, (1, 0, 2, 3)), (multiplier * channels, 1, *kernel))
+    mode = pad_mode.lower()
+    return F.conv2d(x, weight, None, _pair(stride), mode, pad, _pair(dilation), channels)
+
+
+def im2col(x: Tensor, ksizes: Any, strides: Any, dilations: Any, pads: Any) -> Tensor:
+    """Lays windows out as ``[N, C, window, position]``."""
+    cols = F.unfold(x, ksizes, dilations, pads, strides)
+    window = math.prod(_pair(ksizes))
+    return F.reshape(cols, (x.shape[0], x.shape[1], window, -1))
+
+
+# ---- pooling -------------------------------------------------------------------------------------
+
+
+def pool(
+    fn: Callable[..., Tensor], x: Tensor, kernel: Any, stride: Any, pad_mode: str, data_format: str
+) -> Tensor:
+    """Pools images in either layout."""
+    if data_format == "NHWC":
+        return _channels_last(fn(_channels_first(x), _pair(kernel), _pair(stride), pad_mode))
+    return fn(x, _pair(kernel), _pair(stride), pad_mode)
+
+
+def max_pool(x: Tensor, kernel: Any, stride: Any, pad_mode: str, pad: Any = 0) -> Tensor:
+    """Maximum pooling over any number of spatial axes."""
+    ones = (1,) * len(kernel)
+    pairs = resolve_padding(pad_mode.lower(), pad, x, kernel, stride, ones, "MaxPool")
+    return F.max_pool(x, kernel=kernel, stride=stride, padding=pairs, dilation=ones)
+
+
+def avg_pool(x: Tensor, kernel: Any, stride: Any, pad_mode: str) -> Tensor:
+    """Average pooling; padding does not count."""
+    pairs = resolve_padding(pad_mode.lower(), 0, x, kernel, stride, (1,) * len(kernel), "AvgPool")
+    average = getattr(F, f"avg_pool{len(kernel)}d")
+    if not any(lo or hi for lo, hi in pairs):
+        return average(x, kernel, stride)
+    flat = tuple(p for pair in reversed(pairs) for p in pair)
+    inside = average(F.pad(F.ones((1, 1, *x.shape[2:]), x.dtype), flat), kernel, stride)
+    return F.div(average(F.pad(x, flat), kernel, stride), inside)
+
+
+def avg_pool3d(
+    x: Tensor, kernel: Any, stride: Any, pad_mode: str, pad: Any, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int,
+) -> Tensor:  # fmt: skip
+    """Average pooling of volumes."""
+    kernel, stride = _pair(kernel, 3), _pair(stride, 3)
+    if pad_mode.lower() == "same":
+        return avg_pool(x, kernel, stride, pad_mode)
+    return F.avg_pool3d(x, kernel, stride, pad, ceil_mode, count_include_pad, divisor_override)
+
+
+def max_pool3d(
+    x: Tensor, kernel: Any, stride: Any, pad_mode: str, pad: Any, ceil_mode: bool | None
+) -> Tensor:
+    """Maximum pooling of volumes."""
+    kernel, stride = _pair(kernel, 3), _pair(stride, 3)
+    if ceil_mode:
+        return F.max_pool3d(x, kernel, stride, pad, 1, True)
+    return max_pool(x, kernel, stride, pad_mode, pad)
+
+
+def max_pool_argmax(
+    x: Tensor, kernel: Any, stride: Any, pads: Any, dilation: Any, ceil_mode: bool, dtype: Any
+) -> tuple[Tensor, Tensor]:
+    """Maximum pooling with the position of every maximum in its image."""
+    y, index = F.max_pool2d(x, kernel, stride, pads, dilation, True, ceil_mode)
+    return y, F.cast(index, dtype)
+
+
+# ---- normalisation -------------------------------------------------------------------------------
+
+
+def batch_norm(
+    x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor, is_training: bool,
+    epsilon: float, momentum: float, data_format: str,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Normalises channels; returns the result, then batch mean and variance twice.
+
+    In inference the statistics are not computed and those four are zero.
+    """
+    if data_format == "NHWC":
+        y, *rest = batch_norm(
+            _channels_first(x), scale, bias, mean, variance, is_training, epsilon, momentum, "NCHW"
+        )
+        return (_channels_last(y), *rest)
+    if is_training:
+        axes = tuple(i for i in range(x.ndim) if i != 1)
+        stats = (F.mean(x, axes), F.var(x, axes))
+    else:
+        stats = (F.zeros_like(mean), F.zeros_like(variance))
+    y = F.batch_norm(x, mean, variance, scale, bias, is_training, momentum, epsilon)
+    return (y, *stats, *stats)
+
+
+def layer_norm(
+    x: Tensor, gamma: Tensor, beta: Tensor, begin_norm_axis: int, begin_params_axis: int,
+    epsilon: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Normalises the last axes; returns the result, the mean and the variance."""
+    first = rules.normalize_axis(begin_norm_axis, x.ndim, "begin_norm_axis")
+    params = rules.normalize_axis(begin_params_axis, x.ndim, "begin_params_axis")
+    axes = tuple(range(first, x.ndim))
+    mean = F.mean(x, axes, True)
+    variance = F.mean(F.square(F.sub(x, mean)), axes, True)
+    if params == first:
+        return F.layer_norm(x, x.shape[first:], gamma, beta, epsilon), mean, variance
+    y = F.mul(F.sub(x, mean), F.rsqrt(F.add(variance, epsilon)))
+    return F.add(F.mul(y, gamma), beta), mean, variance
+
+
+def l2_normalize(x: Tensor, axis: Any, epsilon: float) -> Tensor:
+    """Divides by the Euclidean norm over ``axis``."""
+    return F.mul(x, F.rsqrt(F.maximum(F.sum(F.square(x), axis, True), epsilon)))
+
+
+# ---- resizing ------------------------------------------------------------------------------------
+
+
+def resize(image: Tensor, size: Any, mode: str, align_corners: bool, half_pixel: bool) -> Tensor:
+    """Resizes images ``[N, C, H, W]``.
+
+    Without ``align_corners`` and ``half_pixel_centers`` output pixel i samples position i·in/out.
+    """
+    height, width = ints(size)
+    if mode == "bilinear" and not (align_corners or half_pixel):
+        rows = _linear_weights(image.shape[2], height, image)
+        columns = _linear_weights(image.shape[3], width, image)
+        return F.matmul(F.matmul(rows, image), F.transpose(columns, (1, 0)))
+    if mode == "nearest":
+        rows = _nearest(image.shape[2], height, align_corners, half_pixel)
+        columns = _nearest(image.shape[3], width, align_corners, half_pixel)
+        return F.gather(F.gather(image, rows, 2), columns, 3)
+    return F.interpolate(image, (height, width), mode=mode, align_corners=align_corners)
+
+
+def _linear_weights(size: int, count: int, like: Tensor) -> Tensor:
+    position = np.arange(count) * (size / count)
+    low = np.minimum(position.astype(int), size - 1)
+    weights = np.zeros((count, size))
+    rest = position - low
+    np.add.at(weights, (np.arange(count), low), 1 - rest)
+    np.add.at(weights, (np.arange(count), np.minimum(low + 1, size - 1)), rest)
+    return tensor_from_numpy(weights.astype(like.dtype.numpy))
+
+
+def _nearest(size: int, count: int, align_corners: bool, half_pixel: bool) -> Tensor:
+    steps = np.arange(count)
+    if align_corners:
+        position = np.round(steps * ((size - 1) / max(count - 1, 1)))
+    else:
+        position = np.floor((steps + 0.5 * half_pixel) * (size / count))
+    return tensor_from_numpy(np.minimum(position, size - 1).astype(np.int64))

@@ -1,0 +1,416 @@
+"""Rows of the operator classes; the columns are explained in :mod:`.base`."""
+
+ELEMENTWISE = """
+ACos | | input | F.acos(input)
+Abs | | input | F.abs(input)
+AccumulateNV2 | | x | F.accumulate_n(x)
+Acosh | | input | F.acosh(input)
+Add | | input, other | F.add(input, other)
+AddN | | x | F.addn(x)
+Addcdiv | | input, tensor1, tensor2, value | F.addcdiv(input, tensor1, tensor2, value)
+Addcmul | | input, tensor1, tensor2, value | F.addcmul(input, tensor1, tensor2, value)
+Angle | | input | F.angle(input)
+ApproximateEqual | tolerance=1e-05 | x, y | F.approximate_equal(x, y, tolerance)
+Asin | | input | F.asin(input)
+Asinh | | input | F.asinh(input)
+Atan | | input | F.atan(input)
+Atan2 | | input, other | F.atan2(input, other)
+Atanh | | input | F.atanh(input)
+BesselI0 | | x | F.bessel_i0(x)
+BesselI0e | | x | F.bessel_i0e(x)
+BesselI1 | | x | F.bessel_i1(x)
+BesselI1e | | x | F.bessel_i1e(x)
+BesselJ0 | | x | F.bessel_j0(x)
+BesselJ1 | | x | F.bessel_j1(x)
+BesselK0 | | x | F.bessel_k0(x)
+BesselK0e | | x | F.bessel_k0e(x)
+BesselK1 | | x | F.bessel_k1(x)
+BesselK1e | | x | F.bessel_k1e(x)
+BesselY0 | | x | F.bessel_y0(x)
+BesselY1 | | x | F.bessel_y1(x)
+BitwiseAnd | | x, y | F.bitwise_and(x, y)
+BitwiseOr | | x, y | F.bitwise_or(x, y)
+BitwiseXor | | x, y | F.bitwise_xor(x, y)
+Bucketize | boundaries | input | F.bucketize(input, boundaries, right=True)
+Cast | | input_x, dtype | H.cast(input_x, dtype)
+CeLU | alpha=1.0 | x | F.celu(x, alpha)
+Ceil | | input | F.ceil(input)
+Complex | | real, imag | F.complex(real, imag)
+ComplexAbs | | x | F.abs(x)
+Conj | | input | F.conj(input)
+Cos | | input | F.cos(input)
+Cosh | | input | F.cosh(input)
+Digamma | | input | F.digamma(input)
+Div | | input, other | F.div(input, other)
+DivNoNan | | x1, x2 | H.div_no_nan(x1, x2)
+Elu | alpha=1.0 | input_x | F.elu(input_x, alpha)
+Equal | | input, other | F.equal(input, other)
+Erf | | input | F.erf(input)
+Erfc | | input | F.erfc(input)
+Erfinv | | input | F.erfinv(input)
+Exp | | input | F.exp(input)
+Expm1 | | input | F.expm1(input)
+FastGeLU | | x | F.fast_gelu(x)
+FastGelu | | x | F.fast_gelu(x)
+Floor | | input | F.floor(input)
+FloorDiv | | input, other | F.floor_div(input, other)
+FloorMod | | x, y | F.floor_mod(x, y)
+Fmax | | x1, x2 | F.fmax(x1, x2)
+Fmin | | x1, x2 | F.fmin(x1, x2)
+GLU | axis=-1 | x | F.glu(x, axis)
+Gcd | | input, other | F.gcd(input, other)
+GeLU | | input | F.gelu(input, approximate="tanh")
+Gelu | | x | F.gelu(x, approximate="tanh")
+Greater | | input, other | F.greater(input, other)
+GreaterEqual | | input, other | F.greater_equal(input, other)
+HShrink | lambd=0.5 | input | F.hardshrink(input, lambd)
+HSigmoid | | input | F.hardsigmoid(input)
+HSwish | | input | F.hardswish(input)
+Heaviside | | x, values | F.heaviside(x, values)
+Hypot | | x1, x2 | F.hypot(x1, x2)
+Identity | | input_x | F.identity(input_x)
+IdentityN | | x | tuple(F.identity(t) for t in x)
+Igamma | | a, x | F.igamma(a, x)
+Igammac | | a, x | F.igammac(a, x)
+Imag | | input | F.imag(input)
+Inv | | x | F.inv(x)
+Invert | | x | F.invert(x)
+IsClose | rtol=1e-05, atol=1e-08, equal_nan=False | input, other | F.isclose(input, other, rtol,
+  atol, equal_nan)
+IsFinite | | input | F.isfinite(input)
+IsInf | | input | F.isinf(input)
+IsNan | | x | F.isnan(x)
+Lcm | | x1, x2 | F.lcm(x1, x2)
+LeftShift | | x1, x2 | F.bitwise_left_shift(x1, x2)
+Lerp | | input, end, weight | F.lerp(input, end, weight)
+LerpScalar | | input, end, weight | F.lerp(input, end, weight)
+Less | | input, other | F.less(input, other)
+LessEqual | | input, other | F.less_equal(input, other)
+Lgamma | | x | F.lgamma(x)
+Log | | input | F.log(input)
+Log1p | | input | F.log1p(input)
+LogSoftmax | axis=-1 | logits | F.log_softmax(logits, axis)
+LogSoftmaxExt | | input, dim=None, dtype=None
+  | F.log_softmax(input if dtype is None else F.cast(input, dtype), -1 if dim is None else dim)
+LogicalAnd | | x, y | F.logical_and(x, y)
+LogicalNot | | input | F.logical_not(input)
+LogicalOr | | x, y | F.logical_or(x, y)
+LogicalXor | | input, other | F.logical_xor(input, other)
+Logit | eps=-1.0 | input | F.logit(input, None if eps < 0 else eps)
+Maximum | | input, other | F.maximum(input, other)
+Minimum | | input, other | F.minimum(input, other)
+Mish | | x | F.mish(x)
+Mod | | x, y | F.floor_mod(x, y)
+Mul | | input, other | F.mul(input, other)
+MulNoNan | | x, y | F.where(F.equal(y, 0), F.zeros_like(F.mul(x, y)), F.mul(x, y))
+Mvlgamma | p: positive | x | F.mvlgamma(x, p)
+NanToNum | nan=None, posinf=None, neginf=None | input | F.nan_to_num(input, nan, posinf, neginf)
+Neg | | input | F.neg(input)
+NextAfter | | input, other | F.nextafter(input, other)
+NotEqual | | input, other | F.not_equal(input, other)
+PReLU | | input, weight | F.prelu(input, weight)
+Polar | | abs, angle | F.polar(abs, angle)
+Polygamma | | a, x | F.polygamma(a, x)
+PopulationCount | | input | F.population_count(input)
+Pow | | input, exponent | F.pow(input, exponent)
+ReLU | | input | F.relu(input)
+ReLU6 | | x | F.relu6(x)
+Real | | input | F.real(input)
+RealDiv | | x, y | F.div(x, y)
+Reciprocal | | input | F.reciprocal(input)
+RightShift | | input_x, input_y | F.bitwise_right_shift(input_x, input_y)
+Rint | | x | F.round(x)
+Round | | input, decimals=0 | F.round(input, decimals=decimals)
+Rsqrt | | input | F.rsqrt(input)
+SeLU | | input_x | F.selu(input_x)
+Select | | condition, input, other | F.select(condition, input, other)
+Sigmoid | | input | F.sigmoid(input)
+Sign | | input | F.sign(input)
+Sin | | input | F.sin(input)
+Sinc | | input | F.sinc(input)
+Sinh | | input | F.sinh(input)
+SoftShrink | lambd=0.5 | input | F.softshrink(input, lambd)
+Softmax | axis: ints = -1 | input | H.softmax(input, axis)
+Softplus | | x | F.softplus(x)
+Softsign | | x | F.softsign(x)
+Sqrt | | x | F.sqrt(x)
+Square | | input | F.square(input)
+SquareSumAll | | x, y | (F.sum(F.square(x)), F.sum(F.square(y)))
+SquaredDifference | | x, y | F.mul(F.sub(x, y), F.conj(F.sub(x, y)))
+StopGradient | | value | F.stop_gradient(value)
+Sub | | x, y | F.sub(x, y)
+Tan | | input | F.tan(input)
+Tanh | | input | F.tanh(input)
+TensorAdd | | input, other | F.add(input, other)
+Trunc | | input | F.trunc(input)
+TruncateDiv | | x, y | F.truncate_div(x, y)
+TruncateMod | | x, y | F.truncate_mod(x, y)
+Xdivy | | x, y | F.xdivy(x, y)
+Xlogy | | input, other | F.xlogy(input, other)
+Zeta | | x, q | F.zeta(x, q)
+"""
+
+REDUCTION = """
+ArgMaxWithValue | axis=0, keep_dims=False | input | F.max(input, axis, keep_dims)[::-1]
+ArgMinWithValue | axis=0, keep_dims=False | input | F.min(input, axis, keep_dims)[::-1]
+Argmax | axis=-1, output_type=int32 | input_x | F.cast(F.argmax(input_x, axis), output_type)
+Argmin | axis=-1, output_type=int32 | x | F.cast(F.argmin(x, axis), output_type)
+Bincount | | array, size, weights | H.bincount(array, size, weights)
+CountNonZero | dims: ints = None | x | F.count_nonzero(x, () if dims is None else dims)
+CumProd | exclusive=False, reverse=False | x, axis | H.scan(F.cumprod, x, axis, exclusive,
+  reverse, 1)
+CumSum | exclusive=False, reverse=False | input, axis | H.scan(F.cumsum, input, axis, exclusive,
+  reverse, 0)
+Cummax | axis: int | input | F.cummax(input, axis)
+Cummin | axis: int | input | F.cummin(input, axis)
+CumulativeLogsumexp | exclusive=False, reverse=False | x, axis | H.scan(F.logcumsumexp, x,
+  int(axis), exclusive, reverse, float("-inf"))
+EqualCount | | x, y | F.reshape(F.cast(F.sum(F.cast(F.equal(x, y), int32)), x.dtype), (1,))
+EuclideanNorm | keep_dims=False | x, axes | F.sqrt(F.sum(F.square(x), H.ints(axes), keep_dims))
+Histogram | bins=100, min=0.0, max=0.0 | x | F.histc(x, bins, min, max)
+L2Loss | | x | F.div(F.sum(F.square(x)), 2)
+LpNorm | axis: ints, p=2, keep_dims=False, epsilon=1e-12 | input | H.lp_norm(input, axis, p,
+  keep_dims, epsilon)
+Median | global_median=False, axis=0, keep_dims=False, ignore_nan=False | x | H.median(x,
+  global_median, axis, keep_dims, ignore_nan)
+NuclearNorm | dim=None, keepdim=False | x | F.matrix_norm(x, "nuc", (-2,
+  -1) if dim is None else dim, keepdim)
+Quantile | dim=None, keep_dims=False, ignore_nan=False | input, q
+  | (F.nanquantile if ignore_nan else F.quantile)(input, q, dim, keep_dims)
+ReduceAll | keep_dims=False | input, axis=None | F.all(input, axis, keep_dims)
+ReduceAny | keep_dims=False | x, axis=() | F.any(x, axis, keep_dims)
+ReduceMax | keep_dims=False | x, axis=() | F.amax(x, axis, keep_dims)
+ReduceMean | keep_dims=False | x, axis=() | F.mean(x, axis, keep_dims)
+ReduceMin | keep_dims=False | x, axis=() | F.amin(x, axis, keep_dims)
+ReduceProd | keep_dims=False | x, axis=() | F.prod(x, axis, keep_dims)
+ReduceStd | axis: ints = (), unbiased=True, keep_dims=False | x | F.std_mean(x, axis,
+  int(unbiased), keep_dims)
+ReduceSum | keep_dims=False, skip_mode=False | x, axis=() | H.reduce_sum(x, axis, keep_dims,
+  skip_mode)
+SearchSorted | dtype=int64, right=False | sorted_sequence, values, sorter=None
+  | F.cast(F.searchsorted(sorted_sequence, values, right=right, sorter=sorter), dtype)
+Sort | axis=-1, descending=False | x | F.sort(x, axis, descending)
+TopK | sorted=True | input, k | F.topk(input, k, -1, True, sorted)
+UnsortedSegmentMax | | x, segment_ids, num_segments | F.unsorted_segment_max(x, segment_ids,
+  num_segments)
+UnsortedSegmentMin | | x, segment_ids, num_segments | F.unsorted_segment_min(x, segment_ids,
+  num_segments)
+UnsortedSegmentProd | | x, segment_ids, num_segments | F.unsorted_segment_prod(x, segment_ids,
+  num_segments)
+UnsortedSegmentSum | | input_x, segment_ids, num_segments | F.unsorted_segment_sum(input_x,
+  segment_ids, num_segments)
+"""
+
+LINALG = """
+BatchMatMul | transpose_a=False, transpose_b=False | x, y | F.matmul(x, y, transpose_a, transpose_b)
+BiasAdd | data_format: NCHW|NHWC|NCDHW = "NCHW" | input_x, bias | H.bias_add(input_x, bias,
+  data_format)
+Cdist | p=2.0 | x1, x2 | F.cdist(x1, x2, p)
+Cholesky | upper=False | input_x | F.cholesky(input_x, upper)
+CholeskyInverse | upper=False | input_x | F.cholesky_inverse(input_x, upper)
+CholeskySolve | upper=False | x1, x2 | F.cholesky_solve(x1, x2, upper)
+Cross | dim=-65530 | input, other | F.cross(input, other, None if dim == -65530 else dim)
+Dense | | input, weight, bias=None | F.dense(input, weight, bias)
+Eig | compute_v=False | x | F.eig(x) if compute_v else (F.eigvals(x), F.zeros((0,), x.dtype))
+Einsum | equation: str | x | F.einsum(equation, *x)
+Geqrf | | input | F.geqrf(input)
+Ger | | x1, x2 | F.ger(x1, x2)
+LogMatrixDeterminant | | input | F.slogdet(input)
+LuSolve | | x, lu_data, lu_pivots | F.lu_solve(x, lu_data, lu_pivots)
+MatMul | transpose_a=False, transpose_b=False | input, mat2 | F.matmul(input, mat2, transpose_a,
+  transpose_b)
+MatrixDeterminant | | input | F.det(input)
+Lstsq | fast=True, l2_regularizer=0.0 | x, a | F.lstsq(x, a)
+MatrixDiagPartV3 | align: LEFT_RIGHT|RIGHT_LEFT|LEFT_LEFT|RIGHT_RIGHT = "RIGHT_LEFT"
+  | x, k, padding_value | F.matrix_diag_part(x, k, padding_value, align)
+MatrixDiagV3 | align: LEFT_RIGHT|RIGHT_LEFT|LEFT_LEFT|RIGHT_RIGHT = "RIGHT_LEFT"
+  | x, k, num_rows, num_cols, padding_value
+  | F.matrix_diag(x, k, int(num_rows), int(num_cols), padding_value, align)
+MatrixSetDiagV3 | align: LEFT_RIGHT|RIGHT_LEFT|LEFT_LEFT|RIGHT_RIGHT = "RIGHT_LEFT"
+  | x, diagonal, k | F.matrix_set_diag(x, diagonal, k, align)
+MatrixExp | | input | F.matrix_exp(input)
+MatrixInverse | adjoint=False | x | F.inverse(H.adjoint_if(x, adjoint))
+MatrixPower | n: int | x | F.matrix_power(x, n)
+MatrixSolve | adjoint=False | matrix, rhs | F.matrix_solve(matrix, rhs, adjoint)
+Orgqr | | x, tau | F.orgqr(x, tau)
+Ormqr | left=True, transpose=False | x, tau, other | F.ormqr(x, tau, other, left, transpose)
+Pdist | p=2.0 | x | F.pdist(x, p)
+Qr | full_matrices=False | x | F.qr(x, "complete" if full_matrices else "reduced")
+Svd | full_matrices=False, compute_uv=True | input | F.svd(input, full_matrices, compute_uv)
+Trace | | input | F.trace(input)
+"""
+
+SHAPE = """
+BatchToSpaceND | block_shape: ints, crops | input_x | F.batch_to_space_nd(input_x, block_shape,
+  crops)
+BroadcastTo | shape: ints | input | F.broadcast_to(input, shape)
+ChannelShuffle | group: positive | x | F.channel_shuffle(x, group)
+Concat | axis=0 | tensors | F.concat(tensors, axis)
+ConjugateTranspose | | x, perm | F.conj(F.transpose(x, perm))
+DepthToSpace | block_size: positive | x | H.depth_to_space(x, block_size)
+Diag | | input | F.diag(input)
+DiagPart | | input_x | H.diag_part(input_x)
+Expand | | x, shape | F.broadcast_to(x, H.ints(shape))
+ExpandDims | | input_x, axis | F.expand_dims(input_x, axis)
+FillDiagonal | fill_value: float, wrap=False | input_x | input_x.fill_diagonal(fill_value, wrap)
+Flatten | | input_x | F.flatten(input_x)
+Meshgrid | indexing: xy|ij = "xy" | inputs | F.meshgrid(*inputs, indexing=indexing)
+MirrorPad | mode: reflect|symmetric = "REFLECT" | x, paddings | F.mirror_pad(x, paddings, mode)
+Pack | axis=0 | tensors | F.stack(tensors, axis)
+Pad | paddings | x | H.pad(x, paddings)
+PadV3 | mode: constant|reflect|edge|circular = "constant", paddings_contiguous=True | x, paddings,
+  constant_value=0 | H.pad_v3(x, paddings, constant_value, mode, paddings_contiguous)
+Padding | pad_dim_size: positive = 8 | x | F.padding(x, pad_dim_size)
+Reshape | | input, shape | F.reshape(input, H.ints(shape))
+ReverseSequence | seq_dim: int, batch_dim=0 | x, seq_lengths | F.reverse_sequence(x, seq_lengths,
+  seq_dim, batch_dim)
+ReverseV2 | axis: ints | input | F.flip(input, axis if isinstance(axis, tuple) else (axis,))
+Roll | shifts: ints, dims: ints = None | input | F.roll(input, shifts, dims)
+Slice | | input, begin, size | F.slice(input, begin, size)
+SpaceToBatchND | block_shape: ints, paddings | input_x | F.space_to_batch_nd(input_x, block_shape,
+  paddings)
+SpaceToDepth | block_size: positive | x | H.space_to_depth(x, block_size)
+Split | axis=0, output_num: positive = 1 | input_x | H.split(input_x, axis, output_num)
+SplitV | size_splits: ints, split_dim: int, num_split: int = None | input_x | F.split(input_x,
+  size_splits, split_dim)
+Squeeze | axis: ints = () | input | F.squeeze(input, None if axis == () else axis)
+Stack | axis=0 | x | F.stack(x, axis)
+StridedSlice | begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0
+  | input_x, begin, end, strides | F.strided_slice(input_x, begin, end, strides, begin_mask,
+  end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+Tile | | input, dims | F.tile(input, H.ints(dims))
+Transpose | | input, dims | F.transpose(input, H.ints(dims))
+Tril | diagonal=0 | x | F.tril(x, diagonal)
+TrilIndices | row: int, col: int, offset=0, dtype=int32 | | F.tril_indices(row, col, offset,
+  dtype=dtype)
+Triu | diagonal=0 | input | F.triu(input, diagonal)
+TriuIndices | row: int, col: int, offset=0, dtype=int32 | | F.triu_indices(row, col, offset,
+  dtype=dtype)
+Unpack | axis=0 | input_x | F.unstack(input_x, axis)
+Unstack | axis=0, num=None | input_x | F.unstack(input_x, axis)
+"""
+
+INDEXING = """
+EmbeddingLookup | | params, indices, offset | H.embedding_lookup(params, indices, offset)
+Gather | batch_dims=0 | input_params, input_indices, axis | F.gather(input_params, input_indices,
+  axis, batch_dims)
+GatherD | | x, dim, index | F.gather_elements(x, dim, index)
+GatherNd | | input_x, indices | F.gather_nd(input_x, indices)
+GatherV2 | | params, indices, axis | F.gather(params, indices, axis)
+InTopK | k: int | x1, x2 | F.intopk(x1, x2, k)
+IndexAdd | axis: int, use_lock=True, check_index_bound=True | input_x, indices, input_y
+  | F.index_add(input_x, indices, input_y, axis)
+IndexFill | | x, dim, index, value | F.index_fill(x, int(dim), index, value)
+IndexPut | accumulate: int = 0 | x1, x2, indices | x1.index_put(indices, x2, bool(accumulate))
+InplaceAdd | indices: ints | x, v | F.inplace_add(x, v, indices)
+InplaceIndexAdd | axis: int | var, indices, updates | F.inplace_index_add(var, indices, updates,
+  axis)
+InplaceSub | indices: ints | x, v | F.inplace_sub(x, v, indices)
+InplaceUpdate | indices: ints | x, v | F.inplace_update(x, v, indices)
+InplaceUpdateV2 | | x, indices, v | F.inplace_update(x, v, indices)
+InvertPermutation | | input_x | H.invert_permutation(input_x)
+MaskedFill | | input_x, mask, value | F.masked_fill(input_x, mask, value)
+MaskedScatter | | input, mask, source | F.masked_scatter(input, mask, source)
+MaskedSelect | | input, mask | F.masked_select(input, mask)
+NonZero | | input | F.nonzero(input)
+OneHot | axis=-1 | indices, depth, on_value, off_value | F.one_hot(indices, depth, on_value,
+  off_value, axis)
+Renorm | p: float, dim: int, maxnorm: float | x | F.renorm(x, p, dim, maxnorm)
+ScatterAdd | use_locking=False | input_x, indices, updates | F.scatter_add(input_x, indices,
+  updates)
+ScatterDiv | use_locking=False | input_x, indices, updates | F.scatter_div(input_x, indices,
+  updates)
+ScatterMax | use_locking=False | input_x, indices, updates | F.scatter_max(input_x, indices,
+  updates)
+ScatterMin | use_locking=False | input_x, indices, updates | F.scatter_min(input_x, indices,
+  updates)
+ScatterMul | use_locking=False | input_x, indices, updates | F.scatter_mul(input_x, indices,
+  updates)
+ScatterNd | | indices, updates, shape | F.scatter_nd(indices, updates, H.ints(shape))
+ScatterNdAdd | use_locking=False | input_x, indices, updates | F.scatter_nd_add(input_x, indices,
+  updates)
+ScatterNdDiv | use_locking=False | input_x, indices, updates | F.scatter_nd_div(input_x, indices,
+  updates)
+ScatterNdMax | use_locking=False | input_x, indices, updates | F.scatter_nd_max(input_x, indices,
+  updates)
+ScatterNdMin | use_locking=False | input_x, indices, updates | F.scatter_nd_min(input_x, indices,
+  updates)
+ScatterNdMul | use_locking=False | input_x, indices, updates | F.scatter_nd_mul(input_x, indices,
+  updates)
+ScatterNdSub | use_locking=False | input_x, indices, updates | F.scatter_nd_sub(input_x, indices,
+  updates)
+ScatterNdUpdate | use_locking=True | input_x, indices, updates | F.scatter_nd_update(input_x,
+  indices, updates)
+ScatterSub | use_locking=False | input_x, indices, updates | F.scatter_sub(input_x, indices,
+  updates)
+ScatterUpdate | use_locking=True | input_x, indices, updates | F.scatter_update(input_x, indices,
+  updates)
+TensorScatterAdd | | input_x, indices, updates | F.tensor_scatter_add(input_x, indices, updates)
+TensorScatterDiv | | input_x, indices, updates | F.tensor_scatter_div(input_x, indices, updates)
+TensorScatterElements | axis=0, reduction: none|add|mul|max|min = "none" | data, indices, updates
+  | F.tensor_scatter_elements(data, indices, updates, axis, reduction)
+TensorScatterMax | | input_x, indices, updates | F.tensor_scatter_max(input_x, indices, updates)
+TensorScatterMin | | input_x, indices, updates | F.tensor_scatter_min(input_x, indices, updates)
+TensorScatterMul | | input_x, indices, updates | F.tensor_scatter_mul(input_x, indices, updates)
+TensorScatterSub | | input_x, indices, updates | F.tensor_scatter_sub(input_x, indices, updates)
+TensorScatterUpdate | | input_x, indices, updates | F.tensor_scatter_update(input_x, indices,
+  updates)
+UnravelIndex | | indices, dims | H.unravel_index(indices, dims)
+Unique | | x | F.unique(x)
+UniqueConsecutive | return_inverse=False, return_counts=False, dim=None | input
+  | F.unique_consecutive(input, return_inverse, return_counts, dim)
+UniqueWithPad | | x, pad_num | F.unique_with_pad(x, pad_num)
+"""
+
+OPTIMIZERS = """
+ApplyAdagradDA | use_locking=False | var, gradient_accumulator, gradient_squared_accumulator, grad,
+  lr, l1, l2, global_step | H.apply_adagrad_da(var, gradient_accumulator,
+  gradient_squared_accumulator, grad, lr, l1, l2, global_step)
+ApplyAdamWithAmsgrad | beta1=0.9, beta2=0.999, epsilon=1e-08, use_locking=False
+  | var, m, v, vhat, beta1_power, beta2_power, lr, grad
+  | H.apply_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)
+ApplyAdamWithAmsgradV2 | use_locking=False
+  | var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad
+  | H.apply_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)
+ApplyAddSign | | var, m, lr, alpha, sign_decay, beta, grad | H.apply_sign(var, m, lr, beta, grad,
+  lambda s: alpha + sign_decay * s)
+ApplyFtrl | use_locking=False | var, accum, linear, grad, lr, l1, l2, lr_power
+  | H.apply_ftrl(var, accum, linear, grad, lr, l1, l2, lr_power)
+ApplyPowerSign | | var, m, lr, logbase, sign_decay, beta, grad | H.apply_sign(var, m, lr, beta,
+  grad, lambda s: F.exp(s * (logbase * sign_decay)))
+ApplyProximalAdagrad | use_locking=False | var, accum, lr, l1, l2, grad
+  | H.apply_proximal_adagrad(var, accum, lr, l1, l2, grad)
+ApplyProximalGradientDescent | | var, alpha, l1, l2, delta
+  | F.assign(var, H.proximal(var - delta * alpha, alpha, l1, l2))
+"""
+
+OTHERS = """
+CheckValid | | bboxes, img_metas | F.check_valid(bboxes, img_metas)
+DataFormatDimMap | src_format="NHWC", dst_format="NCHW" | input_x
+  | H.data_format_dim_map(input_x, src_format, dst_format)
+DataFormatVecPermute | src_format="NHWC", dst_format="NCHW" | input_x
+  | F.gather(input_x, Tensor([src_format.index(c) for c in dst_format]), 0)
+HSVToRGB | | image | H.hsv_to_rgb(image)
+LowerBound | out_type=int32 | sorted_x, values
+  | F.cast(F.searchsorted(sorted_x, values), out_type)
+LuUnpack | unpack_data=True, unpack_pivots=True | LU_data, LU_pivots
+  | F.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
+MatrixBandPart | | x, lower, upper | F.matrix_band_part(x, lower, upper)
+MatrixTriangularSolve | lower=True, adjoint=False | matrix, rhs
+  | F.triangular_solve(rhs, matrix, not lower, adjoint)[0]
+MultilabelMarginLoss | reduction="mean" | x, target
+  | F.multilabel_margin_loss(x, target, reduction)
+NthElement | reverse=False | input, n | F.sort(input, -1, reverse)[0][..., int(n)]
+RGBToHSV | | images | H.rgb_to_hsv(images)
+SegmentMax | | input_x, segment_ids | H.segment("max", input_x, segment_ids)
+SegmentMean | | input_x, segment_ids | H.segment("mean", input_x, segment_ids)
+SegmentMin | | input_x, segment_ids | H.segment("min", input_x, segment_ids)
+SegmentProd | | input_x, segment_ids | H.segment("prod", input_x, segment_ids)
+SegmentSum | | input_x, segment_ids | H.segment("sum", input_x, segment_ids)
+TridiagonalMatMul | | superdiag, maindiag, subdiag, rhs
+  | H.tridiagonal_product(superdiag, maindiag, subdiag, rhs)
+UpperBound | out_type=int32 | sorted_x, values
+  | F.cast(F.searchsorted(sorted_x, values, right=True), out_type)
+"""
+
+MATH_ROWS = ELEMENTWISE + REDUCTION + LINALG + SHAPE + INDEXING + OPTIMIZERS + OTHERS

@@ -1,0 +1,65 @@
+"""Helpers of MindSpore that begin with an underscore and that model zoos import nevertheless."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.compat.parallel import ParallelMode
+from tvmgraph.core.rules import broadcast_shapes
+
+
+class RowTensor:
+    """Rows of a tensor at some indices, which MindSpore programs name where gradients are sparse.
+
+    Gradients here are always dense; the class only holds what it is given.
+
+    Args:
+        indices: Which rows.
+        values: The rows.
+        shape: Shape of the whole tensor.
+        row_tensor: Another one, which is copied.
+    """
+
+    def __init__(
+        self, indices: Any = None, values: Any = None, shape: Any = None, row_tensor: Any = None
+    ) -> None:
+        if row_tensor is not None:
+            indices, values, shape = row_tensor.indices, row_tensor.values, row_tensor.dense_shape
+        self.indices, self.values, self.dense_shape = indices, values, shape
+
+
+def get_broadcast_shape(
+    x_shape: Any, y_shape: Any, prim_name: str = "", shape_type: str = "", arg_name1: str = "",
+    arg_name2: str = "",
+) -> list[Any]:  # fmt: skip
+    """Returns the shape that two shapes broadcast to.
+
+    Raises:
+        ShapeError: if they do not.
+    """
+    return list(broadcast_shapes(tuple(x_shape), tuple(y_shape)))
+
+
+def _get_device_num() -> int:
+    return 1
+
+
+def _get_global_rank() -> int:
+    return 0
+
+
+def _get_gradients_mean() -> bool:
+    return False
+
+
+def _get_parallel_mode() -> str:
+    return ParallelMode.STAND_ALONE
+
+
+def _is_sharding_propagation() -> bool:
+    return False
+
+
+def _get_cache_prim(primitive: Any) -> Any:
+    """Returns what makes a Primitive: making one costs nothing worth keeping here."""
+    return primitive

@@ -1,0 +1,1 @@
+"""Compiled graphs and prepared weights on disk."""

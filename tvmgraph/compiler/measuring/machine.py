@@ -1,0 +1,185 @@
+"""What this machine can do: measured peaks that profiles and benchmarks compare with.
+
+The peaks are measured, not computed from a data sheet: clocks, containers and other tenants decide
+what a program can reach. They are measured once per processor, number of threads and version and
+kept beside the compiled executables.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx.script import builder as T
+
+import tvmgraph
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.target import host_cpu, make_target
+from tvmgraph.compiler.cache import disk
+from tvmgraph.compiler.compile import compile_graph
+from tvmgraph.config import context
+from tvmgraph.core.op import get_op
+from tvmgraph.core.storage import aligned_copy
+from tvmgraph.core.tensor import tensor_from_numpy
+from tvmgraph.core.types import tensor_type
+from tvmgraph.debug.profile import Peaks
+from tvmgraph.graph import GraphBuilder
+from tvmgraph.machine.processor import cpu_model
+from tvmgraph.machine.threads import configure_threads
+from tvmgraph.runtime import trust
+
+#: Accumulators in flight: more than latency x instructions per cycle of any current processor, few
+#: enough to stay in registers.
+_CHAINS = 12
+_STEPS = 20_000  # multiply-adds per accumulator and call: some tens of microseconds
+_STREAM_BYTES = 64 << 20  # of each of the three arrays; beyond any cache a core sees
+_ROUNDS = 7
+#: Seconds of idling between two rounds, so that one burst of other work does not spoil them all.
+_PAUSE = 0.01
+
+
+_known: dict[int, Peaks] = {}
+
+
+def peaks(again: bool = False) -> Peaks:
+    """Returns the machine's peaks, measuring them (under a second) if nobody has.
+
+    Args:
+        again: Measure even if they are known. The larger figure stays: other work on the machine
+            can only make a measurement too small.
+    """
+    threads = configure_threads(context.thread_num or None)
+    found = _known.get(threads) or _load(threads)
+    if found is None or again:
+        found = _larger(measure(threads), found)
+        _save(found)
+    _known[threads] = found
+    return found
+
+
+def _larger(new: Peaks, old: Peaks | None) -> Peaks:
+    if old is None:
+        return new
+    return replace(
+        new, float32=max(new.float32, old.float32), float64=max(new.float64, old.float64),
+        bandwidth=max(new.bandwidth, old.bandwidth),
+    )  # fmt: skip
+
+
+def measure(threads: int) -> Peaks:
+    """Measures the peaks; the best of a few rounds counts."""
+    return Peaks(
+        _arithmetic("float32", threads), _arithmetic("float64", threads), _bandwidth(),
+        threads, host_cpu(),
+    )  # fmt: skip
+
+
+def _best(run: Callable[[], Any]) -> float:
+    run()  # wakes the workers and touches the memory
+    best = float("inf")
+    for _ in range(_ROUNDS):
+        time.sleep(_PAUSE)
+        for _ in range(3):
+            start = time.perf_counter()
+            run()
+            best = min(best, time.perf_counter() - start)
+    return best
+
+
+# ---- arithmetic ---------------------------------------------------------------------------------
+
+
+def _arithmetic(dtype: str, threads: int) -> float:
+    lanes = cpu_model("host", threads).lanes_of(np.dtype(dtype).itemsize)
+    shape = (threads, _CHAINS * lanes)
+    library = tvm.tirx.build(
+        tvm.IRModule({"peak": _chains(dtype, lanes, threads)}), target=make_target()
+    )
+    # factors that keep the sums finite: x <- x * 0.5 + 1 tends to 2
+    given = [aligned_copy(np.full(lanes, v, dtype)) for v in (0.5, 1.0)]
+    out = aligned_copy(np.zeros(shape, dtype))
+    arrays = [tvm.runtime.from_dlpack(a) for a in (*given, out)]
+    function = library["peak"]
+    operations = 2.0 * out.size * _STEPS
+    return operations / _best(lambda: function(*arrays)) / 1e9
+
+
+def _chains(dtype: str, lanes: int, threads: int) -> Any:
+    """Every worker runs independent chains ``x = x * a + b`` that stay in registers."""
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("peak")
+        a, b = (_argument(name, (lanes,), dtype) for name in "ab")
+        out = _argument("out", (threads, _CHAINS * lanes), dtype)
+        with T.sblock("root"):
+            T.reads()
+            T.writes()
+            with emit.parallel(threads, threads > 1) as worker:
+                total = emit.stack(_CHAINS * lanes, dtype)
+                places = [emit.ramp(i * lanes, lanes) for i in range(_CHAINS)]
+                for place in places:
+                    emit.store(total, emit.broadcast(emit.zero(dtype), lanes), [place])
+                with emit.serial(_STEPS):
+                    every = emit.ramp(0, lanes)
+                    for place in places:
+                        emit.store(total, total[place] * a[every] + b[every], [place])
+                for place in places:
+                    emit.store(out, total[place], [worker, place])
+    function: Any = builder.get()
+    return function.with_attrs({"global_symbol": "peak", "tirx.noalias": True})
+
+
+def _argument(name: str, shape: tuple[int, ...], dtype: str) -> Any:
+    return T.arg(name, T.buffer(tuple(emit.i64(d) for d in shape), dtype))
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+def _bandwidth() -> float:
+    add, mul = get_op("add"), get_op("mul")
+    kind = tensor_type((_STREAM_BYTES // 4,), "float32")
+    builder = GraphBuilder("stream")
+    b, c, s = builder.param(kind), builder.param(kind), builder.param(tensor_type((), "float32"))
+    (scaled,) = builder.node(mul, [c, s], {}, [kind])
+    (total,) = builder.node(add, [b, scaled], {}, [kind])
+    executable, _ = compile_graph(builder.build([total]))
+    values = [np.ones(kind.shape, np.float32), np.ones(kind.shape, np.float32), np.float32(0.5)]
+    args = [tensor_from_numpy(aligned_copy(np.asarray(v))) for v in values]
+    return 3 * _STREAM_BYTES / _best(lambda: executable.run(args, [kind])) / 1e9
+
+
+# ---- keeping them -------------------------------------------------------------------------------
+
+
+def _path(threads: int) -> Any:
+    name = f"machine-{tvmgraph.__version__}-{host_cpu()}-{threads}.json"
+    return disk.folder() / name
+
+
+def _load(threads: int) -> Peaks | None:
+    if disk.why_not() is not None:
+        return None
+    if not trust.is_trusted(_path(threads)):
+        return None
+    try:
+        return Peaks(**json.loads(_path(threads).read_text()))
+    except (OSError, ValueError, TypeError):  # absent or damaged: measured again
+        return None
+
+
+def _save(found: Peaks) -> None:
+    if disk.why_not() is not None:
+        return
+    try:
+        disk.write_private(_path(found.threads), json.dumps(asdict(found), indent=1))
+    except OSError:  # a full or read-only disk is no reason not to know the peaks now
+        return
+
+
+__all__ = ["Peaks", "measure", "peaks"]

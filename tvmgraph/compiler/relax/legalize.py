@@ -1,0 +1,76 @@
+"""Loop nests of arithmetic on tensors, each built once per module.
+
+TVM builds the loop nest of every operator anew and then finds out that it has it already. An
+optimizer applies the same dozen operators to every parameter, and layers repeat, so that most of
+this work is done again and again. Here operators of equal types share the first one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+
+_OPERATORS = ("add", "divide", "maximum", "minimum", "multiply", "negative", "sqrt", "subtract")
+_Legalize = Callable[[relax.BlockBuilder, Any], Any]
+
+
+def legalize_operators(mod: tvm.IRModule) -> tvm.IRModule:
+    """Returns the module with Relax operators as calls of loop nests."""
+    names = (f"relax.{name}" for name in _OPERATORS)
+    return relax.transform.LegalizeOps({name: _once_per_type(name) for name in names})(mod)
+
+
+@dataclass(frozen=True)
+class _Loops:
+    """A loop nest.
+
+    Attributes:
+        function: Its name in the module.
+        type: The type of its result.
+        operands: Positions of the arguments that it reads; literals are a part of it.
+    """
+
+    function: Any
+    type: Any
+    operands: tuple[int, ...]
+
+
+def _once_per_type(name: str) -> _Legalize:
+    build: _Legalize = tvm.ir.Op.get(name).get_attr("FLegalize")
+    known: dict[Hashable, _Loops] = {}
+
+    def legalize(builder: relax.BlockBuilder, call: Any) -> Any:
+        args = list(call.args)
+        kinds = (tuple(map(_kind, args)), _positions(args, args))
+        if kinds in known:
+            loops = known[kinds]
+            operands = relax.Tuple([args[i] for i in loops.operands])
+            return relax.call_tir(loops.function, operands, loops.type)
+        first = build(builder, call)
+        if None not in kinds[0]:
+            operands = _positions(first.args[1].fields, args)
+            known[kinds] = _Loops(first.args[0], first.ty_args[0], operands)
+        return first
+
+    return legalize
+
+
+def _positions(operands: Sequence[Any], args: Sequence[Any]) -> tuple[int, ...]:
+    """Where each operand stands first among the arguments."""
+    return tuple(next(i for i, a in enumerate(args) if a.same_as(o)) for o in operands)
+
+
+def _kind(arg: Any) -> Hashable | None:
+    """What the loops depend on, None where their extents are known at run time only."""
+    if arg.ty.shape is None:
+        return None
+    extents = tuple(arg.ty.shape)
+    if not all(isinstance(extent, tirx.IntImm) for extent in extents):
+        return None
+    literal = isinstance(arg, tvm.ir.GenericConst) and not extents
+    value = arg.value.numpy().tobytes() if literal else None
+    return str(arg.ty.dtype), tuple(map(int, extents)), value

@@ -1,0 +1,1 @@
+"""The search over the decisions behind a kernel, and what it found."""

@@ -1,0 +1,123 @@
+"""The decorator that adds a row to the table of operators."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core import kinds
+from tvmgraph.core.dispatch import apply
+from tvmgraph.core.documentation import completed
+from tvmgraph.core.explained import explained, know
+from tvmgraph.core.op import OPS, Column, InferRule, Op, Sample
+from tvmgraph.core.traits import Traits
+from tvmgraph.errors import GraphError
+
+
+def _split_signature(
+    function: Callable[..., Any],
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], bool, inspect.Signature]:
+    signature = inspect.signature(function)
+    tensors: list[str] = []
+    attrs: list[str] = []
+    regions: list[str] = []
+    variadic = False
+    for p in signature.parameters.values():
+        if "Tensor" in str(p.annotation):
+            tensors.append(p.name)
+            variadic = variadic or p.kind is p.VAR_POSITIONAL
+        else:
+            (regions if p.annotation == "Graph" else attrs).append(p.name)
+    return tuple(tensors), tuple(attrs), tuple(regions), variadic, signature
+
+
+def _kinds_of(attrs: tuple[str, ...], signature: inspect.Signature) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for name in attrs:
+        p = signature.parameters[name]
+        words = kinds.words(p.annotation)
+        words = words if p.default is not None else (*words, "None")
+        if kinds.wrong_classes(words):
+            found[name] = words
+    return found
+
+
+def _call_source(name: str, op: Op, signature: inspect.Signature) -> str:
+    """Source of the public function: bind the signature once, then go to the dispatch point."""
+    params = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    header = str(signature.replace(parameters=params, return_annotation=signature.empty))
+    tensors = op.tensors[0] if op.variadic else "(" + "".join(t + ", " for t in op.tensors) + ")"
+    names = op.attrs + op.regions
+    attrs = "{" + ", ".join(f"{a!r}: {a}" for a in names) + "}" if names else "_no_attrs"
+    return (
+        f"def {name}{header}:\n try:\n  return _apply(_op, {tensors}, {attrs})\n"
+        f" except Exception as _error:\n  raise _explained(_error)\n"
+    )
+
+
+def primitive(
+    *,
+    infer: InferRule,
+    eager: Callable[..., Any],
+    lower: Column,
+    vjp: Column,
+    onnx: Column,
+    samples: Sequence[Sample],
+    traits: Traits | None = None,
+    promote: str | None = None,
+    multi: bool = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds a row to the table; the decorated function gives its signature and documentation.
+
+    Parameters annotated ``Tensor`` are inputs, ``Graph`` sub-graphs, all others are attributes
+    (hashable, keyword or positional). The body of the decorated function is never executed.
+
+    Args:
+        infer: The type rule, see :class:`Op` for all columns.
+        traits: What kind of operator it is; by default what the type rule brings.
+
+    Raises:
+        GraphError: if the name is taken, a missing column carries no written reason, or there are
+            no traits.
+    """
+
+    def add_row(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = function.__name__
+        if name in OPS:
+            raise GraphError(f"operator {name!r} is defined twice")
+        for column, value in (("lower", lower), ("vjp", vjp), ("onnx", onnx)):
+            if value is None:
+                raise GraphError(f"operator {name!r}: column {column!r} needs a written reason")
+        known = traits or getattr(infer, "traits", None)
+        if known is None:
+            raise GraphError(f"operator {name!r}: its type rule brings no traits, so give traits=")
+        tensors, attrs, regions, variadic, signature = _split_signature(function)
+        # infinities and NaN are results like any other, as in compiled code: no NumPy warnings
+        quiet = np.errstate(all="ignore")(eager)
+        op = Op(
+            name, infer, quiet, lower, vjp, onnx, samples, known, promote, tensors, attrs, variadic,
+            function.__module__, function.__doc__ or "", multi, regions,
+        )  # fmt: skip
+        op.kinds = _kinds_of(attrs, signature)
+        scope: dict[str, Any] = {
+            "_apply": apply, "_explained": explained, "_op": op, "_no_attrs": {},
+            "__name__": __name__,
+        }  # fmt: skip
+        source = _call_source(name, op, signature)
+        exec(compile(source, function.__code__.co_filename, "exec"), scope)
+        generated = scope[name]
+        know(generated, f"ops.{name}")
+        if not attrs:
+            op.doc = completed(op.doc, tensors, promote, known)
+        generated.__doc__ = op.doc
+        generated.__module__ = function.__module__
+        generated.__annotations__ = function.__annotations__
+        generated.op = op
+        op.fn = generated
+        OPS[name] = op
+        return generated
+
+    return add_row

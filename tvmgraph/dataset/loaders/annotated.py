@@ -1,0 +1,255 @@
+"""Sources of images with boxes, masks, captions or other images."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.loaders.table import (
+    DECODED,
+    Listing,
+    folder_of,
+    lines_of,
+    loader,
+    part_of,
+    pictures,
+)
+from tvmgraph.errors import ArgumentError
+
+_OPTIONS = (
+    "num_samples num_parallel_workers shuffle decode=False sampler num_shards shard_id cache "
+    "extra_metadata=False decrypt"
+)
+
+
+def _coco(op: str, given: dict[str, Any]) -> Listing:
+    columns = {
+        "Detection": {"bbox": "float32", "category_id": "uint32", "iscrowd": "uint32"},
+        "Stuff": {"segmentation": "float32", "iscrowd": "uint32"},
+        "Keypoint": {"keypoints": "float32", "num_keypoints": "uint32"},
+        "Panoptic": {"bbox": "float32", "category_id": "uint32", "iscrowd": "uint32",
+                     "area": "uint32"},
+        "Captioning": {"captions": None},
+    }  # fmt: skip
+    kinds = part_of(op, given["task"], columns, {})[0]
+    if not kinds:
+        reject(ArgumentError, op, f"task cannot be {given['task']!r}", f"use {', '.join(columns)}")
+    content = json.loads("\n".join(lines_of(op, Path(given["annotation_file"]))))
+    names = {image["id"]: image["file_name"] for image in content["images"]}
+    base, notes = folder_of(op, given), defaultdict(list)
+    for note in content["annotations"]:
+        notes[note["image_id"]] += note.get("segments_info", [note])
+    rows = [
+        (base / names[i], *(_coco_entry(key, notes[i]) for key in kinds), *_name(given, names[i]))
+        for i in names if notes[i]
+    ]  # fmt: skip
+    return Listing({"image": None} | kinds | _meta(given), rows)
+
+
+def _meta(given: dict[str, Any]) -> dict[str, Any]:
+    return {"_meta-filename": None} if given["extra_metadata"] else {}
+
+
+def _name(given: dict[str, Any], name: str) -> tuple[str, ...]:
+    return (name,) if given["extra_metadata"] else ()
+
+
+def _coco_entry(key: str, notes: list[dict[str, Any]]) -> Any:
+    """Returns a row per object; polygons are filled with -1 to the longest."""
+    if key == "captions":
+        return [[n["caption"]] for n in notes]
+    if key == "segmentation":
+        parts = [p for n in notes for p in _polygons(n["segmentation"])]
+        most = max(map(len, parts))
+        return [p + [-1] * (most - len(p)) for p in parts]
+    return [n[key] if isinstance(n[key], list) else [n[key]] for n in notes]
+
+
+def _polygons(segmentation: Any) -> list[list[float]]:
+    return [segmentation["counts"]] if isinstance(segmentation, dict) else segmentation
+
+
+def _voc(op: str, given: dict[str, Any]) -> Listing:
+    base, task = folder_of(op, given), given["task"]
+    if task not in ("Segmentation", "Detection"):
+        reject(ArgumentError, op, f"task cannot be {task!r}", "use Segmentation or Detection")
+    folder = "Main" if task == "Detection" else "Segmentation"
+    names = [
+        n.split()[0] for n in lines_of(op, base / "ImageSets" / folder / f"{given['usage']}.txt")
+    ]
+    if task == "Segmentation":
+        rows = [
+            (base / "JPEGImages" / f"{n}.jpg", base / "SegmentationClass" / f"{n}.png",
+             *_name(given, n)) for n in names
+        ]  # fmt: skip
+        return Listing({"image": None, "target": None} | _meta(given), rows)
+    marks = {n: _voc_objects(base / "Annotations" / f"{n}.xml") for n in names}
+    classes = sorted({o[0] for objects in marks.values() for o in objects})
+    numbers = given["class_indexing"] or {name: i for i, name in enumerate(classes)}
+    rows = []
+    for n, objects in marks.items():
+        kept = [o for o in objects if o[0] in numbers]
+        if kept:
+            rows.append((
+                base / "JPEGImages" / f"{n}.jpg", [o[1] for o in kept],
+                [[numbers[o[0]]] for o in kept], [[o[2]] for o in kept], [[o[3]] for o in kept],
+                *_name(given, n),
+            ))  # fmt: skip
+    kinds = {"image": None, "bbox": "float32", "label": "uint32", "difficult": "uint32"}
+    return Listing(kinds | {"truncate": "uint32"} | _meta(given), rows)
+
+
+def _voc_objects(path: Path) -> list[tuple[str, list[float], int, int]]:
+    """Returns name, box (x, y, width, height), difficult and truncated of every object."""
+    found = []
+    for thing in ElementTree.parse(path).iterfind("object"):
+        x0, y0, x1, y1 = (
+            float(thing.findtext(f"bndbox/{k}", "0")) for k in ("xmin", "ymin", "xmax", "ymax")
+        )
+        flags = (int(thing.findtext(k) or 0) for k in ("difficult", "truncated"))
+        found.append((thing.findtext("name", ""), [x0, y0, x1 - x0, y1 - y0], *flags))
+    return found
+
+
+def _flickr(op: str, given: dict[str, Any]) -> Listing:
+    base, texts = folder_of(op, given), defaultdict(list)
+    for line in lines_of(op, Path(given["annotation_file"])):
+        name, text = line.split("\t", 1)
+        texts[name.rsplit("#", 1)[0]].append(text)
+    kinds = {"image": None, "annotation": None}
+    return Listing(kinds, [(base / name, texts[name]) for name in sorted(texts)])
+
+
+def _div2k(op: str, given: dict[str, Any]) -> Listing:
+    base, scale, kind = folder_of(op, given), given["scale"], given["downgrade"]
+    rows = []
+    for part in part_of(op, given["usage"], {"train": "train", "valid": "valid"}):
+        low = base / f"DIV2K_{part}_LR_{kind}"
+        low = low / f"X{scale}" if kind in ("bicubic", "unknown") else low
+        mark = {"mild": "m", "wild": "w", "difficult": "d"}.get(kind, "")
+        for file in pictures(base / f"DIV2K_{part}_HR"):
+            rows.append((file, low / f"{file.stem}x{scale}{mark}{file.suffix}"))
+    return Listing({"hr_image": None, "lr_image": None}, rows)
+
+
+def _cityscapes(op: str, given: dict[str, Any]) -> Listing:
+    base = folder_of(op, given)
+    quality = "gtFine" if given["quality_mode"] == "fine" else "gtCoarse"
+    kind = {"instance": "instanceIds.png", "semantic": "labelIds.png", "color": "color.png",
+            "polygon": "polygons.json"}[given["task"]]  # fmt: skip
+    parts = ("train", "val", "test" if quality == "gtFine" else "train_extra")
+    rows = []
+    for part in part_of(op, given["usage"], {p: p for p in parts}):
+        for image in pictures(base / "leftImg8bit" / part):
+            name = image.name.replace("leftImg8bit.png", f"{quality}_{kind}")
+            note = base / quality / part / image.parent.name / name
+            rows.append((image, note if note.suffix == ".png" else note.read_text("utf-8")))
+    return Listing({"image": None, "task": None}, rows)
+
+
+def _kitti(op: str, given: dict[str, Any]) -> Listing:
+    base = folder_of(op, given)
+    if given["usage"] == "test":
+        images = pictures(base / "data_object_image_2" / "testing" / "image_2")
+        return Listing({"image": None}, [(f,) for f in images])
+    files = pictures(base / "data_object_image_2" / "training" / "image_2")
+    notes = [
+        [line.split() for line in lines_of(
+            op, base / "data_object_label_2" / "training" / "label_2" / f"{f.stem}.txt")]
+        for f in files
+    ]  # fmt: skip
+    classes = sorted({words[0] for lines in notes for words in lines})
+    spans = {"truncated": (1, 2, "float32"), "occluded": (2, 3, "uint32"),
+             "alpha": (3, 4, "float32"), "bbox": (4, 8, "float32"),
+             "dimensions": (8, 11, "float32"), "location": (11, 14, "float32"),
+             "rotation_y": (14, 15, "float32")}  # fmt: skip
+    rows = [
+        (file, [[classes.index(w[0])] for w in lines],
+         *([[float(v) for v in w[a:b]] for w in lines] for a, b, _ in spans.values()))
+        for file, lines in zip(files, notes)
+    ]  # fmt: skip
+    kinds = {"image": None, "label": "uint32"} | {k: v[2] for k, v in spans.items()}
+    return Listing(kinds, rows)
+
+
+def _wider_face(op: str, given: dict[str, Any]) -> Listing:
+    base, rows = folder_of(op, given), []
+    names = ("blur", "expression", "illumination", "occlusion", "pose", "invalid")
+    if given["usage"] == "test":
+        files = lines_of(op, base / "wider_face_split" / "wider_face_test_filelist.txt")
+        return Listing({"image": None}, [(base / "WIDER_test/images" / f,) for f in files])
+    for part in part_of(op, given["usage"], {"train": "train", "valid": "val"}):
+        lines = lines_of(op, base / "wider_face_split" / f"wider_face_{part}_bbx_gt.txt")
+        at = 0
+        while at < len(lines):
+            count = max(int(lines[at + 1]), 1)
+            table = [[int(v) for v in w.split()] for w in lines[at + 2 : at + 2 + count]]
+            flags = ([t[4 + k] for t in table] for k in (0, 1, 2, 4, 5, 3))
+            file = base / f"WIDER_{part}" / "images" / lines[at].strip()
+            rows.append((file, [t[:4] for t in table], *flags))
+            at += 2 + count
+    kinds = {"image": None} | dict.fromkeys(("bbox", *names), "int32")
+    return Listing(kinds, rows)
+
+
+def _sbu(op: str, given: dict[str, Any]) -> Listing:
+    base = folder_of(op, given)
+    addresses = lines_of(op, base / "SBU_captioned_photo_dataset_urls.txt")
+    texts = lines_of(op, base / "SBU_captioned_photo_dataset_captions.txt")
+    rows = []
+    for address, text in zip(addresses, texts):
+        file = base / "sbu_images" / "_".join(address.split("/")[-2:])
+        if file.is_file():
+            rows.append((file, text.strip()))
+    return Listing({"image": None, "caption": None}, rows)
+
+
+CocoDataset = loader(
+    "CocoDataset", f"dataset_dir! annotation_file! task='Detection' {_OPTIONS}", _coco,
+    "COCO's images: image and, by task, bbox, category_id, iscrowd (Detection); segmentation,"
+    " iscrowd (Stuff); keypoints, num_keypoints (Keypoint); bbox, category_id, iscrowd, area"
+    " (Panoptic); captions (Captioning). Rows are objects.",
+)  # fmt: skip
+VOCDataset = loader(
+    "VOCDataset",
+    "dataset_dir! task='Segmentation' usage='train' class_indexing num_samples "
+    "num_parallel_workers shuffle decode=False sampler num_shards shard_id cache "
+    "extra_metadata=False decrypt", _voc,
+    "Pascal VOC's images: image and target (Segmentation), or image, bbox, label, difficult and"
+    " truncate (Detection).",
+)  # fmt: skip
+FlickrDataset = loader(
+    "FlickrDataset", f"dataset_dir! annotation_file! {DECODED}".replace("=False", ""), _flickr,
+    "Photographs with captions: image, annotation.",
+)  # fmt: skip
+DIV2KDataset = loader(
+    "DIV2KDataset", "dataset_dir! usage='train' downgrade='bicubic' scale=2 "
+    f"{DECODED}".replace("=False", ""), _div2k,
+    "Images of high and low resolution: hr_image, lr_image.",
+)  # fmt: skip
+CityscapesDataset = loader(
+    "CityscapesDataset", "dataset_dir! usage='train' quality_mode='fine' task='instance' "
+    f"{DECODED}".replace("=False", ""), _cityscapes,
+    "Streets: image, task (an image, or JSON for polygons).",
+)  # fmt: skip
+KITTIDataset = loader(
+    "KITTIDataset", f"dataset_dir! usage {DECODED}", _kitti,
+    "Streets with boxes: image, label, truncated, occluded, alpha, bbox, dimensions, location,"
+    " rotation_y; only image for the usage ``test``.",
+)  # fmt: skip
+WIDERFaceDataset = loader(
+    "WIDERFaceDataset", f"dataset_dir! usage {DECODED}", _wider_face,
+    "Faces: image, bbox, blur, expression, illumination, occlusion, pose, invalid.",
+)  # fmt: skip
+SBUDataset = loader(
+    "SBUDataset", f"dataset_dir! {DECODED}", _sbu, "Photographs: image, caption.",
+)  # fmt: skip
+
+__all__ = [
+    "CityscapesDataset", "CocoDataset", "DIV2KDataset", "FlickrDataset", "KITTIDataset",
+    "SBUDataset", "VOCDataset", "WIDERFaceDataset",
+]  # fmt: skip

@@ -1,0 +1,247 @@
+"""Sources of images with labels."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core import kinds
+from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.files import read_idx
+from tvmgraph.dataset.loaders.table import (
+    DECODED,
+    LINES,
+    SAMPLED,
+    Listing,
+    folder_of,
+    folders,
+    lines_of,
+    loader,
+    part_of,
+    pictures,
+)
+from tvmgraph.errors import ArgumentError
+
+_MOST_FAKES = 10**8
+_LABELED = {"image": None, "label": "uint32"}
+_TRAIN_TEST = {"train": "train", "test": "test"}
+
+
+def _arrays(images: Any, labels: Any) -> Listing:
+    return Listing({"image": "uint8", "label": "uint32"}, list(zip(images, labels)))
+
+
+def _emnist(op: str, given: dict[str, Any]) -> Listing:
+    images, labels = [], []
+    for part in part_of(op, given["usage"], _TRAIN_TEST):
+        start = folder_of(op, given) / f"emnist-{given['name']}-{part}"
+        images.append(read_idx(Path(f"{start}-images-idx3-ubyte"))[..., None])
+        labels.append(read_idx(Path(f"{start}-labels-idx1-ubyte")))
+    return _arrays(np.concatenate(images), np.concatenate(labels))
+
+
+def _semeion(op: str, given: dict[str, Any]) -> Listing:
+    path = folder_of(op, given) / "semeion.data"
+    table = np.array([line.split() for line in lines_of(op, path)], np.float32)
+    return _arrays(table[:, :256].reshape(-1, 16, 16).astype(np.uint8), table[:, 256:].argmax(1))
+
+
+def _usps(op: str, given: dict[str, Any]) -> Listing:
+    images, labels = [], []
+    for name in part_of(op, given["usage"], {"train": "usps", "test": "usps.t"}):
+        for line in lines_of(op, folder_of(op, given) / name):
+            label, *pixels = line.split()
+            values = np.array([float(p.split(":")[1]) for p in pixels])
+            images.append(((values + 1) / 2 * 255).astype(np.uint8).reshape(16, 16, 1))
+            labels.append(int(label) - 1)
+    return _arrays(images, labels)
+
+
+def _stl10(op: str, given: dict[str, Any]) -> Listing:
+    folder, images, labels = folder_of(op, given), [], []
+    parts = {"train": ["train"], "test": ["test"], "unlabeled": ["unlabeled"]}
+    parts["train+unlabeled"] = ["train", "unlabeled"]
+    every = ["train", "test", "unlabeled"]
+    for part in (p for names in part_of(op, given["usage"], parts, every) for p in names):
+        pixels = np.fromfile(folder / f"{part}_X.bin", np.uint8).reshape(-1, 3, 96, 96)
+        images.append(pixels.transpose(0, 3, 2, 1))
+        path = folder / f"{part}_y.bin"
+        known = np.fromfile(path, np.uint8).astype(np.int32) - 1 if path.is_file() else None
+        labels.append(np.full(len(pixels), -1, np.int32) if known is None else known)
+    rows = list(zip(np.concatenate(images), np.concatenate(labels)))
+    return Listing({"image": "uint8", "label": "int32"}, rows)
+
+
+def _caltech256(op: str, given: dict[str, Any]) -> Listing:
+    rows = [
+        (file, label)
+        for label, folder in enumerate(folders(folder_of(op, given)))
+        for file in pictures(folder)
+    ]
+    return Listing({"image": None, "label": "int32"}, rows)
+
+
+def _omniglot(op: str, given: dict[str, Any]) -> Listing:
+    part = "images_evaluation" if given["background"] is False else "images_background"
+    base = folder_of(op, given) / part
+    kinds = [kind for alphabet in folders(base) for kind in folders(alphabet)] or folders(base)
+    columns = {"image": None, "label": "int32"}
+    return Listing(columns, [(f, i) for i, kind in enumerate(kinds) for f in pictures(kind)])
+
+
+def _sun397(op: str, given: dict[str, Any]) -> Listing:
+    base, rows = folder_of(op, given), []
+    for label, name in enumerate(lines_of(op, base / "ClassName.txt")):
+        rows += [(f, label) for f in pictures(base / name.strip().lstrip("/"))]
+    return Listing(_LABELED, rows)
+
+
+def _food101(op: str, given: dict[str, Any]) -> Listing:
+    base, rows = folder_of(op, given), []
+    for part in part_of(op, given["usage"], _TRAIN_TEST):
+        for name in lines_of(op, base / "meta" / f"{part}.txt"):
+            rows.append((base / "images" / f"{name.strip()}.jpg", name.split("/")[0]))
+    return Listing({"image": None, "label": None}, rows)
+
+
+def _rendered_sst2(op: str, given: dict[str, Any]) -> Listing:
+    parts, rows = {"train": "train", "test": "test", "val": "valid"}, []
+    for part in part_of(op, given["usage"], parts):
+        for label, name in enumerate(("negative", "positive")):
+            rows += [(f, label) for f in pictures(folder_of(op, given) / part / name)]
+    return Listing(_LABELED, rows)
+
+
+def _lsun(op: str, given: dict[str, Any]) -> Listing:
+    base = folder_of(op, given)
+    if given["usage"] == "test":
+        return Listing(_LABELED, [(f, 0) for f in pictures(base / "test")])
+    parts = part_of(op, given["usage"], {"train": "train", "val": "val"})
+    known = {d.name.rsplit("_", 1)[0] for d in folders(base) if d.name != "test"}
+    names, rows = given["classes"] or sorted(known), []
+    for part in parts:
+        for label, name in enumerate([names] if isinstance(names, str) else names):
+            rows += [(f, label) for f in pictures(base / f"{name}_{part}")]
+    return Listing(_LABELED, rows)
+
+
+def _celeba(op: str, given: dict[str, Any]) -> Listing:
+    base = folder_of(op, given)
+    places = [base / sub for sub in ("img_align_celeba", "Img/img_align_celeba", "")]
+    images = next(p for p in places if p.is_dir())
+    files = [base / sub / "list_attr_celeba.txt" for sub in ("", "Anno")]
+    lines = lines_of(op, next((f for f in files if f.is_file()), files[0]))[2:]
+    kept = _celeba_part(op, base, given["usage"])
+    endings = given["extensions"] and {e.lower() for e in given["extensions"]}
+    rows = []
+    for name, *flags in (line.split() for line in lines):
+        if kept is not None and name not in kept:
+            continue
+        if not endings or Path(name).suffix.lower() in endings:
+            rows.append((images / name, [int(f == "1") for f in flags]))
+    return Listing({"image": None, "attr": "uint32"}, rows)
+
+
+def _celeba_part(op: str, base: Path, usage: str) -> set[str] | None:
+    if usage == "all":
+        return None
+    (number,) = part_of(op, usage, {"train": "0", "valid": "1", "test": "2"})
+    files = [base / sub / "list_eval_partition.txt" for sub in ("", "Eval")]
+    lines = lines_of(op, next((f for f in files if f.is_file()), files[0]))
+    return {name for name, part in map(str.split, lines) if part == number}
+
+
+def _manifest(op: str, given: dict[str, Any]) -> Listing:
+    path = Path(given["dataset_file"])
+    found = [json.loads(line) for line in lines_of(op, path)]
+    found = [f for f in found if f.get("usage", "").lower() == given["usage"].lower()]
+    names = sorted({f["annotation"][0]["name"] for f in found})
+    numbers = given["class_indexing"] or {name: i for i, name in enumerate(names)}
+    rows = [
+        (Path(f["source"].removeprefix("file://")), numbers[f["annotation"][0]["name"]])
+        for f in found if f["annotation"][0]["name"] in numbers
+    ]  # fmt: skip
+    return Listing({"image": None, "label": "int32"}, rows)
+
+
+def _fake(op: str, given: dict[str, Any]) -> Listing:
+    shape, seed = tuple(given["image_size"]), given["base_seed"]
+    count, classes = given["num_images"], given["num_classes"]
+    for name in ("num_images", "num_classes", "base_seed"):  # NumPy crashes on circular seeds
+        kinds.require(name, given[name], ("int",))
+    if count < 1 or classes < 1 or count > _MOST_FAKES:
+        reject(ArgumentError, op, "num_images and num_classes must be positive, "
+               f"num_images at most {_MOST_FAKES:,}")  # fmt: skip
+
+    labels = np.random.default_rng(seed).integers(0, classes, count)
+    return _arrays([partial(_noise, seed, i, shape) for i in range(count)], labels)
+
+
+def _noise(seed: int, i: int, shape: tuple[int, ...]) -> np.ndarray:
+    return np.random.default_rng((seed, i)).integers(0, 256, shape).astype(np.uint8)
+
+
+EMnistDataset = loader(
+    "EMnistDataset", f"dataset_dir! name! usage {SAMPLED}", _emnist,
+    "Letters and digits of ``emnist-<name>-train-images-idx3-ubyte`` and the like.",
+)  # fmt: skip
+SemeionDataset = loader(
+    "SemeionDataset", f"dataset_dir! {SAMPLED}", _semeion,
+    "Digits of ``semeion.data``: image uint8 (16, 16), label uint32.",
+)  # fmt: skip
+USPSDataset = loader(
+    "USPSDataset", f"dataset_dir! usage {LINES}", _usps,
+    "Digits of ``usps`` and ``usps.t``: image uint8 (16, 16, 1), label uint32.",
+)  # fmt: skip
+STL10Dataset = loader(
+    "STL10Dataset", f"dataset_dir! usage {SAMPLED}", _stl10,
+    "Images of ``train_X.bin`` and the like: image uint8 (96, 96, 3), label int32, -1 without.",
+)  # fmt: skip
+Caltech256Dataset = loader(
+    "Caltech256Dataset", f"dataset_dir! {DECODED}", _caltech256,
+    "Images in folders such as ``001.ak47``: image, label int32 from 0.",
+)  # fmt: skip
+OmniglotDataset = loader(
+    "OmniglotDataset", f"dataset_dir! background {DECODED}", _omniglot,
+    "Characters in ``images_background`` or ``images_evaluation``: image, label int32.",
+)  # fmt: skip
+SUN397Dataset = loader(
+    "SUN397Dataset", f"dataset_dir! {DECODED}", _sun397,
+    "Scenes in the folders that ``ClassName.txt`` lists: image, label uint32.",
+)  # fmt: skip
+Food101Dataset = loader(
+    "Food101Dataset", f"dataset_dir! usage {DECODED}", _food101,
+    "Meals that ``meta/train.txt`` and ``meta/test.txt`` list: image, label (a string).",
+)  # fmt: skip
+RenderedSST2Dataset = loader(
+    "RenderedSST2Dataset", f"dataset_dir! usage {DECODED}", _rendered_sst2,
+    "Drawn sentences in ``train/negative`` and the like: image, label uint32.",
+)  # fmt: skip
+LSUNDataset = loader(
+    "LSUNDataset", f"dataset_dir! usage classes {DECODED}", _lsun,
+    "Scenes in folders such as ``bedroom_train``: image, label uint32.",
+)  # fmt: skip
+CelebADataset = loader(
+    "CelebADataset", "dataset_dir! num_parallel_workers shuffle usage='all' sampler decode=False "
+    "extensions num_samples num_shards shard_id cache decrypt", _celeba,
+    "Faces that ``list_attr_celeba.txt`` lists: image, attr uint32 (40,).",
+)  # fmt: skip
+ManifestDataset = loader(
+    "ManifestDataset", "dataset_file! usage='train' num_samples num_parallel_workers shuffle "
+    "sampler class_indexing decode=False num_shards shard_id cache", _manifest,
+    "Images that a file of JSON lines lists: image, label int32.",
+)  # fmt: skip
+FakeImageDataset = loader(
+    "FakeImageDataset", "num_images=1000 image_size=(224,224,3) num_classes=10 base_seed=0 "
+    f"{SAMPLED}", _fake, "Noise with random labels: image uint8, label uint32.",
+)  # fmt: skip
+
+__all__ = [
+    "Caltech256Dataset", "CelebADataset", "EMnistDataset", "FakeImageDataset", "Food101Dataset",
+    "LSUNDataset", "ManifestDataset", "OmniglotDataset", "RenderedSST2Dataset", "STL10Dataset",
+    "SUN397Dataset", "SemeionDataset", "USPSDataset",
+]  # fmt: skip

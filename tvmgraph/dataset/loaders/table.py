@@ -1,0 +1,177 @@
+"""Sources of well-known sets of data, each a row: its parameters and a function that lists rows."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+import wave
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tvmgraph.dataset.base import Row, reject
+from tvmgraph.dataset.files import Shuffle, is_shuffled
+from tvmgraph.dataset.sources import Source
+from tvmgraph.dataset.vision import Decode
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+
+#: Parameters that many sources end with.
+SAMPLED = "num_samples num_parallel_workers shuffle sampler num_shards shard_id cache"
+DECODED = "num_samples num_parallel_workers shuffle decode=False sampler num_shards shard_id cache"
+LINES = "num_samples num_parallel_workers shuffle='global' num_shards shard_id cache"
+LINES_LAST = "num_samples shuffle='global' num_shards shard_id num_parallel_workers cache"
+
+
+class Listing(NamedTuple):
+    """What a source holds.
+
+    Attributes:
+        columns: dtype by name; None for strings and files.
+        rows: Their entries: values, files of images, or functions that read them.
+    """
+
+    columns: Mapping[str, Any]
+    rows: list[tuple[Any, ...]]
+
+
+class Loaded(Source):
+    """A source of a table of files; subclasses are made by :func:`loader`."""
+
+    signature: inspect.Signature
+    read: Callable[..., Listing]
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        op = type(self).__name__
+        try:
+            bound = self.signature.bind(*args, **given)
+        except TypeError as e:
+            reject(DTypeError, op, f"{e}", f"the parameters are {self.signature}")
+        bound.apply_defaults()
+        options = dict(bound.arguments)
+        found = type(self).read(op, options)
+        if not found.rows:
+            reject(ArgumentError, op, "there are no rows",
+                   "download the files first; this class reads local files only")  # fmt: skip
+        self.columns, self.kinds = list(found.columns), list(found.columns.values())
+        self.listed = found.rows
+        self.decode = Decode() if options.get("decode") else None
+        shuffle = options.get("shuffle")
+        super().__init__(
+            len(found.rows), options.get("num_samples"),
+            is_shuffled(shuffle) if isinstance(shuffle, (str, Shuffle)) else shuffle,
+            options.get("num_shards"), options.get("shard_id"), options.get("sampler"),
+        )  # fmt: skip
+
+    def row(self, i: int) -> Row:
+        """Returns one row."""
+        return tuple(self._entry(v, kind) for v, kind in zip(self.listed[i], self.kinds))
+
+    def column(self, where: int) -> np.ndarray:
+        """Returns one column of all rows, without reading the others."""
+        return np.asarray([self._entry(row[where], self.kinds[where]) for row in self.listed])
+
+    def _entry(self, value: Any, kind: Any) -> np.ndarray:
+        if isinstance(value, Path):
+            raw = np.fromfile(value, np.uint8)
+            return raw if self.decode is None else self.decode(raw)
+        if callable(value):
+            value = value()
+        return np.asarray(value) if kind is None else np.asarray(value, kind)
+
+
+def loader(name: str, parameters: str, read: Callable[..., Listing], text: str) -> Any:
+    """Returns a source class.
+
+    Args:
+        name: Its name.
+        parameters: Their names: ``name!`` is required, ``name=value`` has a default, others None.
+        read: From the name and the arguments by name to a :class:`Listing`.
+        text: What it holds, and where its files are.
+    """
+    signature = inspect.Signature([_parameter(word) for word in parameters.split()])
+    caller = sys._getframe(1).f_globals["__name__"]
+    body = {
+        "signature": signature, "read": staticmethod(read), "__module__": caller,
+        "__doc__": f"{text}\n\nArguments: ``{signature}``.", "__signature__": signature,
+    }  # fmt: skip
+    return type(name, (Loaded,), body)
+
+
+def _parameter(word: str) -> inspect.Parameter:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    if word.endswith("!"):
+        return inspect.Parameter(word[:-1], kind)
+    name, _, default = word.partition("=")
+    value = ast.literal_eval(default) if default else None
+    return inspect.Parameter(name, kind, default=Shuffle.GLOBAL if value == "global" else value)
+
+
+def folder_of(op: str, given: Mapping[str, Any], name: str = "dataset_dir") -> Path:
+    """Returns the folder that an argument names.
+
+    Raises:
+        ArgumentError: if it does not exist.
+    """
+    folder = Path(given[name])
+    if not folder.is_dir():
+        reject(ArgumentError, op, f"{name}: there is no folder {folder}",
+               "download the files there first; this class reads local files only")  # fmt: skip
+    return folder
+
+
+def part_of(op: str, value: Any, parts: Mapping[str, Any], all_of: Any = None) -> list[Any]:
+    """Returns what a ``usage`` stands for; everything for None or ``"all"``.
+
+    Raises:
+        ArgumentError: if it is unknown.
+    """
+    if value in (None, "all"):
+        return list(parts.values()) if all_of is None else [all_of]
+    if value not in parts:
+        reject(ArgumentError, op, f"usage cannot be {value!r}",
+               f"use {', '.join(map(repr, parts))} or 'all'")  # fmt: skip
+    return [parts[value]]
+
+
+def lines_of(op: str, path: Path) -> list[str]:
+    """Returns the lines of a file, without the empty ones.
+
+    Raises:
+        ArgumentError: if it does not exist.
+    """
+    if not path.is_file():
+        reject(ArgumentError, op, f"there is no file {path}",
+               "download the files there first; this class reads local files only")  # fmt: skip
+    return [line for line in path.read_text("utf-8").split("\n") if line]
+
+
+def pictures(folder: Path, endings: Iterable[str] = (".jpg", ".jpeg", ".png")) -> list[Path]:
+    """Returns the images of a folder and of those below it, in the order of their names."""
+    return sorted(p for p in folder.rglob("*") if p.suffix.lower() in endings)
+
+
+def folders(folder: Path) -> list[Path]:
+    """Returns the folders of a folder in the order of their names."""
+    return sorted(p for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
+
+
+def sound(path: Path) -> tuple[Callable[[], np.ndarray], int]:
+    """Returns a function that reads a WAV file as (channels, length) in [-1, 1], and its rate.
+
+    Raises:
+        ShapeError: when read, if its samples are not of 16 bits.
+    """
+    with wave.open(str(path)) as file:
+        return functools.partial(_samples, path), file.getframerate()
+
+
+def _samples(path: Path) -> np.ndarray:
+    with wave.open(str(path)) as file:
+        if file.getsampwidth() != 2:
+            reject(ShapeError, path.name, f"{8 * file.getsampwidth()} bits, not 16")
+        raw = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+        return (raw.reshape(-1, file.getnchannels()).T / np.float32(32767)).astype("f4")

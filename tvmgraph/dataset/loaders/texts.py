@@ -1,0 +1,201 @@
+"""Sources of text: tables, lines, reviews, questions, translations."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.loaders.table import (
+    LINES,
+    LINES_LAST,
+    SAMPLED,
+    Listing,
+    folder_of,
+    lines_of,
+    loader,
+    part_of,
+)
+from tvmgraph.errors import ArgumentError
+
+Read = Callable[[str, dict[str, Any]], Listing]
+
+
+def _table(columns: str) -> Read:
+    """Returns a reader of ``train.csv`` and ``test.csv``."""
+
+    def read(op: str, given: dict[str, Any]) -> Listing:
+        names, rows = columns.split(), []
+        for part in part_of(op, given["usage"], {"train": "train", "test": "test"}):
+            lines = lines_of(op, folder_of(op, given) / f"{part}.csv")
+            rows += [tuple(r[: len(names)]) for r in csv.reader(lines, escapechar="\\")]
+        return Listing(dict.fromkeys(names), rows)
+
+    return read
+
+
+def _lines(parts: dict[str, str]) -> Read:
+    """Returns a reader of the lines of files, one for each usage."""
+
+    def read(op: str, given: dict[str, Any]) -> Listing:
+        folder = folder_of(op, given)
+        names = part_of(op, given.get("usage"), parts)
+        lines = [line for name in names for line in lines_of(op, folder / name)]
+        return Listing({"text": None}, [(line,) for line in lines])
+
+    return read
+
+
+def _tagged(columns: str, parts: dict[str, str], separator: str | None) -> Read:
+    """Returns a reader of sentences: lines of a word and its tags, empty lines between them."""
+
+    def read(op: str, given: dict[str, Any]) -> Listing:
+        rows = []
+        for name in part_of(op, given["usage"], parts):
+            path = folder_of(op, given) / name
+            lines_of(op, path)
+            for block in path.read_text("utf-8").replace("\r", "").strip().split("\n\n"):
+                words = [line.split(separator) for line in block.split("\n") if line.strip()]
+                rows.append(tuple(list(c) for c in zip(*words)))
+        return Listing(dict.fromkeys(columns.split()), rows)
+
+    return read
+
+
+def _imdb(op: str, given: dict[str, Any]) -> Listing:
+    rows = []
+    for part in part_of(op, given["usage"], {"train": "train", "test": "test"}):
+        for label, name in enumerate(("pos", "neg")):
+            folder = folder_of(op, given) / part / name
+            files = sorted(folder.glob("*.txt"))
+            rows += [(partial(f.read_text, "utf-8"), 1 - label) for f in files]
+    return Listing({"text": None, "label": "int32"}, rows)
+
+
+def _sst2(op: str, given: dict[str, Any]) -> Listing:
+    parts = {"train": "train.tsv", "test": "test.tsv", "dev": "dev.tsv"}
+    (name,) = part_of(op, given["usage"], parts, "train.tsv")
+    rows = [tuple(x.split("\t")) for x in lines_of(op, folder_of(op, given) / name)[1:]]
+    if name == "test.tsv":
+        return Listing({"sentence": None}, [(r[-1],) for r in rows])
+    return Listing({"sentence": None, "label": None}, rows)
+
+
+def _squad(op: str, given: dict[str, Any]) -> Listing:
+    rows = []
+    parts = {"train": "train-v1.1.json", "dev": "dev-v1.1.json"}
+    for name in part_of(op, given["usage"], parts):
+        folder = folder_of(op, given)
+        path = folder / name if (folder / name).is_file() else folder / name.replace("1.1", "2.0")
+        content = json.loads("\n".join(lines_of(op, path)))
+        for paragraph in (p for page in content["data"] for p in page["paragraphs"]):
+            for asked in paragraph["qas"]:
+                answers = asked["answers"] or [{"text": "", "answer_start": -1}]
+                rows.append((
+                    paragraph["context"], asked["question"], [a["text"] for a in answers],
+                    [a["answer_start"] for a in answers],
+                ))  # fmt: skip
+    kinds = {"context": None, "question": None, "text": None, "answer_start": "uint32"}
+    return Listing(kinds, rows)
+
+
+def _multi30k(op: str, given: dict[str, Any]) -> Listing:
+    parts = {"train": "training/train", "valid": "validation/val", "test": "mmt16_task1_test/test"}
+    pair = list(given["language_pair"] or ("en", "de"))
+    if sorted(pair) != ["de", "en"]:
+        reject(ArgumentError, op, f"language_pair must be of 'en' and 'de', not {pair}")
+    rows = []
+    for part in part_of(op, given["usage"], parts):
+        sides = [lines_of(op, folder_of(op, given) / f"{part}.{word}") for word in pair]
+        rows += list(zip(*sides))
+    return Listing({"text": None, "translation": None}, rows)
+
+
+def _enwik9(op: str, given: dict[str, Any]) -> Listing:
+    path = folder_of(op, given) / "enwik9"
+    lines_of(op, path)
+    return Listing({"text": None}, [(line,) for line in path.read_text("utf-8").splitlines()])
+
+
+AGNewsDataset = loader(
+    "AGNewsDataset", f"dataset_dir! usage {LINES}", _table("index title description"),
+    "News in ``train.csv`` and ``test.csv``: index, title and description, all strings.",
+)  # fmt: skip
+AmazonReviewDataset = loader(
+    "AmazonReviewDataset", f"dataset_dir! usage {LINES}", _table("label title content"),
+    "Reviews in ``train.csv`` and ``test.csv``: label, title and content, all strings.",
+)  # fmt: skip
+DBpediaDataset = loader(
+    "DBpediaDataset", f"dataset_dir! usage {LINES}", _table("class title content"),
+    "Articles in ``train.csv`` and ``test.csv``: class, title and content, all strings.",
+)  # fmt: skip
+SogouNewsDataset = loader(
+    "SogouNewsDataset", f"dataset_dir! usage {LINES_LAST}", _table("index title content"),
+    "News in ``train.csv`` and ``test.csv``: index, title and content, all strings.",
+)  # fmt: skip
+YahooAnswersDataset = loader(
+    "YahooAnswersDataset", f"dataset_dir! usage {LINES}",
+    _table("class title content answer"),
+    "Questions in ``train.csv`` and ``test.csv``: class, title, content and answer, all strings.",
+)  # fmt: skip
+YelpReviewDataset = loader(
+    "YelpReviewDataset", f"dataset_dir! usage {LINES_LAST}", _table("label text"),
+    "Reviews in ``train.csv`` and ``test.csv``: label and text, all strings.",
+)  # fmt: skip
+EnWik9Dataset = loader(
+    "EnWik9Dataset",
+    "dataset_dir! num_samples num_parallel_workers shuffle=True num_shards shard_id cache",
+    _enwik9, "Lines of the file ``enwik9``, empty ones too: text.",
+)  # fmt: skip
+PennTreebankDataset = loader(
+    "PennTreebankDataset", f"dataset_dir! usage {LINES}",
+    _lines({"train": "ptb.train.txt", "test": "ptb.test.txt", "valid": "ptb.valid.txt"}),
+    "Lines of ``ptb.train.txt``, ``ptb.test.txt`` and ``ptb.valid.txt``: text.",
+)  # fmt: skip
+WikiTextDataset = loader(
+    "WikiTextDataset", f"dataset_dir! usage {LINES}",
+    _lines({"train": "wiki.train.tokens", "test": "wiki.test.tokens",
+            "valid": "wiki.valid.tokens"}),
+    "Lines of ``wiki.train.tokens``, ``wiki.test.tokens`` and ``wiki.valid.tokens``: text.",
+)  # fmt: skip
+CoNLL2000Dataset = loader(
+    "CoNLL2000Dataset", f"dataset_dir! usage {LINES_LAST}",
+    _tagged("word pos_tag chunk_tag", {"train": "train.txt", "test": "test.txt"}, " "),
+    "Sentences of ``train.txt`` and ``test.txt``: word, pos_tag and chunk_tag, lists of strings.",
+)  # fmt: skip
+UDPOSDataset = loader(
+    "UDPOSDataset", f"dataset_dir! usage {LINES_LAST}",
+    _tagged("word universal stanford", {
+        "train": "en-ud-tag.v2.train.txt", "test": "en-ud-tag.v2.test.txt",
+        "valid": "en-ud-tag.v2.dev.txt"}, "\t"),
+    "Sentences of ``en-ud-tag.v2.*.txt``: word, universal and stanford, lists of strings.",
+)  # fmt: skip
+IMDBDataset = loader(
+    "IMDBDataset", f"dataset_dir! usage {SAMPLED}", _imdb,
+    "Reviews in ``train/pos/*.txt`` and the like: text, and label int32, 1 for positive ones.",
+)  # fmt: skip
+SST2Dataset = loader(
+    "SST2Dataset", f"dataset_dir! usage {LINES}", _sst2,
+    "Sentences of ``train.tsv``, ``dev.tsv`` (sentence and label) or ``test.tsv`` (sentence).",
+)  # fmt: skip
+SQuADDataset = loader(
+    "SQuADDataset", f"dataset_dir! usage {LINES}", _squad,
+    "Questions of ``train-v1.1.json`` and ``dev-v1.1.json`` (or 2.0): context, question, text and"
+    " answer_start uint32, one for each answer.",
+)  # fmt: skip
+Multi30kDataset = loader(
+    "Multi30kDataset",
+    "dataset_dir! usage language_pair num_samples num_parallel_workers shuffle num_shards "
+    "shard_id cache", _multi30k,
+    "Sentences of ``training/train.en`` and the like: text and translation.",
+)  # fmt: skip
+
+__all__ = [
+    "AGNewsDataset", "AmazonReviewDataset", "CoNLL2000Dataset", "DBpediaDataset", "EnWik9Dataset",
+    "IMDBDataset", "Multi30kDataset", "PennTreebankDataset", "SQuADDataset", "SST2Dataset",
+    "SogouNewsDataset", "UDPOSDataset", "WikiTextDataset", "YahooAnswersDataset",
+    "YelpReviewDataset",
+]  # fmt: skip

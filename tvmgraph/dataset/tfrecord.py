@@ -1,0 +1,179 @@
+"""Rows of TFRecord files: messages ``tf.train.Example``, each with its length before it."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.shown import Shown
+from tvmgraph.dataset.base import Row, names_of, reject
+from tvmgraph.dataset.files import Shuffle, is_shuffled
+from tvmgraph.dataset.sources import Source
+from tvmgraph.errors import ArgumentError
+
+_HEAD, _TAIL = 12, 4  # bytes of the length with its checksum, and of the message's checksum
+
+
+class Schema(Shown):
+    """Columns of a :class:`TFRecordDataset`, with their types and shapes.
+
+    Args:
+        schema_file: A JSON file: ``{"columns": {"image": {"type": "uint8", "shape": [3]}}}``.
+
+    Example:
+        >>> schema = dataset.Schema()
+        >>> schema.add_column("label", ms.int32, [1])
+    """
+
+    def __init__(self, schema_file: str | None = None) -> None:
+        self.columns: dict[str, tuple[dtypes.DType, Any]] = {}
+        if schema_file is not None:
+            self.parse_columns(json.loads(Path(schema_file).read_text())["columns"])
+
+    def add_column(self, name: str, de_type: Any, shape: Any = None) -> None:
+        """Adds a column.
+
+        Args:
+            name: Its name.
+            de_type: Its dtype.
+            shape: Shape of a row's entry; -1 or None for an axis of any size.
+        """
+        sizes = None if shape is None else tuple(-1 if s is None else int(s) for s in shape)
+        self.columns[name] = (dtypes.dtype_of(de_type), sizes)
+
+    def parse_columns(self, columns: Any) -> None:
+        """Adds columns from a dict by name, or a list of dicts with ``name``."""
+        items = columns.items() if isinstance(columns, dict) else ((c["name"], c) for c in columns)
+        for name, column in items:
+            self.add_column(name, column["type"], column.get("shape"))
+
+
+@functools.cache
+def _example() -> Any:
+    """The class of the message ``tf.train.Example``."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="example.proto", syntax="proto3")
+    feature = file.message_type.add(name="Feature")
+    feature.oneof_decl.add(name="kind")
+    lists = (("bytes", kinds.TYPE_BYTES), ("float", kinds.TYPE_FLOAT), ("int64", kinds.TYPE_INT64))
+    for number, (name, kind) in enumerate(lists, 1):
+        values = file.message_type.add(name=f"{name}_values")
+        values.field.add(name="value", number=1, type=kind, label=kinds.LABEL_REPEATED)
+        feature.field.add(
+            name=name, number=number, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_OPTIONAL,
+            type_name=f".{name}_values", oneof_index=0,
+        )  # fmt: skip
+    features = file.message_type.add(name="Features")
+    entry = features.nested_type.add(name="FeatureEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=kinds.TYPE_STRING, label=kinds.LABEL_OPTIONAL)
+    entry.field.add(
+        name="value", number=2, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_OPTIONAL,
+        type_name=".Feature",
+    )  # fmt: skip
+    features.field.add(
+        name="feature", number=1, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_REPEATED,
+        type_name=".Features.FeatureEntry",
+    )  # fmt: skip
+    example = file.message_type.add(name="Example")
+    example.field.add(
+        name="features", number=1, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_OPTIONAL,
+        type_name=".Features",
+    )  # fmt: skip
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("Example"))
+
+
+def _records(path: str, content: bytes) -> list[bytes]:
+    """Splits a file into its messages."""
+    found, at = [], 0
+    while at < len(content):
+        start = at + _HEAD
+        end = start + int.from_bytes(content[at : at + 8], "little")
+        if len(content) < end + _TAIL:
+            reject(ArgumentError, "TFRecordDataset", f"{path} breaks off in row {len(found)}")
+        found.append(content[start:end])
+        at = end + _TAIL
+    return found
+
+
+class TFRecordDataset(Source):
+    """Rows of TFRecord files.
+
+    Whole numbers are int64, others float32, and bytes uint8, all with one axis, unless a schema
+    says otherwise.
+
+    Args:
+        dataset_files: A path, or a list of them.
+        schema: A :class:`Schema`, or the path of its JSON file.
+        columns_list: Columns that are read; by default those of the schema, or of the first row.
+        num_samples: How many rows are used.
+        num_parallel_workers: Kept for MindSpore programs.
+        shuffle: Whether every epoch has another order (default), or a :class:`Shuffle`.
+        num_shards: Into how many parts the rows are dealt.
+        shard_id: Which part this is.
+        shard_equal_rows: Kept for MindSpore programs: parts are equal up to one row.
+        cache: Kept for MindSpore programs.
+        compression_type: ``"GZIP"`` or ``"ZLIB"``.
+
+    Raises:
+        ArgumentError: if there is no such file, it breaks off, or a row lacks a column.
+    """
+
+    def __init__(
+        self, dataset_files: Any, schema: Any = None, columns_list: Any = None,
+        num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
+        shard_equal_rows: bool = False, cache: Any = None, compression_type: str | None = None,
+    ) -> None:  # fmt: skip
+        unpack = {None: bytes, "": bytes, "GZIP": gzip.decompress, "ZLIB": zlib.decompress}
+        if compression_type not in unpack:
+            reject(ArgumentError, "TFRecordDataset", f"compression_type is {compression_type!r}",
+                   "use 'GZIP' or 'ZLIB'")  # fmt: skip
+        paths = [dataset_files] if isinstance(dataset_files, (str, Path)) else list(dataset_files)
+        self.records: list[bytes] = []
+        for path in paths:
+            if not Path(path).is_file():
+                reject(ArgumentError, "TFRecordDataset", f"there is no file {str(path)!r}")
+            self.records += _records(str(path), unpack[compression_type](Path(path).read_bytes()))
+        known = Schema(schema) if isinstance(schema, (str, Path)) else schema  # pyright: ignore
+        self.schema = known.columns if known is not None else {}
+        first = _example().FromString(self.records[0]).features.feature if self.records else {}
+        wanted = None if columns_list is None else names_of("TFRecordDataset", columns_list)
+        self.columns = wanted or list(self.schema) or sorted(first)
+        super().__init__(
+            len(self.records), num_samples, is_shuffled(shuffle), num_shards, shard_id, None
+        )
+
+    def row(self, i: int) -> Row:
+        """Returns one row."""
+        features = _example().FromString(self.records[i]).features.feature
+        return tuple(self._entry(name, features, i) for name in self.columns)
+
+    def _entry(self, name: str, features: Any, row: int) -> np.ndarray:
+        if name not in features:
+            reject(ArgumentError, "TFRecordDataset", f"row {row} has no column {name!r}",
+                   f"it has {', '.join(sorted(features))}")  # fmt: skip
+        feature = features[name]
+        kind = feature.WhichOneof("kind") or "bytes"
+        values = list(getattr(feature, kind).value)
+        dtype, shape = self.schema.get(name, (None, None))
+        if kind == "bytes":
+            array = np.frombuffer(b"".join(values), np.uint8 if dtype is None else dtype.numpy)
+        else:
+            array = np.array(values, np.int64 if kind == "int64" else np.float32)
+            array = array if dtype is None else array.astype(dtype.numpy)
+        return array if shape is None else array.reshape(shape)
+
+
+__all__ = ["Schema", "TFRecordDataset"]

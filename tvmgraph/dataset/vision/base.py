@@ -1,0 +1,135 @@
+"""What every transform of images shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.shown import Shown
+from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.config import generator
+from tvmgraph.dataset.transforms import as_array
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+
+
+def is_pillow(value: Any) -> bool:
+    """Whether a value is an image of Pillow."""
+    return type(value).__module__.startswith("PIL.")
+
+
+def to_pillow(image: np.ndarray) -> Any:
+    """Returns an array of bytes as an image of Pillow."""
+    from PIL import Image
+
+    return Image.fromarray(image[..., 0] if image.ndim == 3 and image.shape[-1] == 1 else image)
+
+
+def image_of(op: str, value: Any) -> np.ndarray:
+    """Returns an image, or a batch of images, as an array.
+
+    Raises:
+        ShapeError: if it has fewer than two axes.
+    """
+    image = as_array(value)
+    if image.ndim < 2:
+        reject(ShapeError, f"vision.{op}", f"an image has 2 or 3 axes, not {image.ndim}",
+               "give (height, width) or (height, width, channels); Decode reads files")  # fmt: skip
+    return image
+
+
+class ImageTransform(Shown):
+    """A function of an image (height, width) or (height, width, channels).
+
+    Axes before these count images, which are transformed one by one. An image of Pillow gives one
+    of Pillow.
+    """
+
+    def __call__(self, value: Any) -> Any:
+        image = image_of(type(self).__name__, value)
+        if image.ndim > 3:
+            parts = [self.apply(one) for one in image.reshape(-1, *image.shape[-3:])]
+            return np.stack(parts).reshape(*image.shape[:-3], *parts[0].shape)
+        found = self.apply(image)
+        return to_pillow(found) if is_pillow(value) else found
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the transformed image.
+
+        Args:
+            image: Two or three axes.
+        """
+        raise NotImplementedError
+
+
+class Randomly(ImageTransform):
+    """Applies another transform with a probability.
+
+    Args:
+        prob: The probability.
+        transform: What is applied.
+    """
+
+    def __init__(self, prob: float, transform: Callable[[Any], Any]) -> None:
+        self.prob = number(type(self).__name__, "prob", prob, 0, 1)
+        self.transform = transform
+
+    def __call__(self, value: Any) -> Any:
+        if generator().random() < self.prob:
+            return self.transform(value)
+        return value if is_pillow(value) else image_of(type(self).__name__, value)
+
+
+def number(op: str, name: str, value: Any, low: float, high: float) -> Any:
+    """Returns a number from a closed interval.
+
+    Raises:
+        ArgumentError: if it is outside.
+        DTypeError: if it is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        reject(DTypeError, f"vision.{op}", f"{name} must be a number, not {value!r}")
+    if not low <= value <= high:
+        reject(ArgumentError, f"vision.{op}", f"{name} is {value}, not in [{low}, {high}]")
+    return value
+
+
+def interval(
+    op: str, name: str, value: Any, low: float = -np.inf, high: float = np.inf
+) -> tuple[Any, Any]:
+    """Returns an increasing pair of numbers.
+
+    Raises:
+        ArgumentError: if it is none, or leaves [low, high].
+    """
+    items = tuple(value) if isinstance(value, (tuple, list, np.ndarray)) else ()
+    if len(items) != 2 or not low <= items[0] <= items[1] <= high:
+        reject(ArgumentError, f"vision.{op}",
+               f"{name} must be (least, largest) in [{low}, {high}], not {value!r}")  # fmt: skip
+    return items[0], items[1]
+
+
+def around(op: str, name: str, value: Any, center: float, low: float, high: float) -> Any:
+    """Returns an interval; one number is its half length around ``center``, cut at ``low``."""
+    if isinstance(value, (int, float)):
+        number(op, name, value, 0, np.inf)
+        value = (max(low, center - value), min(high, center + value))
+    return interval(op, name, value, low, high)
+
+
+def sizes(op: str, name: str, value: Any) -> tuple[int, int]:
+    """Returns (height, width); one number stands for both.
+
+    Raises:
+        ArgumentError: if they are not positive.
+    """
+    items = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
+    if len(items) != 2 or any(not isinstance(v, (int, np.integer)) or v < 1 for v in items):
+        reject(ArgumentError, f"vision.{op}", f"{name} must be one or two positive ints: {value!r}")
+    return int(items[0]), int(items[1])
+
+
+def uniform(bounds: tuple[float, float]) -> float:
+    """Draws a number of an interval."""
+    return float(generator().uniform(*bounds))

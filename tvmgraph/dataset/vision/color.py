@@ -1,0 +1,268 @@
+"""Transforms that change brightness, contrast, colors and sharpness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.vision import pixels
+from tvmgraph.dataset.vision.base import (
+    ImageTransform,
+    interval,
+    number,
+)
+from tvmgraph.dataset.vision.values import HsvToRgb, RgbToHsv
+from tvmgraph.errors import ArgumentError, ShapeError
+
+
+def _color(op: str, image: np.ndarray) -> np.ndarray:
+    if image.ndim != 3 or image.shape[-1] != 3:
+        reject(ShapeError, f"vision.{op}",
+               f"the image must have three channels, not {image.shape}")  # fmt: skip
+    return image
+
+
+class _Adjust(ImageTransform):
+    """A transform of an image and a factor."""
+
+    low, high = 0.0, np.inf
+
+    def __init__(self, factor: float) -> None:
+        self.factor = number(type(self).__name__, "the factor", factor, self.low, self.high)
+
+
+class AdjustBrightness(_Adjust):
+    """Multiplies by a factor.
+
+    Args:
+        brightness_factor: 0 is black, 1 the image.
+    """
+
+    def __init__(self, brightness_factor: float) -> None:
+        super().__init__(brightness_factor)
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the brighter or darker image."""
+        return pixels.saturated(image * np.float32(self.factor), image.dtype)
+
+
+class AdjustContrast(_Adjust):
+    """Blends with the mean of the luminance.
+
+    Args:
+        contrast_factor: 0 is gray, 1 the image.
+    """
+
+    def __init__(self, contrast_factor: float) -> None:
+        super().__init__(contrast_factor)
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the image of more or less contrast."""
+        mean = pixels.gray(_color("AdjustContrast", image)).mean(dtype=np.float64)
+        whole = int(mean + 0.5) if image.dtype == np.uint8 else mean
+        return pixels.blend(image, whole, self.factor)
+
+
+class AdjustSaturation(_Adjust):
+    """Blends with the luminance.
+
+    Args:
+        saturation_factor: 0 is gray, 1 the image.
+    """
+
+    def __init__(self, saturation_factor: float) -> None:
+        super().__init__(saturation_factor)
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the image of more or less color."""
+        gray = pixels.gray(_color("AdjustSaturation", image))[..., None]
+        return pixels.blend(image, gray.astype(np.float64), self.factor)
+
+
+class AdjustHue(_Adjust):
+    """Turns the wheel of colors.
+
+    Args:
+        hue_factor: Share of a full turn, from -0.5 to 0.5.
+    """
+
+    low, high = -0.5, 0.5
+
+    def __init__(self, hue_factor: float) -> None:
+        super().__init__(hue_factor)
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the image in other colors."""
+        if _color("AdjustHue", image).dtype != np.uint8:
+            h, s, v = RgbToHsv.convert(*np.moveaxis(image.astype(np.float64), -1, 0))
+            return np.stack(HsvToRgb.convert((h + self.factor) % 1, s, v), -1).astype(image.dtype)
+        hsv = pixels.hue_of(image)
+        hsv[..., 0] += np.uint8(int(self.factor * 255) % 256)
+        return pixels.rgb_of(hsv)
+
+
+class AdjustSharpness(_Adjust):
+    """Blends with the smoothed image.
+
+    Args:
+        sharpness_factor: 0 is smooth, 1 the image, 2 sharper.
+    """
+
+    def __init__(self, sharpness_factor: float) -> None:
+        super().__init__(sharpness_factor)
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the sharper or smoother image."""
+        return pixels.sharpened(image, self.factor)
+
+
+class AdjustGamma(ImageTransform):
+    """Computes :math:`gain \\cdot x^\\gamma` of bytes, where white is 1, and
+    :math:`(gain \\cdot x)^\\gamma` of floats.
+
+    Args:
+        gamma: The exponent.
+        gain: The factor.
+    """
+
+    def __init__(self, gamma: float, gain: float = 1) -> None:
+        self.gamma = number("AdjustGamma", "gamma", gamma, 0, np.inf)
+        self.gain = number("AdjustGamma", "gain", gain, -np.inf, np.inf)
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the corrected image."""
+        if image.dtype != np.uint8:
+            return np.clip((image * self.gain) ** self.gamma, 0, 1).astype(image.dtype)
+        levels = 255.999 * self.gain * (np.arange(256) / 255) ** self.gamma  # as Pillow's users do
+        return np.clip(levels, 0, 255).astype(np.uint8)[image]
+
+
+def _by_table(image: np.ndarray, tables: Sequence[np.ndarray]) -> np.ndarray:
+    """Replaces the bytes of every channel by those of its table."""
+    planes = image if image.ndim == 3 else image[..., None]
+    found = np.stack([t[planes[..., c]] for c, t in enumerate(tables)], -1)
+    return found.reshape(image.shape).astype(np.uint8)
+
+
+def _histograms(op: str, image: np.ndarray) -> list[np.ndarray]:
+    if image.dtype != np.uint8:
+        reject(ArgumentError, f"vision.{op}", f"pixels must be uint8, not {image.dtype}")
+    planes = image if image.ndim == 3 else image[..., None]
+    return [np.bincount(p.ravel(), minlength=256) for p in np.moveaxis(planes, -1, 0)]
+
+
+class AutoContrast(ImageTransform):
+    """Stretches every channel to the whole range.
+
+    Args:
+        cutoff: Percent of the darkest and of the brightest pixels that are left out.
+        ignore: Values that are left out.
+    """
+
+    def __init__(self, cutoff: float = 0.0, ignore: Any = None) -> None:
+        self.cutoff = number("AutoContrast", "cutoff", cutoff, 0, 50)
+        self.ignore = np.atleast_1d([] if ignore is None else ignore).astype(int)
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the stretched image."""
+        return _by_table(image, [self._table(h) for h in _histograms("AutoContrast", image)])
+
+    def _table(self, histogram: np.ndarray) -> np.ndarray:
+        histogram = histogram.copy()
+        histogram[self.ignore] = 0
+        cut = int(histogram.sum() * self.cutoff / 100)
+        kept = [_without(histogram, cut), _without(histogram[::-1], cut)]
+        low, high = int(kept[0].argmax()), 255 - int(kept[1].argmax())
+        levels = np.arange(256)
+        if high <= low or not histogram.any():
+            return levels
+        scale = np.float32(255) / np.float32(high - low)
+        found = levels.astype(np.float32) * scale - np.float32(low) * scale
+        return np.clip(found, 0, 255).astype(np.uint8)
+
+
+def _without(histogram: np.ndarray, cut: int) -> np.ndarray:
+    """Returns where pixels are left when the first ``cut`` of them are taken away."""
+    return np.cumsum(histogram) > cut
+
+
+class Equalize(ImageTransform):
+    """Spreads the values of every channel evenly."""
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the equalized image."""
+        return _by_table(image, [self._table(h) for h in _histograms("Equalize", image)])
+
+    @staticmethod
+    def _table(histogram: np.ndarray) -> np.ndarray:
+        first = int((histogram > 0).argmax())
+        rest = int(histogram.sum() - histogram[first])
+        if rest == 0:
+            return np.full(256, first)
+        after = np.cumsum(histogram) - histogram[first]
+        return pixels.saturated(after.astype(np.float32) * np.float32(255 / rest), np.uint8)
+
+
+class Invert(ImageTransform):
+    """Computes 255 less every value."""
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the negative."""
+        return (255 - image).astype(image.dtype)
+
+
+class Posterize(ImageTransform):
+    """Keeps the highest bits of every value.
+
+    Args:
+        bits: How many, from 0 to 8.
+    """
+
+    def __init__(self, bits: int) -> None:
+        self.bits = number("Posterize", "bits", bits, 0, 8)
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the image of fewer levels."""
+        return image & np.uint8(256 - (1 << (8 - self.bits)))
+
+
+class Solarize(ImageTransform):
+    """Inverts the values of an interval.
+
+    Args:
+        threshold: Its ends. One number, or an empty interval, reaches to white.
+    """
+
+    def __init__(self, threshold: Any) -> None:
+        pair = (threshold, threshold) if isinstance(threshold, (int, float)) else threshold
+        self.low, high = interval("Solarize", "threshold", pair, 0, 255)
+        self.high = 255 if high == self.low else high
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the image with those values inverted."""
+        return np.where((image >= self.low) & (image <= self.high), 255 - image, image)
+
+
+class GaussianBlur(ImageTransform):
+    """Smooths with a Gaussian.
+
+    Args:
+        kernel_size: Odd width and height of the kernel.
+        sigma: Deviations along the width and height; by default
+            :math:`0.3 ((size - 1) / 2 - 1) + 0.8`.
+    """
+
+    def __init__(self, kernel_size: Any, sigma: Any = None) -> None:
+        given = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+        if len(given) != 2 or any(k < 1 or k % 2 == 0 for k in given):
+            reject(ArgumentError, "vision.GaussianBlur", f"kernel_size must be odd: {kernel_size}")
+        wide = (sigma,) * 2 if isinstance(sigma, (int, float)) else tuple(sigma or (0, 0))
+        self.sizes: Any = given
+        self.sigmas: Any = tuple(s if s > 0 else 0.15 * k + 0.35 for s, k in zip(wide, given))
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the smoothed image."""
+        return pixels.gaussian(image, self.sizes, self.sigmas)

@@ -1,0 +1,163 @@
+"""Images as files: decoding, encoding, reading and writing."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.transforms import as_array
+from tvmgraph.dataset.vision.base import image_of, is_pillow, number, to_pillow
+from tvmgraph.dataset.vision.geometry import RandomResizedCrop
+from tvmgraph.dataset.vision.kinds import ImageReadMode, Inter
+from tvmgraph.errors import ArgumentError
+from tvmgraph.partial import replacing
+
+
+def _opened(op: str, value: Any) -> Any:
+    from PIL import Image, UnidentifiedImageError
+
+    raw = value if isinstance(value, bytes) else as_array(value).tobytes()
+    try:
+        image = Image.open(BytesIO(raw))
+        image.load()
+    except (UnidentifiedImageError, OSError) as e:
+        reject(ArgumentError, op, f"the bytes are no image: {e}")
+    return image
+
+
+class Decode:
+    """Reads an image file's bytes (JPEG, PNG, ...) as (height, width, 3) uint8.
+
+    Args:
+        to_pil: Whether it becomes an image of Pillow.
+
+    Raises:
+        ArgumentError: when called, if the bytes are no image.
+
+    Example:
+        >>> vision.Decode()(b"no image")
+        Traceback (most recent call last):
+        tvmgraph.errors.ArgumentError: ...
+    """
+
+    def __init__(self, to_pil: bool = False) -> None:
+        self.to_pil = bool(to_pil)
+
+    def __call__(self, value: Any) -> Any:
+        """Returns the image."""
+        image = _opened("vision.Decode", value).convert("RGB")
+        return image if self.to_pil else np.asarray(image)
+
+
+class RandomCropDecodeResize(RandomResizedCrop):
+    """Decodes a file's bytes, cuts out a random part and resizes it; see its base class."""
+
+    def __init__(
+        self, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3 / 4, 4 / 3),
+        interpolation: Inter = Inter.BILINEAR, max_attempts: int = 10,
+    ) -> None:  # fmt: skip
+        super().__init__(size, scale, ratio, interpolation, max_attempts)
+
+    def __call__(self, value: Any) -> np.ndarray:
+        """Returns the resized part."""
+        return super().__call__(Decode()(value))
+
+
+def encode_jpeg(image: Any, quality: int = 75) -> np.ndarray:
+    """Returns an image as the bytes of a JPEG file.
+
+    Args:
+        image: (height, width) or (height, width, channels) uint8.
+        quality: From 1 to 100.
+    """
+    return _encoded(image, "JPEG", quality=number("encode_jpeg", "quality", quality, 1, 100))
+
+
+def encode_png(image: Any, compression_level: int = 6) -> np.ndarray:
+    """Returns an image as the bytes of a PNG file.
+
+    Args:
+        image: (height, width) or (height, width, channels) uint8.
+        compression_level: From 0 to 9.
+    """
+    level = number("encode_png", "compression_level", compression_level, 0, 9)
+    return _encoded(image, "PNG", compress_level=level)
+
+
+def _encoded(image: Any, kind: str, **options: Any) -> np.ndarray:
+    file = BytesIO()
+    to_pillow(image_of(f"encode_{kind.lower()}", image)).save(file, kind, **options)
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+def read_file(filename: Any) -> np.ndarray:
+    """Returns the bytes of a file.
+
+    Args:
+        filename: Its path.
+    """
+    return np.fromfile(_existing("read_file", filename), np.uint8)
+
+
+def _existing(op: str, filename: Any) -> Path:
+    path = Path(filename)
+    if not path.is_file():
+        reject(ArgumentError, f"vision.{op}", f"there is no file {filename}")
+    return path
+
+
+def write_file(filename: Any, data: Any) -> None:
+    """Writes bytes to a file.
+
+    Args:
+        filename: Its path.
+        data: One axis of uint8.
+    """
+    raw = as_array(data)
+    if raw.dtype != np.uint8 or raw.ndim != 1:
+        reject(ArgumentError, "vision.write_file",
+               f"data must be one axis of uint8, not {raw.dtype}{list(raw.shape)}")  # fmt: skip
+    with replacing(filename) as path:
+        path.write_bytes(raw.tobytes())
+
+
+def write_jpeg(filename: Any, image: Any, quality: int = 75) -> None:
+    """Writes a JPEG file; see :func:`encode_jpeg`."""
+    write_file(filename, encode_jpeg(image, quality))
+
+
+def write_png(filename: Any, image: Any, compression_level: int = 6) -> None:
+    """Writes a PNG file; see :func:`encode_png`."""
+    write_file(filename, encode_png(image, compression_level))
+
+
+def read_image(filename: Any, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> np.ndarray:
+    """Returns the pixels of a file, (height, width, channels) uint8.
+
+    Args:
+        filename: Its path.
+        mode: A member of :class:`ImageReadMode`.
+    """
+    image = _opened("vision.read_image", read_file(filename))
+    if mode != ImageReadMode.UNCHANGED:
+        image = image.convert("L" if mode == ImageReadMode.GRAYSCALE else "RGB")
+    pixels = np.array(image)
+    return pixels if pixels.ndim == 3 else pixels[..., None]
+
+
+def get_image_size(image: Any) -> list[int]:
+    """Returns the height and width of an image (..., height, width, channels)."""
+    pixels = image_of("get_image_size", image)
+    return list(pixels.shape[:2] if pixels.ndim == 2 else pixels.shape[-3:-1])
+
+
+def get_image_num_channels(image: Any) -> int:
+    """Returns the number of channels of an image (..., height, width, channels)."""
+    if is_pillow(image):
+        return len(image.getbands())
+    pixels = image_of("get_image_num_channels", image)
+    return 1 if pixels.ndim == 2 else pixels.shape[-1]

@@ -1,0 +1,320 @@
+"""Transforms that change what numbers stand for: scales, dtypes, orders and kinds of colors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.transforms import as_array
+from tvmgraph.dataset.vision import pixels
+from tvmgraph.dataset.vision.base import (
+    ImageTransform,
+    Randomly,
+    image_of,
+    to_pillow,
+)
+from tvmgraph.dataset.vision.kinds import ConvertMode
+from tvmgraph.errors import ArgumentError, ShapeError
+
+
+class Rescale:
+    """Computes :math:`x \\cdot rescale + shift` in float32.
+
+    Args:
+        rescale: Factor.
+        shift: Summand.
+
+    Example:
+        >>> vision.Rescale(1 / 255, 0)(np.full((1, 1, 1), 255, np.uint8)).item()
+        1.0
+    """
+
+    def __init__(self, rescale: float, shift: float) -> None:
+        self.rescale, self.shift = np.float32(rescale), np.float32(shift)
+
+    def __call__(self, value: Any) -> np.ndarray:
+        """Returns the numbers."""
+        return as_array(value).astype(np.float32) * self.rescale + self.shift
+
+
+class Normalize(ImageTransform):
+    """Computes :math:`(x - mean) / std` per channel in float32.
+
+    Args:
+        mean: One number per channel.
+        std: One positive number per channel.
+        is_hwc: Whether the channels are the last axis, else the first.
+
+    Raises:
+        ArgumentError: if the lengths differ or a ``std`` is not positive.
+        ShapeError: when called, if the image has another number of channels.
+
+    Example:
+        >>> vision.Normalize((1.0,), (2.0,))(np.full((1, 1, 1), 5.0)).item()
+        2.0
+    """
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True) -> None:
+        op = f"vision.{type(self).__name__}"
+        if len(mean) != len(std) or any(s <= 0 for s in std):
+            reject(ArgumentError, op,
+                   f"mean and std need an entry per channel, std > 0: {mean}, {std}")  # fmt: skip
+        shape = (1, 1, -1) if is_hwc else (-1, 1, 1)
+        self.is_hwc = is_hwc
+        self.mean = np.asarray(mean, np.float32).reshape(shape)
+        self.std = np.asarray(std, np.float32).reshape(shape)
+
+    def __call__(self, value: Any) -> np.ndarray:
+        """Returns the numbers, always as an array."""
+        return super().__call__(as_array(value))
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the numbers of one image."""
+        if image.ndim == 2:
+            image = image[..., None] if self.is_hwc else image[None]
+        channels = image.shape[-1 if self.is_hwc else 0]
+        if self.mean.size not in (1, channels):
+            reject(ShapeError, f"vision.{type(self).__name__}",
+                   f"{self.mean.size} means for an image with {channels} channels",
+                   "check is_hwc")  # fmt: skip
+        return (image.astype(np.float32) - self.mean) / self.std
+
+
+class NormalizePad(Normalize):
+    """Normalizes as :class:`Normalize` and adds a channel of zeros.
+
+    Args:
+        mean: One number per channel.
+        std: One positive number per channel.
+        dtype: ``"float32"`` or ``"float16"``.
+        is_hwc: Whether the channels are the last axis, else the first.
+    """
+
+    def __init__(
+        self, mean: Sequence[float], std: Sequence[float], dtype: str = "float32",
+        is_hwc: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(mean, std, is_hwc)
+        if dtype not in ("float32", "float16"):
+            reject(ArgumentError, "vision.NormalizePad", f"dtype cannot be {dtype!r}")
+        self.dtype = dtype
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the numbers of one image."""
+        found = super().apply(image)
+        axis = -1 if self.is_hwc else 0
+        zeros = np.zeros_like(np.take(found, [0], axis))
+        return np.concatenate([found, zeros], axis).astype(self.dtype)
+
+
+class HWC2CHW(ImageTransform):
+    """Moves the channels to the front.
+
+    Example:
+        >>> vision.HWC2CHW()(np.zeros((4, 5, 3))).shape
+        (3, 4, 5)
+    """
+
+    def __call__(self, value: Any) -> np.ndarray:
+        """Returns an array, also for an image of Pillow."""
+        return super().__call__(as_array(value))
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns one image with its channels in front."""
+        return np.ascontiguousarray(
+            (image if image.ndim == 3 else image[..., None]).transpose(2, 0, 1)
+        )
+
+
+class ToTensor:
+    """Moves the channels to the front and divides by 255.
+
+    Args:
+        output_type: dtype of the result.
+
+    Example:
+        >>> vision.ToTensor()(np.full((2, 2, 1), 255, np.uint8)).max().item()
+        1.0
+    """
+
+    def __init__(self, output_type: Any = np.float32) -> None:
+        self.output_type = dtypes.dtype_of(output_type).numpy
+
+    def __call__(self, value: Any) -> np.ndarray:
+        """Returns an array (channels, height, width)."""
+        image = HWC2CHW()(image_of("ToTensor", value))
+        return (image.astype(np.float32) / np.float32(255)).astype(self.output_type)
+
+
+class ToType:
+    """Converts to another dtype.
+
+    Args:
+        data_type: A dtype of this package or of NumPy.
+    """
+
+    def __init__(self, data_type: Any) -> None:
+        self.data_type = dtypes.dtype_of(data_type).numpy
+
+    def __call__(self, value: Any) -> np.ndarray:
+        """Returns the array of that dtype."""
+        return as_array(value).astype(self.data_type)
+
+
+class ToPIL:
+    """Makes an image of Pillow of an array of bytes."""
+
+    def __call__(self, value: Any) -> Any:
+        """Returns the image."""
+        return to_pillow(image_of("ToPIL", value))
+
+
+class ToNumpy:
+    """Makes an array of an image of Pillow."""
+
+    def __call__(self, value: Any) -> np.ndarray:
+        """Returns a copy of its pixels."""
+        return np.array(as_array(value))
+
+
+def _full_scale(image: np.ndarray) -> float:
+    """Returns the value of white."""
+    return 255 if image.dtype == np.uint8 else 1
+
+
+class ConvertColor(ImageTransform):
+    """Reorders, adds or drops channels.
+
+    Args:
+        convert_mode: A member of :class:`ConvertMode`.
+    """
+
+    def __init__(self, convert_mode: ConvertMode) -> None:
+        self.mode = ConvertMode(convert_mode)
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the image of other channels."""
+        source, target = self.mode.name.removeprefix("COLOR_").split("2")
+        if source == "GRAY":
+            image = np.repeat(image.reshape(*image.shape[:2], 1), 3, -1)
+        elif source[0] == "B":
+            image = np.concatenate([image[..., 2::-1], image[..., 3:]], -1)
+        if target == "GRAY":
+            return pixels.gray(image)
+        colors = image[..., 2::-1] if target[0] == "B" else image[..., :3]
+        if target[-1] != "A":
+            return np.ascontiguousarray(colors)
+        opaque = np.full_like(image[..., :1], _full_scale(image))
+        alpha = image[..., 3:] if image.shape[-1] == 4 else opaque
+        return np.concatenate([colors, alpha], -1)
+
+
+class Grayscale(ImageTransform):
+    """Replaces colors by their luminance.
+
+    Args:
+        num_output_channels: 1 or 3.
+    """
+
+    def __init__(self, num_output_channels: int = 1) -> None:
+        if num_output_channels not in (1, 3):
+            reject(ArgumentError, "vision.Grayscale",
+                   f"num_output_channels is 1 or 3, not {num_output_channels!r}")  # fmt: skip
+        self.channels = num_output_channels
+
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Returns the gray image, (height, width) or (height, width, 3)."""
+        if image.ndim == 3:
+            weights = np.array([19595, 38470, 7471])  # Pillow's, of 16 bits
+            image = ((image[..., :3].astype(np.int64) @ weights + 0x8000) >> 16).astype(np.uint8)
+        return image if self.channels == 1 else np.repeat(image[..., None], 3, -1)
+
+
+class RandomGrayscale(Randomly):
+    """Makes an image gray with a probability; its number of channels stays.
+
+    Args:
+        prob: The probability.
+    """
+
+    def __init__(self, prob: float = 0.1) -> None:
+        super().__init__(prob, self._gray)
+
+    @staticmethod
+    def _gray(value: Any) -> Any:
+        return Grayscale(3 if as_array(value).ndim == 3 else 1)(value)
+
+
+class RgbToHsv:
+    """Computes hue, saturation and value, each of [0, 1] when the colors are.
+
+    Args:
+        is_hwc: Whether the channels are the last axis, else the first.
+    """
+
+    def __init__(self, is_hwc: bool = False) -> None:
+        self.axis = -1 if is_hwc else -3
+
+    def __call__(self, value: Any) -> np.ndarray:
+        """Returns float64 numbers."""
+        image = np.moveaxis(image_of(type(self).__name__, value), self.axis, 0)
+        return np.stack(self.convert(*image.astype(np.float64)), self.axis)
+
+    @staticmethod
+    def convert(r: np.ndarray, g: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+        """Returns the three numbers."""
+        value = np.maximum(np.maximum(r, g), b)
+        span = value - np.minimum(np.minimum(r, g), b)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sector = np.where(
+                r == value, (g - b) / span,
+                np.where(g == value, 2 + (b - r) / span, 4 + (r - g) / span),
+            )  # fmt: skip
+            return [np.where(span == 0, 0, sector / 6 % 1), np.where(span == 0, 0, span / value),
+                    value]  # fmt: skip
+
+
+class HsvToRgb(RgbToHsv):
+    """Computes red, green and blue of hue, saturation and value.
+
+    Args:
+        is_hwc: Whether the channels are the last axis, else the first.
+    """
+
+    @staticmethod
+    def convert(r: np.ndarray, g: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+        """Returns the colors; the arguments are hue, saturation and value."""
+        h, s, v = r, g, b
+        sector = np.trunc(h * 6)
+        rest = h * 6 - sector
+        p, q, t = v * (1 - s), v * (1 - s * rest), v * (1 - s * (1 - rest))
+        kind = sector.astype(int) % 6
+        return [np.choose(kind, parts) for parts in
+                ([v, q, p, p, t, v], [t, v, v, q, p, p], [p, p, t, v, v, q])]  # fmt: skip
+
+
+class LinearTransformation:
+    """Multiplies the elements of an image, less a mean, by a square matrix (whitening).
+
+    Args:
+        transformation_matrix: (n, n), where n is the number of elements.
+        mean_vector: (n,).
+    """
+
+    def __init__(self, transformation_matrix: np.ndarray, mean_vector: np.ndarray) -> None:
+        self.matrix, self.mean = np.asarray(transformation_matrix), np.asarray(mean_vector)
+        if self.matrix.shape != (self.mean.size, self.mean.size):
+            reject(ShapeError, "vision.LinearTransformation",
+                   f"a matrix {self.matrix.shape} and a mean {self.mean.shape}")  # fmt: skip
+
+    def __call__(self, value: Any) -> np.ndarray:
+        """Returns an array of the shape of the image."""
+        image = as_array(value)
+        if image.size != self.mean.size:
+            reject(ShapeError, "vision.LinearTransformation",
+                   f"{image.size} elements for a matrix {self.matrix.shape}")  # fmt: skip
+        return ((image.reshape(-1) - self.mean) @ self.matrix).reshape(image.shape)

@@ -1,0 +1,1 @@
+"""One program on many processes: meshes, propagation of splits, collectives."""

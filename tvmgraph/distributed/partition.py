@@ -1,0 +1,459 @@
+"""One process's program of a graph whose values are split.
+
+Every node computes its part; between nodes, values are brought into the split that the next one
+wants, with the collective that moves least. Sums over a split dimension stay pending as long as
+what follows is linear.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tvmgraph.core.op import get_op
+from tvmgraph.core.traits import Dims, Factors, Pattern
+from tvmgraph.distributed.layout import Axes, Mesh, Spec
+from tvmgraph.distributed.propagate import Splits, propagate, written
+from tvmgraph.graph.builder import GraphBuilder
+from tvmgraph.graph.ir import Graph, Node, Value
+
+#: How parts are combined -> how processes reduce.
+_REDUCE = {"sum": "sum", "mean": "mean", "prod": "prod", "max": "max", "min": "min",
+           "all": "min", "any": "max"}  # fmt: skip
+
+
+#: Nodes after which a gathered weight is gathered again rather than kept: its layer is over.
+_FAR = 40
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One collective of a program.
+
+    Attributes:
+        kind: The row.
+        axes: Axes of the mesh.
+        nbytes: Bytes that one process passes to it.
+        op: The operator that needs the result.
+        source: The user's line of that operator.
+        result: Its result in the program.
+    """
+
+    kind: str
+    axes: Axes
+    nbytes: int
+    op: str
+    source: str
+    result: Value
+
+
+@dataclass
+class Partitioned:
+    """What :func:`partition` returns.
+
+    Attributes:
+        graph: The program of one process, the same for all.
+        mesh: The processes.
+        inputs: How the parameters are split.
+        outputs: How the outputs are split.
+        transfers: The collectives in order.
+        whole: Operators that every process computes on whole tensors, with their lines.
+    """
+
+    graph: Graph
+    mesh: Mesh
+    inputs: tuple[Spec, ...]
+    outputs: tuple[Spec, ...]
+    transfers: list[Transfer] = field(default_factory=list)
+    whole: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A value of the program: its split, and the axes over which it still has to be added."""
+
+    value: Value
+    spec: Spec
+    pending: Axes = ()
+    how: str = "sum"
+
+
+class _Writer:
+    def __init__(self, graph: Graph, splits: Splits) -> None:
+        self.graph, self.splits, self.mesh = graph, splits, splits.mesh
+        self.builder = GraphBuilder(graph.name)
+        self.parts: dict[Value, _Part] = {}
+        self.moved: dict[tuple[Value, Spec], tuple[_Part, int]] = {}
+        self.given = {p.value for p in graph.params}  # and their views
+        self.transfers: list[Transfer] = []
+        self.whole: list[tuple[str, str]] = []
+        self.node: Node | None = None
+
+    def run(self, outputs: Sequence[Spec | None]) -> Partitioned:
+        graph, specs = self.graph, self.splits.specs
+        for p in graph.params:
+            spec = specs[p.value]
+            kind = p.value.type.with_shape(self.mesh.local(p.value.type.static_shape, spec))
+            self.parts[p.value] = _Part(self.builder.param(kind, p.role, p.label), spec)
+        for v, array in graph.consts.items():
+            self.parts[v] = _Part(self.builder.const(array), ((),) * v.type.ndim)
+        for node in graph.nodes:
+            self.node = node
+            self._node(node)
+        self.node = None
+        wanted = self._wanted(outputs)
+        found = [self.moved_to(v, s).value for v, s in zip(graph.outputs, wanted)]
+        built = self.builder.build(found, graph.writes)
+        inputs = tuple(specs[p.value] for p in graph.params)
+        return Partitioned(built, self.mesh, inputs, wanted, self.transfers, self.whole)
+
+    def _wanted(self, outputs: Sequence[Spec | None]) -> tuple[Spec, ...]:
+        """How outputs are split: as given, as written parameters, as asked for, else whole."""
+        placed = {n.outputs[0] for n in self.graph.nodes if n.op.traits.places}
+        state = {}
+        count = len(self.graph.outputs) - len(self.graph.writes)
+        for (p, _), i in zip(written(self.graph), range(count, len(self.graph.outputs))):
+            state[i] = self.splits.specs[p]
+        found = []
+        for i, v in enumerate(self.graph.outputs):
+            given = outputs[i] if i < len(outputs) else None
+            spec = self.splits.specs[v] if v in placed else ((),) * v.type.ndim
+            found.append(state.get(i, given if given is not None else spec))
+        return tuple(found)
+
+    # ---- nodes ------------------------------------------------------------------------------
+
+    def _node(self, node: Node) -> None:
+        if node.op.traits.places:
+            wanted = self.splits.specs[node.outputs[0]]
+            self.parts[node.outputs[0]] = self.moved_to(node.inputs[0], wanted)
+            return
+        factors = self.splits.factors[node]
+        if factors is None:
+            self._whole(node)
+            return
+        axes = self._choose(node, factors)
+        wanted = [tuple(axes.get(f or "", ()) for f in dims) for dims in factors.inputs]
+        pending, how = self._deferred(node, factors, axes)
+        if node.op.traits.pattern is Pattern.VIEW and self.given.issuperset(node.inputs):
+            self.given.update(node.outputs)
+        operands = [
+            (self._unsummed(v, s) if pending else self.moved_to(v, s)).value
+            for v, s in zip(node.inputs, wanted)
+        ]
+        attrs = self._sized(node, factors, axes)
+        types = node.op.infer(*[o.type for o in operands], **attrs)
+        types = types if isinstance(types, tuple) else (types,)
+        outputs = self.builder.node(node.op, operands, attrs, types, node.source, node.scope)
+        for old, new, dims in zip(node.outputs, outputs, factors.outputs):
+            spec = tuple(axes.get(f or "", ()) for f in dims)
+            summed = [a for f, got in axes.items() if f not in dims for a in got]
+            left = self.mesh.ordered([*pending, *summed])
+            part = _Part(new, spec, left, how if pending else node.op.traits.combine)
+            if left and part.how not in ("sum", "mean"):
+                part = self._reduced(part, left)
+            self.parts[old] = part
+
+    def _whole(self, node: Node) -> None:
+        """Computes a node on whole tensors, everywhere the same."""
+        if any(any(self.parts[v].spec) for v in node.inputs):
+            self.whole.append((node.op.name, node.source))
+        operands = [self.moved_to(v, ((),) * v.type.ndim).value for v in node.inputs]
+        types = [v.type for v in node.outputs]
+        outputs = self.builder.node(
+            node.op, operands, node.attrs, types, node.source, node.scope, node.regions
+        )
+        for old, new in zip(node.outputs, outputs):
+            self.parts[old] = _Part(new, ((),) * old.type.ndim)
+
+    def _choose(self, node: Node, factors: Factors) -> dict[str, Axes]:
+        """Returns the axes along which every factor is split: as results want, or as operands are,
+        whichever moves less."""
+        results = [(self.splits.specs[v], v, d) for v, d in zip(node.outputs, factors.outputs)]
+        operands = [(self.parts[v].spec, v, d) for v, d in zip(node.inputs, factors.inputs)]
+        first = self._chosen([*results, *operands])
+        if any(any(spec) for spec, _, _ in operands):
+            second = self._chosen([*operands, *results])
+            if second != first and self._price(node, factors, second) < self._price(
+                node, factors, first
+            ):
+                return second
+        return first
+
+    def _chosen(self, sides: list[tuple[Spec, Value, Dims]]) -> dict[str, Axes]:
+        """Gives every factor the first axes that somebody wants and that are free."""
+        sizes: dict[str, list[int]] = {}
+        wishes: dict[str, list[Axes]] = {}
+        for spec, v, dims in sides:
+            for f, axes, size in zip(dims, spec, v.type.static_shape):
+                if f is not None:
+                    sizes.setdefault(f, []).append(size)
+                    wishes.setdefault(f, []).append(axes)
+        chosen: dict[str, Axes] = {}
+        used: set[str] = set()
+        for f, wanted in wishes.items():
+            for axes in wanted:
+                parts = self.mesh.count(axes)
+                fits = all(n % parts == 0 for n in sizes[f])
+                if axes and not used & set(axes) and fits:
+                    chosen[f] = axes
+                    used |= set(axes)
+                    break
+        return chosen
+
+    def _price(self, node: Node, factors: Factors, axes: Mapping[str, Axes]) -> float:
+        """Bytes that a process sends so that the node is split like this."""
+        total = 0.0
+        for v, dims in zip(node.inputs, factors.inputs):
+            wanted = tuple(axes.get(f or "", ()) for f in dims)
+            total += self._way(v, self.parts[v].spec, wanted)
+        for v, dims in zip(node.outputs, factors.outputs):
+            spec, goal = tuple(axes.get(f or "", ()) for f in dims), self.splits.specs[v]
+            summed = {a for f, got in axes.items() if f not in dims for a in got}
+            if summed:
+                scattered = any(set(a) & summed for a in goal)
+                total += (1 if scattered else 2) * self._bytes(v, spec)
+            total += self._way(v, spec, goal)
+        return total
+
+    def _way(self, value: Value, spec: Spec, goal: Spec) -> float:
+        """Bytes that a process sends to bring a value from one split into another."""
+        here = [a for axes in spec for a in axes]
+        there = {a for axes in goal for a in axes}
+        lost = self.mesh.count(tuple(a for a in here if a not in there))
+        turned = any(a and a != b for a, b in zip(spec, goal)) and lost == 1
+        return self._bytes(value, spec) * ((lost - 1) + turned)
+
+    def _bytes(self, value: Value, spec: Spec) -> float:
+        """Bytes of one process's part."""
+        parts = math.prod(self.mesh.count(a) for a in spec)
+        return math.prod(value.type.static_shape) * value.type.dtype.itemsize / parts
+
+    def _deferred(self, node: Node, factors: Factors, axes: Mapping[str, Axes]) -> tuple[Axes, str]:
+        """Returns the axes over which all operands are pending, if the node may come first."""
+        traits = node.op.traits
+        is_view = traits.pattern is Pattern.VIEW and len(node.inputs) == 1
+        parts = [self.parts[v] for v in node.inputs]
+        first = parts[0] if parts else None
+        if first is None or not first.pending or not (traits.linear or is_view):
+            return (), "sum"
+        same = all((p.pending, p.how) == (first.pending, first.how) for p in parts)
+        used = {a for got in axes.values() for a in got}
+        spread = len(parts) > 1 and len({v.type.shape for v in node.inputs}) > 1
+        return ((), "sum") if not same or used & set(first.pending) or spread else (
+            first.pending, first.how)  # fmt: skip
+
+    def _sized(self, node: Node, factors: Factors, axes: Mapping[str, Axes]) -> Mapping[str, Any]:
+        """The attributes of the node that computes one part."""
+        key = node.op.traits.sized
+        if not key:
+            return node.attrs
+        counts = [self.mesh.count(axes.get(f or "", ())) for f in factors.outputs[0]]
+        return {**node.attrs, key: tuple(n // c for n, c in zip(node.attrs[key], counts))}
+
+    # ---- redistribution ---------------------------------------------------------------------
+
+    def _unsummed(self, value: Value, spec: Spec) -> _Part:
+        """Returns a pending value in another split, still pending."""
+        part = self.parts[value]
+        moved = self._respread(replace(part, pending=()), spec)
+        return replace(moved, pending=part.pending, how=part.how)
+
+    def moved_to(self, value: Value, spec: Spec) -> _Part:
+        """Returns a value in a split, summed."""
+        part = self.parts[value]
+        if part.spec == spec and not part.pending:
+            return part
+        found, used = self.moved.get((value, spec), (None, 0))
+        here = len(self.builder.nodes)
+        if found is None or (value in self.given and here - used > _FAR):
+            found = self._respread(self._summed(part, spec), spec)
+            if part.pending and found.spec == part.spec:
+                self.parts[value] = found
+        self.moved[value, spec] = found, here
+        return found
+
+    def _summed(self, part: _Part, spec: Spec) -> _Part:
+        """Adds what is pending; processes that want a part of the sum get only that."""
+        for d, axes in enumerate(spec):
+            wanted = axes and not part.spec[d] and set(axes) <= set(part.pending)
+            if wanted and part.value.type.static_shape[d] % self.mesh.count(axes) == 0:
+                value = self._emit("reduce_scattered", part.value, axes, axis=d, how=part.how)
+                left = tuple(a for a in part.pending if a not in axes)
+                part = replace(part, value=value, pending=left, spec=_with(part.spec, d, axes))
+        return self._reduced(part, part.pending) if part.pending else part
+
+    def _reduced(self, part: _Part, axes: Axes) -> _Part:
+        value = self._emit("all_reduced", part.value, axes, how=_REDUCE[part.how])
+        return _Part(value, part.spec)
+
+    def _respread(self, part: _Part, spec: Spec) -> _Part:
+        part = self._cut(part, spec)
+        for d in range(len(spec)):  # an axis that moves to another dimension
+            axes = part.spec[d]
+            to = next((e for e, a in enumerate(spec) if a == axes and not part.spec[e]), None)
+            if axes and axes != spec[d] and to is not None:
+                size = part.value.type.static_shape[to]
+                if size % self.mesh.count(axes) == 0:
+                    value = self._emit("parts_exchanged", part.value, axes, split=to, concat=d)
+                    part = replace(part, value=value, spec=_with(_with(part.spec, d, ()), to, axes))
+        for d, axes in enumerate(part.spec):
+            if axes != spec[d]:
+                kept = axes[: len(_common(axes, spec[d]))]
+                value = self._emit("all_gathered", part.value, axes[len(kept) :], axis=d)
+                part = replace(part, value=value, spec=_with(part.spec, d, kept))
+        return self._cut(part, spec)
+
+    def _cut(self, part: _Part, spec: Spec) -> _Part:
+        """Takes parts of dimensions that every process has as a whole."""
+        for d, axes in enumerate(spec):
+            used = {a for s in part.spec for a in s}
+            more = axes[len(part.spec[d]) :]
+            if more and axes[: len(part.spec[d])] == part.spec[d] and not used & set(more):
+                value = self._emit("own_part", part.value, more, axis=d)
+                part = replace(part, value=value, spec=_with(part.spec, d, axes))
+        return part
+
+    def _emit(self, kind: str, value: Value, axes: Axes, **attrs: Any) -> Value:
+        count = self.mesh.count(axes)
+        if count == 1:
+            return value
+        attrs |= {"group": self.mesh.group(axes), "parts": count}
+        op = get_op(kind)
+        ordered = {a: attrs[a] for a in op.attrs}
+        types = op.infer(value.type, **ordered)
+        types = types if isinstance(types, tuple) else (types,)
+        node = self.node
+        source, scope = (node.source, node.scope) if node is not None else ("", "")
+        (result,) = self.builder.node(op, (value,), ordered, types, source, scope)
+        if kind != "own_part":
+            nbytes = math.prod(value.type.static_shape) * value.type.dtype.itemsize
+            needed_by = node.op.name if node is not None else "return"
+            self.transfers.append(Transfer(kind, axes, nbytes, needed_by, source, result))
+        return result
+
+
+def _with(spec: Spec, dim: int, axes: Axes) -> Spec:
+    return (*spec[:dim], axes, *spec[dim + 1 :])
+
+
+def _common(a: Axes, b: Axes) -> Axes:
+    n = 0
+    while n < min(len(a), len(b)) and a[n] == b[n]:
+        n += 1
+    return a[:n]
+
+
+def partition(
+    graph: Graph,
+    mesh: Mesh,
+    given: Mapping[Value, Spec] | None = None,
+    outputs: Sequence[Spec | None] = (),
+) -> Partitioned:
+    """Splits a graph over processes.
+
+    Args:
+        graph: A graph of static shapes, with the whole tensors.
+        mesh: The processes.
+        given: Splits of parameters that are decided.
+        outputs: Splits of outputs; without one, and without :func:`placed_as` or a written
+            parameter, an output is whole.
+    """
+    splits = propagate(graph, mesh, given, outputs)
+    return bucketed(_Writer(graph, splits).run(outputs))
+
+
+# ---- small sums travel together -----------------------------------------------------------------
+
+#: Bytes from which a sum is worth a message of its own (measured over TCP and shared memory).
+BUCKET = 256 << 10
+
+
+def bucketed(found: Partitioned) -> Partitioned:
+    """Adds small tensors in one message that are summed in the same way and do not wait for each
+    other."""
+    buckets = _buckets(found.graph)
+    if not buckets:
+        return found
+    order = _Order(buckets)
+    for node in found.graph.nodes:
+        order.place(node)
+    built = replace(found.graph, nodes=tuple(order.nodes), _hash=[])
+    transfers = _joined_transfers(found.transfers, buckets)
+    return replace(found, graph=built, transfers=transfers)
+
+
+class _Order:
+    """Puts every bucket where its last member was, and what reads its members after it."""
+
+    def __init__(self, buckets: list[list[Node]]) -> None:
+        self.nodes: list[Node] = []
+        self._bucket_of = {n: b for b in buckets for n in b}
+        self._missing = {id(b): len(b) for b in buckets}
+        self._later: set[Value] = set()  # values that exist only once a bucket was sent
+        self._held: list[Node] = []
+
+    def place(self, node: Node) -> None:
+        """Places a node, or holds it back."""
+        if any(v in self._later for v in node.inputs):
+            self._later.update(node.outputs)
+            self._held.append(node)
+            return
+        self._later.difference_update(node.outputs)
+        bucket = self._bucket_of.get(node)
+        if bucket is None:
+            self.nodes.append(node)
+            return
+        self._missing[id(bucket)] -= 1
+        if self._missing[id(bucket)]:
+            self._later.update(node.outputs)
+            return
+        self.nodes.append(_joined(bucket))
+        self._later.difference_update(n.outputs[0] for n in bucket)
+        held, self._held = self._held, []
+        for waiting in held:
+            self.place(waiting)
+
+
+def _buckets(graph: Graph) -> list[list[Node]]:
+    """Small sums by what they have in common and by how many sums they wait for."""
+    depth: dict[Value, int] = {}
+    by: dict[Any, list[Node]] = {}
+    for node in graph.nodes:
+        level = max((depth.get(v, 0) for v in node.inputs), default=0)
+        if node.op.name == "all_reduced" and len(node.inputs) == 1:
+            kind = node.inputs[0].type
+            small = math.prod(kind.static_shape) * kind.dtype.itemsize <= BUCKET
+            if small:
+                key = (level, kind.dtype, *node.attrs.values())
+                by.setdefault(key, []).append(node)
+            level += 1
+        depth.update((v, level) for v in node.outputs)
+    return [nodes for nodes in by.values() if len(nodes) > 1]
+
+
+def _joined(bucket: list[Node]) -> Node:
+    last = bucket[-1]
+    return replace(
+        last, inputs=tuple(n.inputs[0] for n in bucket),
+        outputs=tuple(n.outputs[0] for n in bucket),
+    )  # fmt: skip
+
+
+def _joined_transfers(transfers: list[Transfer], buckets: list[list[Node]]) -> list[Transfer]:
+    bucket_of = {n.outputs[0]: i for i, b in enumerate(buckets) for n in b}
+    seen: dict[int, int] = {}
+    found: list[Transfer] = []
+    for t in transfers:
+        i = bucket_of.get(t.result)
+        if i is None:
+            found.append(t)
+        elif i in seen:
+            first = found[seen[i]]
+            found[seen[i]] = replace(first, nbytes=first.nbytes + t.nbytes)
+        else:
+            seen[i] = len(found)
+            found.append(t)
+    return found

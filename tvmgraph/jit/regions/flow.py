@@ -1,0 +1,255 @@
+"""Which names are bound before a statement for sure, and which are read after it.
+
+Classic data flow over the syntax tree: bound names go forward, live names backward. Both err to the
+safe side: too few are bound, too many live.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Iterator
+
+from tvmgraph.capture.source import bound_names
+
+Names = frozenset[str]
+Flat = Callable[[list[ast.stmt]], list[ast.stmt]]
+_NONE: Names = frozenset()
+KEPT = 1 << 14  # statements whose names are known; no statement changes, new ones are written
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+# evaluated or not, later or several times
+_CONDITIONAL = (
+    ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, *_SCOPES,
+)  # fmt: skip
+LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+Loop = ast.For | ast.AsyncFor | ast.While
+
+
+def reads(*nodes: ast.AST | None) -> Names:
+    """Returns the names that code reads or deletes, functions defined in it included."""
+    return _NONE.union(*[_reads(n) for n in nodes if n is not None])
+
+
+@functools.lru_cache(KEPT)
+def _reads(node: ast.AST) -> Names:
+    found: set[str] = set()
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store):
+            found.add(n.id)
+        elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+            found.add(n.target.id)
+    return frozenset(found)
+
+
+def writes(*statements: ast.stmt) -> Names:
+    """Returns the names that statements bind in their own scope."""
+    return _NONE.union(*map(_writes, statements))
+
+
+@functools.lru_cache(KEPT)
+def _writes(statement: ast.stmt) -> Names:
+    return frozenset(bound_names(list(walk(statement))))
+
+
+def walk(*statements: ast.AST) -> Iterator[ast.AST]:
+    """Yields the nodes of statements; of functions and classes defined there only the node."""
+    for s in statements:
+        yield from _inside(s)
+
+
+@functools.lru_cache(KEPT)
+def _inside(statement: ast.AST) -> tuple[ast.AST, ...]:
+    todo, found = [statement], []
+    while todo:
+        n = todo.pop()
+        found.append(n)
+        if not isinstance(n, _SCOPES):
+            todo.extend(ast.iter_child_nodes(n))
+    return tuple(found)
+
+
+@functools.lru_cache(KEPT)
+def bodies(s: ast.stmt) -> list[list[ast.stmt]]:
+    """Returns the blocks of a compound statement of the same function."""
+    if isinstance(s, (*_SCOPES,)):
+        return []
+    found = [getattr(s, f, []) for f in ("body", "orelse", "finalbody")]
+    found += [h.body for h in getattr(s, "handlers", [])]
+    return [b for b in [*found, *(c.body for c in getattr(s, "cases", []))] if b]
+
+
+def headers(s: ast.stmt) -> list[ast.AST]:
+    """Returns what a statement evaluates itself, outside of its blocks."""
+    if isinstance(s, (ast.If, ast.While)):
+        return [s.test]
+    if isinstance(s, (ast.For, ast.AsyncFor)):
+        return [s.iter]
+    if isinstance(s, (ast.With, ast.AsyncWith)):
+        return list(s.items)
+    if isinstance(s, ast.Match):
+        return [s.subject, *s.cases]
+    return [] if bodies(s) else [s]
+
+
+def every(statements: list[ast.stmt], flat: Flat) -> Iterator[ast.stmt]:
+    """Yields statements and those inside them, without functions and classes defined there."""
+    for s in flat(statements):
+        yield s
+        for b in bodies(s):
+            yield from every(b, flat)
+
+
+@functools.lru_cache(KEPT)
+def certain(node: ast.AST) -> tuple[ast.Name, ...]:
+    """Returns the names that are read whenever this is evaluated to its end, in order."""
+    todo, found = [node], []
+    while todo:
+        n = todo.pop(0)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            found.append(n)
+        elif isinstance(n, ast.BoolOp):
+            todo.insert(0, n.values[0])
+        elif isinstance(n, ast.Compare):
+            todo[:0] = [n.left, n.comparators[0]]
+        elif isinstance(n, ast.IfExp):
+            todo.insert(0, n.test)
+        elif not isinstance(n, _CONDITIONAL):
+            todo[:0] = ast.iter_child_nodes(n)
+    return tuple(found)
+
+
+class Flow:
+    """The data flow of one function.
+
+    Args:
+        body: Its statements.
+        params: Its parameters and whatever else is always bound.
+        captured: Names that functions defined inside read.
+        flat: Replaces statements by what they were split into.
+
+    Attributes:
+        bound: The names that are bound before a statement, by its ``id``.
+        live: The names that may be read after it.
+    """
+
+    def __init__(self, body: list[ast.stmt], params: Names, captured: Names, flat: Flat) -> None:
+        self.bound: dict[int, Names] = {}
+        self.live: dict[int, Names] = {}
+        self._flat = flat
+        nodes = list(walk(*body))
+        gone = {
+            t.id for n in nodes if isinstance(n, ast.Delete) for t in n.targets
+            if isinstance(t, ast.Name)
+        }  # fmt: skip
+        gone |= {n.name for n in nodes if isinstance(n, ast.ExceptHandler) and n.name}
+        self._unsure = frozenset(gone)  # deleted somewhere
+        self._forward(body, params - self._unsure)
+        self._backward(body, captured, _NONE, captured)
+
+    # ---- bound names ------------------------------------------------------------------------
+
+    def _forward(self, block: list[ast.stmt], bound: Names | None) -> Names | None:
+        """Returns what is bound after a block, ``None`` where its end is not reached."""
+        for s in self._flat(block):
+            before = _NONE if bound is None else bound
+            self.bound[id(s)] = before
+            after = self._after(s, before)
+            bound = None if bound is None or after is None else after - self._unsure
+        return bound
+
+    def _after(self, s: ast.stmt, bound: Names) -> Names | None:
+        sure = {n.id for h in headers(s) if not isinstance(s, _SCOPES) for n in certain(h)}
+        if isinstance(s, (ast.With, ast.AsyncWith, ast.Match)):
+            sure = set()
+        bound = bound | (frozenset(sure) - self._unsure)
+        if isinstance(s, ast.If):
+            return _joined(self._forward(s.body, bound), self._forward(s.orelse, bound))
+        if isinstance(s, (ast.For, ast.AsyncFor, ast.While)):
+            first = bound if isinstance(s, ast.While) else bound | _targets(s.target)
+            self._forward(s.body, first)
+            self._forward(s.orelse, bound)
+            return bound
+        if isinstance(s, (ast.With, ast.AsyncWith)):
+            items = [i.optional_vars for i in s.items if i.optional_vars is not None]
+            self._forward(s.body, bound.union(*map(_targets, items)))
+            return bound
+        if isinstance(s, (ast.Try, ast.TryStar)):
+            return self._after_try(s, bound)
+        if isinstance(s, ast.Match):
+            return _joined(bound, *[self._forward(c.body, bound) for c in s.cases])
+        if isinstance(s, LEAVES):
+            return None
+        return bound | _bound_for_sure(s)
+
+    def _after_try(self, s: ast.Try | ast.TryStar, bound: Names) -> Names | None:
+        done = self._forward(s.body, bound)
+        done = self._forward(s.orelse, _NONE if done is None else done) if s.orelse else done
+        ends = [done, *[self._forward(h.body, bound) for h in s.handlers]]
+        self._forward(s.finalbody, bound)
+        return _joined(*ends)
+
+    # ---- live names -------------------------------------------------------------------------
+
+    def _backward(self, block: list[ast.stmt], out: Names, jump: Names, caught: Names) -> Names:
+        """Returns what is live before a block.
+
+        Args:
+            block: Statements.
+            out: What is live after them.
+            jump: What is live where ``break`` and ``continue`` lead.
+            caught: What is live where an exception leads.
+        """
+        for s in reversed(self._flat(block)):
+            self.live[id(s)] = out | caught
+            out = self._before(s, out, jump, caught) | caught
+        return out
+
+    def _before(self, s: ast.stmt, out: Names, jump: Names, caught: Names) -> Names:
+        blocks = bodies(s)
+        if isinstance(s, (ast.Return, ast.Raise)):
+            return reads(s)
+        if isinstance(s, (ast.Break, ast.Continue)):
+            return jump
+        if not blocks:
+            return (out - _bound_for_sure(s)) | reads(s)
+        if isinstance(s, ast.If):
+            ends = [self._backward(b, out, jump, caught) for b in (s.body, s.orelse)]
+            return ends[0] | ends[1] | reads(s.test)
+        if isinstance(s, (ast.For, ast.AsyncFor, ast.While)):
+            return self._before_loop(s, out, caught)
+        inner = [x for b in blocks for x in every(b, self._flat)]
+        again = out | jump | reads(*inner, *headers(s))  # an exception may lead anywhere
+        for b in blocks:
+            self._backward(b, again, jump, caught | again)
+        return again
+
+    def _before_loop(self, s: Loop, out: Names, caught: Names) -> Names:
+        head = out | reads(*headers(s)) | self._backward(s.orelse, out, out, caught)
+        while True:
+            start = self._backward(s.body, head, head, caught)
+            again = head | (start - _targets(s.target) if not isinstance(s, ast.While) else start)
+            if again == head:
+                return head
+            head = again
+
+
+def _joined(*ends: Names | None) -> Names | None:
+    reached = [e for e in ends if e is not None]
+    return frozenset.intersection(*reached) if reached else None
+
+
+def _targets(target: ast.expr) -> Names:
+    return frozenset(
+        n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    )
+
+
+def _bound_for_sure(s: ast.stmt) -> Names:
+    """Returns the names that a simple statement binds if it ends."""
+    if isinstance(s, ast.Assign):
+        return _NONE.union(*map(_targets, s.targets))
+    if isinstance(s, ast.AugAssign) or (isinstance(s, ast.AnnAssign) and s.value is not None):
+        return _targets(s.target)
+    if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return frozenset([s.name])
+    return writes(s) if isinstance(s, (ast.Import, ast.ImportFrom)) else _NONE

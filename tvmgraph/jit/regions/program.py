@@ -1,0 +1,306 @@
+"""What is known about a function that is not one graph, and the functions made from it."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import types
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from tvmgraph.capture.source import FunctionSource, describe, register
+from tvmgraph.jit.regions import split
+from tvmgraph.jit.regions.flow import Names, bodies, headers
+from tvmgraph.jit.regions.outline import ENTER, REFUSED, UNBOUND, Function, Outline
+
+if TYPE_CHECKING:
+    from tvmgraph.jit.regions.segment import Segment
+
+#: Makes a segment: its function, statements, arguments and results.
+Maker = Callable[["Program", types.FunctionType, list[ast.stmt], list[str], list[str]], "Segment"]
+
+
+class Unbound:
+    """What a segment returns for a variable that has no value."""
+
+
+class Refused:
+    """What a segment returns that did nothing, because it cannot be compiled for a call."""
+
+
+class Program:
+    """The statements of one function: which are compiled, and which only Python can run.
+
+    Args:
+        function: The function.
+        source: Its source.
+        make: Makes segments.
+        enter: What calls in the outline go through.
+
+    Attributes:
+        native: ``id`` of the statements that only Python can run.
+        cold: Those that compute nothing with tensors.
+        parts: What a statement was split into.
+        why: For every statement in :attr:`native` the reason.
+        version: Grows with what is known.
+        segments: The segments that were made.
+        used: The names of those that the newest outline calls.
+    """
+
+    def __init__(
+        self, function: types.FunctionType, source: FunctionSource, make: Maker,
+        enter: Callable[[Any], Any],
+    ) -> None:  # fmt: skip
+        self.function, self.source = function, source
+        node = source.node
+        if isinstance(node, ast.Lambda):
+            made = ast.FunctionDef(function.__code__.co_name, node.args, source.body, [])
+            node = ast.copy_location(made, node)
+        self.node: Function = node
+        self.native: set[int] = set()
+        self.cold: set[int] = set()
+        self.parts: dict[int, list[ast.stmt]] = {}
+        self.why: dict[int, tuple[ast.AST, str]] = {}
+        self.version = 0
+        self.segments: dict[Any, tuple[str, Segment]] = {}
+        self._kept: list[ast.AST] = []  # whose ids are known
+        self._make = make
+        self.space: dict[str, Any] = {ENTER: enter, REFUSED: Refused, UNBOUND: Unbound}
+        self.used: set[str] = set()
+        self._made: tuple[int, types.FunctionType] | None = None
+
+    # ---- statements -------------------------------------------------------------------------
+
+    def flat(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """Returns statements, those that were split as their parts."""
+        done: list[ast.stmt] = []
+        for s in statements:
+            parts = self.parts.get(id(s))
+            done += [s] if parts is None else self.flat(parts)
+        return done
+
+    def split_off(self, s: ast.stmt) -> list[ast.stmt]:
+        """Splits a statement, of which the last operation stays in Python."""
+        parts = split.split(s)
+        if parts != [s]:
+            self._replace(s, parts)
+        self._keep_native(parts[-1], "")
+        return parts
+
+    def head_off(self, s: ast.If | ast.For | ast.While) -> list[ast.stmt]:
+        """Makes what decides about a statement a statement of its own."""
+        temp = split.temporary()
+        field = "iter" if isinstance(s, ast.For) else "test"
+        made = split.assign(temp, getattr(s, field))
+        read = split.name(temp, made)
+        if isinstance(s, ast.While):
+            test = ast.copy_location(ast.UnaryOp(ast.Not(), read), made)
+            leave = ast.If(test, [ast.copy_location(ast.Break(), made)], [])
+            body = [made, ast.copy_location(leave, made), *s.body]
+            always = ast.copy_location(ast.Constant(True), made)
+            parts: list[ast.stmt] = [split.replaced(s, test=always, body=body)]
+        else:
+            parts = [made, split.replaced(s, **{field: read})]
+        self._replace(s, parts)
+        self._keep_native(parts[-1], "")
+        return parts
+
+    def _replace(self, s: ast.stmt, parts: list[ast.stmt]) -> None:
+        self._kept.append(s)
+        self.parts[id(s)] = parts
+        self.native.discard(id(s))
+        self.version += 1
+
+    def _keep_native(self, s: ast.stmt, why: str) -> bool:
+        if id(s) in self.native:
+            return False
+        self._kept.append(s)
+        self.native.add(id(s))
+        self.version += 1
+        if why:
+            self.why[id(s)] = s, why
+        return True
+
+    # ---- what is learned --------------------------------------------------------------------
+
+    def blame(self, node: ast.AST | None, why: str, inside: Iterable[ast.stmt] = ()) -> bool:
+        """Notes that only Python can evaluate a node; returns whether this was not known.
+
+        Args:
+            node: An expression or a statement.
+            why: The reason.
+            inside: Where it is, if not anywhere in the function.
+        """
+        found = self._statement_of(node, list(inside) or self.node.body)
+        return found is not None and self._blame(found, node, why)
+
+    def _blame(self, s: Any, node: Any, why: str) -> bool:
+        header = isinstance(s, (ast.If, ast.For)) or (isinstance(s, ast.While) and not s.orelse)
+        if header and node is not s:
+            parts = self.head_off(s)
+        elif bodies(s) or id(s) in self.native:
+            return self._keep_native(s, why)
+        else:
+            parts = split.split(s)
+            if parts == [s]:
+                return self._keep_native(s, why)
+            self._replace(s, parts)
+        part = self._statement_of(node, parts) or parts[-1]
+        if header:
+            return self._blame(part, node, why)
+        return self._keep_native(part, why)
+
+    def _statement_of(self, node: Any, block: list[ast.stmt]) -> ast.stmt | None:
+        """Returns the innermost statement of a block that a node belongs to."""
+        for s in self.flat(block):
+            if s is node or any(n is node for h in headers(s) for n in ast.walk(h)):
+                return self._inner(s, node) or s
+            for b in bodies(s):
+                found = self._statement_of(node, b)
+                if found is not None:
+                    return found
+        return None
+
+    def _inner(self, s: ast.stmt, node: Any) -> ast.stmt | None:
+        """Returns the statement of a function defined by ``s`` that a node belongs to."""
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)) and s is not node:
+            return self._statement_of(node, s.body)
+        return None
+
+    def blame_names(self, names: Names, why: str, inside: list[ast.stmt], store: bool) -> bool:
+        """Notes that Python must read, or bind, some variables."""
+        nodes = [
+            n for s in inside for n in ast.walk(s)
+            if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store) is store
+        ]  # fmt: skip
+        return any([self.blame(n, why, inside) for n in nodes])
+
+    def cool(self, statements: list[ast.stmt]) -> None:
+        """Notes that statements compute nothing with tensors."""
+        self._kept.extend(statements)
+        self.cold.update(map(id, statements))
+        self.version += 1
+
+    # ---- functions --------------------------------------------------------------------------
+
+    def outline(self) -> types.FunctionType:
+        """Returns the outline of the function, written anew when more is known."""
+        function = self.function
+        if self._made is None or self._made[0] != self.version:
+            self.used.clear()
+            made = self.write(self.node, function)
+            self._made = self.version, made
+        made = self._made[1]
+        if made.__defaults__ is not function.__defaults__:
+            made.__defaults__ = function.__defaults__
+        return made
+
+    def write(self, node: Function, like: types.FunctionType) -> types.FunctionType:
+        """Returns the outline of a definition as a function."""
+        before, written = -1, node
+        while self.version != before:
+            before, written = self.version, Outline(self, node).function()
+        return self.define(written, like, f"{like.__code__.co_name}")
+
+    def segment(
+        self, run: list[ast.stmt], ins: list[str], outs: list[str], unsure: Names, returns: bool
+    ) -> str:
+        """Returns the name of the segment that runs statements."""
+        key = (tuple(map(id, run)), tuple(ins), tuple(outs), returns)
+        if key not in self.segments:
+            name = f"$s{len(self.segments)}"
+            like = run[0]
+            body: list[ast.stmt] = [
+                split.assign(n, split.name(UNBOUND, like), like) for n in sorted(unsure)
+            ]
+            body += run
+            if outs:
+                values: list[ast.expr] = [split.name(n, like) for n in outs]
+                value = values[0] if len(outs) == 1 else ast.Tuple(values, ast.Load())
+                last = ast.Return(ast.copy_location(value, run[-1]))
+                body.append(ast.copy_location(last, run[-1]))
+            made = self._make(self, self._synthetic(name, ins, body), run, ins, outs)
+            self._kept.extend(run)
+            self.segments[key] = name, made
+            self.space[name], self.space[f"{name}.attempt"] = made, made.attempt
+        self.used.add(self.segments[key][0])
+        return self.segments[key][0]
+
+    def _synthetic(self, name: str, ins: list[str], body: list[ast.stmt]) -> types.FunctionType:
+        """Makes a function of some statements, which the interpreter can read."""
+        first = body[0]
+        shared = sorted(self.source.globals)
+        if shared:
+            body = [ast.copy_location(ast.Global(shared), first), *body]
+        params = [ast.copy_location(ast.arg(n), first) for n in ins]
+        arguments = ast.arguments([], params, None, [], [], None, [])
+        title = f"{self.source.name} ({name[1:]})"
+        node = ast.copy_location(ast.FunctionDef(title, arguments, body, []), first)
+        function = self.define(node, self.function, title)
+        source = describe(node, self.source.file, self.source.name, self.source.class_name)
+        register(function, source)
+        return function
+
+    def define(self, node: Function, like: types.FunctionType, name: str) -> types.FunctionType:
+        """Compiles a definition into a function with the globals and closure of another.
+
+        Args:
+            node: The definition.
+            like: The function it stands for.
+            name: What the definition is called.
+        """
+        args = split.replaced(
+            node.args, defaults=[], kw_defaults=[None] * len(node.args.kwonlyargs),
+            vararg=_bare(node.args.vararg), kwarg=_bare(node.args.kwarg),
+            **{f: [_bare(a) for a in getattr(node.args, f)] for f in _PARAMETERS},
+        )  # fmt: skip
+        inner = split.replaced(node, decorator_list=[], returns=None, args=args)
+        body: list[ast.stmt] = [inner]
+        if self.source.class_name:  # for the names that it mangles
+            made = ast.ClassDef(self.source.class_name, [], [], body, [])
+            body = [ast.copy_location(made, node)]
+        free = like.__code__.co_freevars
+        params = [ast.copy_location(ast.arg(n), node) for n in dict.fromkeys((*self.space, *free))]
+        bound = [n for n in (node.name, self.source.class_name) if n and n not in free]
+        if bound:  # they are no variables here
+            body.insert(0, ast.copy_location(ast.Global(bound), node))
+        factory = ast.FunctionDef(
+            "$factory", ast.arguments([], params, None, [], [], None, []), body, []
+        )
+        module = ast.Module([ast.copy_location(factory, node)], [])
+        # a statement stands in several functions, and here in several places
+        code = _code_in(compile(module, like.__code__.co_filename, "exec", dont_inherit=True,
+                                flags=like.__code__.co_flags & _FUTURE), name)  # fmt: skip
+        cells = dict(zip(free, like.__closure__ or ()))
+        cells |= {n: types.CellType(v) for n, v in self.space.items()}
+        closure = tuple([cells[n] for n in code.co_freevars])
+        function = types.FunctionType(
+            code, like.__globals__, like.__name__, like.__defaults__, closure
+        )
+        function.__kwdefaults__ = like.__kwdefaults__
+        function.__qualname__ = like.__qualname__
+        return function
+
+
+_FUTURE = __future__.annotations.compiler_flag
+
+
+_PARAMETERS = ("posonlyargs", "args", "kwonlyargs")
+
+
+def _bare(parameter: ast.arg | None) -> ast.arg | None:
+    """Returns a parameter without its annotation."""
+    return parameter and split.replaced(parameter, annotation=None)
+
+
+def _code_in(code: types.CodeType, name: str) -> types.CodeType:
+    """Finds the code of a definition in that of the module around it."""
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            if constant.co_name == name:
+                return constant
+            if constant.co_name[0] == "$" or constant.co_freevars or constant.co_consts:
+                found = _code_in(constant, name)
+                if found is not None:
+                    return found
+    return None  # pyright: ignore[reportReturnType]

@@ -1,0 +1,312 @@
+"""Segments: runs of statements of a function that are compiled on their own."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.capture.changes import MUTATING
+from tvmgraph.capture.expect import LIBRARIES, is_cell
+from tvmgraph.capture.settings import Settings
+from tvmgraph.capture.source import definition_of, source_of
+from tvmgraph.config import JitConfig
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import CaptureError
+from tvmgraph.jit.fast import MISS
+from tvmgraph.jit.function import JitFunction
+from tvmgraph.jit.pieces import ENTERED, Raised, let_go, node_of
+from tvmgraph.jit.regions.flow import Names, walk
+from tvmgraph.jit.regions.program import Program, Refused
+from tvmgraph.jit.regions.report import CHANGE, reason
+
+_MAX_CAPTURES = 24  # of one segment
+_MANY_CAPTURES = 8  # after which arguments that always differ stay in Python
+_MAX_TWINS = 8  # functions made from one definition that are compiled
+_ATOMS = (type(None), bool, int, float, complex, str, bytes, slice, type(...), dtypes.DType)
+_STABLE = (
+    types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType, type,
+    JitFunction,
+)  # fmt: skip
+_READS = f"it reads a {{}}{CHANGE}keep values in tensors, numbers and objects of your own"
+_FRAMES = frozenset({"locals", "vars", "eval", "exec", "_getframe", "currentframe"})
+
+
+class Segment(JitFunction):
+    """A run of statements as a compiled function of the variables that it reads.
+
+    Args:
+        program: The function that it is a part of.
+        function: The statements as a function.
+        statements: The statements.
+        ins: The variables that it takes.
+        outs: The variables that it returns.
+        whole: The function that was refused.
+    """
+
+    def __init__(
+        self, program: Program, function: types.FunctionType, statements: list[ast.stmt],
+        ins: list[str], outs: list[str], *, whole: JitFunction,
+    ) -> None:  # fmt: skip
+        settings = replace(whole.settings, mode="region", dynamic=False)
+        super().__init__(function, whole.config, whole.owner, settings)
+        self.program, self.statements, self.ins, self.outs = program, statements, ins, outs
+        self.stopped = ""  # why it is not captured any more
+        self.raised = 0
+        self._changes = _changed_items(statements)
+        self._inner: tuple[int, types.FunctionType] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        """Runs the statements: compiled, in smaller segments, or in Python."""
+        if self.fast_call is not None:
+            result = self.fast_call(args)
+            if result is not MISS:
+                return result
+        result = self.attempt(*args)
+        return self._in_pieces(args) if result is Refused else result
+
+    def attempt(self, *args: Any) -> Any:
+        """Runs the statements compiled; returns :class:`Refused` if that cannot be."""
+        if self.fast_call is not None:
+            result = self.fast_call(args)
+            if result is not MISS:
+                return result
+        if state.interpreter is not None:
+            return state.interpreter.call(self.fn, args, {})
+        if self.stopped or not self._takes(args):
+            return Refused
+        count = len(self.history)
+        try:
+            result = self._look_up(args, {})
+        except Raised as e:
+            self.raised += 1
+            if self.raised > 1:  # perhaps it would not in Python
+                self.program.blame(node_of(e.error), reason(e.error), self.statements)
+            let_go(e)
+            return Refused
+        except CaptureError as e:
+            self._refused(e)
+            let_go(e)
+            return Refused
+        if len(self.history) != count:
+            self._captured()
+        return result
+
+    def _in_pieces(self, args: tuple[Any, ...]) -> Any:
+        version = self.program.version
+        if not any(id(n) in self.program.native for s in self.statements for n in ast.walk(s)):
+            return self.fn(*args)
+        if self._inner is None or self._inner[0] != version:
+            source = source_of(self.fn)
+            assert source is not None and isinstance(source.node, ast.FunctionDef)
+            made = self.program.write(source.node, self.fn)
+            self._inner = self.program.version, made
+        return self._inner[1](*args)
+
+    # ---- learning ---------------------------------------------------------------------------
+
+    def _takes(self, args: tuple[Any, ...]) -> bool:
+        """Whether arguments can be those of a capture; notes those that never can."""
+        containers: set[int] = set()
+        strange: set[str] = set()
+        for name, value in zip(self.ins, args):
+            changes = name in self._changes and isinstance(value, (list, dict))
+            if changes or any(not _is_known(v) for v in _leaves(value, containers)):
+                strange.add(name)
+        if strange:
+            kinds = {n: type(v).__name__ for n, v in zip(self.ins, args)}
+            for n in strange:
+                self._blame_names(frozenset([n]), _READS.format(kinds[n]), store=False)
+        return not strange and -1 not in containers
+
+    def _blame_names(self, names: Names, why: str, store: bool) -> None:
+        if not self.program.blame_names(names, why, self.statements, store):
+            self._stop(why)
+
+    def _refused(self, error: CaptureError) -> None:
+        why = reason(error)
+        if error.value is not None:
+            held = error.names
+            found = {n for n in self.outs if n in held and _holds(held[n], error.value[0])}
+            self._blame_names(frozenset(found), why, store=True)
+        elif not self.program.blame(error.node, why, self.statements):
+            self._stop(why)
+
+    def _captured(self) -> None:
+        """Looks at what a new capture became."""
+        record = self.history[-1]
+        if not record.operators:
+            self._stop("it computes nothing with tensors")
+            self.program.cool(self.statements)
+        elif len(self.history) == _MANY_CAPTURES:
+            self._leave_varying()
+        elif len(self.history) >= _MAX_CAPTURES:
+            self._stop(f"it was captured {_MAX_CAPTURES} times")
+
+    def _leave_varying(self) -> None:
+        """Lets Python read containers and objects that differ from call to call."""
+        kinds: list[set[Any]] = [set() for _ in self.ins]
+        for key in self.entries:
+            if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], tuple):
+                for seen, kind in zip(kinds, key[1]):
+                    seen.add(kind)
+        names = [n for n, k in zip(self.ins, kinds) if len(k) > _MANY_CAPTURES // 2]
+        names = [n for n in names if self._is_structure(n)]
+        if names:
+            why = f"{', '.join(names)} differs from call to call{CHANGE}pass tensors"
+            self._blame_names(frozenset(names), why, store=False)
+
+    def _is_structure(self, name: str) -> bool:
+        place = self.ins.index(name)
+        values = [e.given()[0] for kept in self.entries.values() for e in kept]
+        return any(not isinstance(v[place], (Tensor, *_ATOMS)) for v in values)
+
+    def _stop(self, why: str) -> None:
+        self.stopped = self.stopped or why
+        self.fast_call = None
+
+
+class Region:
+    """A function that runs as its outline.
+
+    Args:
+        whole: The function as a whole.
+        function: Its Python function.
+        first: The object that it is a method of, if any.
+    """
+
+    def __init__(self, whole: JitFunction, function: types.FunctionType, first: Any) -> None:
+        source = definition_of(function)
+        assert source is not None
+
+        def make(*parts: Any) -> Segment:
+            return Segment(*parts, whole=whole)
+
+        self.program = Program(function, source, make, lambda f: enter(f, whole))
+        self._first = first
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the outline."""
+        return self.program.outline()(*self._first, *args, **kwargs)
+
+
+def region_of(whole: JitFunction) -> Region | None:
+    """Returns what runs a function in pieces, ``None`` if it must run as a whole."""
+    function, first = whole.fn, ()
+    if isinstance(function, types.MethodType):
+        function, first = function.__func__, (function.__self__,)
+    if not isinstance(function, types.FunctionType):
+        return None
+    source = definition_of(function)
+    if source is None:
+        return None
+    looks_at_frames = any(
+        getattr(n, "id" if isinstance(n, ast.Name) else "attr", "") in _FRAMES
+        for n in ast.walk(source.node)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    )
+    return None if looks_at_frames else Region(whole, function, first)
+
+
+_twins: dict[types.CodeType, int] = {}
+
+
+def forget_twins() -> None:
+    """Forgets how many functions were made from each definition; for long runs of tests."""
+    _twins.clear()
+
+
+def enter(function: Any, caller: JitFunction) -> Any:
+    """Returns the compiled form of a function of the user that plain Python calls."""
+    kind = type(function)
+    if kind is types.MethodType:
+        inner = enter(function.__func__, caller)
+        return (
+            function if inner is function.__func__ else types.MethodType(inner, function.__self__)
+        )
+    if kind is not types.FunctionType or state.interpreter is not None or _is_own(function):
+        return function
+    code, known = function.__dict__.get(ENTERED, (None, {}))
+    if code is not function.__code__:  # functools.wraps copies attributes
+        known = {}
+        function.__dict__[ENTERED] = function.__code__, known
+    config = caller._config()
+    if id(config) not in known:
+        known[id(config)] = config, _compiled(function, config, caller.settings)
+    return known[id(config)][1] or function
+
+
+def _is_own(function: types.FunctionType) -> bool:
+    return str(function.__globals__.get("__name__")).startswith("tvmgraph.")
+
+
+def _compiled(function: types.FunctionType, config: JitConfig, settings: Settings) -> Any:
+    code = function.__code__
+    module = str(function.__globals__.get("__name__")).partition(".")[0]
+    path = code.co_filename
+    own = module in LIBRARIES or "site-packages" in path or "dist-packages" in path
+    if own or "$" in "".join(code.co_freevars) or definition_of(function) is None:
+        return None
+    _twins[code] = _twins.get(code, 0) + 1
+    if _twins[code] > _MAX_TWINS or inspect.iscoroutinefunction(function):
+        return None
+    own = Settings("region", global_writes=settings.global_writes)
+    return JitFunction(function, config, None, own)
+
+
+# ---- arguments ----------------------------------------------------------------------------------
+
+
+def _leaves(value: Any, containers: set[int]) -> Iterator[Any]:
+    """Yields what is in nested containers; adds -1 to their ids if one comes twice."""
+    if type(value) in (list, dict) and value:
+        containers.add(-1 if id(value) in containers else id(value))
+        if -1 in containers:
+            return
+    if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        for v in value:
+            yield from _leaves(v, containers)
+    elif type(value) is dict:
+        for v in value.values():
+            yield from _leaves(v, containers)
+    else:
+        yield value
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a capture takes a value as a constant, or reads it attribute by attribute."""
+    if isinstance(value, (Tensor, *_ATOMS, *_STABLE)) or is_cell(value):
+        return True
+    module = type(value).__module__.partition(".")[0]
+    own = module == "tvmgraph" or (module not in LIBRARIES and hasattr(value, "__dict__"))
+    return own and not hasattr(value, "__next__")
+
+
+def _holds(value: Any, wanted: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return value is wanted or any(_holds(v, wanted) for v in value)
+    if isinstance(value, dict):
+        return value is wanted or any(_holds(v, wanted) for v in value.values())
+    return value is wanted
+
+
+def _changed_items(statements: list[ast.stmt]) -> Names:
+    """Returns the variables whose items or containers statements may change."""
+    found: set[str] = set()
+    for n in walk(*statements):
+        if (isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)) or (
+            isinstance(n, ast.Attribute) and n.attr in MUTATING
+        ):
+            owner = n.value
+        else:
+            continue
+        while isinstance(owner, (ast.Subscript, ast.Attribute)):
+            owner = owner.value
+        if isinstance(owner, ast.Name):
+            found.add(owner.id)
+    return frozenset(found)

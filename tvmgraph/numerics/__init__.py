@@ -1,0 +1,1 @@
+"""Algorithms that several rooms share: random numbers, transforms of small convolutions."""

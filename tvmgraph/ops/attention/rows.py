@@ -1,0 +1,295 @@
+"""Attention as one operator, which compiled graphs use in place of product, softmax, product."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import Reason, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import Pattern, Traits, equation
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ArgumentError, ShapeError
+
+__all__ = ["fused_attention"]
+
+#: The order in which every operand is described: batch, heads, sequence, size of a head.
+_AXES = "BNSD"
+
+
+def extents(shape: tuple[Any, ...], layout: str) -> tuple[Any, ...]:
+    """The extents of a tensor in the order batch, heads, sequence, size."""
+    return tuple(shape[layout.index(axis)] for axis in _AXES)
+
+
+def in_layout(extents: tuple[Any, ...], layout: str) -> tuple[Any, ...]:
+    """Extents in the order batch, heads, sequence, size as the shape of a tensor."""
+    named = dict(zip(_AXES, extents))
+    return tuple(named[axis] for axis in layout)
+
+
+def infer_attention(
+    *inputs: TensorType,
+    scale: float,
+    diagonal: int | None,
+    fill: float | None,
+    layouts: tuple[str, ...],
+) -> TensorType:
+    """The type of the result; checks that query, key, value and mask fit together."""
+    if len(inputs) not in (3, 4):
+        raise ArgumentError("query, key, value and at most one mask are needed")
+    check_layouts(layouts, 4)
+    rules.require_same_dtype(*inputs[:3])
+    rules.require_dtype(inputs[0], dtypes.FLOATS)
+    if any(t.ndim != 4 for t in inputs):
+        raise ShapeError("all operands must have 4 axes")
+    q, k, v = (extents(t.shape, order) for t, order in zip(inputs[:3], layouts))
+    if k[:3] != v[:3] or q[0] != k[0] or q[3] != k[3] or q[1] % k[1]:
+        raise ShapeError("batches, heads, lengths of key and value, or sizes of a head differ")
+    if len(inputs) == 4:
+        _check_mask(inputs[3], (*q[:3], k[2]), fill)
+    return inputs[0].with_shape(in_layout((*q[:3], v[3]), layouts[3]))
+
+
+def check_layouts(layouts: tuple[str, ...], count: int) -> None:
+    """Requires ``count`` orders of the axes."""
+    if len(layouts) != count or any(sorted(layout) != sorted(_AXES) for layout in layouts):
+        raise ArgumentError(f"layouts must be {count} orders of the letters {_AXES}")
+
+
+def _check_mask(mask: TensorType, scores: tuple[Any, ...], fill: float | None) -> None:
+    if any(m not in (1, extent) for m, extent in zip(mask.shape, scores)):
+        raise ShapeError(f"the mask must broadcast to {scores}")
+    if (mask.dtype is dtypes.bool_) != (fill is not None):
+        raise ArgumentError("fill belongs to a bool mask, and only to one")
+    if fill is None:
+        rules.require_dtype(mask, dtypes.FLOATS)
+
+
+def _eager(
+    *inputs: np.ndarray,
+    scale: float,
+    diagonal: int | None,
+    fill: float | None,
+    layouts: tuple[str, ...],
+) -> np.ndarray:
+    dtype = inputs[0].dtype
+    scores, _ = numpy_scores(*inputs, scale=scale, diagonal=diagonal, fill=fill, layouts=layouts)
+    v = in_order(inputs[2], layouts[2], scores.shape[1])
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    mixed = np.matmul(e / e.sum(-1, keepdims=True), v)
+    return mixed.transpose([_AXES.index(axis) for axis in layouts[3]]).astype(dtype)
+
+
+def in_order(x: np.ndarray, layout: str, heads: int = 0) -> np.ndarray:
+    """An operand in the type of the sums and the order batch, heads, sequence, size.
+
+    Args:
+        x: The operand.
+        layout: The order of its axes.
+        heads: How many heads to repeat its heads to; 0 leaves them.
+    """
+    wide = np.float32 if x.dtype.itemsize == 2 else x.dtype.type
+    x = x.transpose([layout.index(axis) for axis in _AXES]).astype(wide)
+    return np.repeat(x, heads // x.shape[1], axis=1) if heads else x
+
+
+def numpy_scores(
+    *inputs: np.ndarray,
+    scale: float,
+    diagonal: int | None,
+    fill: float | None,
+    layouts: tuple[str, ...],
+) -> tuple[np.ndarray, np.ndarray]:
+    """The masked scores, and where they do not depend on query and key."""
+    q = in_order(inputs[0], layouts[0])
+    k = in_order(inputs[1], layouts[1], q.shape[1])
+    scores = np.matmul(q, k.swapaxes(2, 3)) * q.dtype.type(scale)
+    fixed = np.zeros(scores.shape, bool)
+    if len(inputs) == 4:
+        mask = inputs[3]
+        if fill is None:
+            scores = scores + mask
+        else:
+            fixed = fixed | mask
+            scores = np.where(mask, q.dtype.type(fill), scores)
+    if diagonal is not None:
+        hidden = np.triu(np.ones(scores.shape[2:], bool), diagonal + 1)
+        fixed = fixed | hidden
+        scores = np.where(hidden, q.dtype.type(-np.inf), scores)
+    return scores, fixed
+
+
+def _lower(
+    R: Any,
+    *inputs: Any,
+    scale: float,
+    diagonal: int | None,
+    fill: float | None,
+    layouts: tuple[str, ...],
+) -> Any:
+    """A kernel of plain loops, which says what it computes so that a schedule can do better."""
+    said = {"scale": scale, "diagonal": diagonal, "fill": fill, "layouts": layouts}
+    kinds = [dict(zip(order, R.type(x).shape)) for x, order in zip(inputs[:3], layouts)]
+    known = all(isinstance(kind[axis], int) for kind in kinds for axis in "ND")
+    written_as = ("attention", json.dumps(said)) if known else None
+    return R.emit_te(_Loops(R, said).attention, *inputs, written_as=written_as)
+
+
+class _Loops:
+    """The operator as tensor expressions, one stage after the other."""
+
+    def __init__(self, R: Any, said: dict[str, Any]) -> None:
+        self.te, self.tir = R.te, R.tir
+        self.said = said
+
+    def attention(self, q: Any, k: Any, v: Any, *mask: Any) -> Any:
+        """softmax(scale q k^T + mask) v."""
+        te, layouts = self.te, self.said["layouts"]
+        b, n, s, d = extents(tuple(q.shape), layouts[0])
+        _, kv_heads, length, _ = extents(tuple(k.shape), layouts[1])
+        size = extents(tuple(v.shape), layouts[2])[3]
+        dtype = str(q.dtype)
+        wide = dtype if dtype == "float64" else "float32"
+        share = self.tir.floordiv(n, kv_heads)
+
+        def at(x: Any, layout: str, *index: Any) -> Any:
+            named = dict(zip(_AXES, index))
+            return x[tuple(named[axis] for axis in layout)].astype(wide)
+
+        r = te.reduce_axis((0, d), name="r")
+        scores = te.compute(
+            (b, n, s, length),
+            lambda i, h, row, col: te.sum(
+                at(q, layouts[0], i, h, row, r)
+                * at(k, layouts[1], i, self.tir.floordiv(h, share), col, r),
+                axis=r,
+            ),
+        )
+        hidden = te.compute((b, n, s, length), lambda *i: self._hide(scores[i], i, mask, wide))
+        e, total = self._softmax(hidden)
+        j = te.reduce_axis((0, length), name="j")
+        mixed = te.compute(
+            (b, n, s, size),
+            lambda i, h, row, col: te.sum(
+                e[i, h, row, j] * at(v, layouts[2], i, self.tir.floordiv(h, share), j, col),
+                axis=j,
+            ),
+        )
+        result = in_layout((b, n, s, size), layouts[3])
+
+        def element(*index: Any) -> Any:
+            named = dict(zip(layouts[3], index))
+            place = tuple(named[axis] for axis in _AXES)
+            return (mixed[place] / total[place[:3]]).astype(dtype)
+
+        return te.compute(result, element, name="attention")
+
+    def _softmax(self, scores: Any) -> tuple[Any, Any]:
+        """The exponentials of the scores less their maximum, and the sum of those of a query."""
+        te, rows, keys = self.te, tuple(scores.shape[:3]), scores.shape[3]
+        j1, j2 = (te.reduce_axis((0, keys), name=f"j{x}") for x in (1, 2))
+        top = te.compute(rows, lambda *i: te.max(scores[(*i, j1)], axis=j1))
+        e = te.compute(scores.shape, lambda *i: te.exp(scores[i] - top[i[:3]]))
+        return e, te.compute(rows, lambda *i: te.sum(e[(*i, j2)], axis=j2))
+
+    def _hide(self, score: Any, index: tuple[Any, ...], mask: Any, wide: str) -> Any:
+        score = score * self.tir.const(self.said["scale"], wide)
+        for m in mask:
+            place = (
+                0 if isinstance(extent, self.tir.IntImm) and int(extent) == 1 else i
+                for i, extent in zip(index, m.shape)
+            )
+            value = m[tuple(place)]
+            if self.said["fill"] is None:
+                score = score + value.astype(wide)
+            else:
+                score = self.te.if_then_else(value, self.tir.const(self.said["fill"], wide), score)
+        if self.said["diagonal"] is None:
+            return score
+        seen = index[3] <= index[2] + self.said["diagonal"]
+        return self.te.if_then_else(seen, score, self.tir.const(float("-inf"), wide))
+
+
+_PLAIN = ("BNSD",) * 4
+
+
+def _sample(*shapes: Any, **attrs: Any) -> Any:
+    defaults = {"scale": 0.5, "diagonal": None, "fill": None, "layouts": _PLAIN}
+    dtype = attrs.pop("dtype", "float32")
+    return sample(*shapes, attrs=defaults | attrs, dtype=dtype, grad=False)
+
+
+def _attention_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+    """Batches, heads where key and value have as many, and the size of a value."""
+    layouts = attrs["layouts"]
+    heads = [extents(t.shape, order)[1] for t, order in zip(types, layouts)]
+    head = "h" if heads[0] == heads[1] else "."
+    words = [[{"B": "b", "N": head}.get(axis, ".") for axis in order] for order in layouts]
+    for place in (2, 3):
+        words[place][layouts[place].index("D")] = "v"
+    return equation([*words[:3], *[["b", head, ".", "."]] * (len(types) - 3)], [words[3]])
+
+
+@primitive(
+    infer=infer_attention,
+    traits=Traits(Pattern.OPAQUE, _attention_factors),
+    eager=_eager,
+    lower=_lower,
+    vjp=Reason("only compiled graphs hold it; the graph it was made from is differentiated"),
+    onnx=Reason("only compiled graphs hold it; the graph it was made from is exported"),
+    samples=[
+        _sample((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8)),
+        _sample((1, 4, 33, 16), (1, 2, 70, 16), (1, 2, 70, 20), diagonal=37),
+        _sample((1, 2, 1, 64), (1, 2, 77, 64), (1, 2, 77, 64), (1, 1, 1, 77)),
+        _sample(
+            (2, 50, 3, 16), (2, 50, 3, 16), (2, 50, 3, 16), (1, 3, 50, 50),
+            fill=-1e9, layouts=("BSND",) * 4, dtype=("float32",) * 3 + ("bool",),
+        ),
+        _sample((1, 2, 9, 8), (1, 2, 9, 8), (1, 2, 9, 8), dtype="float16", diagonal=0),
+        _sample((1, 2, 9, 8), (1, 2, 9, 8), (1, 2, 9, 8), dtype="bfloat16"),
+        _sample((1, 2, 20, 8), (1, 2, 20, 8), (1, 2, 20, 8), dtype="float64", diagonal=0),
+    ],
+)  # fmt: skip
+def fused_attention(
+    *inputs: Tensor,
+    scale: float,
+    diagonal: int | None,
+    fill: float | None,
+    layouts: tuple[str, ...],
+) -> Tensor:
+    r"""Attention :math:`softmax(scale \cdot Q K^T + mask) V` in one pass.
+
+    Compiled code never holds the scores of all queries and keys: memory grows linearly with the
+    lengths (Milakov and Gimelshein 2018, Dao et al. 2022). Sums are float32 for float16 and
+    bfloat16.
+
+    Args:
+        *inputs: Query, key, value, and at most one mask that broadcasts to (batch, heads, queries,
+            keys): a float, which is added, or a bool, True where a score is replaced by ``fill``.
+            Several heads of the query may share one of key and value.
+        scale: Factor of the scores.
+        diagonal: Query i sees the keys up to i + ``diagonal``; None for all.
+        fill: What replaces the scores under a bool mask.
+        layouts: Order of the axes B (batch), N (heads), S (sequence) and D (size of a head) in
+            query, key, value and result, such as ``"BNSD"``.
+
+    Returns:
+        Tensor in the last layout, with the lengths of the query and the head size of the value.
+
+    Raises:
+        ShapeError: if the extents do not fit.
+
+    Example:
+        >>> x = ops.ones((1, 2, 3, 4))
+        >>> ops.fused_attention(x, x, x, scale=0.5, diagonal=0, fill=None,
+        ...                     layouts=("BNSD",) * 4).shape
+        (1, 2, 3, 4)
+    """
+    ...

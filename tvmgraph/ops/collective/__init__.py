@@ -1,0 +1,1 @@
+"""Rows that exchange data with other processes."""

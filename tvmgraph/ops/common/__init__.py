@@ -1,0 +1,1 @@
+"""What rows of several families share: arguments, samples, formulas of elements, windows."""

@@ -1,0 +1,95 @@
+"""Helpers shared by the rows: cotangent broadcasting and common sample sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvmgraph.core.op import F, sample
+from tvmgraph.core.sizes import is_one, same_form
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import DTypeError, ShapeError
+
+NOT_DIFFERENTIABLE = "the result is not a differentiable function of the inputs"
+
+
+def composed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the lowering of a row that other rows express.
+
+    Args:
+        function: Takes the row's tensors and attributes, and applies operators.
+    """
+    return lambda R, *args, **attrs: R.inline(function, args, attrs)
+
+
+def sum_to(g: Tensor, x: Tensor) -> Tensor:
+    """Sums a cotangent over the axes along which ``x`` was broadcast."""
+    if same_form(g.type.shape, x.type.shape):
+        return g
+    lead = g.ndim - x.ndim
+    axes = tuple(range(lead)) + tuple(
+        lead + i
+        for i, d in enumerate(x.type.shape)
+        if is_one(d) and not is_one(g.type.shape[lead + i])
+    )
+    if axes:
+        g = F.reduce_sum(g, axis=axes, keep_dims=False)
+    return g if same_form(g.type.shape, x.type.shape) else F.reshape(g, x.type.shape)
+
+
+def unary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Any]:
+    """Samples of a unary elementwise row: usual, 0-d, empty, odd sizes, half precision."""
+    return [
+        sample((3, 4), low=low, high=high, **kwargs),
+        sample((), low=low, high=high, **kwargs),
+        sample((0, 2), low=low, high=high, grad=False, **kwargs),
+        sample((17, 1, 3), low=low, high=high, grad=False, **kwargs),
+        sample((5,), dtype="float16", low=low, high=high, grad=False, **kwargs),
+        sample((5,), dtype="float64", low=low, high=high, **kwargs),
+    ]
+
+
+def binary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[Any]:
+    """Samples of a binary broadcasting row, with the two errors it must raise."""
+    return [
+        sample((2, 3), (2, 3), low=low, high=high, **kwargs),
+        sample((4, 1, 3), (5, 1), low=low, high=high, **kwargs),
+        sample((), (3,), low=low, high=high, **kwargs),
+        sample((0, 3), (1, 3), low=low, high=high, grad=False, **kwargs),
+        sample((2, 3), (2, 4), raises=ShapeError, **kwargs),
+    ]
+
+
+def extreme_values(dtype: str = "float32") -> Any:
+    """An array of zeros, infinities, NaN, denormals and large values."""
+    import numpy as np
+
+    tiny = np.finfo(dtype).tiny
+    values = [0.0, -0.0, np.inf, -np.inf, np.nan, tiny / 2, -tiny, 1e30, -1e30, 88.0, -100.0]
+    return np.array(values, dtype)
+
+
+__all__ = [
+    "NOT_DIFFERENTIABLE", "DTypeError", "F", "ShapeError", "binary_samples", "composed",
+    "extreme_values", "sample", "sum_to", "unary_samples",
+]  # fmt: skip
+
+
+def on_diagonal(R: Any, row: Any, col: Any, offset: int) -> Any:
+    """Emits whether an element lies on a diagonal, in the narrow integers that vectors are for."""
+    row, col = (R.tir.Cast("int32", index) for index in (row, col))
+    return col == row + offset
+
+
+def lower_full(R: Any, x: Any, t: TensorType, value: Any = 0) -> Any:
+    """Emits a tensor of type ``t`` filled with ``value``.
+
+    It takes ``x``, any tensor at hand, as an operand that it does not read: TVM would otherwise
+    fold it to a constant, and cannot store empty ones. ``relax.op.full`` also rejects NaN.
+    """
+
+    def full(_: Any, shape: Any) -> Any:
+        return R.te.compute(shape, lambda *i: R.tir.const(value, t.dtype.name), name="full")
+
+    return R.emit_te(full, x, [*R.shape(t.shape)])

@@ -1,0 +1,286 @@
+"""Compositions on images and boxes, which classes and functions of operators share."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.dtypes import bool_, float32, int32, int64
+
+# ---- boxes: rows (x1, y1, x2, y2) or (y1, x1, y2, x2), which gives the same overlaps ------------
+
+
+def _overlaps(boxes: np.ndarray, offset: float = 0.0) -> np.ndarray:
+    """Returns intersection over union of all pairs; sides are ``offset`` longer."""
+    lows, highs = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    sides = np.maximum(
+        np.minimum(highs[:, None], highs) - np.maximum(lows[:, None], lows) + offset, 0
+    )
+    common, areas = sides.prod(-1), (highs - lows + offset).prod(-1)
+    union = areas[:, None] + areas - common
+    return np.where(union > 0, common / np.where(union > 0, union, 1), 0)
+
+
+def _kept(overlaps: np.ndarray, threshold: float) -> np.ndarray:
+    """Returns which rows, best first, overlap no better one that is kept."""
+    kept = np.ones(len(overlaps), bool)
+    for i in range(len(overlaps)):
+        if kept[i]:
+            kept[i + 1 :] &= overlaps[i, i + 1 :] <= threshold
+    return kept
+
+
+def nms_with_mask(bboxes: Tensor, threshold: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the rows sorted by their last element, numbers of these, and which are kept."""
+    rows = bboxes.asnumpy()
+    order = np.argsort(-rows[:, 4], kind="stable")
+    kept = _kept(_overlaps(rows[order, :4].astype(np.float32)), threshold)
+    numbers = tensor_from_numpy(np.arange(len(rows), dtype=np.int32))
+    return F.gather(bboxes, Tensor(order), 0), numbers, Tensor(kept, bool_)
+
+
+def non_max_suppression(
+    boxes: Tensor, scores: Tensor, limit: Any, threshold: Any, least: Any, overlaps: bool = False
+) -> Tensor:
+    """Returns the numbers of the boxes (or rows of a table of overlaps) that are kept."""
+    table, values = boxes.asnumpy().astype(np.float32), scores.asnumpy()
+    order = np.argsort(-values, kind="stable")
+    order = order[values[order] > float(least)]
+    pairs = table[np.ix_(order, order)] if overlaps else _overlaps(table[order])
+    return Tensor(order[_kept(pairs, float(threshold))][: int(limit)], int32)
+
+
+def roi_align(
+    features: Tensor, rois: Tensor, size: tuple[int, int], scale: float, samples: int, end: int
+) -> Tensor:
+    """Averages features at places within regions: rows (image, x1, y1, x2, y2)."""
+    boxes = F.cast(rois, float32)
+    places = []
+    for axis, count in zip((2, 1), size):  # y, then x
+        low = boxes[:, axis] * scale
+        length = (boxes[:, axis + 2] + end) * scale - low
+        length = F.maximum(length, 0.0) if end else length
+        steps = (np.arange(count * samples) + 0.5) / samples / count
+        at = low.expand_dims(1) + length.expand_dims(1) * tensor_from_numpy(steps.astype("f4"))
+        places.append(at)
+    y, x = (_corners(p, n) for p, n in zip(places, features.shape[2:]))
+    images = F.gather(features, F.cast(boxes[:, 0], int64), 0)
+    # rows first, then columns: (boxes, channels, places, width), (boxes, channels, places, places)
+    rows = F.matmul(F.expand_dims(y, 1), images)
+    found = F.matmul(rows, F.swapaxes(F.expand_dims(x, 1), -1, -2))
+    n, c = found.shape[:2]
+    return F.mean(F.reshape(found, (n, c, size[0], samples, size[1], samples)), (3, 5))
+
+
+def _corners(places: Tensor, size: int) -> Tensor:
+    """Returns linear weights of places [n, p] among ``size`` pixels: [n, p, size]."""
+    inside = F.logical_and(places >= -1.0, places <= float(size))
+    at = F.clamp(places, 0.0, size - 1.0).expand_dims(-1)
+    away = F.abs(at - tensor_from_numpy(np.arange(size, dtype=np.float32)))
+    weights = F.maximum(1 - away, 0.0)
+    return weights * F.cast(inside, float32).expand_dims(-1)
+
+
+# ---- patches and pools --------------------------------------------------------------------------
+
+
+def _same_pads(sizes: Any, kernel: Any, stride: Any) -> list[tuple[int, int]]:
+    """Returns what "SAME" adds before and behind each axis."""
+    found = []
+    for n, k, s in zip(sizes, kernel, stride):
+        total = max((-(-n // s) - 1) * s + k - n, 0)
+        found.append((total // 2, total - total // 2))
+    return found
+
+
+def _windows(x: Tensor, kernel: Any, stride: Any, rates: Any) -> list[Tensor]:
+    """Returns, for every place of a window, the elements of all windows; last axes slide."""
+    sizes = x.shape[-len(kernel) :]
+    counts = [(n - (k - 1) * r - 1) // s + 1
+              for n, k, s, r in zip(sizes, kernel, stride, rates)]  # fmt: skip
+    found = []
+    for place in itertools.product(*map(range, kernel)):
+        part = x
+        for i, (p, r, s, c) in enumerate(zip(place, rates, stride, counts)):
+            cut = slice(p * r, p * r + (c - 1) * s + 1, s)
+            part = part[(..., cut, *[slice(None)] * (len(kernel) - 1 - i))]
+        found.append(part)
+    return found
+
+
+def _spatial(value: Any, count: int) -> tuple[int, ...]:
+    """Returns the numbers of the sliding axes, without those of batch and channels."""
+    items = (value,) * count if isinstance(value, int) else tuple(value)
+    return items[-count:]
+
+
+def _bordered(x: Tensor, pads: list[tuple[int, int]], fill: float) -> Tensor:
+    flat = [n for pair in reversed(pads) for n in pair]
+    return F.pad(x, flat, "constant", fill) if any(flat) else x
+
+
+def extract_patches(x: Tensor, kernel: Any, stride: Any, rates: Any, padding: str) -> Tensor:
+    """Puts the elements of every window along the channels: [..., places * C, out...]."""
+    count = x.ndim - 2
+    kernel, stride, rates = (_spatial(v, count) for v in (kernel, stride, rates))
+    if padding.upper() == "SAME":
+        wide = [(k - 1) * r + 1 for k, r in zip(kernel, rates)]
+        x = _bordered(x, _same_pads(x.shape[2:], wide, stride), 0.0)
+    return F.concat(_windows(x, kernel, stride, rates), 1)
+
+
+def dilation2d(x: Tensor, kernel: Tensor, stride: Any, rates: Any, pad_mode: str) -> Tensor:
+    """Returns the largest sum of a window and a kernel [C, h, w]."""
+    size = kernel.shape[1:]
+    stride, rates = _spatial(stride, 2), _spatial(rates, 2)
+    if pad_mode.upper() == "SAME":
+        wide = [(k - 1) * r + 1 for k, r in zip(size, rates)]
+        x = _bordered(x, _same_pads(x.shape[2:], wide, stride), float("-inf"))
+    weights = F.reshape(kernel, (kernel.shape[0], -1))
+    parts = _windows(x, size, stride, rates)
+    sums = [p + F.reshape(weights[:, i], (-1, 1, 1)) for i, p in enumerate(parts)]
+    return F.amax(F.stack(sums, 0), 0)
+
+
+def max_pool_with_argmax(
+    x: Tensor, kernel: Any, stride: Any, pad_mode: str, data_format: str
+) -> tuple[Tensor, Tensor]:
+    """Returns the largest elements of windows and where they are in an image (int32)."""
+    if data_format == "NHWC":
+        x = F.transpose(x, (0, 3, 1, 2))
+    kernel, stride = _spatial(kernel, 2), _spatial(stride, 2)
+    same = pad_mode.upper() == "SAME"
+    pads = _same_pads(x.shape[2:], kernel, stride) if same else [(0, 0)] * 2
+    places = np.arange(math.prod(x.shape[1:]), dtype=np.float32).reshape(1, *x.shape[1:])
+    values = F.stack(_windows(_bordered(x, pads, float("-inf")), kernel, stride, (1, 1)), 0)
+    numbers = _bordered(tensor_from_numpy(places), pads, -1.0)
+    numbers = F.stack(_windows(numbers, kernel, stride, (1, 1)), 0)
+    best = F.argmax(values, 0).expand_dims(0)
+    where = F.gather_elements(F.broadcast_to(numbers, values.shape), 0, best)[0]
+    found = F.amax(values, 0), F.cast(where, int32)
+    if data_format == "NHWC":
+        return F.transpose(found[0], (0, 2, 3, 1)), F.transpose(found[1], (0, 2, 3, 1))
+    return found
+
+
+def max_pool3d_argmax(
+    x: Tensor, ksize: Any, strides: Any, pads: Any, dilation: Any, ceil_mode: bool, dtype: Any
+) -> tuple[Tensor, Tensor]:
+    """Returns the largest elements of windows and where they are in a volume."""
+    values, where = F.max_pool3d(
+        x, _spatial(ksize, 3), _spatial(strides, 3), _spatial(pads, 3), _spatial(dilation, 3),
+        ceil_mode, return_indices=True,
+    )  # fmt: skip
+    return values, F.cast(where, dtype)
+
+
+def fractional_max_pool(x: Tensor, samples: Tensor, ksize: Any, size: Any) -> Any:
+    """Returns the largest elements of windows that samples [N, C, axes] of [0, 1) place.
+
+    They come with where they are in an image or volume (int64). The samples' last axis begins with
+    the last axis of the images, as that of PyTorch does.
+    """
+    count = x.ndim - 2
+    kernel, size = _spatial(ksize, count), _spatial(size, count)
+    starts = [
+        _fractional_starts(samples[..., count - 1 - i], n, k, s)
+        for i, (n, k, s) in enumerate(zip(x.shape[2:], kernel, size))
+    ]
+    values, flat = [], F.reshape(x, (*x.shape[:2], -1))
+    numbers = []
+    for place in itertools.product(*map(range, kernel)):
+        index: Any = None
+        for axis, (start, p) in enumerate(zip(starts, place)):
+            shape = (*x.shape[:2], *[1] * axis, size[axis], *[1] * (count - 1 - axis))
+            own = F.reshape(start + p, shape)
+            index = own if index is None else index * x.shape[2 + axis] + own
+        index = F.broadcast_to(index, (*x.shape[:2], *size))
+        numbers.append(index)
+        found = F.gather_elements(flat, 2, F.reshape(index, (*x.shape[:2], -1)))
+        values.append(F.reshape(found, (*x.shape[:2], *size)))
+    stacked = F.stack(values, 0)
+    best = F.argmax(stacked, 0).expand_dims(0)
+    return F.amax(stacked, 0), F.gather_elements(F.stack(numbers, 0), 0, best)[0]
+
+
+def _fractional_starts(sample: Tensor, size: int, kernel: int, count: int) -> Tensor:
+    """Returns where windows begin, [N, C, count]."""
+    last = size - kernel
+    if count == 1:
+        return F.full((*sample.shape, 1), last, dtype=int64)
+    alpha = last / (count - 1)
+    steps = tensor_from_numpy(np.arange(count - 1, dtype=np.float32))
+    u = F.cast(sample, float32).expand_dims(-1)
+    found = F.cast(F.floor((steps + u) * alpha) - F.floor(u * alpha), int64)
+    return F.concat((found, F.full((*sample.shape, 1), last, dtype=int64)), -1)
+
+
+def resize_area(images: Tensor, size: Any, align_corners: bool) -> Tensor:
+    """Averages the area of [N, H, W, C] that every pixel of the result covers."""
+    height, width = (int(v) for v in (size.asnumpy() if isinstance(size, Tensor) else size))
+    x = F.transpose(F.cast(images, float32), (0, 3, 1, 2))
+    down, across = (_area(n, m, align_corners) for n, m in zip(x.shape[2:], (height, width)))
+    found = F.matmul(F.matmul(down, x), F.swapaxes(across, 0, 1))
+    return F.transpose(found, (0, 2, 3, 1))
+
+
+def _area(size: int, count: int, align_corners: bool) -> Tensor:
+    scale = (size - 1) / (count - 1) if align_corners and count > 1 else size / count
+    low = np.arange(count)[:, None] * scale
+    ends = np.append(np.arange(1, size), np.inf)  # the last pixel goes on for ever
+    cover = np.minimum(low + scale, ends) - np.maximum(low, np.arange(size))
+    return tensor_from_numpy((np.maximum(cover, 0) / scale).astype(np.float32))
+
+
+def adjust_hsv(images: Tensor, turn: Any, factor: Any, to_hsv: Any, to_rgb: Any) -> Tensor:
+    """Adds to the hue and multiplies the saturation of colours along the last axis."""
+    hsv = to_hsv(images)
+    hue = F.floor_mod(hsv[..., 0] + turn, 1.0)
+    return to_rgb(F.stack((hue, F.clamp(hsv[..., 1] * factor, 0.0, 1.0), hsv[..., 2]), -1))
+
+
+# ---- glimpses -----------------------------------------------------------------------------------
+
+
+def extract_glimpse(
+    x: Tensor, size: Any, offsets: Tensor, centered: bool, normalized: bool, noise: str
+) -> Tensor:
+    """Returns windows of images (N, H, W, C) at places that offsets (N, 2) give.
+
+    Args:
+        x: The images.
+        size: Height and width of the windows.
+        offsets: Row and column of their middles.
+        centered: Whether these count from the middle of the image.
+        normalized: Whether they count in images, centered ones from -1 to 1.
+        noise: What lies outside: ``"zero"``, or random ``"uniform"`` or ``"gaussian"`` numbers.
+    """
+    n, height, width, channels = x.shape
+    rows, columns = (int(v) for v in (size.asnumpy() if isinstance(size, Tensor) else size))
+    places = []
+    for axis, (whole, part) in enumerate(((height, rows), (width, columns))):
+        at = offsets[:, axis] * whole if normalized else offsets[:, axis]
+        at = at / 2 + whole / 2 if centered else at
+        start = F.cast(at - part / 2, int64)
+        places.append(F.expand_dims(start, 1) + F.arange(part))
+    row, column = F.expand_dims(places[0], 2), F.expand_dims(places[1], 1)
+    inside = F.logical_and(
+        F.logical_and(row >= 0, row < height), F.logical_and(column >= 0, column < width)
+    )
+    flat = F.clamp(row, 0, height - 1) * width + F.clamp(column, 0, width - 1)
+    index = F.broadcast_to(F.reshape(flat, (n, -1, 1)), (n, rows * columns, channels))
+    found = F.gather_elements(F.reshape(x, (n, height * width, channels)), 1, index)
+    found = F.reshape(found, (n, rows, columns, channels))
+    outside = {"zero": F.zeros, "uniform": F.rand, "gaussian": F.randn}[noise]
+    return F.where(F.expand_dims(inside, 3), found, F.cast(outside(found.shape), x.dtype))
+
+
+def matrix_logarithm(x: Tensor) -> Tensor:
+    """Returns the logarithm of complex matrices that can be diagonalized."""
+    values, vectors = F.eig(x)
+    return F.matmul(vectors * F.expand_dims(F.log(values), -2), F.inverse(vectors))

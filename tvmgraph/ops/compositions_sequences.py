@@ -1,0 +1,292 @@
+"""Compositions on sequences, sets and samples, which classes and functions of operators share.
+
+Those that give as many elements as values say are of eager code: compiled code has no such shapes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import hooks
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.dtypes import float32, int32, int64, uint8
+from tvmgraph.errors import ArgumentError
+from tvmgraph.ops.common.arguments import bad
+
+
+def ctc_loss_and_gradient(
+    x: Tensor, indices: Tensor, values: Tensor, lengths: Tensor, op: str
+) -> tuple[Tensor, Tensor]:
+    """Returns losses [N] of logits [T, N, C] whose last class is the blank, and their gradient."""
+    pairs, labels = indices.asnumpy(), values.asnumpy()
+    batch, classes = x.shape[1:]
+    counts = np.bincount(pairs[:, 0], minlength=batch)
+    if not counts.all():
+        raise bad(ArgumentError, "a sequence has no label", op, f"labels per sequence: {counts}")
+    dense = np.zeros((batch, counts.max()), np.int32)
+    dense[tuple(pairs.T)] = labels
+
+    def losses(logits: Tensor) -> Tensor:
+        return F.ctc_loss(
+            F.log_softmax(logits, -1), Tensor(dense), F.cast(lengths, int32),
+            Tensor(counts.astype(np.int32)), classes - 1, "none",
+        )[0]  # fmt: skip
+
+    return losses(x), hooks.grad(lambda t: F.sum(losses(t)))(x)
+
+
+def ctc_greedy_decoder(x: Tensor, lengths: Tensor, merge: bool) -> tuple[Tensor, ...]:
+    """Returns places, classes, size and the negative sum of the largest logits of [T, N, C]."""
+    scores, sizes = x.asnumpy(), lengths.asnumpy()
+    best = scores.argmax(-1)
+    blank = scores.shape[-1] - 1
+    rows, total = [], np.zeros((scores.shape[1], 1), scores.dtype)
+    for n, size in enumerate(sizes):
+        path = best[:size, n]
+        total[n] = -scores[np.arange(size), n, path].sum()
+        new = np.ones(size, bool)
+        new[1:] = path[1:] != path[:-1]
+        rows.append(path[(path != blank) & (new | (not merge))])
+    longest = max(map(len, rows), default=0)
+    places = [(n, i) for n, row in enumerate(rows) for i in range(len(row))]
+    found = np.array(places, np.int64).reshape(-1, 2), np.concatenate(rows).astype(np.int64)
+    return Tensor(found[0]), Tensor(found[1]), Tensor([len(rows), longest], int64), Tensor(total)
+
+
+def edit_distance(
+    hypothesis: tuple[Tensor, Tensor, Tensor], truth: tuple[Tensor, Tensor, Tensor], relative: bool
+) -> Tensor:
+    """Returns Levenshtein distances of sequences given by places, values and shape."""
+    guesses, wanted = (_sequences(*(t.asnumpy() for t in s)) for s in (hypothesis, truth))
+    shape = np.maximum(*(s[2].asnumpy()[:-1] for s in (hypothesis, truth)))
+    found = np.zeros(shape, np.float32)
+    for place in np.ndindex(*shape):
+        a, b = guesses.get(place, []), wanted.get(place, [])
+        distance = float(_levenshtein(a, b))
+        if relative:
+            distance = distance / len(b) if b else (np.inf if a else 0.0)
+        found[place] = distance
+    return Tensor(found)
+
+
+def _sequences(places: np.ndarray, values: np.ndarray, _: np.ndarray) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = {}
+    for place, value in zip(places, values):
+        found.setdefault(tuple(place[:-1].tolist()), []).append(value)
+    return found
+
+
+def _levenshtein(a: list[Any], b: list[Any]) -> int:
+    last = list(range(len(b) + 1))
+    for i, x in enumerate(a):
+        row = [i + 1]
+        for j, y in enumerate(b):
+            row.append(min(last[j] + (x != y), last[j + 1] + 1, row[j] + 1))
+        last = row
+    return last[-1]
+
+
+def list_diff(x: Tensor, y: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
+    """Returns the elements of ``x`` that are not in ``y``, and where they are."""
+    where = np.flatnonzero(~np.isin(x.asnumpy(), y.asnumpy()))
+    return F.gather(x, Tensor(where), 0), F.cast(Tensor(where), dtype)
+
+
+def accidental_hits(true: Tensor, sampled: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns where sampled classes are true ones: rows, places, and a weight that hides them."""
+    rows, _, places = np.nonzero(true.asnumpy()[:, :, None] == sampled.asnumpy())
+    hidden = np.full(len(rows), -np.finfo(np.float32).max, np.float32)
+    dtype = true.dtype
+    return F.cast(Tensor(rows), int32), F.cast(Tensor(places), dtype), Tensor(hidden)
+
+
+def candidates(
+    true: Tensor, count: int, unique: bool, limit: int, seed: int, logarithmic: bool, op: str,
+    avoid: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Returns sampled classes [S] and how often the true and the sampled ones are expected.
+
+    Classes come with probability 1/R, or log((k + 2) / (k + 1)) / log(R + 1) when ``logarithmic``.
+    """
+    classes = np.arange(limit)
+    share = np.full(limit, 1 / limit)
+    if logarithmic:
+        share = np.log((classes + 2) / (classes + 1)) / np.log(limit + 1)
+    allowed = share.copy()
+    if avoid:
+        allowed[true.asnumpy().reshape(-1)] = 0
+    if unique and count > np.count_nonzero(allowed):
+        raise bad(ArgumentError, "more classes are sampled than there are", op,
+                  f"num_sampled={count}, range_max={limit}")  # fmt: skip
+    random = np.random.default_rng(seed or int(F.randint(0, 2**31 - 1, (1,)).asnumpy()[0]))
+    drawn, tries = _drawn(random, allowed / allowed.sum(), count, unique)
+    expected = -np.expm1(tries * np.log1p(-share)) if unique and logarithmic else count * share
+
+    def of(numbers: np.ndarray) -> Tensor:
+        return Tensor(expected[numbers].astype(np.float32))
+
+    return F.cast(Tensor(drawn), true.dtype), of(true.asnumpy()), of(drawn)
+
+
+def _drawn(
+    random: np.random.Generator, share: np.ndarray, count: int, unique: bool
+) -> tuple[np.ndarray, int]:
+    """Returns numbers drawn with given probabilities, and how many draws it took."""
+    found: list[int] = []
+    tries = 0
+    while len(found) < count:
+        number = int(random.choice(len(share), p=share))
+        tries += 1
+        if not unique or number not in found:
+            found.append(number)
+    return np.array(found), tries
+
+
+def no_repeat_ngram(state: Tensor, scores: Tensor, size: int) -> Tensor:
+    """Makes words impossible that would repeat an n-gram: [B, K, L] words, [B, K, V] scores."""
+    length, words = state.shape[-1], scores.shape[-1]
+    least = float(np.finfo(scores.dtype.numpy).min)
+    vocabulary = tensor_from_numpy(np.arange(words, dtype=np.int64))
+    forbidden: Any = F.full_like(F.cast(scores, float32), 0) > 1
+    for start in range(length - size + 1):
+        end = start + size - 1
+        word = F.cast(state[..., end], int64).expand_dims(-1)
+        hit = F.equal(word, vocabulary)
+        if size > 1:
+            same = F.equal(state[..., start:end], state[..., length - size + 1 :])
+            hit = F.logical_and(hit, F.all(same, -1, True))
+        forbidden = F.logical_or(forbidden, hit)
+    return F.where(forbidden, F.full_like(scores, least), scores)
+
+
+def bitpack(x: Tensor, threshold: Any) -> Tensor:
+    """Packs eight comparisons ``x > threshold`` of the last axis into a byte."""
+    bits = F.cast(x > threshold, int32)
+    bits = F.reshape(bits, (*x.shape[:-1], x.shape[-1] // 8, 8))
+    powers = tensor_from_numpy(2 ** np.arange(7, -1, -1, dtype=np.int32))
+    return F.cast(F.sum(bits * powers, -1), uint8)
+
+
+def confusion(labels: Tensor, predictions: Tensor, count: int, weights: Any, dtype: Any) -> Tensor:
+    """Counts pairs of a label and a prediction: [count, count]."""
+    numbers = tensor_from_numpy(np.arange(count, dtype=np.int64))
+    rows, columns = (
+        F.cast(F.equal(F.cast(v, int64).expand_dims(-1), numbers), float32)
+        for v in (labels, predictions)
+    )
+    if weights is not None:
+        columns = columns * F.cast(weights, float32).expand_dims(-1)
+    return F.cast(F.matmul(F.swapaxes(rows, 0, 1), columns), dtype)
+
+
+def fixed_histogram(x: Tensor, bounds: Tensor, count: int, dtype: Any) -> Tensor:
+    """Counts elements in equal parts of an interval; those outside are in the outermost parts."""
+    low, high = bounds[0], bounds[1]
+    place = F.floor((F.reshape(x, (-1,)) - low) / (high - low) * count)
+    place = F.cast(F.clamp(place, 0, count - 1), int64)
+    numbers = tensor_from_numpy(np.arange(count, dtype=np.int64))
+    return F.cast(F.sum(F.cast(F.equal(place.expand_dims(-1), numbers), int32), 0), dtype)
+
+
+def checked_numbers(x: Tensor) -> Tensor:
+    """Returns ``x``, or raises where it holds NaN or infinite elements."""
+    if not bool(F.all(F.isfinite(x)).asnumpy()):
+        raise bad(ArgumentError, "there are NaN or infinite elements", "CheckNumerics",
+                  f"x={x.type}")  # fmt: skip
+    return x
+
+
+def adam_delta(
+    m: Tensor, v: Tensor, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any,
+    epsilon: Any, grad: Tensor, nesterov: bool,
+) -> Tensor:  # fmt: skip
+    """Updates the means of Adam and returns by what the weights change."""
+    mean = F.assign(m, m * beta1 + grad * (1 - beta1))
+    square = F.assign(v, v * beta2 + F.square(grad) * (1 - beta2))
+    rate = lr * F.sqrt(F.cast(1 - beta2_power, float32)) / (1 - beta1_power)
+    step = mean * beta1 + grad * (1 - beta1) if nesterov else mean
+    return F.neg(rate * step / (F.sqrt(square) + epsilon))
+
+
+def keras_momentum(
+    var: Tensor, accum: Tensor, lr: Any, grad: Tensor, momentum: Any, nesterov: bool
+) -> tuple[Tensor, Tensor]:
+    """A step with a velocity that holds the learning rate."""
+    new = F.assign(accum, accum * momentum - grad * lr)
+    F.assign_add(var, new * momentum - grad * lr if nesterov else new)
+    return var, accum
+
+
+def least_squares(matrix: Tensor, rhs: Tensor, l2: Any) -> Tensor:
+    """Returns x with the least ``|matrix x - rhs|^2 + l2 |x|^2``."""
+    turned = F.swapaxes(matrix, -1, -2)
+    square = F.matmul(turned, matrix)
+    size = square.shape[-1]
+    return F.matrix_solve(square + F.cast(l2, square.dtype) * F.eye(size, size, square.dtype),
+                          F.matmul(turned, rhs))  # fmt: skip
+
+
+def padded_permutation(n: Tensor, length: int, pad: int, dtype: Any) -> Tensor:
+    """Returns the first numbers in random order, then ``pad`` up to a length."""
+    count = int(n.asnumpy().reshape(-1)[0])
+    rest = F.full((length - count,), pad, dtype=int64)
+    return F.cast(F.concat((F.cast(F.randperm(count), int64), rest), 0), dtype)
+
+
+def ragged_range(starts: Tensor, limits: Tensor, deltas: Tensor, dtype: Any) -> Any:
+    """Returns where each range begins among all of them, and their numbers."""
+    parts = [
+        np.arange(*row)
+        for row in zip(*(t.asnumpy().reshape(-1).tolist() for t in (starts, limits, deltas)))
+    ]
+    ends = np.concatenate([[0], np.cumsum([len(p) for p in parts])])
+    return F.cast(Tensor(ends), dtype), F.cast(Tensor(np.concatenate(parts)), starts.dtype)
+
+
+def poisson(shape: Any, rate: Any, dtype: Any, seed: int | None = None) -> Tensor:
+    """Draws numbers of Poisson distributions, [*shape, *rate.shape], by the inverse of their sums.
+
+    The sum of probabilities up to k is the upper incomplete gamma function of k + 1. Rates above
+    500 take the normal distribution of their mean and deviation, which is within 0.02 of it.
+    """
+    rates = F.cast(rate if isinstance(rate, Tensor) else Tensor(rate, float32), float32)
+    sizes = shape.asnumpy() if isinstance(shape, Tensor) else np.atleast_1d(shape)
+    u = F.rand(*(int(s) for s in sizes), *rates.shape, seed=seed)
+    small = F.minimum(rates, 500.0)
+    most = float(small.asnumpy().max(initial=0))
+    steps = np.arange(1, most + 12 * np.sqrt(most) + 13, dtype=np.float32)
+    count = tensor_from_numpy(steps.reshape(-1, *[1] * rates.ndim))
+    sums = F.igammac(count, small)
+    found: Any = F.zeros_like(u)
+    for k in range(len(steps)):
+        found = found + F.cast(u > sums[k], float32)
+    normal = rates + F.sqrt(rates) * 2**0.5 * F.erfinv(2 * u - 1)
+    return F.cast(F.where(rates > small, F.round(normal), found), dtype)
+
+
+def truncated_normal_between(shape: Any, mean: Any, stdevs: Any, low: Any, high: Any) -> Tensor:
+    """Draws normal numbers within bounds by the inverse of their distribution."""
+    sizes = [int(s) for s in (shape.asnumpy() if isinstance(shape, Tensor) else shape)]
+    column = [F.reshape(F.cast(v, float32), (-1,) + (1,) * (len(sizes) - 1))
+              for v in (mean, stdevs, low, high)]  # fmt: skip
+    center, wide, *ends = column
+    below, above = (0.5 * (1 + F.erf((e - center) / wide / 2**0.5)) for e in ends)
+    place = below + (above - below) * F.rand(*sizes)
+    found = center + wide * 2**0.5 * F.erfinv(F.clamp(2 * place - 1, -1 + 1e-7, 1 - 1e-7))
+    return F.minimum(F.maximum(found, ends[0]), ends[1])
+
+
+def fft_with_size(
+    x: Tensor, ndim: int, inverse: bool, real: bool, norm: str, onesided: bool, sizes: Any
+) -> Tensor:
+    """Transforms the last axes by Fourier's sums."""
+    axes = tuple(range(-ndim, 0))
+    if not real:
+        return (F.ifftn if inverse else F.fftn)(x, None, axes, norm)
+    if inverse:
+        given = tuple(sizes) or None
+        return F.irfftn(x, given, axes, norm) if onesided else F.real(F.ifftn(x, None, axes, norm))
+    return F.rfftn(x, None, axes, norm) if onesided else F.fftn(x, None, axes, norm)

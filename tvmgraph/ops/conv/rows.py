@@ -1,0 +1,422 @@
+"""Convolution and its transpose in one to three spatial dimensions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import Batch, Pattern, Traits
+from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.errors import ShapeError
+from tvmgraph.ops.common.window import (
+    LOW_PRECISION,
+    Ints,
+    Pairs,
+    batches,
+    columns,
+    conv_sample,
+    flat_padding,
+    out_sizes,
+    require_spatial,
+    scatter_columns,
+    widen,
+)
+from tvmgraph.ops.conv.phases import (
+    Axes,
+    join_residues,
+    phases_of,
+    pixel_weight,
+    residue_weight,
+)
+
+__all__ = ["conv_transpose", "convolution"]
+
+
+def _require_groups(channels: Any, per_group: Any, outputs: Any, groups: int) -> None:
+    if outputs % groups:
+        raise ShapeError(f"{outputs} output channels are not divisible by groups {groups}")
+    if channels != per_group * groups:
+        raise ShapeError(
+            f"input has {channels} channels, but the weight takes {per_group} in {groups} groups",
+            fix=f"make the input's channels {per_group * groups}, or change weight or groups",
+        )
+
+
+# ---- convolution ------------------------------------------------------------------------------
+
+
+def _infer_conv(
+    input: TensorType, weight: TensorType, *, stride: Ints, padding: Pairs, dilation: Ints,
+    groups: int,
+) -> TensorType:  # fmt: skip
+    rules.require_dtype(input, dtypes.FLOATS)
+    rules.require_same_dtype(input, weight)
+    require_spatial(input, len(stride))
+    require_spatial(weight, len(stride), "weight")
+    outputs, per_group, *kernel = weight.static_shape
+    _require_groups(input.shape[1], per_group, outputs, groups)
+    out = out_sizes(input.shape[2:], tuple(kernel), stride, padding, dilation)
+    return input.with_shape((input.shape[0], outputs, *out))
+
+
+def _numpy_conv(
+    x: np.ndarray, w: np.ndarray, *, stride: Ints, padding: Pairs, dilation: Ints, groups: int
+) -> np.ndarray:
+    wide, kernel, dtype = widen(x), w.shape[2:], x.dtype
+    out = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
+    weights = widen(w).reshape(groups, w.shape[0] // groups, -1)
+    depth, points = weights.shape[2], int(np.prod(out))
+    y = np.empty((x.shape[0], groups, weights.shape[1], points), wide.dtype)
+    for part in batches(x.shape[0], groups * depth * points):
+        cols = columns(wide[part], kernel, stride, padding, dilation, out)
+        np.matmul(weights, cols.reshape(-1, groups, depth, points), out=y[part])
+    return y.reshape(x.shape[0], w.shape[0], *out).astype(dtype, copy=False)
+
+
+def _lower_conv(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs, dilation: Ints,
+                groups: int) -> Any:  # fmt: skip
+    t = R.type(x)
+    if (t.is_static and t.size == 0) or R.type(w).size == 0:
+        y = _infer_conv(t, R.type(w), stride=stride, padding=padding, dilation=dilation,
+                        groups=groups)  # fmt: skip
+        return R.op.zeros(R.shape(y.shape), y.dtype.name)
+    low = t.dtype in LOW_PRECISION
+    y = getattr(R.nn, f"conv{len(stride)}d")(
+        x, w, strides=list(stride), padding=flat_padding(padding), dilation=list(dilation),
+        groups=groups, out_dtype="float32" if low else None,
+    )  # fmt: skip
+    return R.op.astype(R.emit(y), t.dtype.name) if low else y
+
+
+def _vjp_conv(g: Tensor, y: Tensor, x: Tensor, w: Tensor, *, stride: Ints, padding: Pairs,
+              dilation: Ints, groups: int) -> tuple[Tensor, Tensor]:  # fmt: skip
+    kernel = w.shape[2:]
+    extra = tuple(
+        n + lo + hi - d * (k - 1) - 1 - (o - 1) * s
+        for n, (lo, hi), d, k, o, s in zip(
+            x.shape[2:], padding, dilation, kernel, y.shape[2:], stride
+        )
+    )
+    common = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    return (
+        F.conv_transpose(g, w, output_padding=extra, **common),
+        F.conv_weight_grad(x, g, kernel=kernel, **common),
+    )
+
+
+def _onnx_conv(O: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs, dilation: Ints,
+               groups: int) -> Any:  # fmt: skip
+    return O.Conv(x, w, strides=list(stride), pads=flat_padding(padding), dilations=list(dilation),
+                  group=groups)  # fmt: skip
+
+
+def _conv_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+    """Images and channels of the result; sums over channels unless they are in groups."""
+    return "n c *, o c * -> n o *" if attrs["groups"] == 1 else "n . *, . . * -> n . *"
+
+
+@primitive(
+    infer=_infer_conv,
+    traits=Traits(Pattern.CONTRACTION, _conv_factors, batch=Batch.IMAGES),
+    eager=_numpy_conv,
+    lower=_lower_conv,
+    vjp=_vjp_conv,
+    onnx=_onnx_conv,
+    samples=[
+        conv_sample((2, 3, 5, 6), (4, 3, 3, 2), stride=(1, 1), padding=((0, 0), (0, 0))),
+        conv_sample((1, 2, 7, 5), (3, 2, 3, 3), stride=(2, 1), padding=((0, 1), (1, 1))),
+        conv_sample((2, 4, 6, 6), (6, 2, 2, 2), stride=(1, 2), padding=((1, 0), (0, 0)),
+              dilation=(2, 1), groups=2),
+        conv_sample((2, 3, 5, 5), (6, 1, 3, 3), stride=(1, 1), padding=((1, 1), (1, 1)), groups=3),
+        conv_sample((2, 3, 4, 4), (5, 3, 1, 1), stride=(1, 1), padding=((0, 0), (0, 0))),
+        conv_sample((1, 2, 4, 4), (3, 2, 1, 1), stride=(2, 2), padding=((1, 1), (0, 2))),
+        conv_sample((2, 3, 9), (4, 3, 3), stride=(2,), padding=((1, 0),), dilation=(2,)),
+        conv_sample((1, 2, 3, 4, 5), (3, 2, 2, 2, 2), stride=(1, 2, 1),
+                    padding=((0, 1), (0, 0), (1, 0))),
+        conv_sample((0, 3, 5, 5), (4, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
+                    grad=False),
+        conv_sample((1, 300, 5, 5), (2, 300, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
+              dtype="float16", grad=False),
+        conv_sample((1, 3, 5, 5), (2, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
+              dtype="float64", grad=False),
+        conv_sample((2, 4, 5, 5), (4, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
+              raises=ShapeError),
+        conv_sample((2, 3, 2, 5), (4, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
+              raises=ShapeError),
+    ],
+)  # fmt: skip
+def convolution(input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dilation: Ints,
+                groups: int) -> Tensor:  # fmt: skip
+    r"""Cross-correlates the input with the weight in 1, 2 or 3 spatial dimensions.
+
+    :math:`out_{n,o,p} = \sum_{c,k} weight_{o,c,k} \cdot padded_{n,c,p \cdot stride + k \cdot
+    dilation}`; half precision accumulates in float32.
+
+    Args:
+        input: Tensor of shape :math:`(N, C_{in}, *spatial)`, a float dtype.
+        weight: Tensor of shape :math:`(C_{out}, C_{in} / groups, *kernel)`, ``input``'s dtype.
+        stride: Step of the window, per spatial axis.
+        padding: Zeros ``(before, after)``, per spatial axis.
+        dilation: Distance between kernel taps, per spatial axis.
+        groups: Number of blocks into which the channels are split.
+
+    Returns:
+        Tensor of shape :math:`(N, C_{out}, *out)` with
+        :math:`out = \lfloor (size + before + after - dilation (kernel - 1) - 1) / stride \rfloor
+        + 1`.
+
+    Raises:
+        ShapeError: if channels do not fit, or a window does not fit the padded input.
+
+    Example:
+        >>> ops.convolution(ops.ones((1, 1, 3)), ops.ones((1, 1, 2)), (1,), ((0, 0),), (1,), 1)
+    """
+    ...
+
+
+# ---- transposed convolution -------------------------------------------------------------------
+
+
+def _infer_conv_transpose(
+    input: TensorType, weight: TensorType, *, stride: Ints, padding: Pairs, output_padding: Ints,
+    dilation: Ints, groups: int,
+) -> TensorType:  # fmt: skip
+    rules.require_dtype(input, dtypes.FLOATS)
+    rules.require_same_dtype(input, weight)
+    require_spatial(input, len(stride))
+    require_spatial(weight, len(stride), "weight")
+    channels, per_group, *kernel = weight.static_shape
+    if channels % groups or input.shape[1] != channels:
+        raise ShapeError(
+            f"input has {input.shape[1]} channels, but the weight takes {channels}"
+            f" in {groups} groups",
+            fix="make the input's channels equal to weight.shape[0], a multiple of groups",
+        )
+    full = input.with_shape(input.shape[2:]).static_shape
+    out = tuple(
+        (n - 1) * s - lo - hi + d * (k - 1) + 1 + extra
+        for n, s, (lo, hi), d, k, extra in zip(
+            full, stride, padding, dilation, kernel, output_padding
+        )
+    )
+    if any(o < 1 for o in out):
+        raise ShapeError(f"the output size {list(out)} is not positive", fix="use less padding")
+    return input.with_shape((input.shape[0], per_group * groups, *out))
+
+
+def _numpy_conv_transpose(
+    x: np.ndarray, w: np.ndarray, *, stride: Ints, padding: Pairs, output_padding: Ints,
+    dilation: Ints, groups: int,
+) -> np.ndarray:  # fmt: skip
+    wide, kernel, dtype = widen(x), w.shape[2:], x.dtype
+    t = _infer_conv_transpose(
+        tensor_type(x.shape, dtype), tensor_type(w.shape, dtype), stride=stride, padding=padding,
+        output_padding=output_padding, dilation=dilation, groups=groups,
+    )  # fmt: skip
+    weights = widen(w).reshape(groups, w.shape[0] // groups, -1).swapaxes(-1, -2)
+    points = int(np.prod(x.shape[2:]))
+    y = np.zeros(t.static_shape, wide.dtype)
+    for part in batches(x.shape[0], groups * weights.shape[1] * points):
+        piece = wide[part].reshape(-1, groups, weights.shape[2], points)
+        cols = np.matmul(weights, piece)
+        cols = cols.reshape(cols.shape[0], y.shape[1], *kernel, *x.shape[2:])
+        y[part] = scatter_columns(cols, y.shape[2:], kernel, stride, padding, dilation)
+    return y.astype(dtype, copy=False)
+
+
+def _spread(R: Any, stride: Ints, before: Ints, sizes: Ints) -> Any:
+    """TE: inserts ``stride - 1`` zeros between elements and moves them ``before`` places."""
+
+    def compute(x: Any) -> Any:
+        def element(n: Any, c: Any, *at: Any) -> Any:
+            moved = [a - b for a, b in zip(at, before)]
+            inside = [v >= 0 for v in moved]
+            inside += [v < (m - 1) * s + 1 for v, m, s in zip(moved, x.shape[2:], stride)]
+            inside += [R.tir.truncmod(v, s) == 0 for v, s in zip(moved, stride) if s > 1]
+            source = [R.tir.truncdiv(v, s) if s > 1 else v for v, s in zip(moved, stride)]
+            return R.tir.if_then_else(
+                R.tir.all(*inside), x[(n, c, *source)], R.tir.const(0, x.dtype)
+            )
+
+        return R.te.compute((*x.shape[:2], *sizes), element, name="spread")
+
+    return compute
+
+
+def _turned_conv(R: Any, padding: Pairs, dilation: Ints, groups: int) -> Any:
+    """TE: convolution of stride 1 with a weight whose channels are swapped, group by group, and
+    whose taps are reversed. The weight is read where it lies."""
+
+    def compute(x: Any, w: Any) -> Any:
+        if any(lo or hi for lo, hi in padding):
+            before = [0, 0, *(lo for lo, _ in padding)]
+            x = R.topi.nn.pad(x, before, [0, 0, *(hi for _, hi in padding)], 0.0)
+        inputs, outputs, *kernel = [int(v) for v in w.shape]
+        per_group = inputs // groups
+        channels = R.te.reduce_axis((0, per_group), name="i")
+        taps = [R.te.reduce_axis((0, k), name=f"k{axis}") for axis, k in enumerate(kernel)]
+        out = [n - d * (k - 1) for n, k, d in zip(x.shape[2:], kernel, dilation)]
+
+        def element(n: Any, o: Any, *at: Any) -> Any:
+            channel = channels if groups == 1 else o // outputs * per_group + channels
+            member = o if groups == 1 else o % outputs
+            pixel = x[(n, channel, *(a + t * d for a, t, d in zip(at, taps, dilation)))]
+            reverse = [k - 1 - t for k, t in zip(kernel, taps)]
+            return R.te.sum(pixel * w[(channel, member, *reverse)], axis=[channels, *taps])
+
+        shape = (x.shape[0], groups * outputs, *out)
+        return R.te.compute(shape, element, name="conv_transpose")
+
+    return compute
+
+
+def _lower_conv_transpose(R: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs,
+                          output_padding: Ints, dilation: Ints, groups: int) -> Any:  # fmt: skip
+    tx, tw = R.type(x), R.type(w)
+    result = _infer_conv_transpose(
+        tx, tw, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation,
+        groups=groups,
+    )  # fmt: skip
+    if (tx.is_static and tx.size == 0) or tw.size == 0:
+        return R.op.zeros(R.shape(result.shape), result.dtype.name)
+    reach = [d * (k - 1) for d, k in zip(dilation, tw.static_shape[2:])]
+    before = tuple(r - lo for r, (lo, _) in zip(reach, padding))
+    after = tuple(r - hi + e for r, (_, hi), e in zip(reach, padding, output_padding))
+    pads = tuple(zip(before, after))
+    low = tx.dtype in LOW_PRECISION  # float32: TVM has no bfloat16 selects
+    x, w = (R.emit(R.op.astype(v, "float32")) if low else v for v in (x, w))
+    out = result.with_shape(result.shape[2:]).static_shape
+    spatial = tx.with_shape(tx.shape[2:]).static_shape
+    kernel, cut = tw.static_shape[2:], tuple(lo for lo, _ in padding)
+    fits = all(lo + o <= k for lo, o, k in zip(cut, out, kernel))
+    if set(spatial) == {1} and set(dilation) == {1} and fits:
+        weighted = pixel_weight(R, out, cut, groups)
+        y = R.emit_te(weighted, x, w, primfunc_name_hint="conv_transpose")
+        return R.op.astype(y, tx.dtype.name) if low else y
+    pairs = int(np.prod(spatial)) * tw.static_shape[0]
+    phases = phases_of(spatial, out, kernel, stride, padding, dilation, (pairs, tw.static_shape[1]))
+    if phases is not None and any(s > 1 for s in stride):
+        y = _by_phases(R, x, w, phases, out, groups)
+        return R.op.astype(R.emit(y), tx.dtype.name) if low else y
+    if any(s > 1 for s in stride) or min(*before, *after) < 0:
+        sizes = tuple(int(n) + r for n, r in zip(result.shape[2:], reach))  # pyright: ignore[reportArgumentType]
+        x = R.emit_te(_spread(R, stride, before, sizes), x, primfunc_name_hint="spread")
+        pads = ((0, 0),) * len(stride)
+    y = R.emit_te(_turned_conv(R, pads, dilation, groups), x, w,
+                  primfunc_name_hint="conv_transpose")  # fmt: skip
+    return R.op.astype(y, tx.dtype.name) if low else y
+
+
+def _by_phases(R: Any, x: Any, w: Any, axes: Axes, out: Ints, groups: int) -> Any:
+    """The residues of a strided transposed convolution by plain convolutions."""
+    parts: list[Any] = []
+    for phases in itertools.product(*axes):
+        hint = "residue_weight"
+        turned = R.emit_te(residue_weight(R, phases, groups), w, primfunc_name_hint=hint)
+        y = _lower_conv(
+            R, x, turned, stride=(1,) * len(phases), padding=tuple(p.padding for p in phases),
+            dilation=tuple(p.dilation for p in phases), groups=groups,
+        )  # fmt: skip
+        parts.append(R.emit(y))
+    return R.emit_te(join_residues(R, axes, out), *parts, primfunc_name_hint="join_residues")
+
+
+def _vjp_conv_transpose(
+    g: Tensor, y: Tensor, x: Tensor, w: Tensor, *, stride: Ints, padding: Pairs,
+    output_padding: Ints, dilation: Ints, groups: int,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    common = {"stride": stride, "dilation": dilation, "groups": groups}
+    # positions of the output that only output_padding created see no window
+    size = [
+        (n - 1) * s + d * (k - 1) + 1
+        for n, s, d, k in zip(x.shape[2:], stride, dilation, w.shape[2:])
+    ]
+    cut = tuple(min(o, f - lo) for o, f, (lo, _) in zip(y.shape[2:], size, padding))
+    if cut != tuple(y.shape[2:]):
+        g = g[(slice(None), slice(None), *(slice(0, c) for c in cut))]
+    pads = tuple((lo, f - lo - c) for f, (lo, _), c in zip(size, padding, cut))
+    return (
+        F.convolution(g, w, padding=pads, **common),
+        F.conv_weight_grad(g, x, kernel=w.shape[2:], padding=pads, **common),
+    )
+
+
+def _onnx_conv_transpose(O: Any, x: Any, w: Any, *, stride: Ints, padding: Pairs,
+                         output_padding: Ints, dilation: Ints, groups: int) -> Any:  # fmt: skip
+    return O.ConvTranspose(
+        x, w, strides=list(stride), pads=flat_padding(padding), output_padding=list(output_padding),
+        dilations=list(dilation), group=groups,
+    )  # fmt: skip
+
+
+def _transposed(*shapes: Any, stride: Ints, padding: Pairs, output_padding: Ints | None = None,
+                **kwargs: Any) -> Any:  # fmt: skip
+    extra = output_padding or (0,) * len(stride)
+    return conv_sample(*shapes, stride=stride, padding=padding, output_padding=extra, **kwargs)
+
+
+def _transposed_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+    """As of a convolution, whose weight has the other order of channels."""
+    return "n c *, c o * -> n o *" if attrs["groups"] == 1 else "n . *, . . * -> n . *"
+
+
+@primitive(
+    infer=_infer_conv_transpose,
+    traits=Traits(Pattern.CONTRACTION, _transposed_factors),
+    eager=_numpy_conv_transpose,
+    lower=_lower_conv_transpose,
+    vjp=_vjp_conv_transpose,
+    onnx=_onnx_conv_transpose,
+    samples=[
+        _transposed((2, 3, 4, 3), (3, 2, 3, 2), stride=(1, 1), padding=((0, 0), (0, 0))),
+        _transposed((1, 2, 3, 4), (2, 3, 3, 3), stride=(2, 3), padding=((1, 0), (1, 1)),
+                    output_padding=(1, 2)),
+        _transposed((2, 4, 3, 3), (4, 3, 2, 2), stride=(1, 2), padding=((1, 1), (0, 1)),
+                    dilation=(2, 3), groups=2),
+        _transposed((1, 3, 4, 4), (3, 1, 3, 3), stride=(1, 1), padding=((1, 1), (1, 1)), groups=3),
+        _transposed((1, 2, 4, 4), (2, 3, 1, 1), stride=(2, 2), padding=((1, 1), (0, 2)),
+                    output_padding=(1, 1)),
+        _transposed((2, 3, 5), (3, 2, 3), stride=(2,), padding=((1, 0),), dilation=(2,)),
+        _transposed((1, 2, 2, 3, 2), (2, 2, 2, 2, 3), stride=(1, 2, 1),
+                    padding=((0, 1), (0, 0), (1, 0))),
+        _transposed((0, 3, 5, 5), (3, 4, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
+                    grad=False),
+        _transposed((1, 3, 5, 5), (3, 2, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
+                    dtype="float16", grad=False),
+        _transposed((2, 4, 5, 5), (3, 3, 3, 3), stride=(1, 1), padding=((0, 0), (0, 0)),
+                    raises=ShapeError),
+    ],
+)  # fmt: skip
+def conv_transpose(input: Tensor, weight: Tensor, stride: Ints, padding: Pairs,
+                   output_padding: Ints, dilation: Ints, groups: int) -> Tensor:  # fmt: skip
+    r"""Transposed convolution: the map that carries a convolution's output cotangent to its input.
+
+    Args:
+        input: Tensor of shape :math:`(N, C_{in}, *spatial)`, a float dtype.
+        weight: Tensor of shape :math:`(C_{in}, C_{out} / groups, *kernel)`, ``input``'s dtype.
+        stride: Distance between the windows in the output, per spatial axis.
+        padding: How much is cut ``(before, after)``, per spatial axis.
+        output_padding: Size added after every axis.
+        dilation: Distance between kernel taps, per spatial axis.
+        groups: Number of blocks into which the channels are split.
+
+    Returns:
+        Tensor of shape :math:`(N, C_{out}, *out)` with :math:`out = (size - 1) \cdot stride -
+        before - after + dilation (kernel - 1) + 1 + output\_padding`.
+
+    Raises:
+        ShapeError: if channels do not fit, or the output would be empty.
+
+    Example:
+        >>> ops.conv_transpose(
+        ...     ops.ones((1, 1, 2)), ops.ones((1, 1, 2)), (2,), ((0, 0),), (0,), (1,), 1)
+    """
+    ...

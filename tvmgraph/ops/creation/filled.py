@@ -1,0 +1,470 @@
+"""Tensors from nothing: constants, the identity matrix, conversions of Python numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import Pattern, Traits, equation, letters
+from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.errors import DTypeError, ExportError, ShapeError
+from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, named
+from tvmgraph.ops.common.rows import on_diagonal
+
+__all__ = [
+    "empty", "empty_like", "eps", "eye", "fill", "fills", "full", "full_like", "new_empty",
+    "new_full", "new_ones", "new_zeros", "ones", "ones_like", "scalar_to_tensor", "tuple_to_array",
+    "zeros", "zeros_like",
+]  # fmt: skip
+
+CONSTANT = Reason("a constant depends on no tensor")
+
+
+def _infer_full(*, size: Any, fill_value: Any, dtype: dtypes.DType) -> TensorType:
+    if any(d < 0 for d in size if not isinstance(d, Dim)):
+        raise ShapeError(f"size {list(size)} has a negative entry")
+    return tensor_type(size, dtype)
+
+
+def _lower_full(R: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> Any:
+    value = R.const(fill_value, dtype.name)
+    if isinstance(fill_value, float) and not math.isfinite(fill_value):
+        return R.op.broadcast_to(value, R.shape(size))  # topi.full fails on infinities
+    return R.op.full(R.shape(size), value, dtype.name)
+
+
+def _onnx_full(O: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> Any:
+    if any(isinstance(d, Dim) for d in size):
+        raise ExportError(f"a constant of symbolic shape {list(size)} has no ONNX form")
+    return O.const(np.full(size, fill_value, dtype.numpy))
+
+
+def _full_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+    """Every dimension of the result."""
+    return equation([], [letters(len(attrs["size"]))])
+
+
+@primitive(
+    infer=_infer_full,
+    traits=Traits(Pattern.BROADCAST, _full_factors, sized="size"),
+    eager=lambda *, size, fill_value, dtype: np.full(size, fill_value, dtype.numpy),
+    lower=_lower_full,
+    vjp=CONSTANT,
+    onnx=_onnx_full,
+    samples=[
+        sample(attrs={"size": (2, 3), "fill_value": 1.5, "dtype": dtypes.float32}),
+        sample(attrs={"size": (), "fill_value": True, "dtype": dtypes.bool_}),
+        sample(attrs={"size": (0, 2), "fill_value": 3, "dtype": dtypes.int64}),
+        sample(attrs={"size": (3,), "fill_value": float("-inf"), "dtype": dtypes.float16}),
+        sample(attrs={"size": (17, 1), "fill_value": -7, "dtype": dtypes.int8}),
+        sample(attrs={"size": (-1,), "fill_value": 0, "dtype": dtypes.int8}, raises=ShapeError),
+    ],
+)
+@named("full")
+def _full(size: Any, fill_value: Any, dtype: dtypes.DType) -> Tensor:
+    """Returns a tensor whose elements are all ``fill_value``.
+
+    Args:
+        size: The shape.
+        fill_value: The number.
+        dtype: Element type.
+
+    Returns:
+        Tensor of shape ``size``.
+    """
+    ...
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+    """Returns a tensor whose elements are all ``fill_value``.
+
+    Args:
+        size: The shape, an int, ints or an integer tensor.
+        fill_value: The number.
+        dtype: Element type; by default that of the number: bool, int64 or float32.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Raises:
+        ShapeError: if an entry of ``size`` is negative.
+
+    Note:
+        MindSpore 2.10 returns int64 for a float without ``dtype``; here the number decides.
+
+    Example:
+        >>> ops.full((2, 2), 0.5)
+    """
+    if not dtypes.is_number(fill_value):
+        raise bad(
+            DTypeError, f"fill_value must be a number, not {type(fill_value).__name__}", "full",
+            describe(size=size, fill_value=fill_value),
+        )  # fmt: skip
+    wanted = dtypes.scalar_dtype(fill_value) if dtype is None else dtypes.dtype_of(dtype)
+    value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
+    return _full(int_tuple(size, "full", "size"), value, wanted)
+
+
+def zeros(size: Any, dtype: Any = None) -> Tensor:
+    """Returns a tensor of zeros.
+
+    Args:
+        size: The shape, an int, ints or an integer tensor.
+        dtype: Element type, float32 by default.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.zeros((2, 3), ms.int32)
+    """
+    return _full(int_tuple(size, "zeros", "size"), 0, dtype_or(dtype, dtypes.float32))
+
+
+def ones(shape: Any, dtype: Any = None) -> Tensor:
+    """Returns a tensor of ones.
+
+    Args:
+        shape: The shape, an int, ints or an integer tensor.
+        dtype: Element type, float32 by default.
+
+    Returns:
+        Tensor of shape ``shape``.
+
+    Example:
+        >>> ops.ones((2, 3))
+    """
+    return _full(int_tuple(shape, "ones", "shape"), 1, dtype_or(dtype, dtypes.float32))
+
+
+def dtype_or(dtype: Any, default: dtypes.DType) -> dtypes.DType:
+    """Returns ``dtype`` as a DType, or the default where it is ``None``."""
+    return default if dtype is None else dtypes.dtype_of(dtype)
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """Returns a tensor whose elements the caller will overwrite; they are zeros here.
+
+    Args:
+        size: The shape, as ints or one tuple.
+        dtype: Element type, float32 by default.
+        device: Accepted for compatibility.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.empty((2, 3)).shape
+    """
+    return zeros(size[0] if len(size) == 1 else size, dtype)
+
+
+def eps(x: Tensor) -> Tensor:
+    r"""Fills ``x``'s shape with the distance from 1 to the next number of its dtype.
+
+    Args:
+        x: float tensor of any shape.
+
+    Returns:
+        Tensor of ``x``'s type.
+
+    Raises:
+        DTypeError: if ``x`` holds no floats.
+
+    Example:
+        >>> ops.eps(Tensor([4.0, 1.0]))
+    """
+    _require_tensor(x, "eps")
+    if not x.dtype.is_float:
+        raise bad(DTypeError, "x must hold floats", "eps", describe(x=x))
+    return full_like(x, float(ml_dtypes.finfo(x.dtype.numpy).eps))
+
+
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None) -> Tensor:
+    """Returns a tensor of ``input``'s shape whose elements are all ``fill_value``.
+
+    Args:
+        input: Tensor that gives the shape.
+        fill_value: The number.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.full_like(Tensor([1, 2]), 7)
+    """
+    _require_tensor(input, "full_like")
+    if not dtypes.is_number(fill_value):
+        raise bad(
+            DTypeError, f"fill_value must be a number, not {type(fill_value).__name__}",
+            "full_like", describe(input=input, fill_value=fill_value),
+        )  # fmt: skip
+    return _full(input.type.shape, fill_value, dtype_or(dtype, input.dtype))
+
+
+def _require_tensor(value: Any, op: str) -> None:
+    if not isinstance(value, Tensor):
+        raise bad(
+            DTypeError, f"input must be a Tensor, not {type(value).__name__}", op, repr(value)[:80]
+        )
+
+
+def zeros_like(input: Tensor, *, dtype: Any = None) -> Tensor:
+    """Returns zeros of ``input``'s shape.
+
+    Args:
+        input: Tensor that gives the shape.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.zeros_like(Tensor([1, 2]))
+    """
+    _require_tensor(input, "zeros_like")
+    return _full(input.type.shape, 0, dtype_or(dtype, input.dtype))
+
+
+def ones_like(input: Tensor, *, dtype: Any = None) -> Tensor:
+    """Returns ones of ``input``'s shape.
+
+    Args:
+        input: Tensor that gives the shape.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.ones_like(Tensor([1, 2]))
+    """
+    _require_tensor(input, "ones_like")
+    return _full(input.type.shape, 1, dtype_or(dtype, input.dtype))
+
+
+def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Returns a tensor of ``input``'s shape for the caller to overwrite; zeros here.
+
+    Args:
+        input: Tensor that gives the shape.
+        dtype: Element type, by default that of ``input``.
+        device: Accepted for compatibility.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.empty_like(Tensor([1, 2])).shape
+    """
+    return zeros_like(input, dtype=dtype)
+
+
+def fill(type: Any, shape: Any, value: Any) -> Tensor:
+    """Returns a tensor of dtype ``type`` whose elements are all ``value``.
+
+    Args:
+        type: Element type.
+        shape: The shape.
+        value: A number, or a tensor with one element.
+
+    Returns:
+        Tensor of shape ``shape``.
+
+    Example:
+        >>> ops.fill(ms.float32, (2, 2), 1)
+    """
+    wanted = dtypes.dtype_of(type)
+    if isinstance(value, Tensor):
+        scalar = F.cast(F.reshape(value, ()), wanted)
+        return F.broadcast_to(scalar, shape)
+    return full(shape, value, dtype=wanted)
+
+
+def fills(x: Tensor, value: Any) -> Tensor:
+    """Returns a tensor of ``x``'s shape and dtype whose elements are all ``value``.
+
+    Args:
+        x: Tensor that gives shape and dtype.
+        value: A number, or a tensor with one element.
+
+    Returns:
+        Tensor of ``x``'s type.
+
+    Example:
+        >>> ops.fills(Tensor([1.0, 2.0]), 3)
+    """
+    _require_tensor(x, "fills")
+    return fill(x.dtype, x.type.shape, value)
+
+
+def new_full(input: Tensor, size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+    """Returns ``fill_value`` in shape ``size``, with ``input``'s dtype by default.
+
+    Args:
+        input: Tensor that gives the dtype.
+        size: The shape.
+        fill_value: The number.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.new_full(Tensor([1.0]), (2,), 3)
+    """
+    return full(size, fill_value, dtype=dtype_or(dtype, input.dtype))
+
+
+def new_zeros(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
+    """Returns zeros in shape ``size``, with ``input``'s dtype by default.
+
+    Args:
+        input: Tensor that gives the dtype.
+        size: The shape.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.new_zeros(Tensor([1]), (2,))
+    """
+    return zeros(size, dtype_or(dtype, input.dtype))
+
+
+def new_ones(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
+    """Returns ones in shape ``size``, with ``input``'s dtype by default.
+
+    Args:
+        input: Tensor that gives the dtype.
+        size: The shape.
+        dtype: Element type, by default that of ``input``.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Example:
+        >>> ops.new_ones(Tensor([1]), (2,))
+    """
+    return ones(size, dtype_or(dtype, input.dtype))
+
+
+new_empty = new_zeros
+
+
+# ---- matrices and conversions -------------------------------------------------------------------
+
+
+def _infer_eye(*, n: int, m: int, dtype: dtypes.DType) -> TensorType:
+    if n < 0 or m < 0:
+        raise ShapeError(f"n and m must not be negative ({n} and {m})")
+    return tensor_type((n, m), dtype)
+
+
+def _lower_eye(R: Any, *, n: int, m: int, dtype: dtypes.DType) -> Any:
+    one, zero = (R.tir.const(value, dtype.name) for value in (1, 0))
+
+    def eye() -> Any:
+        def element(row: Any, col: Any) -> Any:
+            return R.tir.Select(on_diagonal(R, row, col, 0), one, zero)
+
+        return R.te.compute(R.shape((n, m)), element, name="eye")
+
+    return R.emit_te(eye)
+
+
+@primitive(
+    infer=_infer_eye,
+    traits=Traits(Pattern.OPAQUE, Reason("which elements are 1 depends on their places")),
+    eager=lambda *, n, m, dtype: np.eye(n, m, dtype=dtype.numpy),
+    lower=_lower_eye,
+    vjp=CONSTANT,
+    onnx=lambda O, *, n, m, dtype: O.const(np.eye(n, m, dtype=dtype.numpy)),
+    samples=[
+        sample(attrs={"n": 3, "m": 4, "dtype": dtypes.float32}),
+        sample(attrs={"n": 1, "m": 1, "dtype": dtypes.int64}),
+        sample(attrs={"n": 0, "m": 2, "dtype": dtypes.float32}),
+        sample(attrs={"n": 17, "m": 3, "dtype": dtypes.bool_}),
+        sample(attrs={"n": -1, "m": 3, "dtype": dtypes.int8}, raises=ShapeError),
+    ],
+)
+@named("eye")
+def _eye(n: int, m: int, dtype: dtypes.DType) -> Tensor:
+    """Returns ones on the main diagonal of an ``n`` by ``m`` matrix, zeros elsewhere.
+
+    Args:
+        n: Number of rows.
+        m: Number of columns.
+        dtype: Element type.
+
+    Returns:
+        Tensor of shape ``(n, m)``.
+    """
+    ...
+
+
+def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
+    """Returns a matrix with ones on the main diagonal and zeros elsewhere.
+
+    Args:
+        n: Number of rows.
+        m: Number of columns, ``n`` by default.
+        dtype: Element type, float32 by default.
+
+    Returns:
+        Tensor of shape ``(n, m)``.
+
+    Raises:
+        ShapeError: if a size is negative.
+
+    Example:
+        >>> ops.eye(2, 3)
+    """
+    rows = as_int(n, "eye", "n")
+    cols = rows if m is None else as_int(m, "eye", "m")
+    return _eye(rows, cols, dtype_or(dtype, dtypes.float32))
+
+
+def scalar_to_tensor(input_x: Any, dtype: Any = dtypes.float32) -> Tensor:
+    """Returns a number as a 0-d tensor.
+
+    Args:
+        input_x: A number.
+        dtype: Element type.
+
+    Returns:
+        Tensor of shape ``()``.
+
+    Example:
+        >>> ops.scalar_to_tensor(3, ms.int32)
+    """
+    return full((), input_x, dtype=dtype)
+
+
+def tuple_to_array(input_x: Any) -> Tensor:
+    """Returns a tuple of numbers as a tensor.
+
+    Args:
+        input_x: Tuple of numbers.
+
+    Returns:
+        Tensor of shape ``(len(input_x),)``: int32 if the first number is an int, else float32.
+
+    Example:
+        >>> ops.tuple_to_array((1, 2, 3))
+    """
+    if not isinstance(input_x, tuple) or not all(dtypes.is_number(v) for v in input_x):
+        raise bad(DTypeError, "input_x must be a tuple of numbers", "tuple_to_array",
+                  repr(input_x)[:80])  # fmt: skip
+    is_int = bool(input_x) and isinstance(input_x[0], int)
+    return Tensor(np.array(input_x, np.int32 if is_int else np.float32))

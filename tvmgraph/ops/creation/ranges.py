@@ -1,0 +1,212 @@
+"""Evenly spaced values: arange, range, linspace, logspace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.conversion import converted
+from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import Pattern, Traits
+from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.ops.common.arguments import as_int, bad, describe
+from tvmgraph.ops.creation.filled import CONSTANT, dtype_or
+
+__all__ = ["arange", "arange_values", "linspace", "logspace", "range"]
+
+
+def _eager_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> np.ndarray:
+    return converted(start + np.arange(count) * step, dtype)
+
+
+def _lower_range(R: Any, *, start: Any, step: Any, count: int, dtype: dtypes.DType) -> Any:
+    """Computes in float64 (or int64) like the NumPy column, so that the last bits agree."""
+    wide = "float64" if isinstance(start, float) or isinstance(step, float) else "int64"
+
+    def arange(extent: Any, start: Any) -> Any:
+        def element(i: Any) -> Any:
+            value = i.astype(wide) * R.tir.const(step, wide) + (
+                start.astype(wide) if hasattr(start, "astype") else R.tir.const(start, wide)
+            )
+            return value.astype(dtype.name)
+
+        return R.te.compute((R.int64(extent),), element, name="arange")
+
+    first = R.dim(start) if isinstance(start, Dim) else start
+    return R.emit_te(arange, R.extent(count), first)
+
+
+def _infer_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> TensorType:
+    return tensor_type((count,), dtype)
+
+
+@primitive(
+    infer=_infer_range,
+    traits=Traits(Pattern.OPAQUE, Reason("a value depends on its place")),
+    eager=_eager_range,
+    lower=_lower_range,
+    vjp=CONSTANT,
+    onnx=lambda O, **attrs: O.const(_eager_range(**attrs)),
+    samples=[
+        sample(attrs={"start": 0, "step": 1, "count": 7, "dtype": dtypes.int64}),
+        sample(attrs={"start": 5, "step": -2, "count": 3, "dtype": dtypes.int32}),
+        sample(attrs={"start": 0.1, "step": 0.3, "count": 17, "dtype": dtypes.float32}),
+        sample(attrs={"start": 1, "step": 1, "count": 0, "dtype": dtypes.float32}),
+        sample(attrs={"start": 1, "step": 1, "count": 5, "dtype": dtypes.float16}),
+    ],
+)
+def arange_values(start: Any, step: Any, count: int, dtype: dtypes.DType) -> Tensor:
+    r"""Returns :math:`start + i \cdot step` for :math:`i < count`.
+
+    Args:
+        start: First value.
+        step: Difference of neighbours.
+        count: Number of values.
+        dtype: Element type.
+
+    Returns:
+        Tensor of shape ``(count,)``.
+    """
+    ...
+
+
+def _number(value: Any, op: str, name: str) -> Any:
+    if isinstance(value, Tensor):
+        value = value.item()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, (int, float, Dim)):
+        raise bad(
+            DTypeError, f"{name} must be an int or a float, not {type(value).__name__}", op,
+            f"{name}={value!r}"[:80],
+        )  # fmt: skip
+    return value
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
+    r"""Returns the values from ``start`` to ``end`` (exclusive) in steps of ``step``.
+
+    Args:
+        start: First value, or the end if ``end`` is missing; a number or a one-element tensor.
+        end: Where to stop.
+        step: Difference of neighbours, not 0.
+        dtype: Element type; by default int64, or float32 if a number is a float.
+
+    Returns:
+        Tensor of shape :math:`(\lceil (end - start) / step \rceil,)`.
+
+    Raises:
+        ArgumentError: if ``step`` is 0 or leads away from ``end``.
+
+    Example:
+        >>> ops.arange(1, 7, 2)
+    """
+    return _range("arange", *((0, start) if end is None else (start, end)), step, dtype)
+
+
+def _range(op: str, start: Any, end: Any, step: Any, dtype: Any) -> Tensor:
+    got = describe(start=start, end=end, step=step)
+    start, end = _number(start, op, "start"), _number(end, op, "end")
+    step = _number(step, op, "step")
+    if step == 0:
+        raise bad(ArgumentError, "step must not be 0", op, got)
+    if (end - start) * step < 0:
+        raise bad(ArgumentError, f"step {step} leads away from end", op, got, "change its sign")
+    is_float = any(isinstance(v, float) for v in (start, end, step))
+    wanted = dtype_or(dtype, dtypes.float32 if is_float else dtypes.int64)
+    count = math.ceil((end - start) / step) if is_float else -((start - end) // step)
+    return arange_values(start, step, max(count, 0), wanted)
+
+
+def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
+    """Returns the values from ``start`` to ``end`` (exclusive) in steps of ``step``.
+
+    Args:
+        start: First value, a number or a one-element tensor.
+        end: Where to stop.
+        step: Difference of neighbours, not 0.
+        maxlen: Largest accepted number of values.
+
+    Returns:
+        Tensor with one axis: int64, or float32 if a number is a float.
+
+    Raises:
+        ArgumentError: if ``step`` is 0 or there are more than ``maxlen`` values.
+
+    Example:
+        >>> ops.range(0, 6, 2)
+    """
+    result = _range("range", start, end, step, None)
+    if result.size > maxlen:
+        raise bad(ArgumentError, f"{result.size} values are more than maxlen ({maxlen})", "range",
+                  describe(start=start, end=end, step=step))  # fmt: skip
+    return result
+
+
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
+    r"""Returns ``steps`` evenly spaced values: :math:`start + i \frac{end - start}{steps - 1}`.
+
+    Args:
+        start: First value, a number or a 0-d tensor.
+        end: Last value.
+        steps: Number of values, at least 1.
+        dtype: Element type; by default that of ``start`` if it is a float tensor, else float32.
+
+    Returns:
+        Tensor of shape ``(steps,)``.
+
+    Raises:
+        ArgumentError: if ``steps`` is not positive.
+
+    Example:
+        >>> ops.linspace(0, 1, 5)
+    """
+    count = as_int(steps, "linspace", "steps")
+    if count < 1:
+        raise bad(ArgumentError, "steps must be positive", "linspace", describe(steps=steps))
+    like = start if isinstance(start, Tensor) else end
+    floats = isinstance(like, Tensor) and like.dtype.is_float
+    wanted = dtype_or(dtype, like.dtype if floats else dtypes.float32)
+    first, last = (_as_scalar(v, wanted, "linspace") for v in (start, end))
+    if count == 1:
+        return F.reshape(first, (1,))
+    step = (last - first) / (count - 1)
+    i = arange_values(0.0, 1.0, count, wanted)
+    # counting from the nearer end keeps both ends exact
+    return F.where(i < count / 2, first + i * step, last - (count - 1 - i) * step)
+
+
+def _as_scalar(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
+    if isinstance(value, Tensor):
+        return F.cast(F.reshape(value, ()), dtype)
+    return F.full((), float(_number(value, op, "start and end")), dtype=dtype)
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: int = 10, *, dtype: Any = dtypes.float32
+) -> Tensor:
+    r"""Returns powers with evenly spaced exponents: :math:`base^{linspace(start, end)_i}`.
+
+    Args:
+        start: First exponent, a number or a 0-d tensor.
+        end: Last exponent.
+        steps: Number of values.
+        base: The base.
+        dtype: Element type.
+
+    Returns:
+        Tensor of shape ``(steps,)``.
+
+    Example:
+        >>> ops.logspace(0, 2, 3)
+    """
+    wanted = dtypes.dtype_of(dtype)
+    wide = dtypes.float32 if wanted in (dtypes.float16, dtypes.bfloat16) else wanted
+    exponents = linspace(start, end, steps, dtype=wide)
+    return F.cast(F.pow(F.full((), float(base), dtype=wide), exponents), wanted)

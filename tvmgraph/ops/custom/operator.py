@@ -1,0 +1,313 @@
+"""Custom: a user's own kernel as an operator.
+
+The kernel is a tensor expression or a TVMScript function; it takes part in everything the table's
+operators do: inference, eager calls, graphs, fusion, scheduling and derivatives. Functions of NumPy
+arrays and compiled C functions take part in all but fusion: a graph with one runs node by node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes, hooks
+from tvmgraph.core.dispatch import apply
+from tvmgraph.core.op import CUSTOM, Op, Reason
+from tvmgraph.core.symbols import scope
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import Pattern, Traits
+from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.errors import (
+    ArgumentError,
+    CompileError,
+    DTypeError,
+    NoGradientError,
+    ShapeError,
+    TvmgraphError,
+    user_source,
+    warn_user,
+)
+from tvmgraph.ops.custom.kernels import is_script, kind_of, load_function, parameter_types
+
+__all__ = ["Custom"]
+
+_HOST_ONLY = Reason("it is a function of the host, which no kernel can call")
+_TRAITS = Traits(Pattern.OPAQUE, Reason("nobody knows what a user's kernel reads"))
+_count = itertools.count()
+
+
+class Custom:
+    """An operator of your own.
+
+    Args:
+        func: The kernel, see ``func_type``.
+        out_shape: Shape of the output, or a function of the input shapes that returns it; a list
+            of shapes for several outputs.
+        out_dtype: dtype of the output, or a function of the input dtypes; a list for several.
+        func_type: What ``func`` is; by default ``"aot"`` for a str, ``"tvmscript"`` for a TVMScript
+            function, else ``"te"``.
+
+            * ``"te"``: a function of TVM tensor expressions that returns one, or a tuple.
+            * ``"tvmscript"``: a TVMScript function whose last parameters are the outputs, or a
+              function of the input types that returns one.
+            * ``"pyfunc"``: a function of NumPy arrays; graphs with it run node by node.
+            * ``"aot"``: ``"library.so:function"``, a C function with MindSpore's signature; graphs
+              with it run node by node.
+        bprop: ``bprop(*inputs, out, dout)`` returns one cotangent per input; without it the
+            operator has no derivative.
+        reg_info: MindSpore's description of dtypes and formats; has no effect.
+        infer: ``infer(*types)`` returns the output type(s), instead of out_shape and out_dtype;
+            a ShapeError or DTypeError it raises is shown as for built-in operators.
+        reference: A function of NumPy arrays for eager code; without it eager calls compile the
+            kernel.
+        attrs: Attributes with their defaults. Calls may give others by keyword, and every function
+            above gets them as keywords.
+        onnx: The ONNX form: an op_type such as ``"com.example.Cube"``'s, or a function
+            ``(O, *values, **attrs)``; without it the operator cannot be exported to ONNX.
+        name: Name in graphs and messages; that of ``func`` by default.
+
+    Raises:
+        ArgumentError: if the description is incomplete or contradictory.
+
+    Example:
+        >>> double = ops.Custom(
+        ...     lambda x: tvm.te.compute(x.shape, lambda *i: x(*i) * 2),
+        ...     out_shape=lambda s: s, out_dtype=lambda d: d)
+        >>> double(Tensor([1.0, 2.0]))
+    """
+
+    def __init__(
+        self,
+        func: Any,
+        out_shape: Any = None,
+        out_dtype: Any = None,
+        func_type: str = "",
+        bprop: Callable[..., Any] | None = None,
+        reg_info: Any = None,
+        *,
+        infer: Callable[..., Any] | None = None,
+        reference: Callable[..., Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        onnx: Any = None,
+        name: str = "",
+    ) -> None:
+        self.func = func
+        own = func.rpartition(":")[2] if isinstance(func, str) else getattr(func, "__name__", "")
+        self.name = _identifier(name or own or "custom")
+        self.attrs = dict(attrs or {})
+        self._out_shape, self._out_dtype, self._infer = out_shape, out_dtype, infer
+        try:
+            self.kind = kind_of(func, func_type)
+            self._check(bprop, reference)
+            self.op = self._row(bprop, reference, onnx)
+        except TvmgraphError as e:
+            raise e.locate(f"ops.Custom({self.name})", "", user_source()) from None
+        if reg_info is not None:
+            warn_user("ops.Custom: reg_info has no effect; out_dtype and infer say what fits")
+        CUSTOM[self.op.name] = self.op  # graphs name their operators
+
+    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
+        """Applies the operator to tensors.
+
+        Args:
+            inputs: The tensors.
+            attrs: Attributes that differ from their defaults.
+
+        Raises:
+            ArgumentError: for an attribute that was not declared.
+        """
+        for name in attrs:
+            if name not in self.attrs:
+                raise ArgumentError(
+                    f"there is no attribute {name!r}", op=f"ops.{self.name}", at=user_source(),
+                    fix=f"it has {', '.join(self.attrs) or 'none; declare them with attrs={...}'}",
+                )  # fmt: skip
+        outputs = apply(self.op, inputs, self.attrs | attrs)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def __repr__(self) -> str:
+        return f"Custom({self.name})"
+
+    def _check(self, bprop: Any, reference: Any) -> None:
+        shape, dtype, infer = self._out_shape, self._out_dtype, self._infer
+        for what, value in (("bprop", bprop), ("reference", reference), ("infer", infer)):
+            if value is not None and not callable(value):
+                raise ArgumentError(f"{what} must be callable, not {type(value).__name__}")
+        if infer is None and (shape is None or dtype is None):
+            raise ArgumentError(
+                "the type of the output is not known", fix="pass out_shape and out_dtype, or infer"
+            )
+        if infer is not None and (shape is not None or dtype is not None):
+            raise ArgumentError("the type of the output is given twice", fix="pass infer alone")
+
+    # ---- the row ----------------------------------------------------------------------------
+
+    def _row(self, bprop: Any, reference: Any, onnx: Any) -> Op:
+        module = getattr(self.func, "__module__", None) or "__main__"
+        lower: Any = _HOST_ONLY
+        eager = reference or self._run_compiled
+        if self.kind == "aot":
+            eager = load_function(self.func, self.infer)
+        elif self.kind == "pyfunc":
+            eager = self.func
+        else:
+            emit = self._lower_te if self.kind == "te" else self._lower_script
+
+            def lower_kernel(R: Any, *inputs: Any, **attrs: Any) -> Any:
+                return emit(R, inputs, attrs)
+
+            lower_kernel.__module__ = f"users.{module}"  # not this package's: never kept on disk
+            lower = lower_kernel
+        op = Op(
+            _unique(self.name, self.func, self.kind), self.infer,
+            lambda *xs, **attrs: self._arrays(eager, xs, attrs), lower,
+            self._vjp(bprop) if bprop else Reason("it was made without bprop"),
+            onnx or Reason("it was made without an ONNX form (onnx=...)"), (), _TRAITS, None,
+            ("inputs",), tuple(self.attrs), True, module, f"The custom operator {self.name}.", True,
+        )  # fmt: skip
+        op.fn = self
+        return op
+
+    def infer(self, *types: TensorType, **attrs: Any) -> tuple[TensorType, ...]:
+        """Returns the output types.
+
+        Raises:
+            ShapeError: if a shape is symbolic: kernels are made for given sizes.
+            DTypeError: if the description gives something else than types.
+        """
+        for t in types:
+            if not t.is_static and scope() is None:
+                raise ShapeError(
+                    f"a custom kernel needs fixed shapes, {t} has a symbolic dimension",
+                    fix="export or compile for given sizes",
+                )
+            _ = t.static_shape  # while a function is captured: once more, for these sizes
+        if self._infer is not None:
+            found = self._infer(*types, **attrs)
+        else:
+            found = self._described(types, attrs)
+        found = found if isinstance(found, tuple) else (found,)
+        if not found or not all(isinstance(t, TensorType) for t in found):
+            raise DTypeError(f"infer returned {found!r}, no tensor types")
+        return found
+
+    def _described(self, types: tuple[TensorType, ...], attrs: Any) -> tuple[TensorType, ...]:
+        shape: Any = self._out_shape
+        dtype: Any = self._out_dtype
+        if callable(shape):
+            shape = shape(*[t.shape for t in types], **attrs)
+        if callable(dtype) and not isinstance(dtype, (type, dtypes.DType)):
+            dtype = dtype(*[t.dtype for t in types], **attrs)
+        several = bool(shape) and all(isinstance(s, (list, tuple)) for s in shape)
+        if not several:
+            return (tensor_type(tuple(shape), dtypes.dtype_of(dtype)),)
+        kinds = dtype if isinstance(dtype, (list, tuple)) else [dtype] * len(shape)
+        if len(kinds) != len(shape):
+            raise DTypeError(f"{len(shape)} shapes but {len(kinds)} dtypes are described")
+        return tuple(tensor_type(tuple(s), dtypes.dtype_of(d)) for s, d in zip(shape, kinds))
+
+    def _arrays(self, function: Callable[..., Any], arrays: tuple[Any, ...], attrs: Any) -> Any:
+        types = self.infer(*[tensor_type(a.shape, a.dtype) for a in arrays], **attrs)
+        result = function(*arrays, **attrs)
+        parts = result if isinstance(result, (tuple, list)) else (result,)
+        results = tuple(np.asarray(r) for r in parts)
+        self._same([tensor_type(r.shape, r.dtype) for r in results], types)
+        return results
+
+    def _same(self, found: list[TensorType], promised: tuple[TensorType, ...]) -> None:
+        if tuple(found) != promised:
+            raise ShapeError(
+                f"the kernel gives {', '.join(map(str, found))}, "
+                f"its description says {', '.join(map(str, promised))}",
+                fix="make out_shape, out_dtype or infer agree with the kernel",
+            )
+
+    def _vjp(self, bprop: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
+        def pull_back(g: Any, y: Any, *inputs: Tensor, **attrs: Any) -> tuple[Any, ...]:
+            g, y = (g[0], y[0]) if len(g) == 1 else (g, y)
+            found = bprop(*inputs, y, g, **attrs)
+            found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+            if len(found) != len(inputs):
+                raise NoGradientError(
+                    f"bprop returned {len(found)} cotangents for {len(inputs)} inputs",
+                    op=f"ops.{self.name}", at=user_source(),
+                    fix="return one per input, in order; None where there is none",
+                )  # fmt: skip
+            return found
+
+        return pull_back
+
+    # ---- the kernel -------------------------------------------------------------------------
+
+    def _run_compiled(self, *arrays: np.ndarray, **attrs: Any) -> tuple[np.ndarray, ...]:
+        from tvmgraph.graph import GraphBuilder
+
+        builder = GraphBuilder(self.name)
+        types = [tensor_type(a.shape, a.dtype) for a in arrays]
+        inputs = [builder.param(t) for t in types]
+        outputs = self.infer(*types, **attrs)
+        graph = builder.build(builder.node(self.op, inputs, attrs, outputs, user_source()))
+        executable, _ = hooks.compile_graph(graph)
+        found = executable.run([Tensor(a) for a in arrays], outputs)
+        return tuple(t.array.copy() for t in found)
+
+    def _lower_te(self, R: Any, inputs: tuple[Any, ...], attrs: Any) -> Any:
+        try:
+            result = R.emit_te(self.func, *inputs, **attrs)
+        except TvmgraphError:
+            raise
+        except Exception as e:
+            fix = "return te.compute(...); for a function of NumPy arrays use func_type='pyfunc'"
+            if "intrinsic" in str(e):
+                fix = "call an intrinsic that this TVM's LLVM has, by its full name"
+            raise CompileError(
+                f"the kernel cannot be made: {type(e).__name__}: {e}",
+                op=f"ops.{self.name}",
+                fix=fix,
+            ) from e
+        return self._checked(R, result, inputs, attrs)
+
+    def _lower_script(self, R: Any, inputs: tuple[Any, ...], attrs: Any) -> Any:
+        given = [R.type(x) for x in inputs]
+        types = self.infer(*given, **attrs)
+        func = self.func if is_script(self.func) else self.func(*given, **attrs)
+        if not is_script(func):
+            raise ArgumentError(
+                f"a TVMScript function is needed, not {type(func).__name__}",
+                op=f"ops.{self.name}", fix="decorate it with @T.prim_func, or use func_type='te'",
+            )  # fmt: skip
+        wanted = parameter_types(func)
+        if wanted is not None and wanted != (*given, *types):
+            raise ShapeError(
+                f"the kernel is made for {', '.join(map(str, wanted))}, "
+                f"inputs and outputs are {', '.join(map(str, (*given, *types)))}",
+                op=f"ops.{self.name}",
+                fix="call it with these types, or pass a function of the types that makes a kernel",
+            )
+        return self._checked(R, R.call_kernel(func, inputs, types, self.name), inputs, attrs)
+
+    def _checked(self, R: Any, result: Any, inputs: tuple[Any, ...], attrs: Any) -> list[Any]:
+        promised = self.infer(*[R.type(x) for x in inputs], **attrs)
+        parts = R.parts(result)
+        self._same([R.type(p) for p in parts], promised)
+        return parts
+
+
+def _identifier(name: str) -> str:
+    name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return name if name[:1].isalpha() else f"custom{name}"
+
+
+def _unique(name: str, func: Any, kind: str) -> str:
+    """A name that no other kernel has: compiled code is found by the names in its graph.
+
+    A TVMScript function counts by its text; for other functions nobody can tell whether two are
+    the same.
+    """
+    if kind == "tvmscript" and is_script(func):
+        return f"{name}_{hashlib.sha256(func.script().encode()).hexdigest()[:12]}"
+    return f"{name}_{next(_count)}"

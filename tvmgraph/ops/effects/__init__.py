@@ -1,0 +1,1 @@
+"""Assignment and printing."""

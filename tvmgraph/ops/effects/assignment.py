@@ -1,0 +1,130 @@
+"""Operators with an effect: assignment to parameters and printing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import ELEMENTWISE, Pattern, Traits
+from tvmgraph.errors import DTypeError, user_source
+
+__all__ = ["assign", "assign_add", "assign_sub", "print_"]
+
+
+def _target(variable: Any, op: str) -> Tensor:
+    if not isinstance(variable, Tensor):
+        raise DTypeError(
+            f"variable must be a Parameter or Tensor, not {type(variable).__name__}",
+            op=f"ops.{op}", got=repr(variable)[:80], at=user_source(),
+        )  # fmt: skip
+    return variable
+
+
+def _like(value: Tensor, variable: Tensor) -> Tensor:
+    return value if value.dtype is variable.dtype else F.cast(value, variable.dtype)
+
+
+def assign(variable: Tensor, value: Any) -> Tensor:
+    """Gives a parameter a new value.
+
+    Args:
+        variable: Parameter or Tensor.
+        value: Tensor of the same shape, a tensor of one element, or a number; converted to the
+            variable's dtype.
+
+    Returns:
+        ``variable``.
+
+    Raises:
+        ShapeError: if the shapes differ.
+        DTypeError: if ``variable`` is no tensor.
+
+    Example:
+        >>> ops.assign(ms.Parameter(Tensor([1.0, 2.0])), Tensor([3.0, 4.0])).value()
+    """
+    target = _target(variable, "assign")
+    new = _like(value if isinstance(value, Tensor) else Tensor(value, target.dtype), target)
+    if new.size == 1 and new.shape != target.shape:
+        new = F.broadcast_to(F.reshape(new, ()), target.shape)
+    return target.rebind(new)
+
+
+def assign_add(variable: Tensor, value: Any) -> Tensor:
+    r"""Adds to a parameter: :math:`variable = variable + value`.
+
+    Args:
+        variable: Parameter or Tensor.
+        value: Tensor that broadcasts to the variable's shape, or a number.
+
+    Returns:
+        ``variable``.
+
+    Raises:
+        ShapeError: if the sum has another shape than the variable.
+        DTypeError: if ``variable`` is no tensor.
+
+    Example:
+        >>> ops.assign_add(ms.Parameter(Tensor([1.0, 2.0])), 1).value()
+    """
+    target = _target(variable, "assign_add")
+    return target.rebind(_like(F.add(target, value), target))
+
+
+def assign_sub(variable: Tensor, value: Any) -> Tensor:
+    r"""Subtracts from a parameter: :math:`variable = variable - value`.
+
+    Args:
+        variable: Parameter or Tensor.
+        value: Tensor that broadcasts to the variable's shape, or a number.
+
+    Returns:
+        ``variable``.
+
+    Raises:
+        ShapeError: if the difference has another shape than the variable.
+        DTypeError: if ``variable`` is no tensor.
+
+    Example:
+        >>> ops.assign_sub(ms.Parameter(Tensor([1.0, 2.0])), 1).value()
+    """
+    target = _target(variable, "assign_sub")
+    return target.rebind(_like(F.sub(target, value), target))
+
+
+def print_(*input_x: Any) -> None:
+    """Prints its arguments; while a function is captured, their shapes and dtypes, once.
+
+    Args:
+        input_x: Tensors, numbers, strings and tuples.
+
+    Example:
+        >>> ops.print_("loss:", Tensor(1.5))
+        loss: 1.5
+    """
+    print(*input_x, flush=state.interpreter is None)
+
+
+@primitive(
+    infer=rules.same_as_first(),
+    traits=Traits(Pattern.VIEW, ELEMENTWISE.factors, alias=True),
+    eager=lambda before, value: value,
+    lower=lambda R, before, value: value,
+    vjp=lambda g, y, before, value: (g, None),
+    onnx=lambda O, before, value: O.Identity(value),
+    samples=[sample(s, s, grad=False) for s in ((3, 4), (), (0, 2))],
+)
+def leaf_value(before: Tensor, value: Tensor) -> Tensor:
+    """Returns the value that a Parameter is given: its cotangent is the Parameter's own.
+
+    Args:
+        before: What the Parameter was, of any shape.
+        value: What it becomes, of the same shape and dtype.
+
+    Returns:
+        ``value``.
+    """
+    ...

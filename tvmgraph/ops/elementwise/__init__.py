@@ -1,0 +1,1 @@
+"""Rows that compute single elements, and comparisons."""

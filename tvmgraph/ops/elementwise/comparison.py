@@ -1,0 +1,397 @@
+"""Comparisons and tests of single elements: all give bool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import CHEAP
+from tvmgraph.ops.common.arguments import require_tensor
+from tvmgraph.ops.common.pointwise import LOW_PRECISION, TirMath, pointwise, unary
+from tvmgraph.ops.common.rows import binary_samples, extreme_values
+
+__all__ = [
+    "approximate_equal", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_complex",
+    "is_floating_point", "is_tensor", "isclose", "isfinite", "isinf", "isnan", "isneginf",
+    "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne", "not_equal", "signbit",
+    "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt",
+]  # fmt: skip
+
+_NO_GRADIENT = Reason("the result is bool, which has no derivative")
+_TIES = np.array([0, 1, 2, np.nan, np.inf, -0.0], np.float32)
+_TIED = np.array([0, 2, 1, np.nan, np.inf, 0.0], np.float32)
+
+
+def _comparison_samples() -> list[Any]:
+    return [
+        *binary_samples(),
+        sample((9,), (9,), dtype="int32", low=-1, high=1),
+        sample((9,), (9,), dtype=("uint8", "int8"), low=0, high=2),
+        sample((9,), (9,), dtype="bool"),
+        sample((9,), (9,), dtype=("int64", "float16"), low=0, high=2),
+        sample((9,), (9,), dtype="bfloat16"),
+        sample(_TIES, _TIED),
+    ]
+
+
+def _onnx_comparison(op_type: str) -> Any:
+    """ONNX compares no bool: as int32 the order is False < True."""
+
+    def onnx(O: Any, a: Any, b: Any) -> Any:
+        if a.type.dtype is dtypes.bool_:
+            number = O.dtype(dtypes.int32)
+            a, b = O.Cast(a, to=number), O.Cast(b, to=number)
+        if op_type == "NotEqual":
+            return O.Not(O.Equal(a, b))
+        return O.add(op_type, [a, b], 1, {})
+
+    return onnx
+
+
+def _comparison(eager: Any, name: str | None, formula: Any, op_type: str) -> Any:
+    """Adds the row of a comparison, whose operands are promoted to one dtype.
+
+    Args:
+        eager: The NumPy function.
+        name: The relax operator; it serves every dtype but bool.
+        formula: The comparison, for bool or without a relax operator.
+        op_type: The ONNX operator.
+    """
+    kernel = pointwise(eager.__name__, formula, out="bool")
+
+    def lower(R: Any, a: Any, b: Any) -> Any:
+        if name is None or R.type(a).dtype is dtypes.bool_:
+            return kernel(R, a, b)
+        return getattr(R.op, name)(a, b)
+
+    return primitive(
+        infer=rules.elementwise(dtypes.ALL, out=dtypes.bool_),
+        traits=CHEAP,
+        promote="common",
+        eager=eager,
+        lower=lower,
+        vjp=_NO_GRADIENT,
+        onnx=_onnx_comparison(op_type),
+        samples=_comparison_samples(),
+    )
+
+
+@_comparison(np.equal, "equal", lambda m, a, b: a == b, "Equal")
+def equal(input: Tensor, other: Tensor) -> Tensor:
+    r"""Whether elements are equal: :math:`out_i = (input_i = other_i)`; NaN equals nothing.
+
+    Returns:
+        bool tensor of the broadcast shape.
+
+    Example:
+        >>> ops.equal(Tensor([1, 2]), Tensor([1, 3]))
+    """
+    ...
+
+
+def _not_equal(m: TirMath, a: Any, b: Any) -> Any:
+    differs = a != b
+    return differs | m.isnan(a) | m.isnan(b) if m.dtype.startswith("float") else differs
+
+
+@_comparison(np.not_equal, None, _not_equal, "NotEqual")
+def not_equal(input: Tensor, other: Tensor) -> Tensor:
+    r"""Whether elements differ: :math:`out_i = (input_i \ne other_i)`; NaN differs from all.
+
+    Returns:
+        bool tensor of the broadcast shape.
+
+    Example:
+        >>> ops.not_equal(Tensor([1, 2]), Tensor([1, 3]))
+    """
+    ...
+
+
+@_comparison(np.greater, "greater", lambda m, a, b: a > b, "Greater")
+def greater(input: Tensor, other: Tensor) -> Tensor:
+    r"""Whether elements are greater: :math:`out_i = (input_i > other_i)`.
+
+    Returns:
+        bool tensor of the broadcast shape.
+
+    Example:
+        >>> ops.greater(Tensor([1, 2]), Tensor([0, 3]))
+    """
+    ...
+
+
+@_comparison(np.greater_equal, "greater_equal", lambda m, a, b: a >= b, "GreaterOrEqual")
+def greater_equal(input: Tensor, other: Tensor) -> Tensor:
+    r"""Whether elements are at least as great: :math:`out_i = (input_i \ge other_i)`.
+
+    Returns:
+        bool tensor of the broadcast shape.
+
+    Example:
+        >>> ops.greater_equal(Tensor([1, 2]), Tensor([1, 3]))
+    """
+    ...
+
+
+@_comparison(np.less, "less", lambda m, a, b: a < b, "Less")
+def less(input: Tensor, other: Tensor) -> Tensor:
+    r"""Whether elements are less: :math:`out_i = (input_i < other_i)`.
+
+    Returns:
+        bool tensor of the broadcast shape.
+
+    Example:
+        >>> ops.less(Tensor([1, 2]), Tensor([2, 2]))
+    """
+    ...
+
+
+@_comparison(np.less_equal, "less_equal", lambda m, a, b: a <= b, "LessOrEqual")
+def less_equal(input: Tensor, other: Tensor) -> Tensor:
+    r"""Whether elements are at most as great: :math:`out_i = (input_i \le other_i)`.
+
+    Returns:
+        bool tensor of the broadcast shape.
+
+    Example:
+        >>> ops.less_equal(Tensor([1, 2]), Tensor([1, 1]))
+    """
+    ...
+
+
+eq, ne = equal, not_equal
+gt, ge, lt, le = greater, greater_equal, less, less_equal
+tensor_gt, tensor_ge, tensor_lt, tensor_le = greater, greater_equal, less, less_equal
+
+
+def _test_samples() -> list[Any]:
+    return [
+        sample((3, 4)), sample(()), sample((0, 2)), sample(extreme_values()),
+        sample(extreme_values("float64")), sample((5,), dtype="float16"),
+        sample(np.array([0, np.inf, -np.inf, np.nan, -1], np.float32)),
+        sample((5,), dtype="bfloat16"), sample((5,), dtype="int32", low=-3, high=3),
+        sample((5,), dtype="uint8", low=0, high=3), sample((5,), dtype="bool"),
+    ]  # fmt: skip
+
+
+def _test(eager: Any, name: str, onnx: Any, *, of_whole: bool = False) -> Any:
+    """Adds the row of a test of floats whose answer is the same for all integers and bool."""
+
+    def numpy_test(x: np.ndarray) -> np.ndarray:
+        return np.full(x.shape, of_whole) if x.dtype.kind in "biu" else eager(x)
+
+    def lower(R: Any, x: Any) -> Any:
+        t = R.type(x)
+        if not t.dtype.is_float:
+            return R.op.full(R.shape(t.shape), R.const(of_whole, "bool"), "bool")
+        x = R.emit(R.op.astype(x, "float32")) if t.dtype in LOW_PRECISION else x
+        return getattr(R.op, name)(x)
+
+    def onnx_test(O: Any, x: Any) -> Any:
+        if not x.type.dtype.is_float:
+            return O.Expand(O.const(of_whole, dtypes.bool_), O.Shape(x))
+        return onnx(O, x)
+
+    return unary(
+        numpy_test, lower, _NO_GRADIENT, onnx_test,
+        allowed=dtypes.ALL, promote=None, out=dtypes.bool_, samples=_test_samples(),
+    )  # fmt: skip
+
+
+@_test(np.isnan, "isnan", lambda O, x: O.IsNaN(x))
+def isnan(input: Tensor) -> Tensor:
+    """Whether elements are NaN.
+
+    Returns:
+        bool tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.isnan(Tensor([1.0, float("nan")]))
+    """
+    ...
+
+
+@_test(np.isinf, "isinf", lambda O, x: O.IsInf(x))
+def isinf(input: Tensor) -> Tensor:
+    """Whether elements are positive or negative infinity.
+
+    Returns:
+        bool tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.isinf(Tensor([1.0, float("inf")]))
+    """
+    ...
+
+
+@_test(np.isfinite, "isfinite", lambda O, x: O.Not(O.Or(O.IsInf(x), O.IsNaN(x))), of_whole=True)
+def isfinite(input: Tensor) -> Tensor:
+    """Whether elements are neither infinite nor NaN.
+
+    Returns:
+        bool tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.isfinite(Tensor([1.0, float("inf")]))
+    """
+    ...
+
+
+def isposinf(input: Tensor) -> Tensor:
+    """Whether elements are positive infinity.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        bool tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.isposinf(Tensor([1.0, float("inf")]))
+    """
+    return F.logical_and(isinf(input), greater(input, 0))
+
+
+def isneginf(input: Tensor) -> Tensor:
+    """Whether elements are negative infinity.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        bool tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.isneginf(Tensor([1.0, -float("inf")]))
+    """
+    return F.logical_and(isinf(input), less(input, 0))
+
+
+def isreal(input: Tensor) -> Tensor:
+    """Whether elements have no imaginary part: true for every real tensor.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        bool tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.isreal(Tensor([1.0]))
+    """
+    return F.equal(F.imag(require_tensor("isreal", input)), 0)
+
+
+def signbit(input: Tensor) -> Tensor:
+    r"""Whether elements are below zero: :math:`out_i = (input_i < 0)`, so -0.0 gives False.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        bool tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.signbit(Tensor([0.3, -2.5]))
+    """
+    return less(input, 0)
+
+
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Tensor:
+    r"""Whether elements agree: :math:`|input_i - other_i| \le atol + rtol \cdot |other_i|`.
+
+    Args:
+        input: Tensor of any shape.
+        other: Tensor; the two shapes broadcast and the dtypes are promoted.
+        rtol: Relative tolerance.
+        atol: Absolute tolerance.
+        equal_nan: Whether NaN counts as equal to NaN.
+
+    Returns:
+        bool tensor of the broadcast shape; infinities agree with themselves only.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.isclose(Tensor([1.0, 2.0]), Tensor([1.0, 2.1]))
+    """
+    distance, bound = F.abs(input - other), F.abs(other) * rtol + atol
+    near = F.logical_and(distance <= bound, isfinite(bound))
+    same = F.logical_or(equal(input, other), near)
+    if not equal_nan:
+        return same
+    return F.logical_or(same, F.logical_and(isnan(input), isnan(other)))
+
+
+def approximate_equal(x: Tensor, y: Tensor, tolerance: float = 1e-05) -> Tensor:
+    r"""Whether elements are closer than a tolerance: :math:`|x_i - y_i| < tolerance`.
+
+    Args:
+        x: Tensor of any shape.
+        y: Tensor; the two shapes broadcast and the dtypes are promoted.
+        tolerance: Largest difference, itself excluded.
+
+    Returns:
+        bool tensor of the broadcast shape.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.approximate_equal(Tensor([1.0, 2.0]), Tensor([1.1, 4.0]), 0.5)
+    """
+    return less(F.abs(x - y), tolerance)
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether an object is a Tensor.
+
+    Args:
+        obj: Anything.
+
+    Returns:
+        A Python bool.
+
+    Example:
+        >>> ops.is_tensor([1.0])
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether a tensor has a floating-point dtype.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        A Python bool.
+
+    Example:
+        >>> ops.is_floating_point(Tensor([1]))
+    """
+    return input.dtype.is_float
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether a tensor has a complex dtype.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        A Python bool.
+
+    Example:
+        >>> ops.is_complex(Tensor([1.0]))
+    """
+    return require_tensor("is_complex", input).dtype in dtypes.COMPLEX

@@ -1,0 +1,468 @@
+"""Quotients and remainders, elementwise.
+
+Integer division by zero gives 0, eagerly and compiled alike: a processor would trap, and stop the
+program, where NumPy warns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import CHEAP
+from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.ops.common.pointwise import NUMBERS, TirMath, pointwise
+from tvmgraph.ops.common.rows import binary_samples, sum_to
+
+__all__ = [
+    "div", "divide", "floor_div", "floor_divide", "floor_mod", "floordiv", "fmod", "mod",
+    "real_div", "remainder", "tensor_div", "tensor_floordiv", "tensor_mod", "true_divide",
+    "trunc_div", "truncate_div", "truncate_mod",
+]  # fmt: skip
+
+
+_divide = pointwise("divide", lambda m, a, b: a / b)
+
+
+@primitive(
+    infer=rules.elementwise(dtypes.FLOATS),
+    traits=CHEAP,
+    promote="common_float",
+    eager=np.divide,
+    # relax's refuses a constant 0
+    lower=lambda R, a, b: R.unfolded(_divide, a, b),
+    vjp=lambda g, y, a, b: (sum_to(g / b, a), sum_to(-g * y / b, b)),
+    onnx="Div",
+    samples=[
+        *binary_samples(low=0.5, high=2.0),
+        sample((5,), (5,), dtype="int64", low=1, high=9),
+        sample((5,), (5,), dtype=("bool", "bfloat16"), low=1, high=9, grad=False),
+        sample(
+            np.array([1, -1, 0, np.inf, np.nan], np.float32),
+            np.array([0, 0, 0, np.inf, 1], np.float32), grad=False,
+        ),
+    ],
+)  # fmt: skip
+def real_div(input: Tensor, other: Tensor) -> Tensor:
+    r"""Divides elementwise: :math:`out_i = input_i / other_i`."""
+    ...
+
+
+def _whole_floor(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.logical_and(a, b) if a.dtype.kind == "b" else np.floor_divide(a, b)
+
+
+def _whole_trunc(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    q = _whole_floor(a, b)
+    if a.dtype.kind != "i":
+        return q
+    inexact = (q * b != a) & (b != 0) & ((a < 0) ^ (b < 0))
+    return q + inexact.astype(a.dtype)
+
+
+def _floor_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype.kind in "biu":
+        return _whole_floor(a, b)
+    if a.dtype.itemsize > 2:
+        return np.floor_divide(a, b)
+    return np.floor_divide(a, b, dtype=np.float32).astype(a.dtype)
+
+
+def _trunc_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype.kind in "biu":
+        return _whole_trunc(a, b)
+    wide = np.float32 if a.dtype.itemsize == 2 else a.dtype
+    return np.trunc(np.divide(a, b, dtype=wide)).astype(a.dtype)
+
+
+def _safe_divisor(m: TirMath, b: Any) -> tuple[Any, Any]:
+    """A divisor that never traps (0 does, and so does the least integer by -1); is it -1?"""
+    if not m.dtype.startswith("int"):
+        return m.where(b == 0, 1, b), None
+    minus = b == -1
+    return m.where((b == 0) | minus, 1, b), minus
+
+
+def _divide_whole(m: TirMath, a: Any, b: Any, floor: bool) -> Any:
+    safe, minus = _safe_divisor(m, b)
+    q = _quotient_of_safe(m, a, safe, floor)
+    if minus is not None:
+        q = m.where(minus, m.const(0) - a, q)
+    return m.where(b == 0, 0, q)
+
+
+def _quotient_of_safe(m: TirMath, a: Any, b: Any, floor: bool) -> Any:
+    """A quotient of integers, of less than 8 bytes by a float64 reciprocal.
+
+    No processor has vectors of integer division. Half a unit of the numerator keeps exact quotients
+    at a distance of 1 / (2 b) from the integers, which is more than all rounding: a < 2^51.
+    """
+    if m.dtype.endswith("64"):
+        return (m.tir.floordiv if floor else m.tir.truncdiv)(a, b)
+    one, half = (m.tir.const(value, "float64") for value in (1, 0.5))
+    wide, reciprocal = m.tir.Cast("float64", a), one / m.tir.Cast("float64", b)
+
+    def quotient(wide: Any, reciprocal: Any) -> Any:
+        if floor:
+            q = m.floor(wide * reciprocal + half * m.tir.abs(reciprocal))
+        else:
+            magnitude = m.tir.abs(reciprocal)
+            q = m.let(wide * reciprocal, lambda q: _toward_zero(m, q, half * magnitude))
+        return m.tir.Cast(m.dtype, q)
+
+    return m.let(wide, lambda wide: m.let(reciprocal, lambda r: quotient(wide, r)))
+
+
+def _toward_zero(m: TirMath, q: Any, margin: Any) -> Any:
+    return m.trunc(m.tir.Select(q < m.tir.const(0, "float64"), q - margin, q + margin))
+
+
+def _is_whole(m: TirMath) -> bool:
+    return not m.dtype.startswith("float")
+
+
+def _floor_divide(m: TirMath, a: Any, b: Any) -> Any:
+    if _is_whole(m):
+        return _divide_whole(m, a, b, floor=True)
+    return m.let(a / b, lambda x: _floor_of_float(m, a, b, x))
+
+
+def _floor_of_float(m: TirMath, a: Any, b: Any, x: Any) -> Any:
+    """NumPy's quotient: that of the exact one, though a / b may round up to the next integer."""
+    if m.dtype == "float32":
+        q = m.tir.Cast("float32", m.floor(m.tir.Cast("float64", a) / m.tir.Cast("float64", b)))
+    else:
+        q = m.let(m.floor(x), lambda q: m.where(_is_above(m, q, a, b), q - 1, q))
+    # a / b may also be -0 where the quotient is between -1 and 0
+    q = m.where((x == 0) & (a != 0) & (m.bits(x) < m.tir.const(0, m.bits(x).ty.dtype)), -1, q)
+    return m.where(m.isinf(a) & (b != 0), math.nan, q)
+
+
+def _is_above(m: TirMath, q: Any, a: Any, b: Any) -> Any:
+    """Whether q b exceeds a in the direction of b; the remainder is rounded once."""
+    r = m.library("fma", -q, b, a)
+    return (r != 0) & ((r < 0) ^ (b < 0)) & (m.tir.abs(q) < m.const(2.0**53))
+
+
+def _trunc_divide(m: TirMath, a: Any, b: Any) -> Any:
+    if _is_whole(m):
+        return _divide_whole(m, a, b, floor=False)
+    return m.trunc(a / b)
+
+
+def _onnx_floor_whole(O: Any, a: Any, b: Any) -> Any:
+    """ONNX divides integers towards zero."""
+    d = a.type.dtype
+    zero = O.const(0, d)
+    q = O.Div(a, b)
+    r = O.Sub(a, O.Mul(q, b))
+    below = O.And(O.Not(O.Equal(r, zero)), O.Xor(O.Less(r, zero), O.Less(b, zero)))
+    return O.Sub(q, O.Cast(below, to=O.dtype(d)))
+
+
+def _onnx_floor_divide(O: Any, a: Any, b: Any) -> Any:
+    d = a.type.dtype
+    if d is dtypes.bool_:
+        return O.And(a, b)
+    return O.Floor(O.Div(a, b)) if d.is_float else _onnx_floor_whole(O, a, b)
+
+
+def _onnx_trunc_divide(O: Any, a: Any, b: Any) -> Any:
+    d = a.type.dtype
+    if d is dtypes.bool_:
+        return O.And(a, b)
+    q = O.Div(a, b)
+    return O.Mul(O.Sign(q), O.Floor(O.Abs(q))) if d.is_float else q
+
+
+_SIGNS = (
+    np.array([7, -7, 7, -7, 6, -6, 0, 5, -128], np.int8),
+    np.array([2, 2, -2, -2, 3, -3, 4, -1, -1], np.int8),
+)
+_BY_ZERO = np.array([5, -5, 0], np.int32), np.array([0, 0, 0], np.int32)
+_FLOATS = tuple(x.astype(np.float32) for x in _SIGNS)
+
+
+def _division_samples(grad: bool = True) -> list[Any]:
+    """Signs, odd dtypes and extreme quotients of a rounding division or a remainder."""
+    return [
+        *[replace(s, grad=grad and s.grad) for s in binary_samples(low=0.3, high=2.0)],
+        sample(*_SIGNS),
+        sample(*_FLOATS, grad=False),
+        sample((5,), (5,), dtype="uint8", low=1, high=20),
+        sample((6,), (6,), dtype="float16", low=0.3, high=9, grad=False),
+        sample((6,), (6,), dtype="bfloat16", low=0.3, high=9, grad=False),
+        sample((6,), (6,), dtype=("int64", "float64"), low=1, high=9, grad=False),
+    ]
+
+
+@primitive(
+    infer=rules.elementwise(dtypes.ALL),
+    promote="common",
+    eager=_floor_quotient,
+    lower=pointwise("floor_divide", _floor_divide),
+    vjp=lambda g, y, a, b: (None, None),
+    onnx=_onnx_floor_divide,
+    samples=[*_division_samples(grad=False), sample((4,), (4,), dtype="bool")],
+)
+def floor_divide(input: Tensor, other: Tensor) -> Tensor:
+    r"""Divides and rounds down, elementwise: :math:`out_i = \lfloor input_i / other_i \rfloor`.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype; an integer divided by 0 gives 0.
+
+    Example:
+        >>> ops.floor_divide(Tensor([7, -7]), 2)
+    """
+    ...
+
+
+floordiv = tensor_floordiv = floor_divide
+
+
+def floor_div(x: Any, y: Any) -> Tensor:
+    r"""Divides and rounds down, as :func:`floor_divide` does: :math:`\lfloor x_i / y_i \rfloor`.
+
+    Args:
+        x: Tensor or number.
+        y: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype; an integer divided by 0 gives 0.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.floor_div(Tensor([7, -7]), 2)
+    """
+    return floor_divide(x, y)
+
+
+@primitive(
+    infer=rules.elementwise(dtypes.ALL),
+    promote="common",
+    eager=_trunc_quotient,
+    lower=pointwise("trunc_divide", _trunc_divide),
+    vjp=lambda g, y, a, b: (None, None),
+    onnx=_onnx_trunc_divide,
+    samples=[*_division_samples(grad=False), sample((4,), (4,), dtype="bool")],
+)
+def trunc_div(x: Tensor, y: Tensor) -> Tensor:
+    r"""Divides and rounds towards zero, elementwise: :math:`out_i = trunc(x_i / y_i)`.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype; an integer divided by 0 gives 0.
+
+    Example:
+        >>> ops.truncate_div(Tensor([7, -7]), Tensor([2, 2]))
+    """
+    ...
+
+
+truncate_div = trunc_div
+
+
+def _floor_mod(m: TirMath, a: Any, b: Any) -> Any:
+    """The remainder with the divisor's sign."""
+    if _is_whole(m):
+        safe, _ = _safe_divisor(m, b)
+        return m.where(b == 0, 0, a - _quotient_of_safe(m, a, safe, floor=True) * safe)
+    r = m.fmod(a, b)
+    moved = m.where((r < 0) ^ (b < 0), r + b, r)
+    return m.where(r == 0, m.copysign(m.const(0), b), moved)
+
+
+def _fmod(m: TirMath, a: Any, b: Any) -> Any:
+    """The remainder with the dividend's sign."""
+    if _is_whole(m):
+        safe, _ = _safe_divisor(m, b)
+        return m.where(b == 0, 0, a - _quotient_of_safe(m, a, safe, floor=False) * safe)
+    return m.fmod(a, b)
+
+
+def _onnx_floor_mod(O: Any, a: Any, b: Any) -> Any:
+    if not a.type.dtype.is_float:
+        return O.Mod(a, b)
+    zero = O.const(0, a.type.dtype)
+    r = O.Mod(a, b, fmod=1)
+    wrong = O.And(O.Not(O.Equal(r, zero)), O.Xor(O.Less(r, zero), O.Less(b, zero)))
+    return O.Where(wrong, O.Add(r, b), r)
+
+
+_REMAINDER_SAMPLES = [
+    *_division_samples(),
+    sample(
+        np.array([1, -1, np.inf, np.nan, 5, -5], np.float32),
+        np.array([0, np.inf, 2, 1, -3, 3], np.float32), grad=False,
+    ),
+]  # fmt: skip
+
+
+@primitive(
+    infer=rules.elementwise(NUMBERS),
+    promote="no_bool",
+    eager=np.remainder,
+    lower=pointwise("floor_mod", _floor_mod),
+    vjp=lambda g, y, a, b: (sum_to(g, a), sum_to(-g * F.floor_divide(a, b), b)),
+    onnx=_onnx_floor_mod,
+    samples=_REMAINDER_SAMPLES,
+)
+def floor_mod(x: Tensor, y: Tensor) -> Tensor:
+    r"""Remainder of floor division: :math:`out_i = x_i - \lfloor x_i / y_i \rfloor \cdot y_i`.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype, with the sign of ``y``; an integer
+        divided by 0 leaves 0.
+
+    Example:
+        >>> ops.floor_mod(Tensor([7, -7]), 3)
+    """
+    ...
+
+
+tensor_mod = floor_mod
+
+
+@primitive(
+    infer=rules.elementwise(NUMBERS),
+    promote="no_bool",
+    eager=np.fmod,
+    lower=pointwise("fmod", _fmod),
+    vjp=lambda g, y, a, b: (sum_to(g, a), sum_to(-g * F.trunc_div(a, b), b)),
+    onnx=lambda O, a, b: O.Mod(a, b, fmod=1),
+    samples=_REMAINDER_SAMPLES,
+)
+def fmod(input: Tensor, other: Tensor) -> Tensor:
+    r"""Remainder of truncated division: :math:`out_i = input_i - trunc(input_i/other_i) other_i`.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype, with the sign of ``input``; an integer
+        divided by 0 leaves 0.
+
+    Example:
+        >>> ops.fmod(Tensor([7, -7]), 3)
+    """
+    ...
+
+
+mod = fmod
+
+
+def truncate_mod(x: Any, y: Any) -> Tensor:
+    r"""Remainder of truncated division; the same as :func:`fmod`.
+
+    Args:
+        x: Tensor or number.
+        y: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype, with the sign of ``x``.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.truncate_mod(Tensor([7, -7]), 3)
+    """
+    return fmod(x, y)
+
+
+def remainder(input: Any, other: Any) -> Tensor:
+    r"""Remainder of floor division: :math:`input_i - \lfloor input_i / other_i \rfloor other_i`.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype, with the sign of ``other``.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.remainder(Tensor([-4.0, 5.0]), 3)
+    """
+    return F.floor_mod(input, other)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    r"""Divides elementwise: :math:`out_i = input_i / other_i`, rounded on request.
+
+    Args:
+        input: Tensor or number.
+        other: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+        rounding_mode: ``None`` for the quotient, ``"floor"`` to round it down, ``"trunc"`` to
+            round it towards zero.
+
+    Returns:
+        Tensor of the broadcast shape; integers give float32, but ``"floor"`` keeps integers.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+        ArgumentError: if ``rounding_mode`` is none of the three.
+
+    Example:
+        >>> ops.div(Tensor([7.0, -7.0]), 2, rounding_mode="floor")
+    """
+    if rounding_mode is None:
+        return real_div(input, other)
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    if rounding_mode == "trunc":
+        return F.trunc(real_div(input, other))
+    raise ArgumentError(
+        f"rounding_mode must be None, 'floor' or 'trunc', not {rounding_mode!r}",
+        op="ops.div", got=f"rounding_mode={rounding_mode!r}", at=user_source(),
+        fix="use one of the three",
+    )  # fmt: skip
+
+
+divide = div
+
+
+def tensor_div(x: Any, y: Any) -> Tensor:
+    r"""Divides elementwise: :math:`out_i = x_i / y_i`.
+
+    Args:
+        x: Tensor or number; integers are computed in float32.
+        y: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Floating-point tensor of the broadcast shape.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.tensor_div(Tensor([1.0, 2.0]), 4)
+    """
+    return real_div(x, y)
+
+
+def true_divide(dividend: Any, divisor: Any) -> Tensor:
+    r"""Divides elementwise: :math:`out_i = dividend_i / divisor_i`.
+
+    Args:
+        dividend: Tensor or number; integers are computed in float32.
+        divisor: Tensor or number; the two shapes broadcast and the dtypes are promoted.
+
+    Returns:
+        Floating-point tensor of the broadcast shape.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+
+    Example:
+        >>> ops.true_divide(Tensor([1, 2]), 4)
+    """
+    return real_div(dividend, divisor)

@@ -1,0 +1,356 @@
+"""Maximum, minimum and limits, elementwise; NaN propagates unless a name says otherwise.
+
+Of two zeros -0 is the lesser one, whatever their order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import CHEAP
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.ops.common.pointwise import TirMath, numpy_formula, pointwise
+from tvmgraph.ops.common.rows import binary_samples, sum_to
+
+__all__ = [
+    "clamp", "clip", "clip_by_value", "fmax", "fmin", "maximum", "minimum", "nan_to_num",
+    "replace_nonfinite",
+]  # fmt: skip
+
+
+def _is_float(m: TirMath) -> bool:
+    return m.dtype.startswith("float")
+
+
+def _greater(m: TirMath, a: Any, b: Any) -> Any:
+    """Whether b is taken for the maximum; the sign tells two zeros apart, as IEEE 754 has it."""
+    if not _is_float(m):
+        return a < b
+    return (a < b) | ((a == b) & _is_negative(m, a))
+
+
+def _less(m: TirMath, a: Any, b: Any) -> Any:
+    if not _is_float(m):
+        return b < a
+    return (b < a) | ((a == b) & _is_negative(m, b))
+
+
+def _is_negative(m: TirMath, x: Any) -> Any:
+    bits = m.bits(x)
+    return bits < m.tir.const(0, bits.ty.dtype)
+
+
+def _extreme(takes: Any, drops_nan: bool) -> Any:
+    """A formula: b where ``takes`` says so, NaN of either operand, or of both operands."""
+
+    def formula(m: TirMath, a: Any, b: Any) -> Any:
+        chosen = takes(m, a, b)
+        if _is_float(m):
+            chosen = chosen | m.isnan(a if drops_nan else b)
+        return m.where(chosen, b, a)
+
+    return formula
+
+
+def _signed(ufunc: Any, of_zeros: Any) -> Any:
+    """An eager column: NumPy's function, whose zero of two would depend on the array's size."""
+
+    def eager(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        y = ufunc(a, b)
+        if a.dtype.kind in "biu" or _has_no_zero(b if b.ndim == 0 else y):
+            return y
+        return np.where((a == 0) & (b == 0), of_zeros(a, b), y)
+
+    return eager
+
+
+def _negative_zero(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return -(np.negative(a) - b)
+
+
+_FEW = 32  # elements up to which Python looks faster than a reduction
+
+
+def _has_no_zero(x: Any) -> bool:
+    return 0 not in x.ravel().tolist() if x.size <= _FEW else bool(x.all())
+
+
+def _vjp_extremum(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """The operand that was taken gets the cotangent; equal ones get half each."""
+    half = g * 0.5
+    tie = a == b
+    ga = F.where(tie, half, F.where(y == a, g, 0))
+    gb = F.where(tie, half, F.where(y == b, g, 0))
+    return sum_to(ga, a), sum_to(gb, b)
+
+
+def _onnx_extremum(op_type: str, of_bool: str, drops_nan: bool) -> Any:
+    def onnx(O: Any, a: Any, b: Any) -> Any:
+        d = a.type.dtype
+        if d is dtypes.bool_:
+            return O.add(of_bool, [a, b], 1, {})
+        y = O.add(op_type, [a, b], 1, {})
+        if drops_nan and d.is_float:
+            return O.Where(O.IsNaN(a), b, O.Where(O.IsNaN(b), a, y))
+        return y
+
+    return onnx
+
+
+_NAN, _INF = math.nan, math.inf
+
+
+def _extremum(ufunc: Any, op_type: str, of_bool: str) -> Any:
+    """Adds the row of an elementwise extremum."""
+    name = ufunc.__name__
+    least, drops_nan = name.endswith("min") or name == "minimum", name.startswith("f")
+    return primitive(
+        infer=rules.elementwise(dtypes.ALL),
+        traits=CHEAP,
+        promote="common",
+        eager=_signed(ufunc, _negative_zero if least else np.add),
+        lower=pointwise(name, _extreme(_less if least else _greater, drops_nan)),
+        vjp=_vjp_extremum,
+        onnx=_onnx_extremum(op_type, of_bool, drops_nan),
+        samples=[
+            *binary_samples(),
+            sample((9,), (9,), dtype="int32", low=-2, high=2),
+            sample((9,), (9,), dtype=("uint8", "int8"), low=0, high=3),
+            sample((9,), (9,), dtype="bool"),
+            sample((9,), (9,), dtype=("int64", "float16"), low=0, high=2, grad=False),
+            sample((9,), (9,), dtype="bfloat16", grad=False),
+            sample(
+                np.array([_NAN, 1, _NAN, _INF, -_INF, 0], np.float32),
+                np.array([1, _NAN, _NAN, 1, 1, 0], np.float32), grad=False,
+            ),
+        ],
+    )  # fmt: skip
+
+
+@_extremum(np.maximum, "Max", "Or")
+def maximum(input: Tensor, other: Tensor) -> Tensor:
+    r"""The greater of two elements: :math:`out_i = \max(input_i, other_i)`.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype; NaN where either element is NaN.
+
+    Example:
+        >>> ops.maximum(Tensor([1.0, 5.0]), Tensor([4.0, 2.0]))
+    """
+    ...
+
+
+@_extremum(np.minimum, "Min", "And")
+def minimum(input: Tensor, other: Tensor) -> Tensor:
+    r"""The lesser of two elements: :math:`out_i = \min(input_i, other_i)`.
+
+    Returns:
+        Tensor of the broadcast shape and promoted dtype; NaN where either element is NaN.
+
+    Example:
+        >>> ops.minimum(Tensor([1.0, 5.0]), Tensor([4.0, 2.0]))
+    """
+    ...
+
+
+@_extremum(np.fmax, "Max", "Or")
+def fmax(input: Tensor, other: Tensor) -> Tensor:
+    r"""The greater of two elements, NaN only where both are NaN: :math:`\max(input_i, other_i)`.
+
+    Example:
+        >>> ops.fmax(Tensor([1.0, float("nan")]), Tensor([4.0, 2.0]))
+    """
+    ...
+
+
+@_extremum(np.fmin, "Min", "And")
+def fmin(input: Tensor, other: Tensor) -> Tensor:
+    r"""The lesser of two elements, NaN only where both are NaN: :math:`\min(input_i, other_i)`.
+
+    Example:
+        >>> ops.fmin(Tensor([1.0, float("nan")]), Tensor([4.0, 2.0]))
+    """
+    ...
+
+
+def _raise(x: Tensor, bound: Any) -> Tensor:
+    return F.where(x < bound, bound, x)
+
+
+def _lower(x: Tensor, bound: Any) -> Tensor:
+    return F.where(x > bound, bound, x)
+
+
+def _limit(
+    x: Tensor, low: Any, high: Any, op: str, raise_to: Any = _raise, lower_to: Any = _lower
+) -> Tensor:
+    """Limits elements; at a bound the whole cotangent belongs to ``x``, unlike with maximum."""
+    if low is None and high is None:
+        raise ArgumentError(
+            "at least one bound must be given", op=op, got=f"input={x.type}, both bounds None",
+            at=user_source(), fix="give a minimum or a maximum",
+        )  # fmt: skip
+    d = x.type.dtype
+    for bound, choose in ((low, raise_to), (high, lower_to)):
+        if isinstance(bound, Tensor):
+            x = choose(x, F.cast(bound, d))
+        elif dtypes.is_number(bound):
+            number: Any = bound
+            x = choose(x, number if d.is_float else int(number))
+        elif bound is not None:
+            raise DTypeError(
+                f"a bound must be a Tensor or a number, not {type(bound).__name__}",
+                op=op, got=repr(bound)[:80], at=user_source(),
+            )  # fmt: skip
+    return x
+
+
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    r"""Limits elements to an interval: :math:`out_i = \min(\max(input_i, min), max)`.
+
+    Args:
+        input: Tensor of any shape.
+        min: Lower bound, a number or a tensor that broadcasts, or ``None`` for no bound.
+        max: Upper bound, a number or a tensor that broadcasts, or ``None`` for no bound; where it
+            lies below ``min``, the result is ``max``.
+
+    Returns:
+        Tensor of ``input``'s dtype, and its shape broadcast with the bounds'.
+
+    Raises:
+        ArgumentError: if neither bound is given.
+        DTypeError: if a bound is neither a number nor a Tensor.
+
+    Example:
+        >>> ops.clamp(Tensor([1, 25, 5]), 5, 20)
+    """
+    return _limit(input, min, max, "ops.clamp")
+
+
+def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    r"""Limits elements to an interval; the same as :func:`clamp`.
+
+    Args:
+        input: Tensor of any shape.
+        min: Lower bound, a number or a tensor that broadcasts, or ``None`` for no bound.
+        max: Upper bound, a number or a tensor that broadcasts, or ``None`` for no bound.
+
+    Returns:
+        Tensor of ``input``'s dtype, and its shape broadcast with the bounds'.
+
+    Raises:
+        ArgumentError: if neither bound is given.
+        DTypeError: if a bound is neither a number nor a Tensor.
+
+    Example:
+        >>> ops.clip(Tensor([1, 25, 5]), 5, 20)
+    """
+    return _limit(input, min, max, "ops.clip")
+
+
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    r"""Limits elements to an interval: :math:`out_i = \min(\max(x_i, min), max)`.
+
+    Args:
+        x: Tensor of any shape, or a tuple or list of tensors.
+        clip_value_min: Lower bound, a number or a tensor that broadcasts, or ``None``.
+        clip_value_max: Upper bound, a number or a tensor that broadcasts, or ``None``.
+
+    Returns:
+        Tensor of ``x``'s dtype, or a tuple (list) of such tensors.
+
+    Raises:
+        ArgumentError: if neither bound is given.
+        DTypeError: if a bound is neither a number nor a Tensor.
+
+    Example:
+        >>> ops.clip_by_value(Tensor([1.0, 25.0, 5.0]), 5, 20)
+    """
+    if isinstance(x, (tuple, list)):
+        return type(x)(clip_by_value(v, clip_value_min, clip_value_max) for v in x)
+    bounds = (clip_value_min, clip_value_max)
+    return _limit(x, *bounds, "ops.clip_by_value", F.maximum, F.minimum)
+
+
+def _replace(m: Any, x: Any, *, nan: float, posinf: float, neginf: float) -> Any:
+    """The comparisons are false for NaN, which the outer choice replaces."""
+    infinite = m.isinf(x)
+    finite = m.where(infinite & (x > 0), posinf, m.where(infinite & (x < 0), neginf, x))
+    return m.where(m.isnan(x), nan, finite)
+
+
+def _onnx_replace(O: Any, x: Any, *, nan: float, posinf: float, neginf: float) -> Any:
+    a, b, c = (O.const(v, x.type.dtype) for v in (nan, posinf, neginf))
+    y = O.Where(O.IsInf(x, detect_negative=0), b, x)
+    y = O.Where(O.IsInf(x, detect_positive=0), c, y)
+    return O.Where(O.IsNaN(x), a, y)
+
+
+@primitive(
+    infer=rules.elementwise(dtypes.FLOATS),
+    eager=numpy_formula(_replace),
+    lower=pointwise("replace_nonfinite", _replace),
+    vjp=lambda g, y, x, *, nan, posinf, neginf: (F.where(F.isfinite(x), g, 0),),
+    onnx=_onnx_replace,
+    samples=[
+        sample((3, 4), nan=0.0, posinf=9.0, neginf=-9.0),
+        sample((), nan=0.0, posinf=9.0, neginf=-9.0),
+        sample((0, 2), nan=0.0, posinf=9.0, neginf=-9.0, grad=False),
+        sample(np.array([_NAN, _INF, -_INF, 1], np.float32), nan=2.0, posinf=9.0, neginf=-9.0,
+               grad=False),
+        sample(np.array([_NAN, _INF, -_INF, 1], np.float16), nan=2.0, posinf=9.0, neginf=-9.0,
+               grad=False),
+    ],
+)  # fmt: skip
+def replace_nonfinite(x: Tensor, nan: float, posinf: float, neginf: float) -> Tensor:
+    """Replaces NaN and the infinities by numbers.
+
+    Args:
+        x: Floating-point tensor of any shape.
+        nan: What replaces NaN.
+        posinf: What replaces positive infinity.
+        neginf: What replaces negative infinity.
+
+    Returns:
+        Tensor of ``x``'s shape and dtype.
+    """
+    ...
+
+
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:  # fmt: skip
+    """Replaces NaN and the infinities by finite numbers.
+
+    Args:
+        input: Tensor of any shape.
+        nan: What replaces NaN; 0 by default.
+        posinf: What replaces positive infinity; by default the greatest number of the dtype.
+        neginf: What replaces negative infinity; by default the least number of the dtype.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype.
+
+    Example:
+        >>> ops.nan_to_num(Tensor([1.0, float("nan")]))
+    """
+    d = input.dtype
+    if not d.is_float:
+        return input
+    limit = float(ml_dtypes.finfo(d.numpy).max)
+    return replace_nonfinite(
+        input,
+        0.0 if nan is None else float(nan),
+        limit if posinf is None else float(posinf),
+        -limit if neginf is None else float(neginf),
+    )

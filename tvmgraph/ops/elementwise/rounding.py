@@ -1,0 +1,119 @@
+"""Rounding to whole numbers, elementwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.ops.common.pointwise import NUMBERS, number_samples, onnx_float32, unary, widened
+
+__all__ = ["ceil", "fix", "floor", "frac", "round", "trunc"]
+
+
+def _rounding(eager: Any, lower: str, onnx: Any, name: str | None = None) -> Any:
+    """Adds the row of a rounding, which leaves integers and bool as they are."""
+    low, of_floats = widened(lower), onnx_float32(onnx)
+
+    def onnx_rounding(O: Any, x: Any) -> Any:
+        return of_floats(O, x) if x.type.dtype.is_float else O.Identity(x)
+
+    return unary(
+        lambda x: x if x.dtype.kind in "biu" else eager(x),
+        lambda R, x: low(R, x) if R.type(x).dtype.is_float else x,
+        lambda g, y, x: (None,),
+        onnx_rounding,
+        allowed=NUMBERS,
+        promote="no_bool",
+        samples=number_samples(-9, 9),
+        name=name,
+    )
+
+
+@_rounding(np.floor, "floor", lambda O, x: O.Floor(x))
+def floor(input: Tensor) -> Tensor:
+    r"""Rounds down, elementwise: :math:`y = \lfloor x \rfloor`.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype.
+
+    Example:
+        >>> ops.floor(Tensor([1.7, -1.2]))
+    """
+    ...
+
+
+@_rounding(np.ceil, "ceil", lambda O, x: O.Ceil(x))
+def ceil(input: Tensor) -> Tensor:
+    r"""Rounds up, elementwise: :math:`y = \lceil x \rceil`.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype.
+
+    Example:
+        >>> ops.ceil(Tensor([1.2, -1.7]))
+    """
+    ...
+
+
+@_rounding(np.trunc, "trunc", lambda O, x: O.Mul(O.Sign(x), O.Floor(O.Abs(x))))
+def trunc(input: Tensor) -> Tensor:
+    r"""Rounds towards zero, elementwise.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype.
+
+    Example:
+        >>> ops.trunc(Tensor([1.7, -1.7]))
+    """
+    ...
+
+
+fix = trunc
+
+
+@_rounding(np.rint, "round", lambda O, x: O.Round(x), name="round")
+def _round(input: Tensor) -> Tensor:
+    """Rounds to the nearest integer, halves to the even one."""
+    ...
+
+
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+    r"""Rounds to the nearest number of ``decimals`` digits, halves to the even digit.
+
+    Args:
+        input: Tensor of any shape.
+        decimals: Digits kept after the decimal point; negative ones are set to zero before it.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype; integers are rounded only by negative decimals.
+
+    Example:
+        >>> ops.round(Tensor([0.5, 1.5, 2.7]))
+    """
+    if decimals == 0 or (decimals > 0 and not input.dtype.is_float):
+        return _round(input)
+    if not input.dtype.is_float:
+        return F.cast(round(F.cast(input, dtypes.float64), decimals=decimals), input.dtype)
+    scale = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return _round(input * scale) / scale
+    return _round(input / scale) * scale
+
+
+def frac(x: Tensor) -> Tensor:
+    r"""Fractional part with the sign of the number, elementwise: :math:`y = x - trunc(x)`.
+
+    Args:
+        x: Tensor of any shape.
+
+    Returns:
+        Tensor of ``x``'s shape and dtype.
+
+    Example:
+        >>> ops.frac(Tensor([1.25, -1.25]))
+    """
+    return x - F.trunc(x)

@@ -1,0 +1,1 @@
+"""Resizing, sampling, boxes and blocks of images."""

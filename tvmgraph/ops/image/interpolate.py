@@ -1,0 +1,126 @@
+"""Resizing of signals, images and volumes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.ops.common.window import Ints, fail, ints, spatial_of
+
+__all__ = ["interpolate", "upsample"]
+
+#: Resampling mode and accepted numbers of axes of every interpolation mode.
+_MODES: dict[str, tuple[str, tuple[int, ...]]] = {
+    "nearest": ("nearest", (3, 4, 5)),
+    "nearest-exact": ("nearest_exact", (3, 4, 5)),
+    "linear": ("linear", (3,)),
+    "bilinear": ("linear", (4,)),
+    "trilinear": ("linear", (5,)),
+    "bicubic": ("cubic", (4,)),
+    "area": ("mean", (3, 4, 5)),
+}
+_ALIGNABLE = ("linear", "bilinear", "trilinear", "bicubic")
+
+
+def _check(input: Tensor, mode: str, align_corners: bool | None, size: Any, scale: Any) -> None:
+    op = "interpolate"
+    if mode not in _MODES:
+        raise fail(ArgumentError, f"mode must be one of {', '.join(_MODES)}", op, f"mode={mode!r}")
+    if input.ndim not in _MODES[mode][1]:
+        ranks = " or ".join(map(str, _MODES[mode][1]))
+        raise fail(
+            ShapeError, f"mode {mode!r} needs an input with {ranks} axes, not {input.ndim}", op,
+            f"input={input.type}",
+        )  # fmt: skip
+    if align_corners is not None and mode not in _ALIGNABLE:
+        raise fail(
+            ArgumentError, f"align_corners has no meaning in mode {mode!r}", op,
+            f"align_corners={align_corners}", f"leave it out, or use {', '.join(_ALIGNABLE)}",
+        )  # fmt: skip
+    if (size is None) == (scale is None):
+        raise fail(
+            ArgumentError, "exactly one of size and scale_factor must be given", op,
+            f"size={size}, scale_factor={scale}",
+        )  # fmt: skip
+
+
+def _scaled(sizes: Ints, scale_factor: Any) -> tuple[Ints, tuple[float, ...]]:
+    """Returns the sizes and the factors of a scale."""
+    op, count = "interpolate", len(sizes)
+    many = isinstance(scale_factor, (tuple, list))
+    factors = tuple(map(float, scale_factor)) if many else (float(scale_factor),) * count
+    if len(factors) != count or any(not f > 0 for f in factors):
+        raise fail(
+            ArgumentError, f"scale_factor must be a positive number or {count} of them", op,
+            f"scale_factor={scale_factor!r}",
+        )  # fmt: skip
+    return tuple(math.floor(n * f) for n, f in zip(sizes, factors)), factors
+
+
+def interpolate(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+) -> Tensor:  # fmt: skip
+    r"""Resizes the spatial axes.
+
+    Args:
+        input: Tensor of shape :math:`(N, C, L)`, :math:`(N, C, H, W)` or :math:`(N, C, D, H, W)`,
+            a float dtype.
+        size: The new sizes: an int or one per spatial axis.
+        scale_factor: Or how much larger they become: a number or one per spatial axis.
+        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` (3 axes), ``"bilinear"`` (4),
+            ``"trilinear"`` (5), ``"bicubic"`` (4) or ``"area"``.
+        align_corners: Whether the corner pixels of both grids coincide (linear and cubic modes).
+        recompute_scale_factor: Whether positions follow from the rounded sizes instead of
+            ``scale_factor``.
+
+    Returns:
+        Tensor of shape :math:`(N, C, *size)` or
+        :math:`(N, C, *\lfloor size \cdot scale\_factor \rfloor)`.
+
+    Raises:
+        ShapeError: if the number of axes does not fit the mode.
+        ArgumentError: if an argument is not valid.
+
+    Note:
+        Cubic weights use a = -0.5 (without ``align_corners``) or a = -0.75, as in MindSpore.
+
+    Example:
+        >>> ops.interpolate(Tensor([[[1.0, 2.0]]]), size=4)
+    """
+    op = "interpolate"
+    _check(input, mode, align_corners, size, scale_factor)
+    if recompute_scale_factor and size is not None:
+        raise fail(ArgumentError, "recompute_scale_factor needs scale_factor", op, f"size={size}")
+    count = input.ndim - 2
+    old = spatial_of(input, count, op)
+    steps = (0.0,) * count
+    if size is None:
+        new, factors = _scaled(old, scale_factor)
+        if not recompute_scale_factor and mode != "area":
+            steps = tuple(1.0 / f for f in factors)
+    else:
+        new = ints(size, count, "size", op)
+    align = bool(align_corners)
+    kind = "keys" if mode == "bicubic" and not align else _MODES[mode][0]
+    return resize(input, old, new, kind, align, steps)
+
+
+def resize(
+    x: Tensor, old: Ints, new: Ints, mode: str, align: bool, steps: tuple[float, ...]
+) -> Tensor:
+    """Resamples the last axes one after the other, those that shrink first."""
+    first = x.ndim - len(old)
+    for i in sorted(range(len(old)), key=lambda i: new[i] / max(old[i], 1)):
+        if new[i] == old[i] and steps[i] in (0.0, 1.0):
+            continue
+        x = F.resample(x, axis=first + i, size=new[i], mode=mode, align_corners=align,
+                       scale=steps[i], transposed=False)  # fmt: skip
+    return x if x.dtype.kind in "fc" else F.cast(x, dtypes.float32)
+
+
+upsample = interpolate

@@ -1,0 +1,1 @@
+"""Reading and writing at positions: basic and advanced indexing, gather, scatter, segments."""

@@ -1,0 +1,458 @@
+"""``x[index]`` and ``x[index] = value``: NumPy's indexing written with the rows of this family.
+
+An index is split in two steps: a *basic* one of integers, ranges and new axes, and then the
+*advanced* one by integer tensors on some axes of what the basic step left.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F
+from tvmgraph.core.sizes import is_one
+from tvmgraph.core.symbols import bound, contains_symbol, scope
+from tvmgraph.core.tensor import Tensor, tensor_from_numpy, to_array
+from tvmgraph.core.types import Dim, Shape
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    OutOfRangeError,
+    TvmgraphError,
+    user_source,
+)
+from tvmgraph.ops.indexing.advanced import check_range, gathered_shape, index_get, index_update
+from tvmgraph.ops.indexing.basic import (
+    WHOLE,
+    basic_index,
+    basic_update,
+    is_position,
+    selected_shape,
+)
+
+__all__ = ["getitem", "setitem"]
+
+_SCALARS = (bool, np.bool_)
+
+
+def getitem(x: Tensor, index: Any) -> Tensor:
+    r"""Takes elements: ``x[index]`` with NumPy's rules.
+
+    Args:
+        x: Tensor of any shape and dtype.
+        index: An int, slice, ``None``, ``Ellipsis``, bool or integer tensor, (nested) list or
+            NumPy array, or a tuple of these. Negative positions count from the end. The shape of
+            what a bool tensor selects depends on its values, which compiled code cannot express.
+
+    Returns:
+        Tensor of ``x``'s dtype.
+
+    Raises:
+        OutOfRangeError: if a position lies outside its axis or there are too many indices.
+        DTypeError: if an index is no integer, slice, ``None``, ``Ellipsis``, bool or tensor.
+
+    Example:
+        >>> ops.getitem(Tensor([[1, 2], [3, 4]]), (slice(None), -1))
+    """
+    shape: Any = x.type.shape
+    if index.__class__ is int and shape and shape[0].__class__ is int:
+        if 0 <= index < shape[0]:
+            return basic_index(x, (index,))
+        if -shape[0] <= index < 0:
+            return basic_index(x, (index + shape[0],))
+    try:
+        if index.__class__ is slice and shape and shape[0].__class__ is int:
+            return basic_index(x, (_range_entry(index, shape[0]),))
+        if index.__class__ is tuple:
+            plain = _plain_index(shape, index)
+            if plain is not None:
+                return basic_index(x, plain)
+        if not x.type.is_static and bound(x.type.roots):
+            x, index = _slice_bound(x, index)
+        basic, advanced = _Parser(x.type.shape, index).split()
+        y = x if _is_trivial(basic) else basic_index(x, tuple(basic))
+        if not advanced:
+            return y if y is not x else basic_index(x, ())
+        axes, indices = _as_integers(advanced, y.type.shape)
+        return index_get(y, *indices, axes=axes)
+    except TvmgraphError as e:
+        raise e.locate("ops.getitem", _got(x, index), user_source()) from None
+
+
+def _slice_bound(x: Tensor, index: Any) -> tuple[Tensor, Any]:
+    """Slices the axes whose size only the values decide, by computing the positions."""
+    entries, axis = _Parser(x.type.shape, index).entries, 0
+    for i, e in enumerate(entries):
+        size = x.type.shape[axis] if axis < x.ndim else 0
+        if isinstance(e, slice) and isinstance(size, Dim) and bound(size.roots):
+            x, entries[i] = _slice_axis(x, axis, e), slice(None)
+        axis += _axes_used(e)
+    return x, tuple(entries)
+
+
+def _slice_axis(x: Tensor, axis: int, index: slice) -> Tensor:
+    start, stop, step = (_position(v) for v in (index.start, index.stop, index.step))
+    step = 1 if step is None else step
+    if start is None and stop is None and abs(step) == 1:
+        return x if step == 1 else F.flip(x, (axis,))
+    n = F.size_value(x, size=x.type.shape[axis], dtype=dtypes.int64)
+    low, high = (n * 0, n) if step > 0 else (n * 0 - 1, n - 1)
+
+    def inside(at: Any) -> Tensor:
+        return F.minimum(F.maximum(at + n if at < 0 else n * 0 + at, low), high)
+
+    first = (low if step > 0 else high) if start is None else inside(start)
+    last = (high if step > 0 else low) if stop is None else inside(stop)
+    distance = last - first if step > 0 else first - last
+    count = F.maximum(F.floor_div(distance + abs(step) - 1, abs(step)), 0)
+    return index_get(x, F.count_up(count, "taken") * step + first, axes=(axis,))
+
+
+_PLAIN: dict[Any, tuple[Any, ...]] = {}
+_PLAIN_LIMIT = 4096
+
+
+def _plain_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Returns the basic index of a tuple of ints, slices, ``None`` and ``Ellipsis``, remembered."""
+    if scope() is not None and contains_symbol((*shape, *index)):  # no keys of a look-up
+        return None
+    key: list[Any] = [shape]
+    for e in index:
+        if e.__class__ is slice:
+            key.append((e.start, e.stop, e.step))
+        elif e.__class__ is int or e is None or e is Ellipsis:
+            key.append(e)
+        else:
+            return None
+    try:
+        found = _PLAIN.get(tuple(key))
+    except TypeError:  # a slice bound is a tensor
+        return None
+    if found is None:
+        found = tuple(_Parser(shape, index).split()[0])
+        if len(_PLAIN) >= _PLAIN_LIMIT:
+            _PLAIN.clear()
+        _PLAIN[tuple(key)] = found
+    return found
+
+
+def setitem(x: Tensor, index: Any, value: Any) -> Tensor:
+    r"""Returns ``x`` with ``value`` stored at ``index``, with NumPy's rules.
+
+    Args:
+        x: Tensor of any shape and dtype; it is not changed.
+        index: As in :func:`getitem`. A bool tensor with a value that does not depend on the
+            number of selected elements compiles.
+        value: Tensor, array, list or number that broadcasts to the region; it is converted to
+            ``x``'s dtype.
+
+    Returns:
+        Tensor of ``x``'s type.
+
+    Raises:
+        OutOfRangeError: if a position lies outside its axis or there are too many indices.
+        ShapeError: if ``value`` does not broadcast to the region.
+        DTypeError: if an index is no integer, slice, ``None``, ``Ellipsis``, bool or tensor.
+
+    Example:
+        >>> ops.setitem(Tensor([[1, 2], [3, 4]]), (slice(None), -1), 0)
+    """
+    return put_at("setitem", x, index, value, "set")
+
+
+def put_at(name: str, x: Tensor, index: Any, value: Any, mode: str) -> Tensor:
+    """Sets (or with the mode ``"add"`` adds to) what an index addresses."""
+    try:
+        new = _as_value(value, x.type.dtype)
+        basic, advanced = _Parser(x.type.shape, index, new.ndim == 0).split()
+        if not advanced:
+            region = selected_shape(x.type.shape, tuple(basic))
+            new = _drop_leading(new, len(region))
+            new = basic_index(x, tuple(basic)) + new if mode == "add" else new
+            return basic_update(x, new, tuple(basic))
+        if _is_trivial(basic):
+            return _update_advanced(x, advanced, new, mode)
+        part = _update_advanced(basic_index(x, tuple(basic)), advanced, new, mode)
+        return basic_update(x, part, tuple(basic))
+    except TvmgraphError as e:
+        got = f"{_got(x, index)}, value={getattr(value, 'type', value)!s:.60}"
+        raise e.locate(f"ops.{name}", got, user_source()) from None
+
+
+def _got(x: Tensor, index: Any) -> str:
+    entries = index if isinstance(index, tuple) else (index,)
+    text = ", ".join(str(e.type) if isinstance(e, Tensor) else f"{e!r:.40}" for e in entries)
+    return f"x={x.type}, index=[{text}]"
+
+
+def _is_trivial(basic: Sequence[Any]) -> bool:
+    return all(e == WHOLE for e in basic)
+
+
+def _range_entry(index: slice, size: int | Dim) -> tuple[int, int | None, int]:
+    """Returns the normalised entry of a slice of an axis."""
+    start, stop, step = index.start, index.stop, index.step
+    if step is None and stop is None and (start is None or (start.__class__ is int and start == 0)):
+        return WHOLE
+    bounds = [_position(v) for v in (start, stop, step)]
+    if bounds[2] == 0:
+        raise ArgumentError("a slice step cannot be zero")
+    if isinstance(size, Dim) or contains_symbol(bounds):
+        return _symbolic_entry(bounds[0], bounds[1], 1 if bounds[2] is None else bounds[2], size)
+    begin, end, step = slice(*bounds).indices(size)
+    if step > 0:
+        if begin == 0 and end >= size and step == 1:
+            return WHOLE
+        return (begin, max(begin, end), step)
+    return (max(begin, 0), None if end < 0 else min(begin, end), step) if begin >= 0 else (0, 0, 1)
+
+
+def _symbolic_entry(start: Any, stop: Any, step: Any, size: Any) -> tuple[Any, Any, int]:
+    """Does what ``slice.indices`` does, deciding by comparisons of the symbolic sizes."""
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def inside(bound: Any) -> Any:
+        bound = bound if bound >= 0 else bound + size
+        if bound < low:
+            return low
+        return high if bound > high else bound
+
+    begin = (low if step > 0 else high) if start is None else inside(start)
+    if stop is None:
+        return (begin, None, step) if begin != -1 else (0, 0, 1)
+    end = inside(stop)
+    if step > 0:
+        if step == 1 and begin is low and end is high:
+            return WHOLE
+        return (begin, end if end > begin else begin, step)
+    if begin <= end:
+        return (0, 0, 1)
+    return (begin, None if end == -1 else end, step)
+
+
+def _position(value: Any) -> int | Dim | None:
+    """Returns a slice bound as an int (0-d integer tensors are read)."""
+    if value is None or value.__class__ is int or isinstance(value, Dim):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise DTypeError(
+            f"slice bounds must be integers, not {type(value).__name__}",
+            fix="convert it with int()",
+        ) from None
+
+
+class _Parser:
+    """Turns an index expression into a basic index and the advanced indices on its result.
+
+    Args:
+        shape: Shape of the indexed tensor.
+        index: What stands between the brackets.
+        keep_ints: Whether integers next to a single bool tensor stay basic, which gives the same
+            region in another order and is enough for storing a single number.
+    """
+
+    def __init__(self, shape: Shape, index: Any, keep_ints: bool = False) -> None:
+        self.shape = shape
+        entries = index if isinstance(index, tuple) else (index,)
+        self.entries = self._expand([_classify(e) for e in entries])
+        tensors = [e for e in self.entries if isinstance(e, (Tensor, np.ndarray))]
+        only_mask = len(tensors) == 1 and _is_bool(tensors[0])
+        self.ints_join = bool(tensors) and not (keep_ints and only_mask)
+
+    def _expand(self, entries: list[Any]) -> list[Any]:
+        """Replaces ``Ellipsis`` by whole ranges and checks the number of entries."""
+        used = sum(_axes_used(e) for e in entries)
+        ndim = len(self.shape)
+        if used > ndim:
+            raise OutOfRangeError(
+                f"{used} indices were given, but the tensor has {ndim} axes", fix="remove an index"
+            )
+        dots = [i for i, e in enumerate(entries) if e is Ellipsis]
+        if len(dots) > 1:
+            raise OutOfRangeError("an index can only have a single Ellipsis ('...')")
+        if dots:
+            entries[dots[0] : dots[0] + 1] = [slice(None)] * (ndim - used)
+        return entries
+
+    def split(self) -> tuple[list[Any], list[tuple[int, Any]]]:
+        """Returns the basic entries, and pairs of an axis of their result and an index tensor."""
+        basic: list[Any] = []
+        advanced: list[tuple[int, Any]] = []
+        axis = kept = 0  # of the input, of the basic step's result
+        for e in self.entries:
+            if e is None or isinstance(e, _SCALARS):
+                basic.append(None)
+                kept += 1
+                if e is not None and not e:
+                    advanced.append((kept - 1, np.zeros(0, np.int64)))
+                continue
+            if is_position(e) and not self.ints_join:
+                basic.append(self._checked(e, axis))
+            elif isinstance(e, slice):
+                basic.append(_range_entry(e, self.shape[axis]))
+                kept += 1
+            else:
+                index = np.asarray(self._checked(e, axis), np.int64) if is_position(e) else e
+                width = _axes_used(e)
+                basic += [WHOLE] * width
+                advanced.append((kept, index))
+                kept += width
+                axis += width - 1
+            axis += 1
+        return basic, advanced
+
+    def _checked(self, index: Any, axis: int) -> Any:
+        size = self.shape[axis]
+        if not -size <= index < size:
+            raise OutOfRangeError(
+                f"index {index} is out of range for axis {axis} of size {size}",
+                fix=f"use an index in [{-size}, {size})",
+            )
+        return index if index >= 0 else index + size
+
+
+def _is_bool(index: Any) -> bool:
+    return index.dtype == dtypes.bool_ if isinstance(index, Tensor) else index.dtype == np.bool_
+
+
+def _axes_used(entry: Any) -> int:
+    """Returns how many axes of the input an entry covers."""
+    if entry is None or entry is Ellipsis or isinstance(entry, _SCALARS):
+        return 0
+    if isinstance(entry, (Tensor, np.ndarray)) and _is_bool(entry):
+        return entry.ndim
+    return 1
+
+
+def _classify(entry: Any) -> Any:
+    """Returns an entry as int, slice, ``None``, ``Ellipsis``, bool, Tensor or NumPy array."""
+    if entry is None or entry is Ellipsis or isinstance(entry, (slice, *_SCALARS)):
+        return entry
+    if isinstance(entry, Tensor):
+        d = entry.type.dtype
+        if not (d.is_integer or d is dtypes.bool_):
+            raise DTypeError(f"an index tensor must hold integers or bools, not {d.name}")
+        return entry
+    if isinstance(entry, (list, tuple, range)):
+        if any(isinstance(e, Tensor) for e in entry):
+            return F.stack([e if isinstance(e, Tensor) else Tensor(e) for e in entry])
+        entry = np.asarray(entry) if len(entry) else np.zeros(0, np.int64)
+    if isinstance(entry, np.ndarray):
+        if entry.dtype.kind not in "iub":
+            raise DTypeError(f"an index array must hold integers or bools, not {entry.dtype}")
+        return entry
+    if isinstance(entry, Dim):
+        return entry
+    try:
+        return operator.index(entry)
+    except TypeError:
+        raise DTypeError(
+            f"{type(entry).__name__} is no index",
+            fix="use ints, slices, None, ..., bools, or integer and bool tensors",
+        ) from None
+
+
+def _as_integers(
+    advanced: list[tuple[int, Any]], shape: Shape
+) -> tuple[tuple[int, ...], list[Tensor]]:
+    """Returns the axes and integer tensors of advanced indices (a mask becomes its positions)."""
+    axes: list[int] = []
+    tensors: list[Tensor] = []
+    for axis, index in advanced:
+        if not _is_bool(index):
+            axes.append(axis)
+            tensors.append(_integers(index, shape[axis], axis))
+            continue
+        sizes = shape[axis : axis + index.ndim]
+        if tuple(index.shape) != tuple(sizes):
+            raise OutOfRangeError(
+                f"a bool index of shape {list(index.shape)} does not fit axes of {list(sizes)}",
+                fix="give the mask the sizes of the axes it selects from",
+            )
+        axes += range(axis, axis + index.ndim)
+        if isinstance(index, Tensor):
+            tensors += F.nonzero_positions(index) if index.ndim else _zero_d_mask(index)
+        else:
+            tensors += [tensor_from_numpy(p) for p in np.nonzero(index)]
+    return tuple(axes), tensors
+
+
+def _zero_d_mask(index: Tensor) -> list[Tensor]:
+    raise OutOfRangeError(
+        "a 0-d bool tensor cannot be an index", fix="use bool(mask), or ops.where(mask, ...)"
+    )
+
+
+def _integers(index: Any, size: int | Dim, axis: int) -> Tensor:
+    if isinstance(index, Tensor):
+        return index
+    if isinstance(size, int):
+        check_range(index, size, axis)
+        index = index.astype(np.int64)
+        index = np.where(index < 0, index + size, index)
+    return tensor_from_numpy(index.astype(np.int64))
+
+
+# ---- storing ------------------------------------------------------------------------------------
+
+
+def _as_value(value: Any, dtype: dtypes.DType) -> Tensor:
+    """Returns what is stored as a tensor of ``dtype``."""
+    if isinstance(value, Tensor):
+        return value if value.type.dtype is dtype else F.cast(value, dtype)
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return F.stack([_as_value(v, dtype) for v in value])
+    if value.__class__ in (int, float, bool):
+        return tensor_from_numpy(np.asarray(value).astype(dtype.numpy))
+    return tensor_from_numpy(to_array(value, dtype))
+
+
+def _drop_leading(value: Tensor, ndim: int) -> Tensor:
+    """Removes leading axes of size 1 that the region does not have, as NumPy does."""
+    extra = value.ndim - ndim
+    if extra > 0 and all(d == 1 for d in value.type.shape[:extra]):
+        return basic_index(value, (0,) * extra)
+    return value
+
+
+def _update_advanced(
+    x: Tensor, advanced: list[tuple[int, Any]], value: Tensor, mode: str
+) -> Tensor:
+    """Stores at advanced indices of ``x``."""
+    if mode == "set" and len(advanced) == 1 and _is_bool(advanced[0][1]):
+        axis, mask = advanced[0]
+        found = _update_masked(x, axis, mask, value)
+        if found is not None:
+            return found
+    axes, indices = _as_integers(advanced, x.type.shape)
+    batch = rules.broadcast_shapes(*(i.type.shape for i in indices))
+    ndim = len(gathered_shape(x.type.shape, batch, axes)) if axes else x.ndim
+    return index_update(x, _drop_leading(value, ndim), *indices, axes=axes, mode=mode)
+
+
+def _update_masked(x: Tensor, axis: int, mask: Any, value: Tensor) -> Tensor | None:
+    """Stores where a mask is set, when the value is the same for every selected position.
+
+    Returns ``None`` when the value has one entry per selected position.
+    """
+    sizes = x.type.shape[axis : axis + mask.ndim]
+    if tuple(mask.shape) != tuple(sizes):
+        return None  # the general path raises
+    after = x.ndim - axis - mask.ndim
+    if value.ndim > after and not is_one(value.type.shape[value.ndim - after - 1]):
+        return None
+    mask = mask if isinstance(mask, Tensor) else tensor_from_numpy(mask)
+    if after:
+        mask = basic_index(mask, (*[WHOLE] * mask.ndim, *[None] * after))
+    if value.ndim > after:
+        value = _drop_leading(value, axis + 1 + after)
+        before = value.ndim - after - 1
+        value = basic_index(value, (*[WHOLE] * before, *[None] * (mask.ndim - after), 0))
+    return F.where(mask, F.broadcast_to(value, x.shape), x)

@@ -1,0 +1,480 @@
+"""Convolutions on channel-blocked tensors, the form in which frozen graphs keep images.
+
+A blocked image has shape :math:`(N, C / b, H, W, b)`: the ``b`` channels of a block are neighbours
+in memory, so that vectors run along channels whatever the size of the image is. Weights come cut
+into the order in which the kernels read them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.descriptors import Convolution
+from tvmgraph.core.op import OPS, Reason, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import INTERNAL
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ShapeError
+from tvmgraph.ops.common.window import LOW_PRECISION, Ints, Pairs, out_sizes
+
+__all__ = ["conv_blocked", "conv_blocked_weight_grad", "depthwise_blocked"]
+
+_FLOATS = (dtypes.float32, dtypes.float64, *LOW_PRECISION)
+#: Channels of a block, widest first. Kernels cut blocks into vectors and join blocks to tiles as
+#: registers allow: with AVX2's 8 lanes, blocks of 8 take 0.98 to 1.09 of the time of those of 16.
+_BLOCKS = (16, 8)
+#: Axes of a cut weight whose factors lie in groups.
+_GROUPED = 7
+#: Why a row of blocked images has no derivative and no ONNX form.
+COMPILED_ONLY = "only compiled graphs hold it; the graph it was made from is {}"
+
+
+def block_of(channels: Any) -> int | None:
+    """Returns the channels per block of a tensor with this many, or None if they make no blocks."""
+    return next((b for b in _BLOCKS if isinstance(channels, int) and channels % b == 0), None)
+
+
+def to_blocks(x: np.ndarray, block: int) -> np.ndarray:
+    """Rearranges (N, C, ...) to (N, C / block, ..., block)."""
+    split = x.reshape(x.shape[0], x.shape[1] // block, block, *x.shape[2:])
+    return np.ascontiguousarray(np.moveaxis(split, 2, -1))
+
+
+def from_blocks(x: np.ndarray) -> np.ndarray:
+    """Rearranges (N, C / block, ..., block) to (N, C, ...)."""
+    split = np.moveaxis(x, -1, 2)
+    return split.reshape(split.shape[0], -1, *split.shape[3:])
+
+
+def cut_weight(weight: np.ndarray, inputs: int, outputs: int) -> np.ndarray:
+    """Rearranges a weight (O, I, KH, KW) to (O / outputs, I / inputs, KH, KW, inputs, outputs)."""
+    o, i, *kernel = weight.shape
+    split = weight.reshape(o // outputs, outputs, i // inputs, inputs, *kernel)
+    return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
+
+
+def group_taps(weight: np.ndarray, group: int, plain: bool) -> np.ndarray:
+    """Puts ``group`` factors of one sum side by side, along a last axis of a cut weight.
+
+    Args:
+        weight: A cut weight.
+        group: Factors of a group.
+        plain: Whether the image has no blocks. Groups then run along the rows of the window, which
+            is made longer by zeros (which NaN and infinite pixels beside the window turn into
+            NaN), else along the input channels of a block.
+    """
+    if plain:
+        wide = np.pad(
+            weight, [(0, -weight.shape[3] % group if axis == 3 else 0) for axis in range(6)]
+        )
+        split = wide.reshape(*wide.shape[:3], -1, group, *wide.shape[4:])
+        return np.ascontiguousarray(np.moveaxis(split, 4, -1))
+    split = weight.reshape(*weight.shape[:4], -1, group, weight.shape[5])
+    return np.ascontiguousarray(np.moveaxis(split, 5, -1))
+
+
+def group_shape(shape: tuple[int, ...], group: int, plain: bool) -> tuple[int, ...]:
+    """The shape that :func:`group_taps` gives a cut weight."""
+    *outer, width, inputs, outputs = shape
+    parts = (-(-width // group), inputs) if plain else (width, inputs // group)
+    return (*outer, *parts, outputs, group)
+
+
+def _whole_weight(weight: np.ndarray, plain: bool) -> np.ndarray:
+    """The inverse of :func:`group_taps` and :func:`cut_weight`."""
+    if weight.ndim == _GROUPED:
+        weight = np.moveaxis(weight, -1, 4 if plain else 5)
+        axis = 3 if plain else 4
+        weight = weight.reshape(*weight.shape[:axis], -1, *weight.shape[axis + 2 :])
+    ob, ib, kh, kw, inputs, outputs = weight.shape
+    return weight.transpose(0, 5, 1, 4, 2, 3).reshape(ob * outputs, ib * inputs, kh, kw)
+
+
+def _accumulator(t: TensorType) -> str:
+    return "float32" if t.dtype in LOW_PRECISION else t.dtype.name
+
+
+def _require_weight(input: TensorType, weight: TensorType, ndim: int | tuple[int, ...]) -> None:
+    rules.require_dtype(input, _FLOATS)
+    rules.require_ndim(weight, ndim, "weight")
+    kinds = (input.dtype, dtypes.dtype_of(_accumulator(input)))
+    rules.require_dtype(weight, tuple(k for k in kinds if k is not None), "weight")
+
+
+# ---- convolution ------------------------------------------------------------------------------
+
+
+def _infer(
+    input: TensorType, weight: TensorType, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> TensorType:
+    _require_weight(input, weight, (6, _GROUPED))
+    rules.require_ndim(input, (4, 5))
+    outer, blocks, kh, kw, inputs, outputs, *group = weight.static_shape
+    if group and input.ndim == 5:
+        inputs *= group[0]
+    elif group:
+        kw *= group[0]
+    block = input.shape[4] if input.ndim == 5 else 1
+    groups, rest = divmod(input.static_shape[1], blocks)
+    if block != inputs or rest or not groups or outer % groups:
+        raise ShapeError(
+            f"input has {input.shape[1]} blocks of {block} channels, but the weight takes"
+            f" {blocks} of {inputs}"
+        )
+    out = out_sizes(input.shape[2:4], (kh, kw), stride, padding, dilation)
+    return input.with_shape((input.shape[0], outer, *out, outputs))
+
+
+def _eager(
+    input: np.ndarray, weight: np.ndarray, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> np.ndarray:
+    x = from_blocks(input) if input.ndim == 5 else input
+    y = OPS["convolution"].eager(
+        x, _whole_weight(weight, input.ndim == 4).astype(x.dtype, copy=False), stride=stride,
+        padding=padding, dilation=dilation, groups=input.shape[1] // weight.shape[1],
+    )  # fmt: skip
+    return to_blocks(y, weight.shape[5])
+
+
+def _padded(R: Any, x: Any, padding: Pairs, dtype: str) -> Any:
+    """TE: ``x`` in the accumulator's type with a border of zeros along its axes 2 and 3."""
+    if x.dtype == dtype and not any(lo or hi for lo, hi in padding):
+        return x
+    (top, bottom), (left, right) = padding
+    _, _, height, width, *_ = x.shape
+
+    def element(*at: Any) -> Any:
+        row, column = at[2] - top, at[3] - left
+        inside = [row >= 0] * bool(top) + [row < height] * bool(bottom)
+        inside += [column >= 0] * bool(left) + [column < width] * bool(right)
+        value = x[(*at[:2], row, column, *at[4:])].astype(dtype)
+        zero = R.tir.const(0, dtype)
+        return R.tir.if_then_else(R.tir.all(*inside), value, zero) if inside else value
+
+    shape = (*x.shape[:2], height + top + bottom, width + left + right, *x.shape[4:])
+    return R.te.compute(shape, element, name="pad")
+
+
+def blocked_sums(
+    R: Any, x: Any, w: Any, out: Any, padding: Pairs, stride: Ints, dilation: Ints,
+    winograd: int = 0,
+) -> Any:  # fmt: skip
+    """TE: the sums of a convolution of a blocked or plain image with a cut weight.
+
+    Args:
+        R: The builder.
+        x: The image, with 5 or 4 axes.
+        w: The weight; half precision accumulates in float32.
+        out: Shape of the result.
+        padding: Zeros around the image.
+        stride: Step of the window.
+        dilation: Distance between taps.
+        winograd: Size of the tiles by Winograd's method; 0 for plain sums.
+    """
+    padded = _padded(R, x, padding, w.dtype)
+    wide = "float32" if str(w.dtype) in ("float16", "bfloat16") else w.dtype
+    outer, blocks, kh, kw, inputs, _, *group = map(int, w.shape)
+    groups = int(x.shape[1]) // blocks
+    ib, ky, kx, ic, *member = taps = [
+        R.te.reduce_axis((0, extent), name=name)
+        for name, extent in zip(
+            ("ib", "ky", "kx", "ic", "member"), (blocks, kh, kw, inputs, *group)
+        )
+    ]
+    is_blocked = len(padded.shape) == 5
+    column, channel = kx, ic
+    if group and is_blocked:
+        channel = ic * group[0] + member[0]
+    elif group:
+        column = kx * group[0] + member[0]
+
+    def element(n: Any, ob: Any, y: Any, x: Any, oc: Any) -> Any:
+        place = [y * stride[0] + ky * dilation[0], x * stride[1] + column * dilation[1]]
+        read = ib if groups == 1 else ib + R.te.floordiv(ob, outer // groups) * blocks
+        pixel = padded[(n, read, *place, channel) if is_blocked else (n, read, *place)]
+        tap = w[(ob, ib, ky, kx, ic, oc, *member)]
+        return R.te.sum(pixel.astype(wide) * tap.astype(wide), axis=taps)
+
+    known = Convolution(
+        "NCHWc" if is_blocked else "NCHW", stride, padding, dilation, groups,
+        group[0] if group else 1, winograd,
+    )  # fmt: skip
+    return R.te.compute(out, element, name="conv_blocked", attrs=known.annotation())
+
+
+def _cast_back(R: Any, y: Any, t: TensorType) -> Any:
+    return R.op.astype(y, t.dtype.name) if t.dtype in LOW_PRECISION else y
+
+
+def _lower(R: Any, input: Any, weight: Any, *, stride: Ints, padding: Pairs, dilation: Ints) -> Any:
+    t = R.type(input)
+    out = _infer(t, R.type(weight), stride=stride, padding=padding, dilation=dilation).shape
+
+    def convolve(x: Any, w: Any) -> Any:
+        return blocked_sums(R, x, w, out, padding, stride, dilation)
+
+    return _cast_back(R, R.emit_te(convolve, input, weight, primfunc_name_hint="conv_blocked"), t)
+
+
+def _sample(*shapes: Any, stride: Ints = (1, 1), padding: Pairs = ((0, 0), (0, 0)),
+            dilation: Ints = (1, 1), **kwargs: Any) -> Any:  # fmt: skip
+    return sample(*shapes, stride=stride, padding=padding, dilation=dilation, grad=False, **kwargs)
+
+
+@primitive(
+    infer=_infer,
+    traits=INTERNAL,
+    eager=_eager,
+    lower=_lower,
+    vjp=Reason(COMPILED_ONLY.format("differentiated")),
+    onnx=Reason(COMPILED_ONLY.format("exported")),
+    samples=[
+        _sample((2, 2, 5, 6, 8), (3, 2, 3, 2, 8, 8), padding=((1, 0), (1, 1))),
+        _sample((1, 3, 9, 7), (2, 3, 3, 3, 1, 16), stride=(2, 1), padding=((1, 1), (0, 1))),
+        _sample((1, 1, 7, 7, 16), (1, 1, 3, 3, 16, 8), dilation=(2, 1), dtype="float64"),
+        _sample((2, 1, 1, 1, 16), (9, 1, 1, 1, 16, 16)),
+        _sample((1, 1, 4, 5, 8), (1, 1, 1, 1, 8, 8), dtype=("float16", "float32")),
+        _sample((1, 1, 4, 5, 24), (1, 1, 3, 3, 24, 8), dtype="float16"),
+        _sample((2, 3, 5, 6, 8), (3, 1, 3, 3, 8, 8), padding=((1, 0), (1, 1))),
+        _sample((1, 4, 6, 5, 8), (6, 2, 3, 2, 8, 8), stride=(2, 1)),
+        _sample((2, 4, 6, 5, 8), (6, 2, 3, 2, 4, 8, 2), padding=((1, 0), (1, 1)), dtype="bfloat16"),
+        _sample((1, 1, 9, 7, 16), (2, 1, 3, 3, 8, 16, 2), stride=(2, 1), dtype="bfloat16"),
+        _sample((1, 3, 9, 8), (2, 3, 3, 2, 1, 16, 2), padding=((1, 1), (1, 2)), dtype="bfloat16"),
+        _sample((1, 2, 4, 5, 8), (1, 1, 1, 1, 8, 8), raises=ShapeError),
+        _sample((1, 1, 4, 5, 8), (1, 1, 1, 1, 3, 8, 2), dtype="bfloat16", raises=ShapeError),
+    ],
+)
+def conv_blocked(
+    input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dilation: Ints
+) -> Tensor:
+    r"""Convolution of an image with a weight that is cut into blocks of channels.
+
+    :math:`y_{n,o,p,c} = \sum_{i,k,j} x_{n,i,p s + k d,j} \, w_{o,i,k,j,c}` with output channel
+    :math:`o b + c`; half precision accumulates in float32. An image of g I blocks makes g groups,
+    each with its I blocks and its share of the outputs.
+
+    Args:
+        input: Blocked, shape :math:`(N, g I, H, W, j)`, or plain, shape (N, g I, H, W) with j = 1.
+        weight: Shape (O, I, KH, KW, j, b), in the type of the sums or of the image. With a last
+            axis for groups of g factors (of bfloat16, which processors sum in pairs) the shape is
+            (O, I, KH, KW, j / g, b, g), and (O, I, KH, KW / g, 1, b, g) for a plain image.
+        stride: Step of the window, per spatial axis.
+        padding: Zeros ``(before, after)``, per spatial axis.
+        dilation: Distance between kernel taps, per spatial axis.
+
+    Returns:
+        Tensor of shape (N, O, OH, OW, b).
+
+    Raises:
+        ShapeError: if the extents do not fit.
+
+    Example:
+        >>> x, w = ops.ones((1, 2, 4, 4, 8)), ops.ones((3, 2, 1, 1, 8, 8))
+        >>> ops.conv_blocked(x, w, (1, 1), ((0, 0), (0, 0)), (1, 1)).shape
+        (1, 3, 4, 4, 8)
+    """
+    ...
+
+
+# ---- its weight's gradient --------------------------------------------------------------------
+
+
+def _infer_weight_grad(
+    input: TensorType, grad: TensorType, *, kernel: Ints, stride: Ints, padding: Pairs,
+    dilation: Ints,
+) -> TensorType:  # fmt: skip
+    rules.require_dtype(input, _FLOATS)
+    rules.require_same_dtype(input, grad)
+    rules.require_ndim(input, (4, 5))
+    rules.require_ndim(grad, 5, "grad")
+    out = out_sizes(input.shape[2:4], kernel, stride, padding, dilation)
+    if (grad.shape[0], *grad.shape[2:4]) != (input.shape[0], *out):
+        raise ShapeError(f"grad must have batch {input.shape[0]} and window positions {list(out)}")
+    block = input.shape[4] if input.ndim == 5 else 1
+    return input.with_shape((grad.shape[1], input.shape[1], *kernel, block, grad.shape[4]))
+
+
+def _eager_weight_grad(
+    input: np.ndarray, grad: np.ndarray, *, kernel: Ints, stride: Ints, padding: Pairs,
+    dilation: Ints,
+) -> np.ndarray:  # fmt: skip
+    x, block = (from_blocks(input), input.shape[4]) if input.ndim == 5 else (input, 1)
+    whole = OPS["conv_weight_grad"].eager(
+        x, from_blocks(grad), kernel=kernel, stride=stride, padding=padding, dilation=dilation,
+        groups=1,
+    )  # fmt: skip
+    return cut_weight(whole, block, grad.shape[4])
+
+
+def _lower_weight_grad(
+    R: Any, input: Any, grad: Any, *, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Any:
+    t, wide = R.type(input), _accumulator(R.type(input))
+    shape = _infer_weight_grad(
+        t, R.type(grad), kernel=kernel, stride=stride, padding=padding, dilation=dilation
+    ).shape
+
+    def sums(x: Any, g: Any) -> Any:
+        padded = _padded(R, x, padding, x.dtype)
+        n, y, z = (
+            R.te.reduce_axis((0, g.shape[axis]), name=name)
+            for axis, name in ((0, "n"), (2, "y"), (3, "x"))
+        )
+
+        def element(ob: Any, ib: Any, ky: Any, kx: Any, ic: Any, oc: Any) -> Any:
+            place = (y * stride[0] + ky * dilation[0], z * stride[1] + kx * dilation[1])
+            pixel = padded[(n, ib, *place, ic) if len(x.shape) == 5 else (n, ib, *place)]
+            product = pixel.astype(wide) * g[n, ob, y, z, oc].astype(wide)
+            return R.te.sum(product, axis=[n, y, z])
+
+        return R.te.compute(shape, element, name="conv_blocked_weight_grad")
+
+    hint = "conv_blocked_weight_grad"
+    return _cast_back(R, R.emit_te(sums, input, grad, primfunc_name_hint=hint), t)
+
+
+@primitive(
+    infer=_infer_weight_grad,
+    traits=INTERNAL,
+    eager=_eager_weight_grad,
+    lower=_lower_weight_grad,
+    vjp=Reason(COMPILED_ONLY.format("differentiated")),
+    onnx=Reason(COMPILED_ONLY.format("exported")),
+    samples=[
+        _sample((2, 2, 5, 6, 8), (2, 1, 4, 7, 8), kernel=(3, 2), padding=((1, 0), (1, 1))),
+        _sample((2, 3, 9, 7), (2, 1, 5, 6, 16), kernel=(3, 3), stride=(2, 1),
+                padding=((1, 1), (0, 1))),
+        _sample((3, 1, 7, 7, 16), (3, 1, 3, 5, 8), kernel=(3, 3), dilation=(2, 1),
+                dtype="float64"),
+        _sample((2, 1, 4, 5, 24), (2, 1, 4, 5, 8), kernel=(1, 1), dtype="float16"),
+        _sample((2, 1, 4, 5, 8), (2, 1, 4, 4, 8), kernel=(1, 1), raises=ShapeError),
+    ],
+)  # fmt: skip
+def conv_blocked_weight_grad(
+    input: Tensor, grad: Tensor, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> Tensor:
+    r"""Gradient of :func:`conv_blocked`, without groups, with respect to its weight.
+
+    :math:`\bar w_{o,i,k,j,c} = \sum_{n,p} x_{n,i,p s + k d,j} \, \bar y_{n,o,p,c}`; half
+    precision accumulates in float32.
+
+    Args:
+        input: Blocked, shape :math:`(N, I, H, W, j)`, or plain, shape (N, I, H, W) with j = 1.
+        grad: Cotangent of the result, shape (N, O, OH, OW, b).
+        kernel: Size of the window, per spatial axis.
+        stride: Step of the window, per spatial axis.
+        padding: Zeros ``(before, after)``, per spatial axis.
+        dilation: Distance between kernel taps, per spatial axis.
+
+    Returns:
+        Tensor of shape (O, I, KH, KW, j, b), in the type of the image.
+
+    Raises:
+        ShapeError: if the extents do not fit.
+
+    Example:
+        >>> x, g = ops.ones((1, 2, 4, 4, 8)), ops.ones((1, 3, 4, 4, 8))
+        >>> ops.conv_blocked_weight_grad(x, g, (1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1)).shape
+        (3, 2, 1, 1, 8, 8)
+    """
+    ...
+
+
+# ---- depthwise convolution --------------------------------------------------------------------
+
+
+def _infer_depthwise(
+    input: TensorType, weight: TensorType, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> TensorType:
+    _require_weight(input, weight, 4)
+    rules.require_ndim(input, 5)
+    blocks, kh, kw, block = weight.static_shape
+    if (input.shape[1], input.shape[4]) != (blocks, block):
+        raise ShapeError("the weight must have one block of channels per block of the input")
+    out = out_sizes(input.shape[2:4], (kh, kw), stride, padding, dilation)
+    return input.with_shape((*input.shape[:2], *out, block))
+
+
+def _eager_depthwise(
+    input: np.ndarray, weight: np.ndarray, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> np.ndarray:
+    x = from_blocks(input)
+    whole = from_blocks(weight[None])[0][:, None].astype(x.dtype, copy=False)
+    y = OPS["convolution"].eager(
+        x, whole, stride=stride, padding=padding, dilation=dilation, groups=x.shape[1]
+    )
+    return to_blocks(y, weight.shape[-1])
+
+
+def _lower_depthwise(
+    R: Any, input: Any, weight: Any, *, stride: Ints, padding: Pairs, dilation: Ints
+) -> Any:
+    t = R.type(input)
+    out = _infer_depthwise(
+        t, R.type(weight), stride=stride, padding=padding, dilation=dilation
+    ).shape
+
+    def convolve(x: Any, w: Any) -> Any:
+        padded = _padded(R, x, padding, _accumulator(t))
+        ky, kx = (
+            R.te.reduce_axis((0, w.shape[i]), name=name) for i, name in ((1, "ky"), (2, "kx"))
+        )
+
+        def element(n: Any, block: Any, y: Any, x: Any, c: Any) -> Any:
+            place = (y * stride[0] + ky * dilation[0], x * stride[1] + kx * dilation[1])
+            return R.te.sum(padded[(n, block, *place, c)] * w[block, ky, kx, c], axis=[ky, kx])
+
+        return R.te.compute(out, element, name="depthwise_blocked")
+
+    y = R.emit_te(convolve, input, weight, primfunc_name_hint="depthwise_blocked")
+    return _cast_back(R, y, t)
+
+
+@primitive(
+    infer=_infer_depthwise,
+    traits=INTERNAL,
+    eager=_eager_depthwise,
+    lower=_lower_depthwise,
+    vjp=Reason(COMPILED_ONLY.format("differentiated")),
+    onnx=Reason(COMPILED_ONLY.format("exported")),
+    samples=[
+        _sample((2, 2, 5, 6, 8), (2, 3, 2, 8), padding=((1, 0), (1, 1))),
+        _sample((1, 3, 9, 40, 16), (3, 3, 3, 16), stride=(2, 2), padding=((1, 1), (0, 1))),
+        _sample((1, 1, 7, 7, 16), (1, 3, 3, 16), dilation=(2, 1), dtype="float64"),
+        _sample((1, 1, 4, 5, 8), (1, 1, 1, 8)),
+        _sample((1, 1, 4, 5, 8), (1, 2, 2, 8), dtype=("float16", "float32")),
+        _sample((1, 2, 4, 5, 8), (1, 1, 1, 8), raises=ShapeError),
+    ],
+)
+def depthwise_blocked(
+    input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dilation: Ints
+) -> Tensor:
+    r"""Convolution of every channel of a blocked image with a window of its own.
+
+    :math:`y_{n,i,p,c} = \sum_k x_{n,i,p s + k d,c} \, w_{i,k,c}`; half precision accumulates in
+    float32.
+
+    Args:
+        input: Shape :math:`(N, I, H, W, b)`.
+        weight: Shape (I, KH, KW, b), in the type of the sums.
+        stride: Step of the window, per spatial axis.
+        padding: Zeros ``(before, after)``, per spatial axis.
+        dilation: Distance between kernel taps, per spatial axis.
+
+    Returns:
+        Tensor of shape (N, I, OH, OW, b).
+
+    Raises:
+        ShapeError: if the extents do not fit.
+
+    Example:
+        >>> x, w = ops.ones((1, 2, 4, 4, 8)), ops.ones((2, 3, 3, 8))
+        >>> ops.depthwise_blocked(x, w, (1, 1), ((1, 1), (1, 1)), (1, 1)).shape
+        (1, 2, 4, 4, 8)
+    """
+    ...

@@ -1,0 +1,380 @@
+"""Decompositions of matrices: LAPACK through NumPy, outside compiled graphs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import MATRIX
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.ops.common.arguments import named
+from tvmgraph.ops.linalg.solve import (
+    NO_LOWERING,
+    NO_ONNX,
+    REAL,
+    SYMMETRIC,
+    lapack,
+    real_like,
+    square,
+    square_samples,
+)  # fmt: skip
+
+__all__ = [
+    "cholesky", "cholesky_inverse", "cholesky_solve", "eig", "eigvals", "pinv", "qr",
+    "singular_values", "svd",
+]  # fmt: skip
+
+_NO_VJP = Reason("the derivative is not implemented; it is singular for repeated singular values")
+
+
+def _vjp_cholesky(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
+    """Murray, Differentiation of the Cholesky decomposition (2016)."""
+    phi = F.tril(F.matmul(y, F.tril(g), transpose_a=True))
+    half = phi - F.diag_embed(F.diagonal(phi, 0, -2, -1)) * 0.5
+    inverted = F.inverse(y)
+    s = F.matmul(F.matmul(inverted, half, transpose_a=True), inverted)
+    return ((s + F.swapaxes(s, -1, -2)) * 0.5,)
+
+
+def _eager_cholesky(x: np.ndarray) -> np.ndarray:
+    # only the symmetric part counts, so that the derivative is that of a function of all elements
+    return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) * x.dtype.type(0.5))
+
+
+@primitive(
+    infer=square,
+    traits=MATRIX,
+    eager=lapack(_eager_cholesky),
+    lower=NO_LOWERING,
+    vjp=_vjp_cholesky,
+    onnx=NO_ONNX,
+    samples=[
+        sample(SYMMETRIC.astype(np.float32)),
+        sample(np.stack([SYMMETRIC, 2 * SYMMETRIC])),
+        sample((0, 2, 2), grad=False),
+        sample((2, 3), raises=ShapeError),
+        sample(-np.eye(2, dtype=np.float32), raises=ArgumentError),
+    ],
+)
+@named("cholesky")
+def _cholesky(input: Tensor) -> Tensor:
+    r"""Lower triangular factor :math:`L` with :math:`L L^T = (input + input^T) / 2`.
+
+    Args:
+        input: float32 or float64 tensor of positive definite matrices.
+
+    Returns:
+        Tensor of ``input``'s type.
+    """
+    ...
+
+
+def cholesky(input_x: Tensor, upper: bool = False) -> Tensor:
+    r"""Cholesky factor of symmetric positive definite matrices: :math:`L L^T = input`.
+
+    Args:
+        input_x: float32 or float64 tensor of shape :math:`(..., n, n)`.
+        upper: Whether to return :math:`L^T`, the upper triangular factor.
+
+    Returns:
+        Tensor of ``input_x``'s type.
+
+    Raises:
+        ShapeError: if the matrices are not square.
+        ArgumentError: if one is not positive definite.
+
+    Example:
+        >>> ops.cholesky(Tensor([[4.0, 0.0], [0.0, 9.0]]))
+    """
+    factor = _cholesky(input_x)
+    return F.swapaxes(factor, -1, -2) if upper else factor
+
+
+def cholesky_inverse(input_x: Tensor, upper: bool = False) -> Tensor:
+    r"""Inverse of a positive definite matrix from its Cholesky factor: :math:`(L L^T)^{-1}`.
+
+    Args:
+        input_x: Triangular factor of shape :math:`(n, n)`.
+        upper: Whether the factor is upper triangular.
+
+    Returns:
+        Tensor of ``input_x``'s type.
+
+    Raises:
+        ShapeError: if the factor is no square matrix.
+
+    Example:
+        >>> ops.cholesky_inverse(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+    """
+    inverted = F.inverse(F.triu(input_x) if upper else F.tril(input_x))
+    return F.matmul(inverted, inverted, transpose_a=not upper, transpose_b=upper)
+
+
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
+    r"""Solves :math:`L L^T x = input` with a given Cholesky factor.
+
+    Args:
+        input: Right-hand side of shape :math:`(..., n, k)`.
+        input2: Triangular factor of shape :math:`(..., n, n)`.
+        upper: Whether the factor is upper triangular.
+
+    Returns:
+        Tensor of shape :math:`(..., n, k)`.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+
+    Example:
+        >>> ops.cholesky_solve(Tensor([[4.0], [8.0]]), Tensor([[2.0, 0.0], [0.0, 4.0]]))
+    """
+    factor = F.swapaxes(F.triu(input2), -1, -2) if upper else F.tril(input2)
+    return F.solve(F.swapaxes(factor, -1, -2), F.solve(factor, input))
+
+
+def _infer_svd(t: TensorType, *, full_matrices: bool) -> tuple[TensorType, ...]:
+    rules.require_dtype(t, REAL + dtypes.COMPLEX)
+    if t.ndim < 2:
+        raise ShapeError(f"input must have at least 2 axes, not {t.ndim}")
+    *batch, m, n = t.static_shape
+    p = min(m, n)
+    u, v = (m, m if full_matrices else p), (n, n if full_matrices else p)
+    return real_like(t.with_shape((*batch, p))), *(t.with_shape((*batch, *s)) for s in (u, v))
+
+
+def _eager_svd(x: np.ndarray, *, full_matrices: bool) -> tuple[np.ndarray, ...]:
+    u, s, vt = np.linalg.svd(x, full_matrices=full_matrices)
+    return s, u, np.swapaxes(vt, -1, -2).conj()
+
+
+@primitive(
+    infer=_infer_svd,
+    traits=replace(MATRIX, factors="... . . -> ... ., ... . ., ... . ."),
+    eager=lapack(_eager_svd),
+    lower=NO_LOWERING,
+    vjp=_NO_VJP,
+    onnx=NO_ONNX,
+    multi=True,
+    samples=[
+        sample((3, 4), full_matrices=False),
+        sample((2, 4, 3), full_matrices=True, dtype="float64"),
+        sample((0, 3, 3), full_matrices=False),
+        sample((3,), full_matrices=False, raises=ShapeError),
+        sample((3, 3), full_matrices=False, dtype="int32", raises=DTypeError),
+    ],
+)
+@named("svd")
+def _svd(input: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Singular values and vectors: :math:`input = U \cdot diag(S) \cdot V^T`.
+
+    Args:
+        input: float32 or float64 tensor of shape :math:`(..., m, n)`.
+        full_matrices: Whether U and V are square.
+
+    Returns:
+        The tensors S, U and V.
+    """
+    ...
+
+
+def _infer_values(t: TensorType) -> TensorType:
+    return _infer_svd(t, full_matrices=False)[0]
+
+
+def _vjp_values(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
+    _, u, v = _svd(x, False)
+    return (F.matmul(u * F.expand_dims(g, -2), F.adjoint(v)),)
+
+
+@primitive(
+    infer=_infer_values,
+    traits=replace(MATRIX, factors="... . . -> ... ."),
+    eager=lapack(lambda x: np.linalg.svd(x, compute_uv=False)),
+    lower=NO_LOWERING,
+    vjp=_vjp_values,
+    onnx=NO_ONNX,
+    samples=[
+        sample((3, 4)),
+        sample((2, 3, 3), dtype="float64"),
+        sample((0, 3, 3), grad=False),
+        sample((3,), raises=ShapeError),
+    ],
+)
+def singular_values(input: Tensor) -> Tensor:
+    """Singular values in decreasing order.
+
+    Args:
+        input: float32 or float64 tensor of shape :math:`(..., m, n)`.
+
+    Returns:
+        Tensor of shape :math:`(..., min(m, n))`.
+    """
+    ...
+
+
+def svd(input: Tensor, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    r"""Singular value decomposition: :math:`input = U \cdot diag(S) \cdot V^T`.
+
+    Args:
+        input: float32 or float64 tensor of shape :math:`(..., m, n)`.
+        full_matrices: Whether U and V are square.
+        compute_uv: Whether U and V are wanted.
+
+    Returns:
+        The tensors S, U and V, or S alone.
+
+    Raises:
+        ShapeError: if ``input`` has fewer than two axes.
+
+    Note:
+        The singular values have a derivative only with ``compute_uv=False``.
+
+    Example:
+        >>> ops.svd(Tensor([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
+    """
+    return _svd(input, full_matrices) if compute_uv else singular_values(input)
+
+
+def pinv(
+    x: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+) -> Tensor:
+    r"""Pseudo-inverse: :math:`V \cdot diag(1 / S) \cdot U^T` over the singular values that count.
+
+    Args:
+        x: float32 or float64 tensor of shape :math:`(..., m, n)`.
+        atol: Singular values up to ``max(atol, rtol * largest)`` count as zero.
+        rtol: Relative bound; by default :math:`max(m, n) \epsilon`, or 0 if ``atol`` is given.
+        hermitian: Whether only the lower triangle of symmetric matrices is read.
+
+    Returns:
+        Tensor of shape :math:`(..., n, m)`.
+
+    Raises:
+        ShapeError: if ``x`` has fewer than two axes.
+
+    Example:
+        >>> ops.pinv(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+    """
+    if hermitian:
+        lower = F.tril(x, -1)
+        x = x - F.triu(x, 1) + F.swapaxes(lower, -1, -2)
+    s, u, v = _svd(x, False)
+    if rtol is None:
+        rtol = 0.0 if atol else max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
+    largest = F.amax(s, -1, True)
+    bound = F.maximum(largest * rtol, F.full_like(largest, atol or 0.0))
+    counts = s > bound
+    reciprocal = F.where(counts, 1 / F.where(counts, s, F.ones_like(s)), F.zeros_like(s))
+    return F.matmul(v * F.expand_dims(reciprocal, -2), F.adjoint(u))
+
+
+def _infer_qr(t: TensorType, *, mode: str) -> tuple[TensorType, TensorType]:
+    rules.require_dtype(t, REAL + dtypes.COMPLEX)
+    if mode not in ("reduced", "complete"):
+        raise ArgumentError(f"mode {mode!r} is not one of 'reduced' and 'complete'")
+    if t.ndim < 2:
+        raise ShapeError(f"input must have at least 2 axes, not {t.ndim}")
+    *batch, m, n = t.static_shape
+    p = m if mode == "complete" else min(m, n)
+    return t.with_shape((*batch, m, p)), t.with_shape((*batch, p, n))
+
+
+@primitive(
+    infer=_infer_qr,
+    traits=replace(MATRIX, factors="... . . -> ... . ., ... . ."),
+    eager=lapack(lambda x, *, mode: tuple(np.linalg.qr(x, mode))),
+    lower=NO_LOWERING,
+    vjp=Reason("the derivative of the QR decomposition is not implemented"),
+    onnx=NO_ONNX,
+    multi=True,
+    samples=[
+        sample((3, 4)),
+        sample((2, 4, 3), mode="complete", dtype="float64"),
+        sample((0, 3, 3)),
+        sample((3,), raises=ShapeError),
+        sample((3, 3), mode="raw", raises=ArgumentError),
+    ],
+)
+def qr(input: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
+    r"""QR decomposition: :math:`input = Q \cdot R` with orthonormal Q and upper triangular R.
+
+    Args:
+        input: float32 or float64 tensor of shape :math:`(..., m, n)`.
+        mode: ``"reduced"`` for :math:`p = min(m, n)` columns of Q, ``"complete"`` for :math:`m`.
+
+    Returns:
+        The tensors Q of shape :math:`(..., m, p)` and R of shape :math:`(..., p, n)`.
+
+    Raises:
+        ShapeError: if ``input`` has fewer than two axes.
+        ArgumentError: if the mode is unknown.
+
+    Example:
+        >>> ops.qr(Tensor([[3.0, 0.0], [4.0, 5.0]]))
+    """
+    ...
+
+
+def _complex(t: TensorType) -> TensorType:
+    wide = t.dtype in (dtypes.float64, dtypes.complex128)
+    return t.with_dtype(dtypes.complex128 if wide else dtypes.complex64)
+
+
+def _eager_eig(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values, vectors = np.linalg.eig(x)
+    wanted = np.result_type(x.dtype, np.complex64)
+    return values.astype(wanted), vectors.astype(wanted)
+
+
+@primitive(
+    infer=lambda t: (_complex(square(t).with_shape(t.shape[:-1])), _complex(t)),
+    traits=replace(MATRIX, factors="... . . -> ... ., ... . ."),
+    eager=lapack(_eager_eig),
+    lower=NO_LOWERING,
+    vjp=Reason("the derivative of complex eigenvectors is not implemented"),
+    onnx=NO_ONNX,
+    multi=True,
+    samples=square_samples(),
+)
+def eig(A: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Eigenvalues and eigenvectors of square matrices.
+
+    Args:
+        A: float32 or float64 tensor of shape :math:`(..., n, n)`.
+
+    Returns:
+        Complex tensors: the values of shape :math:`(..., n)` and, as columns of unit length, the
+        vectors of shape :math:`(..., n, n)`.
+
+    Raises:
+        ShapeError: if the matrices are not square.
+
+    Example:
+        >>> ops.eig(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+    """
+    ...
+
+
+def eigvals(A: Tensor) -> Tensor:
+    """Eigenvalues of square matrices.
+
+    Args:
+        A: float32 or float64 tensor of shape :math:`(..., n, n)`.
+
+    Returns:
+        Complex tensor of shape :math:`(..., n)`.
+
+    Raises:
+        ShapeError: if the matrices are not square.
+
+    Example:
+        >>> ops.eigvals(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+    """
+    return eig(A)[0]

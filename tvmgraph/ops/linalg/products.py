@@ -1,0 +1,392 @@
+"""Products built on the matrix product: addmm and its relatives, outer, dot, tensor_dot."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvmgraph.core import rules
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, TvmgraphError
+from tvmgraph.ops.common.arguments import bad, describe, int_tuple
+
+__all__ = [
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "batch_dot", "dot", "ger", "inner", "outer",
+    "tensor_dot", "tensordot", "vecdot",
+]  # fmt: skip
+
+
+def _require(op: str, rule: bool, message: str, **tensors: Tensor) -> None:
+    if not rule:
+        raise bad(ShapeError, message, op, describe(**tensors))
+
+
+# ---- scaled sums --------------------------------------------------------------------------------
+
+
+def _scaled(op: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    for name, value in (("beta", beta), ("alpha", alpha)):
+        if not isinstance(value, (int, float)):
+            raise bad(DTypeError, f"{name} must be a number, not {type(value).__name__}", op,
+                      f"{name}={value!r}")  # fmt: skip
+    result = product if alpha == 1 else product * alpha
+    shape = result.type.shape
+    try:
+        fits = rules.broadcast_shapes(input.type.shape, shape) == shape
+    except TvmgraphError:
+        fits = False
+    _require(op, fits, "input does not broadcast to the product", input=input, product=product)
+    if beta == 0:
+        return result
+    return (input if beta == 1 else input * beta) + result
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    r"""Scaled sum of a tensor and a matrix product: :math:`\beta input + \alpha mat1 \cdot mat2`.
+
+    Args:
+        input: Tensor that broadcasts to :math:`(M, N)`; ignored if ``beta`` is 0.
+        mat1: Tensor of shape :math:`(M, K)`.
+        mat2: Tensor of shape :math:`(K, N)`.
+        beta: Factor of ``input``.
+        alpha: Factor of the product.
+
+    Returns:
+        Tensor of shape :math:`(M, N)`.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+
+    Example:
+        >>> ops.addmm(ops.ones((2, 2)), ops.ones((2, 3)), ops.ones((3, 2)))
+    """
+    _require("addmm", mat1.ndim == 2 == mat2.ndim, "mat1 and mat2 must have 2 axes",
+             mat1=mat1, mat2=mat2)  # fmt: skip
+    return _scaled("addmm", input, F.matmul(mat1, mat2), beta, alpha)
+
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    r"""Scaled sum with a matrix-vector product: :math:`\beta input + \alpha mat \cdot vec`.
+
+    Args:
+        input: Tensor that broadcasts to :math:`(N,)`; ignored if ``beta`` is 0.
+        mat: Tensor of shape :math:`(N, M)`.
+        vec: Tensor of shape :math:`(M,)`.
+        beta: Factor of ``input``.
+        alpha: Factor of the product.
+
+    Returns:
+        Tensor of shape :math:`(N,)`.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+
+    Example:
+        >>> ops.addmv(ops.ones(2), ops.ones((2, 3)), ops.ones(3))
+    """
+    return _scaled("addmv", input, F.mv(mat, vec), beta, alpha)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    r"""Scaled sum of a tensor and a batched product: :math:`\beta input + \alpha b1_i \cdot b2_i`.
+
+    Args:
+        input: Tensor that broadcasts to :math:`(C, M, N)`; ignored if ``beta`` is 0.
+        batch1: Tensor of shape :math:`(C, M, K)`.
+        batch2: Tensor of shape :math:`(C, K, N)`.
+        beta: Factor of ``input``.
+        alpha: Factor of the product.
+
+    Returns:
+        Tensor of shape :math:`(C, M, N)`.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+
+    Example:
+        >>> ops.baddbmm(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2)))
+    """
+    _require_batches("baddbmm", batch1, batch2)
+    return _scaled("baddbmm", input, F.matmul(batch1, batch2), beta, alpha)
+
+
+def _require_batches(op: str, batch1: Tensor, batch2: Tensor) -> None:
+    fits = batch1.ndim == 3 == batch2.ndim and batch1.type.shape[0] == batch2.type.shape[0]
+    _require(op, fits, "batch1 and batch2 must have 3 axes and as many matrices",
+             batch1=batch1, batch2=batch2)  # fmt: skip
+
+
+def addbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
+    r"""Scaled sum with summed products: :math:`\beta input + \alpha \sum_i b1_i \cdot b2_i`.
+
+    Args:
+        input: Tensor that broadcasts to :math:`(M, N)`; ignored if ``beta`` is 0.
+        batch1: Tensor of shape :math:`(C, M, K)`.
+        batch2: Tensor of shape :math:`(C, K, N)`.
+        beta: Factor of ``input``.
+        alpha: Factor of the sum.
+
+    Returns:
+        Tensor of shape :math:`(M, N)`.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+
+    Example:
+        >>> ops.addbmm(ops.ones((2, 2)), ops.ones((4, 2, 3)), ops.ones((4, 3, 2)))
+    """
+    _require_batches("addbmm", batch1, batch2)
+    c, m, k = batch1.shape
+    _, k2, n = batch2.shape
+    _require("addbmm", k == k2, f"inner dimensions differ ({k} and {k2})",
+             batch1=batch1, batch2=batch2)  # fmt: skip
+    # the sum over the batch is part of one contraction
+    flat = F.reshape(F.transpose(batch1, (1, 0, 2)), (m, c * k))
+    return _scaled("addbmm", input, F.matmul(flat, F.reshape(batch2, (c * k, n))), beta, alpha)
+
+
+def addr(x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    r"""Scaled sum of a tensor and an outer product: :math:`\beta x + \alpha vec1 \otimes vec2`.
+
+    Args:
+        x: Tensor that broadcasts to :math:`(N, M)`; ignored if ``beta`` is 0.
+        vec1: Tensor of shape :math:`(N,)`.
+        vec2: Tensor of shape :math:`(M,)`.
+        beta: Factor of ``x``.
+        alpha: Factor of the product.
+
+    Returns:
+        Tensor of shape :math:`(N, M)`.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+
+    Example:
+        >>> ops.addr(ops.ones((2, 3)), ops.ones(2), ops.ones(3))
+    """
+    return _scaled("addr", x, outer(vec1, vec2), beta, alpha)
+
+
+# ---- dot products -------------------------------------------------------------------------------
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    r"""Outer product of two vectors: :math:`out_{ij} = input_i \cdot vec2_j`.
+
+    Args:
+        input: Tensor of shape :math:`(N,)`.
+        vec2: Tensor of shape :math:`(M,)`.
+
+    Returns:
+        Tensor of shape :math:`(N, M)`.
+
+    Raises:
+        ShapeError: if an operand is no vector.
+
+    Example:
+        >>> ops.outer(Tensor([1, 2]), Tensor([3, 4]))
+    """
+    _require("outer", input.ndim == 1 == vec2.ndim, "both operands must have 1 axis",
+             input=input, vec2=vec2)  # fmt: skip
+    return F.expand_dims(input, 1) * F.expand_dims(vec2, 0)
+
+
+ger = outer
+
+
+def dot(input: Tensor, other: Tensor) -> Tensor:
+    """Contracts the last axis of one tensor with the last but one of another.
+
+    Args:
+        input: Tensor of shape :math:`(..., K)` with at least two axes.
+        other: Tensor of shape :math:`(..., K, N)`.
+
+    Returns:
+        Tensor of shape :math:`(input\\_shape[:-1], other\\_shape[:-2], N)`.
+
+    Raises:
+        ShapeError: if the contracted axes differ or an operand has fewer than two axes.
+
+    Example:
+        >>> ops.dot(ops.ones((2, 3)), ops.ones((4, 3, 5))).shape
+        (2, 4, 5)
+    """
+    _require("dot", input.ndim > 1 and other.ndim > 1, "both operands must have at least 2 axes",
+             input=input, other=other)  # fmt: skip
+    return _contract("dot", input, other, (input.ndim - 1,), (other.ndim - 2,))
+
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Contracts the last axes of two tensors; a 0-d operand multiplies.
+
+    Args:
+        input: Tensor of shape :math:`(..., K)`.
+        other: Tensor of shape :math:`(..., K)`.
+
+    Returns:
+        Tensor of shape :math:`(input\\_shape[:-1], other\\_shape[:-1])`.
+
+    Raises:
+        ShapeError: if the last axes differ.
+
+    Example:
+        >>> ops.inner(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]))
+    """
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    return _contract("inner", input, other, (input.ndim - 1,), (other.ndim - 1,))
+
+
+def vecdot(x: Tensor, y: Tensor, *, axis: int = -1) -> Tensor:
+    r"""Dot products along an axis of two tensors that broadcast: :math:`\sum_i \bar{x}_i y_i`.
+
+    Args:
+        x: Tensor with at least one axis.
+        y: Tensor that broadcasts with ``x``.
+        axis: The axis to sum over.
+
+    Returns:
+        Tensor of the broadcast shape without ``axis``.
+
+    Raises:
+        OutOfRangeError: if the axis does not exist.
+
+    Example:
+        >>> ops.vecdot(Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]]))
+    """
+    product = F.conj(x) * y
+    if not -product.ndim <= axis < product.ndim:
+        raise bad(OutOfRangeError, f"axis {axis} is outside [{-product.ndim}, {product.ndim})",
+                  "vecdot", describe(x=x, y=y))  # fmt: skip
+    return F.reduce_sum(product, axis=(axis % product.ndim,), keep_dims=False)
+
+
+def _contract(
+    op: str, a: Tensor, b: Tensor, axes_a: tuple[int, ...], axes_b: tuple[int, ...]
+) -> Tensor:
+    """Sums over pairs of axes with one matrix product, transposing only where the order asks."""
+    sizes_a = [a.shape[i] for i in axes_a]
+    sizes_b = [b.shape[i] for i in axes_b]
+    _require(op, sizes_a == sizes_b, f"contracted sizes differ ({sizes_a} and {sizes_b})", a=a, b=b)
+    free_a = [i for i in range(a.ndim) if i not in axes_a]
+    free_b = [i for i in range(b.ndim) if i not in axes_b]
+    k = math.prod(sizes_a)
+    left = _ordered(a, [*free_a, *axes_a])
+    if not free_a and not free_b:
+        return F.matmul(_flattened(left), _flattened(_ordered(b, list(axes_b))))
+    rows, cols = [a.shape[i] for i in free_a], [b.shape[i] for i in free_b]
+    left = F.reshape(left, (math.prod(rows), k))
+    if list(axes_b) == list(range(b.ndim - len(axes_b), b.ndim)):
+        right = F.reshape(b, (math.prod(cols), k))  # already row by row: read transposed in place
+        y = F.matmul(left, right, False, True)
+    else:
+        right = F.reshape(_ordered(b, [*axes_b, *free_b]), (k, math.prod(cols)))
+        y = F.matmul(left, right)
+    return F.reshape(y, (*rows, *cols))
+
+
+def _flattened(x: Tensor) -> Tensor:
+    return x if x.ndim == 1 else F.reshape(x, (-1,))
+
+
+def _ordered(x: Tensor, order: list[int]) -> Tensor:
+    return x if order == sorted(order) else F.transpose(x, tuple(order))
+
+
+def tensor_dot(x1: Tensor, x2: Tensor, axes: Any) -> Tensor:
+    """Sums the product of two tensors over pairs of axes.
+
+    Args:
+        x1: First tensor.
+        x2: Second tensor.
+        axes: An int :math:`k`: the last :math:`k` axes of ``x1`` with the first of ``x2``; or two
+            sequences of axes that are contracted pairwise.
+
+    Returns:
+        Tensor with the free axes of ``x1`` and then those of ``x2``.
+
+    Raises:
+        ShapeError: if the sizes of contracted axes differ.
+        ArgumentError: if ``axes`` cannot be read.
+
+    Example:
+        >>> ops.tensor_dot(ops.ones((2, 3, 4)), ops.ones((4, 3)), ((2, 1), (0, 1))).shape
+        (2,)
+    """
+    got = describe(x1=x1, x2=x2, axes=axes)
+    if isinstance(axes, int):
+        if not 0 <= axes <= min(x1.ndim, x2.ndim):
+            raise bad(ArgumentError, "axes exceeds the number of axes", "tensor_dot", got)
+        first, second = range(x1.ndim - axes, x1.ndim), range(axes)
+        return _contract("tensor_dot", x1, x2, tuple(first), tuple(second))
+    if not isinstance(axes, (tuple, list)) or len(axes) != 2:
+        raise bad(ArgumentError, "axes must be an int or a pair", "tensor_dot", got)
+    pair = [int_tuple(a, "tensor_dot", "axes") for a in axes]
+    for side, x in zip(pair, (x1, x2)):
+        if any(not -x.ndim <= a < x.ndim for a in side):
+            raise bad(OutOfRangeError, "axes names an axis that does not exist", "tensor_dot", got)
+    first, second = (tuple(a % x.ndim for a in side) for side, x in zip(pair, (x1, x2)))
+    if len(first) != len(second) or len(set(first)) < len(first) or len(set(second)) < len(second):
+        raise bad(ArgumentError, "axes must pair different axes", "tensor_dot", got)
+    return _contract("tensor_dot", x1, x2, first, second)
+
+
+def tensordot(x1: Tensor, x2: Tensor, axes: Any = 2) -> Tensor:
+    """Sums the product of two tensors over pairs of axes; NumPy's name of :func:`tensor_dot`.
+
+    Args:
+        x1: First tensor.
+        x2: Second tensor.
+        axes: See :func:`tensor_dot`.
+
+    Returns:
+        Tensor with the free axes of both.
+
+    Example:
+        >>> ops.tensordot(ops.ones((2, 3)), ops.ones((3, 4)), 1).shape
+        (2, 4)
+    """
+    return tensor_dot(x1, x2, axes)
+
+
+def batch_dot(x1: Tensor, x2: Tensor, axes: Any = None) -> Tensor:
+    """Contracts one axis of two tensors for every entry of a common batch axis.
+
+    Args:
+        x1: Tensor of shape :math:`(B, ...)`.
+        x2: Tensor of shape :math:`(B, ...)`.
+        axes: The axis of each operand to contract, one int for both, or ``None`` for the last
+            axis of ``x1`` and the last but one of ``x2`` (its last if it has two axes).
+
+    Returns:
+        Tensor with the batch, the free axes of ``x1`` and those of ``x2``; with one more axis of
+        size 1 where both operands have two axes.
+
+    Raises:
+        ShapeError: if the batch or the contracted sizes differ.
+
+    Example:
+        >>> ops.batch_dot(ops.ones((2, 3, 4)), ops.ones((2, 4, 5))).shape
+        (2, 3, 5)
+    """
+    _require("batch_dot", x1.ndim > 1 and x2.ndim > 1, "both operands need at least 2 axes",
+             x1=x1, x2=x2)  # fmt: skip
+    pair = (x1.ndim - 1, max(x2.ndim - 2, 1)) if axes is None else axes
+    first, second = int_tuple(pair, "batch_dot", "axes") * (2 if isinstance(pair, int) else 1)
+    first, second = first % x1.ndim, second % x2.ndim
+    _require("batch_dot", 0 not in (first, second), "axis 0 is the batch", x1=x1, x2=x2)
+    _require("batch_dot", x1.shape[0] == x2.shape[0], "the batch sizes differ", x1=x1, x2=x2)
+    k = x1.shape[first]
+    _require("batch_dot", k == x2.shape[second],
+             f"contracted sizes differ ({k} and {x2.shape[second]})", x1=x1, x2=x2)  # fmt: skip
+    free1 = [i for i in range(1, x1.ndim) if i != first]
+    free2 = [i for i in range(1, x2.ndim) if i != second]
+    rows, cols = [x1.shape[i] for i in free1], [x2.shape[i] for i in free2]
+    batch = x1.shape[0]
+    left = F.reshape(_ordered(x1, [0, *free1, first]), (batch, math.prod(rows), k))
+    right = F.reshape(_ordered(x2, [0, second, *free2]), (batch, k, math.prod(cols)))
+    shape = (batch, *rows, *cols)
+    return F.reshape(F.matmul(left, right), shape if len(shape) > 1 else (batch, 1))

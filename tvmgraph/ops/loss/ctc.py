@@ -1,0 +1,157 @@
+"""Connectionist temporal classification: the loss of a sequence without an alignment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.ops.common.window import fail
+from tvmgraph.ops.loss.regression import check_reduction, reduce_loss
+
+__all__ = ["ctc_loss"]
+
+#: Log-probability of the impossible; finite, so that differences and gradients stay defined.
+_NEVER = -1e30
+
+
+def _lengths(value: Any, batch: int, name: str, op: str) -> Tensor:
+    lengths = value if isinstance(value, Tensor) else Tensor(list(value), dtypes.int64)
+    if not lengths.dtype.is_integer:
+        raise fail(DTypeError, f"{name} must hold integers", op, f"{name}={lengths.type}")
+    if lengths.type.shape != (batch,):
+        raise fail(ShapeError, f"{name} must have shape ({batch},)", op, f"{name}={lengths.type}")
+    return F.cast(lengths, dtypes.int64)
+
+
+def _check_arguments(log_probs: Tensor, targets: Tensor, blank: int, op: str) -> None:
+    if log_probs.ndim != 3 or targets.ndim != 2:
+        raise fail(
+            ShapeError, "log_probs must be (T, N, C) and targets (N, S)", op,
+            f"log_probs={log_probs.type}, targets={targets.type}",
+        )  # fmt: skip
+    if not log_probs.dtype.is_float or not targets.dtype.is_integer:
+        raise fail(
+            DTypeError, "log_probs must have a float dtype and targets an integer dtype", op,
+            f"log_probs={log_probs.type}, targets={targets.type}",
+        )  # fmt: skip
+    if targets.type.shape[0] != log_probs.type.shape[1]:
+        raise fail(
+            ShapeError, "log_probs and targets differ in batch size", op,
+            f"log_probs={log_probs.type}, targets={targets.type}",
+        )  # fmt: skip
+    log_probs.type.static_shape  # noqa: B018  (raises when symbolic)
+    if not 0 <= blank < log_probs.shape[2]:
+        raise fail(ArgumentError, f"blank must lie in [0, {log_probs.shape[2]})", op,
+                   f"blank={blank}")  # fmt: skip
+
+
+def _log_add(*terms: Tensor) -> Tensor:
+    """Logarithm of a sum of exponentials; the maximum is a constant of the derivative."""
+    top = terms[0]
+    for t in terms[1:]:
+        top = F.maximum(top, t)
+    top = F.stop_gradient(top)
+    total = F.exp(terms[0] - top)
+    for t in terms[1:]:
+        total = total + F.exp(t - top)
+    return top + F.log(total)
+
+
+def _shifted(x: Tensor, by: int) -> Tensor:
+    """Moves states ``by`` places on, and fills with the impossible."""
+    n, states = x.shape
+    front = F.full((n, min(by, states)), _NEVER, dtype=x.dtype)
+    return front if by >= states else F.concat((front, x[:, : states - by]), 1)
+
+
+def _with_blanks(targets: Tensor, lengths: Tensor, blank: int) -> Tensor:
+    """Puts a blank before, between and behind the labels; padding becomes blank."""
+    n, size = targets.shape
+    targets = F.cast(targets, dtypes.int64)
+    inside = F.arange(size) < F.expand_dims(lengths, 1)
+    labels = F.where(inside, targets, blank)
+    blanks = F.full((n, size), blank, dtype=dtypes.int64)
+    mixed = F.reshape(F.stack((blanks, labels), -1), (n, 2 * size))
+    return F.concat((mixed, F.full((n, 1), blank, dtype=dtypes.int64)), 1)
+
+
+def _alphas(log_probs: Tensor, labels: Tensor, input_lengths: Tensor, ends: Tensor,
+            blank: int) -> list[Tensor]:  # fmt: skip
+    """Log-probability of all ways to reach every state, at every time."""
+    steps, n, _ = log_probs.shape
+    states = labels.shape[1]
+    never = F.full((n, states), _NEVER, dtype=log_probs.dtype)
+    position = F.arange(states)
+    reachable = position <= F.expand_dims(ends, 1)
+    at = F.broadcast_to(F.expand_dims(labels, 0), (steps, n, states))
+    scores = F.gather_elements(log_probs, 2, at)
+    # a label may follow the one before last when a blank between them is not needed
+    front = F.full((n, min(2, states)), blank, dtype=dtypes.int64)
+    before = F.concat((front, labels[:, : states - 2]), 1) if states > 2 else front[:, :states]
+    skips = F.logical_and(F.not_equal(labels, blank), F.not_equal(labels, before))
+    alpha = F.where(F.logical_and(position < 2, reachable), scores[0], never)
+    alphas = [alpha]
+    for t in range(1, steps):
+        jump = F.where(skips, _shifted(alpha, 2), never)
+        new = _log_add(alpha, _shifted(alpha, 1), jump) + scores[t]
+        new = F.where(reachable, F.maximum(new, _NEVER), never)
+        # a sequence that has ended keeps its last state
+        alpha = F.where(F.expand_dims(input_lengths > t, 1), new, alpha)
+        alphas.append(alpha)
+    return alphas
+
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: str = "mean", zero_infinity: bool = False,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    r"""Negative log likelihood of label sequences, summed over all their alignments.
+
+    Args:
+        log_probs: Log-probabilities of shape :math:`(T, N, C)`, a float dtype.
+        targets: Labels of shape :math:`(N, S)`, an integer dtype; entries beyond a sequence's
+            length are not read.
+        input_lengths: Number of time steps of every sequence, :math:`(N,)`.
+        target_lengths: Number of labels of every sequence, :math:`(N,)`.
+        blank: The blank label.
+        reduction: ``"none"``, ``"mean"`` (of the losses per label) or ``"sum"``.
+        zero_infinity: Whether impossible sequences cost 0 instead of infinity.
+
+    Returns:
+        The loss, :math:`(N,)` or 0-d, and the log-probabilities of the partial alignments,
+        :math:`(N, T, 2 S + 1)`.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+        DTypeError: if a dtype does not fit.
+        ArgumentError: if ``blank`` or ``reduction`` is not valid.
+
+    Example:
+        >>> logp = ops.log_softmax(ops.ones((3, 1, 4)), -1)
+        >>> loss, _ = ops.ctc_loss(logp, Tensor([[1, 2]]), (3,), (2,))
+    """
+    op = "ctc_loss"
+    check_reduction(reduction, op)
+    _check_arguments(log_probs, targets, blank, op)
+    steps, n, _ = log_probs.shape
+    input_lengths = _lengths(input_lengths, n, "input_lengths", op)
+    target_lengths = _lengths(target_lengths, n, "target_lengths", op)
+    labels = _with_blanks(targets, target_lengths, blank)
+    ends = 2 * target_lengths
+    alphas = _alphas(log_probs, labels, input_lengths, ends, blank)
+    last = F.gather_elements(alphas[-1], 1, F.expand_dims(ends, 1))
+    label = F.gather_elements(alphas[-1], 1, F.expand_dims(F.maximum(ends - 1, 0), 1))
+    label = F.where(F.expand_dims(ends > 0, 1), label, _NEVER)
+    loss = -F.squeeze(_log_add(last, label), 1)
+    impossible = loss > -_NEVER / 2
+    loss = F.where(impossible, 0.0 if zero_infinity else float("inf"), loss)
+    table = F.stack(tuple(alphas), 1)
+    seen = F.expand_dims(F.arange(steps), 1) < F.reshape(input_lengths, (n, 1, 1))
+    possible = F.logical_and(seen, table > _NEVER / 2)
+    table = F.where(possible, table, float("-inf"))
+    if reduction == "mean":
+        loss = loss / F.cast(F.maximum(target_lengths, 1), loss.dtype)
+    return reduce_loss(loss, reduction, op), table

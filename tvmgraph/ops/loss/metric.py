@@ -1,0 +1,221 @@
+"""Losses and similarities between embeddings, and distances of rows."""
+
+from __future__ import annotations
+
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.ops.common.window import fail
+from tvmgraph.ops.loss.regression import reduce_loss, same_shape, wide
+
+__all__ = [
+    "cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss",
+    "pdist", "triplet_margin_loss",
+]  # fmt: skip
+
+
+def length(d: Tensor, p: float) -> Tensor:
+    """Returns the p-norm over the last axis, with a zero gradient at zero."""
+    last = (d.ndim - 1,)
+    size = F.abs(d)
+    if p == float("inf"):
+        return F.amax(size, last)
+    if p == 0:
+        return F.reduce_sum(F.cast(F.not_equal(d, 0), d.dtype), axis=last, keep_dims=False)
+    if p == 1:
+        return F.reduce_sum(size, axis=last, keep_dims=False)
+    powers = d * d if p == 2 else F.pow(F.where(size > 0, size, 1.0), p)
+    powers = powers if p == 2 else F.where(size > 0, powers, 0.0)
+    total = F.reduce_sum(powers, axis=last, keep_dims=False)
+    some = F.where(total > 0, total, 1.0)
+    root = F.sqrt(some) if p == 2 else F.pow(some, 1.0 / p)
+    # total > 0 is false for NaN too, which must go through
+    return F.where(F.equal(total, 0), 0.0, F.where(total > 0, root, total))
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    r"""Cosine of the angle along an axis: :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
+
+    Args:
+        x1: Tensor of any shape, a float dtype.
+        x2: Tensor whose shape broadcasts with ``x1``'s.
+        dim: The axis along which the vectors lie.
+        eps: Smallest length that is divided by.
+
+    Returns:
+        Tensor of the broadcast shape without axis ``dim``.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+        OutOfRangeError: if ``dim`` is no axis.
+
+    Example:
+        >>> ops.cosine_similarity(Tensor([[1.0, 0.0]]), Tensor([[1.0, 1.0]]))
+    """
+    a, b = wide(x1), wide(x2)
+
+    def lengths(x: Tensor) -> Tensor:
+        return F.sqrt(F.maximum(F.sum(x * x, dim), eps * eps))
+
+    y = F.sum(a * b, dim) / (lengths(a) * lengths(b))
+    return F.cast(y, x1.dtype) if x1.dtype.is_float else y
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    r"""Loss of a cosine: :math:`1 - \cos` for target 1, :math:`\max(0, \cos - margin)` for -1.
+
+    Args:
+        input1: Vectors along axis 1: :math:`(N, D)` (or one vector, :math:`(D,)`).
+        input2: Vectors of the same shape.
+        target: 1 or -1 for every pair, :math:`(N,)`.
+        margin: Cosine up to which a pair of target -1 costs nothing, in [-1, 1].
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+
+    Returns:
+        Tensor of shape :math:`(N,)`, or a 0-d Tensor.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+        ArgumentError: if ``margin`` or ``reduction`` is not valid.
+
+    Example:
+        >>> ops.cosine_embedding_loss(
+        ...     Tensor([[1.0, 0.0]]), Tensor([[1.0, 1.0]]), Tensor([1]))
+    """
+    op = "cosine_embedding_loss"
+    same_shape(input1, input2, ("input1", "input2"), op)
+    if not -1 <= margin <= 1:
+        raise fail(ArgumentError, "margin must lie in [-1, 1]", op, f"margin={margin}")
+    cos = cosine_similarity(input1, input2, 1 if input1.ndim > 1 else 0)
+    if cos.type.shape != target.type.shape:
+        raise fail(ShapeError, "target must have one entry per pair of vectors", op,
+                   f"input1={input1.type}, target={target.type}")  # fmt: skip
+    near = F.where(F.equal(target, 1), 1 - cos, 0.0)
+    loss = near + F.where(F.equal(target, -1), F.relu(cos - margin), 0.0)
+    return reduce_loss(loss, reduction, op)
+
+
+def hinge_embedding_loss(
+    inputs: Tensor, targets: Tensor, margin: float = 1.0, reduction: str = "mean"
+) -> Tensor:
+    r"""Loss of a distance: :math:`x` for target 1, :math:`\max(0, margin - x)` for target -1.
+
+    The sign of the target counts; 0 adds nothing.
+
+    Args:
+        inputs: Distances :math:`x`, any shape, a float dtype.
+        targets: 1 or -1, broadcast with ``inputs``.
+        margin: Distance from which a target of -1 costs nothing.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+
+    Returns:
+        Tensor of the broadcast shape, or a 0-d Tensor.
+
+    Raises:
+        ArgumentError: if ``reduction`` is unknown.
+
+    Example:
+        >>> ops.hinge_embedding_loss(Tensor([0.3, 0.7]), Tensor([1.0, -1.0]))
+    """
+    near = F.where(F.greater(targets, 0), inputs, 0.0)
+    far = F.where(F.less(targets, 0), F.relu(margin - inputs), 0.0)
+    return reduce_loss(near + far, reduction, "hinge_embedding_loss")
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    r"""Loss of an order: :math:`\max(0, -target (input_1 - input_2) + margin)`.
+
+    Args:
+        input1: Scores of any shape, a float dtype.
+        input2: Scores, broadcast with ``input1``.
+        target: 1 where ``input1`` should be larger, -1 where ``input2`` should.
+        margin: Required difference.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+
+    Returns:
+        Tensor of the broadcast shape, or a 0-d Tensor.
+
+    Raises:
+        ArgumentError: if ``reduction`` is unknown.
+
+    Example:
+        >>> ops.margin_ranking_loss(Tensor([1.0]), Tensor([2.0]), Tensor([1.0]))
+    """
+    d = input1 - input2
+    loss = F.relu(margin - F.cast(target, d.dtype) * d)
+    return reduce_loss(loss, reduction, "margin_ranking_loss")
+
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
+    eps: float = 1e-6, swap: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    r"""Loss of two distances: :math:`\max(0, d(a, p) - d(a, n) + margin)`.
+
+    Args:
+        anchor: Vectors :math:`a` along the last axis, a float dtype.
+        positive: Vectors that should be near, broadcast with ``anchor``.
+        negative: Vectors that should be far, broadcast with ``anchor``.
+        margin: Required difference of the distances.
+        p: Norm of :math:`d(x, y) = \|x - y + eps\|_p`.
+        eps: Keeps the norm away from zero.
+        swap: Whether :math:`d(p, n)` replaces :math:`d(a, n)` where it is smaller.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+
+    Returns:
+        Tensor without the last axis, or a 0-d Tensor.
+
+    Raises:
+        ArgumentError: if ``reduction`` is unknown.
+        ShapeError: if the shapes do not broadcast or have no axis.
+
+    Example:
+        >>> ops.triplet_margin_loss(Tensor([[0.0]]), Tensor([[1.0]]), Tensor([[3.0]]))
+    """
+    op = "triplet_margin_loss"
+    if not anchor.ndim:
+        raise fail(ShapeError, "anchor must have at least one axis", op, f"anchor={anchor.type}")
+    if isinstance(margin, Tensor):
+        margin = F.cast(margin, anchor.dtype)
+    near = length(anchor - positive + eps, p)
+    far = length(anchor - negative + eps, p)
+    if swap:
+        far = F.minimum(far, length(positive - negative + eps, p))
+    return reduce_loss(F.relu(near - far + margin), reduction, op)
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    r"""Distances of all pairs of rows: :math:`\|x_i - x_j\|_p` for :math:`i < j`.
+
+    Args:
+        input: Tensor of shape :math:`(*, N, M)`, a float dtype.
+        p: The norm, at least 0.
+
+    Returns:
+        Tensor of shape :math:`(*, N (N - 1) / 2)`, in the order (0, 1), (0, 2), ...
+
+    Raises:
+        ShapeError: if ``input`` has fewer than 2 axes.
+        ArgumentError: if ``p`` is negative.
+        DTypeError: if ``input`` does not have a float dtype.
+
+    Example:
+        >>> ops.pdist(Tensor([[0.0, 0.0], [3.0, 4.0]]))
+    """
+    op = "pdist"
+    if input.ndim < 2:
+        raise fail(ShapeError, "input must have at least 2 axes", op, f"input={input.type}")
+    if not p >= 0:
+        raise fail(ArgumentError, "p must not be negative", op, f"p={p}")
+    if not input.dtype.is_float:
+        raise fail(DTypeError, "input must have a float dtype", op, f"input={input.type}")
+    rows = input.type.with_shape(input.type.shape[-2:-1]).static_shape[0]
+    axis = input.ndim - 2
+    pairs = [(i, j) for i in range(rows) for j in range(i + 1, rows)]
+    first = F.gather(input, Tensor([i for i, _ in pairs], "int64"), axis)
+    second = F.gather(input, Tensor([j for _, j in pairs], "int64"), axis)
+    return length(first - second, p)

@@ -1,0 +1,1 @@
+"""Functions of numbers: exponential, trigonometric, special."""

@@ -1,0 +1,269 @@
+"""Bessel functions of orders 0 and 1; their formulas are in :mod:`.bessel_formulas`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.ops.common.pointwise import float_samples, formula_row
+from tvmgraph.ops.math import bessel_formulas as _bessel
+
+__all__ = [
+    "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0",
+    "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1", "i0",
+]  # fmt: skip
+
+_NO_ONNX = Reason("ONNX has no Bessel functions")
+
+
+def _everywhere() -> list[Any]:
+    return [*float_samples(-12.0, 12.0), sample((9,), low=-800.0, high=800.0, grad=False)]
+
+
+def _positive() -> list[Any]:
+    more = sample((9,), low=0.0, high=800.0, grad=False)
+    return [*float_samples(0.2, 12.0), more]
+
+
+def _over(y: Tensor, x: Tensor, limit: float) -> Tensor:
+    """y / x, continued by its limit at 0."""
+    zero = F.equal(x, 0)
+    return F.where(zero, limit, y / F.where(zero, 1, x))
+
+
+@formula_row(
+    "bessel_i0",
+    _bessel.i0(scaled=False),
+    lambda g, y, x: (g * F.bessel_i1(x),),
+    _NO_ONNX,
+    samples=_everywhere(),
+    wide="float64",
+)
+def bessel_i0(x: Tensor) -> Tensor:
+    r"""Modified Bessel function of the first kind, order 0: :math:`y = I_0(x)`.
+
+    Example:
+        >>> ops.bessel_i0(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_i0e",
+    _bessel.i0(scaled=True),
+    lambda g, y, x: (g * (F.bessel_i1e(x) - F.sign(x) * y),),
+    _NO_ONNX,
+    samples=_everywhere(),
+    wide="float64",
+)
+def bessel_i0e(x: Tensor) -> Tensor:
+    r"""Exponentially scaled :func:`bessel_i0`: :math:`y = e^{-|x|} I_0(x)`.
+
+    Example:
+        >>> ops.bessel_i0e(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_i1",
+    _bessel.i1(scaled=False),
+    lambda g, y, x: (g * (F.bessel_i0(x) - _over(y, x, 0.5)),),
+    _NO_ONNX,
+    samples=_everywhere(),
+    wide="float64",
+)
+def bessel_i1(x: Tensor) -> Tensor:
+    r"""Modified Bessel function of the first kind, order 1: :math:`y = I_1(x)`.
+
+    Example:
+        >>> ops.bessel_i1(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_i1e",
+    _bessel.i1(scaled=True),
+    lambda g, y, x: (g * (F.bessel_i0e(x) - F.sign(x) * y - _over(y, x, 0.5)),),
+    _NO_ONNX,
+    samples=_everywhere(),
+    wide="float64",
+)
+def bessel_i1e(x: Tensor) -> Tensor:
+    r"""Exponentially scaled :func:`bessel_i1`: :math:`y = e^{-|x|} I_1(x)`.
+
+    Example:
+        >>> ops.bessel_i1e(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_j0",
+    _bessel.j0,
+    lambda g, y, x: (g * -F.bessel_j1(x),),
+    _NO_ONNX,
+    samples=_everywhere(),
+    wide="float64",
+)
+def bessel_j0(x: Tensor) -> Tensor:
+    r"""Bessel function of the first kind, order 0: :math:`y = J_0(x)`.
+
+    Example:
+        >>> ops.bessel_j0(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_j1",
+    _bessel.j1,
+    lambda g, y, x: (g * (F.bessel_j0(x) - _over(y, x, 0.5)),),
+    _NO_ONNX,
+    samples=_everywhere(),
+    wide="float64",
+)
+def bessel_j1(x: Tensor) -> Tensor:
+    r"""Bessel function of the first kind, order 1: :math:`y = J_1(x)`.
+
+    Example:
+        >>> ops.bessel_j1(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_k0",
+    _bessel.k0(scaled=False),
+    lambda g, y, x: (g * -F.bessel_k1(x),),
+    _NO_ONNX,
+    samples=_positive(),
+    wide="float64",
+)
+def bessel_k0(x: Tensor) -> Tensor:
+    r"""Modified Bessel function of the second kind, order 0: :math:`y = K_0(x)`.
+
+    Returns:
+        Tensor of ``x``'s shape; infinite at 0, NaN left of it.
+
+    Example:
+        >>> ops.bessel_k0(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_k0e",
+    _bessel.k0(scaled=True),
+    lambda g, y, x: (g * (y - F.bessel_k1e(x)),),
+    _NO_ONNX,
+    samples=_positive(),
+    wide="float64",
+)
+def bessel_k0e(x: Tensor) -> Tensor:
+    r"""Exponentially scaled :func:`bessel_k0`: :math:`y = e^x K_0(x)`.
+
+    Returns:
+        Tensor of ``x``'s shape; infinite at 0, NaN left of it.
+
+    Example:
+        >>> ops.bessel_k0e(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_k1",
+    _bessel.k1(scaled=False),
+    lambda g, y, x: (g * (-F.bessel_k0(x) - y / x),),
+    _NO_ONNX,
+    samples=_positive(),
+    wide="float64",
+)
+def bessel_k1(x: Tensor) -> Tensor:
+    r"""Modified Bessel function of the second kind, order 1: :math:`y = K_1(x)`.
+
+    Returns:
+        Tensor of ``x``'s shape; infinite at 0, NaN left of it.
+
+    Example:
+        >>> ops.bessel_k1(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_k1e",
+    _bessel.k1(scaled=True),
+    lambda g, y, x: (g * (y - F.bessel_k0e(x) - y / x),),
+    _NO_ONNX,
+    samples=_positive(),
+    wide="float64",
+)
+def bessel_k1e(x: Tensor) -> Tensor:
+    r"""Exponentially scaled :func:`bessel_k1`: :math:`y = e^x K_1(x)`.
+
+    Returns:
+        Tensor of ``x``'s shape; infinite at 0, NaN left of it.
+
+    Example:
+        >>> ops.bessel_k1e(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_y0",
+    _bessel.y0,
+    lambda g, y, x: (g * -F.bessel_y1(x),),
+    _NO_ONNX,
+    samples=_positive(),
+    wide="float64",
+)
+def bessel_y0(x: Tensor) -> Tensor:
+    r"""Bessel function of the second kind, order 0: :math:`y = Y_0(x)`.
+
+    Returns:
+        Tensor of ``x``'s shape; -infinity at 0, NaN left of it.
+
+    Example:
+        >>> ops.bessel_y0(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+@formula_row(
+    "bessel_y1",
+    _bessel.y1,
+    lambda g, y, x: (g * (F.bessel_y0(x) - y / x),),
+    _NO_ONNX,
+    samples=_positive(),
+    wide="float64",
+)
+def bessel_y1(x: Tensor) -> Tensor:
+    r"""Bessel function of the second kind, order 1: :math:`y = Y_1(x)`.
+
+    Returns:
+        Tensor of ``x``'s shape; -infinity at 0, NaN left of it.
+
+    Example:
+        >>> ops.bessel_y1(Tensor([0.5, 2.0]))
+    """
+    ...
+
+
+def i0(input: Tensor) -> Tensor:
+    r"""Another name of :func:`bessel_i0`: :math:`y = I_0(x)`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Example:
+        >>> ops.i0(Tensor([0.5, 2.0]))
+    """
+    return F.bessel_i0(input)

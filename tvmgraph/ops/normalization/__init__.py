@@ -1,0 +1,1 @@
+"""Normalization by statistics of a batch, a layer or groups."""

@@ -1,0 +1,308 @@
+"""MindSpore's normalization functions."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import Shape
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
+from tvmgraph.ops.common.window import LOW_PRECISION, fail, ints
+
+__all__ = ["batch_norm", "group_norm", "l2_normalize", "layer_norm", "lrn", "rms_norm"]
+
+
+def _wide(x: Tensor) -> Tensor:
+    return F.cast(x, dtypes.float32) if x.dtype in LOW_PRECISION else x
+
+
+def _affine(y: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape) -> Tensor:
+    """Scales and shifts; the result keeps the dtype of ``y``."""
+    dtype = y.dtype
+    if weight is not None:
+        y = y * F.reshape(weight, shape)
+    if bias is not None:
+        y = y + F.reshape(bias, shape)
+    return F.cast(y, dtype)
+
+
+def _require_shape(t: Tensor | None, shape: Shape, name: str, op: str) -> None:
+    if t is not None and t.type.shape != tuple(shape):
+        raise fail(
+            ShapeError, f"{name} must have shape [{','.join(map(str, shape))}]", op,
+            f"{name}={t.type}",
+        )  # fmt: skip
+
+
+def _require_channels(x: Tensor, op: str) -> int:
+    channels = x.type.shape[1] if x.ndim > 1 else None
+    if not isinstance(channels, int):
+        raise fail(ShapeError, "the input must have a static channel axis", op, f"input={x.type}")
+    return channels
+
+
+# ---- batch ------------------------------------------------------------------------------------
+
+
+def batch_norm(
+    input_x: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None,
+    bias: Tensor | None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    r"""Normalizes every channel: :math:`y = (x - mean) / \sqrt{var + eps} \cdot weight + bias`.
+
+    Args:
+        input_x: Tensor of shape :math:`(N, C, *)`, a float dtype.
+        running_mean: Mean of every channel, :math:`(C,)`; updated in place in training.
+        running_var: Variance of every channel, :math:`(C,)`; updated in place in training.
+        weight: Scale of every channel, :math:`(C,)`, or ``None``.
+        bias: Shift of every channel, :math:`(C,)`, or ``None``.
+        training: Whether mean and variance are those of the batch.
+        momentum: Share of the batch in the new running statistics, whose variance is unbiased.
+        eps: Added to the variance.
+
+    Returns:
+        Tensor of ``input_x``'s shape and dtype.
+
+    Raises:
+        ShapeError: if a statistic or parameter does not have shape :math:`(C,)`.
+        ArgumentError: if ``momentum`` lies outside [0, 1].
+
+    Example:
+        >>> x, c = ops.ones((2, 3)), ops.ones((3,))
+        >>> ops.batch_norm(x, c, c, c, c)
+    """
+    op = "batch_norm"
+    channels = _require_channels(input_x, op)
+    named = {"running_mean": running_mean, "running_var": running_var, "weight": weight,
+             "bias": bias}  # fmt: skip
+    for name, t in named.items():
+        _require_shape(t, (channels,), name, op)
+    if not 0 <= momentum <= 1:
+        raise fail(ArgumentError, "momentum must lie in [0, 1]", op, f"momentum={momentum}")
+    shape = (channels, *(1,) * (input_x.ndim - 2))
+    x = _wide(input_x)
+    if training:
+        centered, variance = _batch_statistics(x, running_mean, running_var, momentum, shape)
+        y = _affine(centered * F.rsqrt(variance + eps), weight, bias, shape)
+    else:
+        y = _fixed_statistics(x, running_mean, running_var, weight, bias, eps)
+    return F.cast(y, input_x.dtype)
+
+
+def _fixed_statistics(
+    x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None,
+    eps: float,
+) -> Tensor:  # fmt: skip
+    """Returns ``x * scale + shift``: one multiply-add per element, the rest per channel."""
+    shape = (x.shape[1], *(1,) * (x.ndim - 2))
+    scale = F.rsqrt(_wide(variance) + eps)
+    if weight is not None:
+        scale = scale * _wide(weight)
+    shift = -_wide(mean) * scale
+    if bias is not None:
+        shift = shift + _wide(bias)
+    return x * F.reshape(scale, shape) + F.reshape(shift, shape)
+
+
+def _batch_statistics(
+    x: Tensor, running_mean: Tensor, running_var: Tensor, momentum: float, shape: Shape
+) -> tuple[Tensor, Tensor]:
+    """Returns centered input and variance of the batch, and updates the running statistics."""
+    axes = (0, *range(2, x.ndim))
+    mean = F.reduce_mean(x, axis=axes, keep_dims=True)
+    centered = x - mean
+    variance = F.reduce_mean(centered * centered, axis=axes, keep_dims=True)
+    count = prod(x.type.shape[i] for i in axes)  # pyright: ignore[reportArgumentType]
+    unbiased = variance * count / max(count - 1, 1)
+    for state, seen in ((running_mean, mean), (running_var, unbiased)):
+        flat = F.stop_gradient(F.cast(F.reshape(seen, state.shape), state.dtype))
+        state.rebind(F.cast(state * (1 - momentum) + flat * momentum, state.dtype))
+    return centered, variance
+
+
+# ---- layer, group -----------------------------------------------------------------------------
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    r"""Normalizes trailing axes: :math:`y = (x - E[x]) / \sqrt{Var[x] + eps} \cdot weight + bias`.
+
+    Args:
+        input: Tensor whose shape ends in ``normalized_shape``, a float dtype.
+        normalized_shape: Sizes of the trailing axes over which the statistics run.
+        weight: Scale of shape ``normalized_shape``, or ``None``.
+        bias: Shift of shape ``normalized_shape``, or ``None``.
+        eps: Added to the variance.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype.
+
+    Raises:
+        ShapeError: if ``input``, ``weight`` or ``bias`` does not fit ``normalized_shape``.
+
+    Example:
+        >>> ops.layer_norm(Tensor([[1.0, 2.0, 3.0]]), (3,))
+    """
+    op = "layer_norm"
+    many = isinstance(normalized_shape, (tuple, list))
+    count = len(normalized_shape) if many else 1
+    sizes = ints(normalized_shape, count, "normalized_shape", op, 0)
+    if not sizes or input.type.shape[-count:] != sizes:
+        raise fail(
+            ShapeError, f"the input's shape must end in normalized_shape {sizes}", op,
+            f"input={input.type}", "make normalized_shape equal to input.shape[begin_norm_axis:]",
+        )  # fmt: skip
+    _require_shape(weight, sizes, "weight", op)
+    _require_shape(bias, sizes, "bias", op)
+    y = F.row_normalize(input, count=count, eps=float(eps), center=True)
+    return _affine(y, weight, bias, sizes)
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    r"""Normalizes groups of channels: :math:`y = (x - E[x]) / \sqrt{Var[x] + eps} \cdot w + b`.
+
+    Args:
+        input: Tensor of shape :math:`(N, C, *)`, a float dtype.
+        num_groups: Number of groups; it divides :math:`C`.
+        weight: Scale of every channel, :math:`(C,)`, or ``None``.
+        bias: Shift of every channel, :math:`(C,)`, or ``None``.
+        eps: Added to the variance.
+
+    Returns:
+        Tensor of ``input``'s shape and dtype.
+
+    Raises:
+        ShapeError: if ``weight`` or ``bias`` does not have shape :math:`(C,)`.
+        ArgumentError: if ``num_groups`` does not divide the channels.
+
+    Example:
+        >>> ops.group_norm(ops.ones((1, 4, 2, 2)), 2).shape
+        (1, 4, 2, 2)
+    """
+    op = "group_norm"
+    channels = _require_channels(input, op)
+    (groups,) = ints(num_groups, 1, "num_groups", op)
+    if channels % groups:
+        raise fail(
+            ArgumentError, f"num_groups {groups} does not divide {channels} channels", op,
+            f"input={input.type}",
+        )  # fmt: skip
+    _require_shape(weight, (channels,), "weight", op)
+    _require_shape(bias, (channels,), "bias", op)
+    full = input.type.shape
+    rest: Any = prod(full[2:])  # pyright: ignore[reportArgumentType]
+    rows = F.reshape(input, (full[0], groups, channels // groups * rest))
+    y = F.reshape(F.row_normalize(rows, count=1, eps=float(eps), center=True), full)
+    return _affine(y, weight, bias, (channels, *(1,) * (input.ndim - 2)))
+
+
+def rms_norm(x: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:
+    r"""Normalizes by the root mean square: :math:`y = x / \sqrt{E[x^2] + epsilon} \cdot gamma`.
+
+    Args:
+        x: Tensor whose shape ends in ``gamma``'s, a float dtype.
+        gamma: Scale; its axes are the ones over which the mean runs.
+        epsilon: Added to the mean.
+
+    Returns:
+        The normalized tensor, and the reciprocal root mean square (float32 at least) with size 1
+        in the normalized axes.
+
+    Raises:
+        ShapeError: if the shape of ``x`` does not end in that of ``gamma``.
+
+    Example:
+        >>> ops.rms_norm(Tensor([[1.0, 2.0, 3.0]]), ops.ones((3,)))[0]
+    """
+    count = gamma.ndim
+    if not 1 <= count <= x.ndim or x.type.shape[-count:] != gamma.type.shape:
+        raise fail(
+            ShapeError, "the shape of x must end in the shape of gamma", "rms_norm",
+            f"x={x.type}, gamma={gamma.type}",
+        )  # fmt: skip
+    y = F.row_normalize(x, count=count, eps=float(epsilon), center=False)
+    wide, axes = _wide(x), tuple(range(x.ndim - count, x.ndim))
+    rstd = F.rsqrt(F.reduce_mean(wide * wide, axis=axes, keep_dims=True) + epsilon)
+    return _affine(y, gamma, None, gamma.type.shape), rstd
+
+
+# ---- local ------------------------------------------------------------------------------------
+
+
+def lrn(
+    x: Tensor, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,
+    norm_region: str = "ACROSS_CHANNELS",
+) -> Tensor:  # fmt: skip
+    r"""Divides by the neighbouring channels: :math:`y_c = x_c (k + \alpha \sum x_{c'}^2)^{-\beta}`.
+
+    Args:
+        x: Tensor of shape :math:`(N, C, H, W)`, a float dtype.
+        depth_radius: How many channels on either side belong to the sum.
+        bias: The offset :math:`k`.
+        alpha: Scale of the sum.
+        beta: The exponent.
+        norm_region: ``"ACROSS_CHANNELS"``.
+
+    Returns:
+        Tensor of ``x``'s shape and dtype.
+
+    Raises:
+        ShapeError: if ``x`` does not have 4 axes.
+        ArgumentError: if ``norm_region`` is unknown.
+
+    Example:
+        >>> ops.lrn(ops.ones((1, 2, 1, 1)))
+    """
+    op = "lrn"
+    if x.ndim != 4:
+        raise fail(ShapeError, "x must have 4 axes", op, f"x={x.type}")
+    if norm_region != "ACROSS_CHANNELS":
+        raise fail(ArgumentError, "norm_region must be 'ACROSS_CHANNELS'", op,
+                   f"norm_region={norm_region!r}")  # fmt: skip
+    (r,) = ints(depth_radius, 1, "depth_radius", op, 0)
+    n, c, h, w = x.type.shape
+    wide = _wide(x)
+    planes = F.reshape(wide * wide, (n, 1, c, h * w))  # pyright: ignore[reportOperatorIssue]
+    pads = ((r, r), (0, 0))
+    sums = F.avg_pool(planes, kernel=(2 * r + 1, 1), stride=(1, 1), padding=pads, counted=pads,
+                      divisor=1)  # fmt: skip
+    scale = F.pow(F.reshape(sums, x.type.shape) * alpha + bias, -beta)
+    return F.cast(wide * scale, x.dtype)
+
+
+def l2_normalize(x: Tensor, axis: Any = 0, epsilon: float = 1e-4) -> Tensor:
+    r"""Scales to length 1 along axes: :math:`y = x / \sqrt{\max(\sum x^2, epsilon)}`.
+
+    Args:
+        x: Tensor of any shape, a float dtype.
+        axis: Axis or axes over which the length is taken.
+        epsilon: Smallest square length that is divided by.
+
+    Returns:
+        Tensor of ``x``'s shape and dtype.
+
+    Raises:
+        DTypeError: if ``x`` does not have a float dtype.
+
+    Example:
+        >>> ops.l2_normalize(Tensor([3.0, 4.0]))
+    """
+    op = "l2_normalize"
+    if not x.dtype.is_float:
+        raise fail(DTypeError, "x must have a float dtype", op, f"x={x.type}")
+    try:
+        axes = rules.normalize_axes(axis, x.ndim)
+    except TvmgraphError as e:
+        raise e.locate(f"ops.{op}", f"x={x.type}, axis={axis!r}", user_source()) from None
+    wide = _wide(x)
+    square = F.reduce_sum(wide * wide, axis=axes, keep_dims=True)
+    return F.cast(wide * F.rsqrt(F.maximum(square, epsilon)), x.dtype)

@@ -1,0 +1,421 @@
+"""MindSpore's pooling functions, on top of the pooling rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.ops.common.window import (
+    Ints,
+    Pairs,
+    ceil_padding,
+    fail,
+    ints,
+    padding_pairs,
+    resolve_padding,
+    spatial_of,
+)
+
+__all__ = [
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "avg_pooling", "lp_pool1d", "lp_pool2d",
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_pooling",
+]  # fmt: skip
+
+
+def batched(x: Tensor, count: int, op: str) -> tuple[Tensor, bool]:
+    """Adds the batch axis that an input of ``count + 1`` axes leaves out.
+
+    Returns:
+        The tensor of ``count + 2`` axes, and whether the axis was added.
+
+    Raises:
+        ShapeError: if the input has another number of axes.
+    """
+    if x.ndim == count + 1:
+        return F.expand_dims(x, 0), True
+    if x.ndim != count + 2:
+        raise fail(
+            ShapeError, f"input must have {count + 2} axes, or {count + 1} without a batch", op,
+            f"input={x.type}",
+        )  # fmt: skip
+    return x, False
+
+
+def unbatched(y: Tensor, added: bool) -> Tensor:
+    """Drops the batch axis again where :func:`batched` added it."""
+    return F.squeeze(y, 0) if added else y
+
+
+def _stride(stride: Any, kernel: Ints, op: str) -> Ints:
+    return kernel if stride is None else ints(stride, len(kernel), "stride", op)
+
+
+# ---- maximum ----------------------------------------------------------------------------------
+
+
+def _max(op: str, x: Tensor, count: int, kernel_size: Any, stride: Any, pad_mode: str,
+         padding: Any, dilation: Any, return_indices: bool, ceil_mode: bool) -> Any:  # fmt: skip
+    kernel = ints(kernel_size, count, "kernel_size", op)
+    steps, gaps = _stride(stride, kernel, op), ints(dilation, count, "dilation", op)
+    x, added = batched(x, count, op)
+    pads = resolve_padding(pad_mode, padding, x, kernel, steps, gaps, op)
+    for k, (lo, hi) in zip(kernel, pads):
+        if pad_mode == "pad" and 2 * max(lo, hi) > k:
+            raise fail(
+                ArgumentError, f"padding {max(lo, hi)} is more than half of kernel_size {k}", op,
+                f"padding={padding}, kernel_size={kernel_size}", "use less padding",
+            )  # fmt: skip
+    if ceil_mode:
+        pads = ceil_padding(spatial_of(x, count, op), kernel, steps, pads, gaps)
+    attrs = {"kernel": kernel, "stride": steps, "padding": pads, "dilation": gaps}
+    y = unbatched(F.max_pool(x, **attrs), added)
+    return (y, unbatched(F.max_pool_index(x, **attrs), added)) if return_indices else y
+
+
+def max_pooling(
+    x: Tensor, spatial: int, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid",
+    padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    r"""Maximum pooling with MindSpore's pad modes: what the pooling layers compute.
+
+    Args:
+        x: Tensor of shape :math:`(N, C, *)` or :math:`(C, *)` with ``spatial`` more axes.
+        spatial: Number of spatial axes: 1, 2 or 3.
+        kernel_size: Window size: an int or one per axis.
+        stride: Step of the window; ``None`` for the window size.
+        pad_mode: ``"valid"``, ``"same"`` (:math:`\lceil size / stride \rceil` outputs) or
+            ``"pad"``.
+        padding: An int, one per axis, or ``(before, after)`` for each axis; only for ``"pad"``.
+        dilation: Distance between window elements.
+        return_indices: Whether the positions are returned too.
+        ceil_mode: Whether a partial last window counts.
+
+    Returns:
+        Tensor of the maxima, with ``return_indices`` followed by the int64 positions.
+
+    Raises:
+        ShapeError: if a window does not fit.
+        ArgumentError: if ``pad_mode`` is unknown or a padding exceeds half a window.
+
+    Example:
+        >>> ops.max_pooling(ops.ones((1, 3, 5, 5)), 2, 3, 2, "same").shape
+        (1, 3, 3, 3)
+    """
+    return _max("max_pooling", x, spatial, kernel_size, stride, pad_mode, padding, dilation,
+                return_indices, ceil_mode)  # fmt: skip
+
+
+def max_pool1d(
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    return_indices: bool = False, ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    r"""Largest element of every window of a sequence.
+
+    Args:
+        x: Tensor of shape :math:`(N, C, L)` or :math:`(C, L)`.
+        kernel_size: Window size.
+        stride: Step of the window; ``None`` for the window size.
+        padding: Padding of both sides, at most half a window; it never wins.
+        dilation: Distance between window elements.
+        return_indices: Whether the positions are returned too.
+        ceil_mode: Whether a partial last window counts.
+
+    Returns:
+        Tensor of shape :math:`(N, C, L_{out})`, with ``return_indices`` followed by the int64
+        positions.
+
+    Raises:
+        ShapeError: if a window does not fit.
+        ArgumentError: if the padding exceeds half a window.
+
+    Example:
+        >>> ops.max_pool1d(Tensor([[[1.0, 3.0, 2.0, 0.0]]]), 2)
+    """
+    return _max("max_pool1d", x, 1, kernel_size, stride, "pad", padding, dilation, return_indices,
+                ceil_mode)  # fmt: skip
+
+
+def max_pool2d(
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    return_indices: bool = False, ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    r"""Largest element of every window of an image.
+
+    Args:
+        x: Tensor of shape :math:`(N, C, H, W)` or :math:`(C, H, W)`, a number dtype.
+        kernel_size: Window size: an int or ``(h, w)``.
+        stride: Step of the window; ``None`` for the window size.
+        padding: Padding of both sides, at most half a window; it never wins.
+        dilation: Distance between window elements.
+        return_indices: Whether the positions are returned too.
+        ceil_mode: Whether a partial last window counts.
+
+    Returns:
+        Tensor of shape :math:`(N, C, H_{out}, W_{out})`, with ``return_indices`` followed by the
+        int64 positions, counted through :math:`H \times W`.
+
+    Raises:
+        ShapeError: if a window does not fit.
+        ArgumentError: if the padding exceeds half a window.
+
+    Example:
+        >>> ops.max_pool2d(ops.ones((1, 3, 4, 4)), 2).shape
+        (1, 3, 2, 2)
+    """
+    return _max("max_pool2d", x, 2, kernel_size, stride, "pad", padding, dilation, return_indices,
+                ceil_mode)  # fmt: skip
+
+
+def max_pool3d(
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    r"""Largest element of every window of a volume.
+
+    Args:
+        x: Tensor of shape :math:`(N, C, D, H, W)` or :math:`(C, D, H, W)`, a number dtype.
+        kernel_size: Window size: an int or ``(d, h, w)``.
+        stride: Step of the window; ``None`` for the window size.
+        padding: Padding of both sides, at most half a window; it never wins.
+        dilation: Distance between window elements.
+        ceil_mode: Whether a partial last window counts.
+        return_indices: Whether the positions are returned too.
+
+    Returns:
+        Tensor of shape :math:`(N, C, D_{out}, H_{out}, W_{out})`, with ``return_indices`` followed
+        by the int64 positions.
+
+    Raises:
+        ShapeError: if a window does not fit.
+        ArgumentError: if the padding exceeds half a window.
+
+    Example:
+        >>> ops.max_pool3d(ops.ones((1, 3, 4, 4, 4)), 2).shape
+        (1, 3, 2, 2, 2)
+    """
+    return _max("max_pool3d", x, 3, kernel_size, stride, "pad", padding, dilation, return_indices,
+                ceil_mode)  # fmt: skip
+
+
+# ---- average ----------------------------------------------------------------------------------
+
+
+def _average(x: Tensor, kernel: Ints, stride: Ints, padding: Pairs, ceil_mode: bool,
+             count_include_pad: bool, divisor: int, op: str) -> Tensor:  # fmt: skip
+    ones = (1,) * len(kernel)
+    counted = padding if count_include_pad else ((0, 0),) * len(kernel)
+    if ceil_mode:
+        padding = ceil_padding(spatial_of(x, len(kernel), op), kernel, stride, padding, ones)
+    return F.avg_pool(x, kernel=kernel, stride=stride, padding=padding, counted=counted,
+                      divisor=divisor)  # fmt: skip
+
+
+def _avg(
+    op: str, x: Tensor, count: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Tensor:  # fmt: skip
+    kernel = ints(kernel_size, count, "kernel_size", op)
+    steps, pads = _stride(stride, kernel, op), padding_pairs(padding, count, op)
+    x, added = batched(x, count, op)
+    y = _average(x, kernel, steps, pads, ceil_mode, count_include_pad, divisor_override or 0, op)
+    return unbatched(y, added)
+
+
+def avg_pooling(
+    x: Tensor, spatial: int, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid",
+    padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    r"""Average pooling with MindSpore's pad modes: what the pooling layers compute.
+
+    Args:
+        x: Tensor of shape :math:`(N, C, *)` or :math:`(C, *)` with ``spatial`` more axes.
+        spatial: Number of spatial axes: 1, 2 or 3.
+        kernel_size: Window size: an int or one per axis.
+        stride: Step of the window; ``None`` for the window size.
+        pad_mode: ``"valid"``, ``"same"`` (the padding does not count as elements) or ``"pad"``.
+        padding: An int, one per axis, or ``(before, after)`` for each axis; only for ``"pad"``.
+        ceil_mode: Whether a partial last window counts.
+        count_include_pad: Whether ``padding`` counts as elements of the mean.
+        divisor_override: What sums are divided by instead of the number of elements.
+
+    Returns:
+        Tensor of the means.
+
+    Raises:
+        ShapeError: if a window does not fit.
+        ArgumentError: if ``pad_mode`` is unknown.
+
+    Example:
+        >>> ops.avg_pooling(ops.ones((1, 3, 5, 5)), 2, 3, 2, "same").shape
+        (1, 3, 3, 3)
+    """
+    op = "avg_pooling"
+    kernel = ints(kernel_size, spatial, "kernel_size", op)
+    steps = _stride(stride, kernel, op)
+    x, added = batched(x, spatial, op)
+    pads = resolve_padding(pad_mode, padding, x, kernel, steps, (1,) * spatial, op)
+    include = count_include_pad and str(pad_mode).lower() != "same"
+    y = _average(x, kernel, steps, pads, ceil_mode, include, divisor_override or 0, op)
+    return unbatched(y, added)
+
+
+def avg_pool1d(
+    input_x: Tensor, kernel_size: int = 1, stride: Any = 1, padding: Any = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
+    r"""Mean of every window of a sequence.
+
+    Args:
+        input_x: Tensor of shape :math:`(N, C, L)`, a float dtype.
+        kernel_size: Window size.
+        stride: Step of the window.
+        padding: Zeros on both sides.
+        ceil_mode: Whether a partial last window counts.
+        count_include_pad: Whether the padding counts as elements of the mean.
+
+    Returns:
+        Tensor of shape :math:`(N, C, L_{out})`.
+
+    Raises:
+        ShapeError: if a window does not fit.
+
+    Example:
+        >>> ops.avg_pool1d(Tensor([[[1.0, 3.0, 2.0, 0.0]]]), 2, 2)
+    """
+    return _avg("avg_pool1d", input_x, 1, kernel_size, stride, padding, ceil_mode,
+                count_include_pad, 0)  # fmt: skip
+
+
+def avg_pool2d(
+    input_x: Tensor, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
+) -> Tensor:  # fmt: skip
+    r"""Mean of every window of an image.
+
+    Args:
+        input_x: Tensor of shape :math:`(N, C, H, W)`, a float dtype.
+        kernel_size: Window size: an int or ``(h, w)``.
+        stride: Step of the window: an int or ``(h, w)``.
+        padding: Zeros: an int, ``(h, w)`` or ``(top, bottom, left, right)``.
+        ceil_mode: Whether a partial last window counts.
+        count_include_pad: Whether the padding counts as elements of the mean.
+        divisor_override: What sums are divided by instead, unless 0.
+
+    Returns:
+        Tensor of shape :math:`(N, C, H_{out}, W_{out})`.
+
+    Raises:
+        ShapeError: if a window does not fit.
+
+    Example:
+        >>> ops.avg_pool2d(ops.ones((1, 3, 4, 4)), 2, 2).shape
+        (1, 3, 2, 2)
+    """
+    return _avg("avg_pool2d", input_x, 2, kernel_size, stride, padding, ceil_mode,
+                count_include_pad, divisor_override)  # fmt: skip
+
+
+def avg_pool3d(
+    input_x: Tensor, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
+) -> Tensor:  # fmt: skip
+    r"""Mean of every window of a volume.
+
+    Args:
+        input_x: Tensor of shape :math:`(N, C, D, H, W)`, a float dtype.
+        kernel_size: Window size: an int or ``(d, h, w)``.
+        stride: Step of the window: an int or one per axis.
+        padding: Zeros: an int, one per axis, or ``(before, after)`` for each axis.
+        ceil_mode: Whether a partial last window counts.
+        count_include_pad: Whether the padding counts as elements of the mean.
+        divisor_override: What sums are divided by instead, unless 0.
+
+    Returns:
+        Tensor of shape :math:`(N, C, D_{out}, H_{out}, W_{out})`.
+
+    Raises:
+        ShapeError: if a window does not fit.
+
+    Example:
+        >>> ops.avg_pool3d(ops.ones((1, 3, 4, 4, 4)), 2, 2).shape
+        (1, 3, 2, 2, 2)
+    """
+    return _avg("avg_pool3d", input_x, 3, kernel_size, stride, padding, ceil_mode,
+                count_include_pad, divisor_override)  # fmt: skip
+
+
+# ---- power average ----------------------------------------------------------------------------
+
+
+def _lp(op: str, x: Tensor, count: int, norm_type: float, kernel_size: Any, stride: Any,
+        ceil_mode: bool) -> Tensor:  # fmt: skip
+    if norm_type == 0 or not dtypes.is_number(norm_type):
+        raise fail(ArgumentError, "norm_type must be a number other than 0", op,
+                   f"norm_type={norm_type!r}")  # fmt: skip
+    kernel = ints(kernel_size, count, "kernel_size", op)
+    steps = _stride(stride, kernel, op)
+    if norm_type == float("inf"):
+        return _max(op, x, count, kernel, steps, "pad", 0, 1, False, ceil_mode)
+    powers = x if norm_type == 1 else F.pow(x, norm_type)
+    mean = _avg(op, powers, count, kernel, steps, 0, ceil_mode, True, 0)
+    taps = 1
+    for k in kernel:
+        taps *= k
+    total = mean * taps
+    return total if norm_type == 1 else F.pow(total, 1.0 / norm_type)
+
+
+def lp_pool1d(
+    x: Tensor, norm_type: float, kernel_size: int, stride: int | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:  # fmt: skip
+    r"""Power pooling of a sequence: :math:`y = (\sum_{x \in window} x^p)^{1/p}`.
+
+    Args:
+        x: Tensor of shape :math:`(N, C, L)` or :math:`(C, L)`, a float dtype.
+        norm_type: The power :math:`p`; infinity gives the maximum.
+        kernel_size: Window size.
+        stride: Step of the window; ``None`` for the window size.
+        ceil_mode: Whether a partial last window counts (scaled up to a full one).
+
+    Returns:
+        Tensor of shape :math:`(N, C, L_{out})` or :math:`(C, L_{out})`.
+
+    Raises:
+        ArgumentError: if ``norm_type`` is 0.
+        ShapeError: if a window does not fit.
+
+    Example:
+        >>> ops.lp_pool1d(Tensor([[[3.0, 4.0]]]), 2, 2)
+    """
+    return _lp("lp_pool1d", x, 1, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    x: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    r"""Power pooling of an image: :math:`y = (\sum_{x \in window} x^p)^{1/p}`.
+
+    Args:
+        x: Tensor of shape :math:`(N, C, H, W)`, a float dtype.
+        norm_type: The power :math:`p`; infinity gives the maximum.
+        kernel_size: Window size: an int or ``(h, w)``.
+        stride: Step of the window; ``None`` for the window size.
+        ceil_mode: Whether a partial last window counts (scaled up to a full one).
+
+    Returns:
+        Tensor of shape :math:`(N, C, H_{out}, W_{out})`.
+
+    Raises:
+        ArgumentError: if ``norm_type`` is 0.
+        ShapeError: if a window does not fit.
+
+    Example:
+        >>> ops.lp_pool2d(ops.ones((1, 1, 4, 4)), 2, 2).shape
+        (1, 1, 2, 2)
+    """
+    return _lp("lp_pool2d", x, 2, norm_type, kernel_size, stride, ceil_mode)

@@ -1,0 +1,1 @@
+"""Random numbers, distributions and dropout."""

@@ -1,0 +1,468 @@
+"""Random tensors: uniform, normal, integers, permutations and discrete distributions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
+from tvmgraph.ops.random.rows import draw_bits, draw_normal, draw_uniform
+
+__all__ = [
+    "bernoulli", "multinomial", "multinomial_with_replacement", "normal", "rand", "rand_like",
+    "randint", "randint_like", "randn", "randn_like", "random_categorical", "randperm", "shuffle",
+    "uniform",
+]  # fmt: skip
+
+
+def _float_dtype(dtype: Any, default: dtypes.DType, op: str) -> dtypes.DType:
+    wanted = default if dtype is None else dtypes.dtype_of(dtype)
+    if not wanted.is_float:
+        raise bad(DTypeError, f"dtype must be a float, not {wanted.name}", op, f"dtype={dtype}")
+    return wanted
+
+
+def _int_dtype(dtype: Any, default: dtypes.DType, op: str) -> dtypes.DType:
+    wanted = default if dtype is None else dtypes.dtype_of(dtype)
+    if not wanted.is_integer:
+        raise bad(DTypeError, f"dtype must be an integer, not {wanted.name}", op, f"dtype={dtype}")
+    return wanted
+
+
+def _size(size: tuple[Any, ...], op: str) -> tuple[int, ...]:
+    """Accepts ``f(2, 3)``, ``f((2, 3))`` and, for one element, ``f()``."""
+    if len(size) == 1:
+        return int_tuple(size[0], op, "size")
+    return int_tuple(size, op, "size") if size else (1,)
+
+
+def sample_shape(shape: Any, op: str) -> tuple[int, ...]:
+    """Checks the shape of a random tensor."""
+    result = int_tuple(shape, op, "shape")
+    if any(d < 0 for d in result):
+        raise bad(ShapeError, "the shape must not be negative", op, f"shape={shape}")
+    return result
+
+
+# ---- uniform and normal -------------------------------------------------------------------------
+
+
+def rand(*size: Any, dtype: Any = None, seed: int | None = None) -> Tensor:
+    r"""Draws from the uniform distribution on :math:`[0, 1)`.
+
+    Args:
+        size: The shape, as ints or one tuple; ``(1,)`` by default.
+        dtype: A float dtype, float32 by default.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Raises:
+        DTypeError: if ``dtype`` is no float.
+
+    Example:
+        >>> ops.rand(2, 3).shape
+        (2, 3)
+    """
+    wanted = _float_dtype(dtype, dtypes.float32, "rand")
+    return draw_uniform(sample_shape(_size(size, "rand"), "rand"), seed, "rand", wanted)
+
+
+def rand_like(input: Tensor, seed: int | None = None, *, dtype: Any = None) -> Tensor:
+    r"""Draws from the uniform distribution on :math:`[0, 1)`, in ``input``'s shape.
+
+    Args:
+        input: Tensor that gives the shape.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+        dtype: A float dtype, by default that of ``input``.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Raises:
+        DTypeError: if the dtype is no float.
+
+    Example:
+        >>> ops.rand_like(Tensor([1.0, 2.0])).shape
+        (2,)
+    """
+    wanted = _float_dtype(dtype, input.dtype, "rand_like")
+    return draw_uniform(input.type.static_shape, seed, "rand_like", wanted)
+
+
+def randn(*size: Any, dtype: Any = None, seed: int | None = None) -> Tensor:
+    r"""Draws from the standard normal distribution.
+
+    Args:
+        size: The shape, as ints or one tuple; ``(1,)`` by default.
+        dtype: A float dtype, float32 by default.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Raises:
+        DTypeError: if ``dtype`` is no float.
+
+    Example:
+        >>> ops.randn(2, 3).shape
+        (2, 3)
+    """
+    wanted = _float_dtype(dtype, dtypes.float32, "randn")
+    return draw_normal(sample_shape(_size(size, "randn"), "randn"), seed, "randn", wanted)
+
+
+def randn_like(input: Tensor, seed: int | None = None, *, dtype: Any = None) -> Tensor:
+    r"""Draws from the standard normal distribution, in ``input``'s shape.
+
+    Args:
+        input: Tensor that gives the shape.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+        dtype: A float dtype, by default that of ``input``.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Raises:
+        DTypeError: if the dtype is no float.
+
+    Example:
+        >>> ops.randn_like(Tensor([1.0, 2.0])).shape
+        (2,)
+    """
+    wanted = _float_dtype(dtype, input.dtype, "randn_like")
+    return draw_normal(input.type.static_shape, seed, "randn_like", wanted)
+
+
+def uniform(
+    shape: Any, minval: Any, maxval: Any, seed: int | None = None, dtype: Any = dtypes.float32
+) -> Tensor:
+    r"""Draws from the uniform distribution on :math:`[minval, maxval)`.
+
+    Args:
+        shape: The shape to draw; it broadcasts with the bounds.
+        minval: Lower bound, number or tensor (numbers for integer dtypes).
+        maxval: Upper bound, number or tensor.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+        dtype: A float dtype, or an integer dtype for integers.
+
+    Returns:
+        Tensor of the broadcast shape.
+
+    Raises:
+        ArgumentError: if integer bounds are empty.
+
+    Example:
+        >>> ops.uniform((2, 3), Tensor(0.0), Tensor(5.0)).shape
+        (2, 3)
+    """
+    wanted = dtypes.dtype_of(dtype)
+    size = sample_shape(shape, "uniform")
+    if wanted.is_integer:
+        low, high = (v.item() if isinstance(v, Tensor) else v for v in (minval, maxval))
+        return _integers(low, high, size, seed, wanted, "uniform")
+    low, high = (_in_dtype(v, wanted) for v in (minval, maxval))
+    full = _with_parameters(size, low, high)
+    return low + draw_uniform(full, seed, "uniform", wanted) * (high - low)
+
+
+def _in_dtype(value: Any, dtype: dtypes.DType) -> Any:
+    return F.cast(value, dtype) if isinstance(value, Tensor) else value
+
+
+def _with_parameters(shape: tuple[int, ...], *parameters: Any) -> tuple[int, ...]:
+    """Returns the shape to draw: that of the numbers, broadcast with the parameters'."""
+    shapes = [p.type.static_shape for p in parameters if isinstance(p, Tensor)]
+    return tuple(np.broadcast_shapes(shape, *shapes))
+
+
+def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> Tensor:
+    r"""Draws from the normal distribution with the given mean and standard deviation.
+
+    Args:
+        shape: The shape to draw; it broadcasts with the parameters.
+        mean: Mean, number or tensor.
+        stddev: Standard deviation, number or tensor.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+
+    Returns:
+        float32 tensor of the broadcast shape.
+
+    Example:
+        >>> ops.normal((2, 3), 0.0, 1.0).shape
+        (2, 3)
+    """
+    center, scale = (_in_dtype(v, dtypes.float32) for v in (mean, stddev))
+    full = _with_parameters(sample_shape(shape, "normal"), center, scale)
+    return center + draw_normal(full, seed, "normal") * scale
+
+
+# ---- integers -----------------------------------------------------------------------------------
+
+
+def _integers(
+    low: Any, high: Any, shape: tuple[int, ...], seed: Any, dtype: dtypes.DType, op: str
+) -> Tensor:
+    first, last = as_int(low, op, "low"), as_int(high, op, "high")
+    got = f"low={low}, high={high}, dtype={dtype.name}"
+    if first >= last:
+        raise bad(ArgumentError, "low must be less than high", op, got)
+    if last - first > 1 << 32:
+        raise bad(ArgumentError, "the range must not be wider than 2**32", op, got)
+    bits = draw_bits(math.prod(shape), seed, op)
+    return F.reshape(F.bits_to_integers(bits, first, last, dtype), shape)
+
+
+def randint(
+    low: int, high: int, size: Any, seed: int | None = None, *, dtype: Any = None
+) -> Tensor:
+    r"""Draws integers uniformly from :math:`[low, high)`.
+
+    Args:
+        low: Smallest integer.
+        high: One more than the largest integer.
+        size: The shape.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+        dtype: An integer dtype, int64 by default.
+
+    Returns:
+        Tensor of shape ``size``.
+
+    Raises:
+        ArgumentError: if ``low`` is not less than ``high``.
+
+    Example:
+        >>> ops.randint(0, 10, (2, 3)).shape
+        (2, 3)
+    """
+    wanted = _int_dtype(dtype, dtypes.int64, "randint")
+    return _integers(low, high, sample_shape(size, "randint"), seed, wanted, "randint")
+
+
+def randint_like(
+    input: Tensor, low: int, high: int, seed: int | None = None, *, dtype: Any = None
+) -> Tensor:
+    r"""Draws integers uniformly from :math:`[low, high)`, in ``input``'s shape.
+
+    Args:
+        input: Tensor that gives the shape.
+        low: Smallest integer.
+        high: One more than the largest integer.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+        dtype: An integer dtype, by default that of ``input``.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Raises:
+        ArgumentError: if ``low`` is not less than ``high``.
+
+    Example:
+        >>> ops.randint_like(Tensor([1, 2]), 0, 10).shape
+        (2,)
+    """
+    wanted = _int_dtype(dtype, input.dtype, "randint_like")
+    return _integers(low, high, input.type.static_shape, seed, wanted, "randint_like")
+
+
+def randperm(n: Any, seed: int = 0, offset: int = 0, dtype: Any = dtypes.int64) -> Tensor:
+    """Draws a random permutation of the integers below ``n``.
+
+    Args:
+        n: Number of integers.
+        seed: 0 or -1 continues the global stream; another int gives the same order every time.
+        offset: Selects another order for the same ``seed``.
+        dtype: An integer dtype.
+
+    Returns:
+        Tensor of shape ``(n,)``.
+
+    Raises:
+        ArgumentError: if ``n`` or ``offset`` is negative.
+
+    Example:
+        >>> ops.randperm(4).shape
+        (4,)
+    """
+    count = as_int(n.item() if isinstance(n, Tensor) else n, "randperm", "n")
+    wanted = _int_dtype(dtype, dtypes.int64, "randperm")
+    if count < 0 or offset < 0:
+        raise bad(ArgumentError, "n and offset must not be negative", "randperm",
+                  f"n={n}, offset={offset}")  # fmt: skip
+    fixed = seed not in (0, -1) or offset
+    own = (as_int(seed, "randperm", "seed") + 1 << 16) + offset if fixed else None
+    return F.bits_to_permutation(draw_bits(count, own, "randperm"), wanted)
+
+
+def shuffle(x: Tensor, seed: int | None = None) -> Tensor:
+    """Puts the slices along axis 0 in random order.
+
+    Args:
+        x: Tensor with at least one axis.
+        seed: ``None`` continues the global stream; an int gives the same order every time.
+
+    Returns:
+        Tensor of ``x``'s type.
+
+    Example:
+        >>> ops.shuffle(Tensor([[1, 2], [3, 4]])).shape
+        (2, 2)
+    """
+    if x.ndim == 0:
+        return x
+    order = F.bits_to_permutation(draw_bits(x.shape[0], seed, "shuffle"), dtypes.int64)
+    return F.gather(x, order, 0)
+
+
+# ---- discrete distributions ---------------------------------------------------------------------
+
+
+def bernoulli(input: Tensor, p: Any = 0.5, seed: int | None = None) -> Tensor:
+    r"""Draws 1 with probability ``p`` and 0 otherwise.
+
+    Args:
+        input: Tensor that gives shape and dtype.
+        p: Probability, a number in :math:`[0, 1]` or a tensor that broadcasts to the shape.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+
+    Returns:
+        Tensor of ``input``'s type.
+
+    Raises:
+        ArgumentError: if ``p`` is a number outside :math:`[0, 1]`.
+
+    Example:
+        >>> ops.bernoulli(ops.ones((2, 3)), 0.3).shape
+        (2, 3)
+    """
+    if not isinstance(p, Tensor) and not 0 <= p <= 1:
+        raise bad(ArgumentError, "p must be in [0, 1]", "bernoulli", describe(input=input, p=p))
+    u = draw_uniform(input.type.static_shape, seed, "bernoulli")
+    return F.cast(u < _in_dtype(p, dtypes.float32), input.dtype)
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = True, seed: int | None = None
+) -> Tensor:
+    r"""Draws indices with probabilities proportional to weights.
+
+    Args:
+        input: Tensor of weights, of shape :math:`(C,)` or :math:`(N, C)`; not negative.
+        num_samples: Number of indices per row.
+        replacement: Whether an index may be drawn again.
+        seed: ``None`` continues the global stream; an int gives the same numbers every time.
+
+    Returns:
+        int32 tensor of shape ``(num_samples,)`` or ``(N, num_samples)``.
+
+    Raises:
+        ShapeError: if ``input`` does not have one or two axes.
+        ArgumentError: if there are fewer categories than samples without replacement.
+
+    Example:
+        >>> ops.multinomial(Tensor([0.2, 0.8]), 3).shape
+        (3,)
+    """
+    got = describe(input=input, num_samples=num_samples)
+    if input.ndim not in (1, 2):
+        raise bad(ShapeError, f"input must have 1 or 2 axes, not {input.ndim}", "multinomial", got)
+    count = as_int(num_samples, "multinomial", "num_samples")
+    if count < 1 or (not replacement and count > input.shape[-1]):
+        raise bad(ArgumentError, "num_samples must be positive and, without replacement, at most "
+                  "the number of categories", "multinomial", got)  # fmt: skip
+    weights = F.cast(input, dtypes.float32)
+    pick = _with_replacement if replacement else _without_replacement
+    return pick(weights, count, seed, "multinomial")
+
+
+def _with_replacement(weights: Tensor, count: int, seed: Any, op: str) -> Tensor:
+    """Inverts the cumulative distribution: the index is the number of sums that lie below."""
+    lead = weights.type.static_shape[:-1]
+    sums = F.cumsum(weights, -1)
+    *_, total = F.split_at(sums, (weights.shape[-1] - 1,), len(lead))
+    u = draw_uniform((*lead, count), seed, op) * total
+    below = F.expand_dims(sums, -2) <= F.expand_dims(u, -1)
+    index = F.reduce_sum(F.cast(below, dtypes.int32), axis=(len(lead) + 1,), keep_dims=False)
+    return F.minimum(index, _last_positive(weights))
+
+
+def _last_positive(weights: Tensor) -> Tensor:
+    """The last index that can be drawn, in case rounding carries past it."""
+    size = weights.shape[-1]
+    position = F.arange(size, dtype=dtypes.int32)
+    reachable = F.where(weights > 0, position, F.zeros_like(position))
+    return F.cast(F.amax(reachable, -1, True), dtypes.int32)
+
+
+def _without_replacement(weights: Tensor, count: int, seed: Any, op: str) -> Tensor:
+    """Takes the largest keys: adding Gumbel noise to log weights draws in proportion to them."""
+    keys = F.log(weights) + gumbel_noise(weights.type.static_shape, seed, op)
+    order = F.argsort(keys, -1, True)
+    first = F.split_at(order, (count,), weights.ndim - 1)[0]
+    return F.cast(first, dtypes.int32)
+
+
+def gumbel_noise(shape: tuple[int, ...], seed: Any, op: str) -> Tensor:
+    r"""Draws from the standard Gumbel distribution: :math:`-\log(-\log u)`."""
+    u = draw_uniform(shape, seed, op) + 2.0**-25  # in (0, 1)
+    return -F.log(-F.log(u))
+
+
+def multinomial_with_replacement(
+    x: Tensor, seed: int, offset: int, numsamples: int, replacement: bool = False
+) -> Tensor:
+    """Draws indices, always with replacement, with probabilities proportional to weights.
+
+    Args:
+        x: Tensor of weights, of shape :math:`(C,)` or :math:`(N, C)`.
+        seed: The seed; -1 with offset 0 continues the global stream.
+        offset: Selects other numbers for the same seed.
+        numsamples: Number of indices per row.
+        replacement: Accepted for compatibility.
+
+    Returns:
+        int64 tensor of shape ``(numsamples,)`` or ``(N, numsamples)``.
+
+    Example:
+        >>> ops.multinomial_with_replacement(Tensor([0.2, 0.8]), 1, 0, 3).shape
+        (3,)
+    """
+    own = None if seed == -1 and offset == 0 else (seed + 1 << 16) + offset
+    return F.cast(multinomial(x, numsamples, True, own), dtypes.int64)
+
+
+def random_categorical(
+    logits: Tensor, num_sample: int, seed: int = 0, dtype: Any = dtypes.int64
+) -> Tensor:
+    r"""Draws indices with probabilities :math:`softmax(logits)`.
+
+    Args:
+        logits: Tensor of shape :math:`(N, C)`.
+        num_sample: Number of indices per row.
+        seed: 0 continues the global stream; another int gives the same numbers every time.
+        dtype: int16, int32 or int64.
+
+    Returns:
+        Tensor of shape ``(N, num_sample)``.
+
+    Raises:
+        ShapeError: if ``logits`` does not have two axes.
+
+    Example:
+        >>> ops.random_categorical(Tensor([[0.1, 0.9]]), 3).shape
+        (1, 3)
+    """
+    if logits.ndim != 2:
+        raise bad(ShapeError, f"logits must have 2 axes, not {logits.ndim}", "random_categorical",
+                  describe(logits=logits))  # fmt: skip
+    wanted = _int_dtype(dtype, dtypes.int64, "random_categorical")
+    weights = F.softmax(F.cast(logits, dtypes.float32), -1)
+    count = as_int(num_sample, "random_categorical", "num_sample")
+    return F.cast(_with_replacement(weights, count, seed or None, "random_categorical"), wanted)

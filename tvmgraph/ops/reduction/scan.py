@@ -1,0 +1,392 @@
+"""Running sums, products and extremes along an axis."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import along_axis
+from tvmgraph.core.types import TensorType
+from tvmgraph.errors import OutOfRangeError
+from tvmgraph.ops.common.arguments import require_tensor, resolve_axis
+from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE
+from tvmgraph.ops.control_flow import onnx as _control_onnx
+from tvmgraph.ops.reduction.functions import accumulated
+from tvmgraph.ops.reduction.rows import LOW_PRECISION, NUMBERS, is_empty, lower_in_float32
+from tvmgraph.ops.reduction.statistics import as_float
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
+
+
+def _infer_scan(x: TensorType, *, axis: int, **attrs: Any) -> TensorType:
+    rules.require_dtype(x, NUMBERS)
+    rules.require_ndim(x, range(1, 65))
+    rules.normalize_axis(axis, x.ndim)
+    return x
+
+
+def _eager_scan(ufunc: Any) -> Any:
+    def scan(x: np.ndarray, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Any:
+        v = np.flip(x, axis) if reverse else x
+        wide = v.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else v
+        y = ufunc.accumulate(wide, axis=axis, dtype=wide.dtype)
+        if exclusive:
+            y = np.roll(ufunc(ufunc.identity, y), 1, axis)  # it starts there, not with an element
+            if y.size:
+                np.moveaxis(y, axis, 0)[0] = ufunc.identity
+        y = y.astype(x.dtype, copy=False)
+        return np.flip(y, axis) if reverse else y
+
+    return scan
+
+
+def _lower_scan(name: str) -> Any:
+    def lower(R: Any, x: Any, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Any:
+        t = R.type(x)
+        if is_empty(t):
+            return x
+        if t.is_static:
+            kind = name.removeprefix("cum")
+            return R.write("scan", f"{kind} {axis % t.ndim} {exclusive:d} {reverse:d}", [x], [t])
+
+        def scan(v: Any) -> Any:
+            if reverse:
+                v = R.emit(R.op.flip(v, axis))
+            dtype = R.type(v).dtype.name
+            y = R.emit(getattr(R.op, name)(v, axis=axis, dtype=dtype, exclusive=exclusive))
+            return R.op.flip(y, axis) if reverse else y
+
+        return lower_in_float32(R, x, scan)
+
+    return lower
+
+
+def _onnx_cumsum(O: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+    d = x.type.dtype
+    through = dtypes.float32 if d in LOW_PRECISION else dtypes.int64 if d.is_integer else d
+    v = x if through is d else O.Cast(x, to=O.dtype(through))
+    y = O.CumSum(v, np.array(axis, np.int64), exclusive=int(exclusive), reverse=int(reverse))
+    return y if through is d else O.Cast(y, to=O.dtype(d))
+
+
+def _scan_samples(**kwargs: Any) -> list[Any]:
+    return [
+        sample((3, 4), axis=1, **kwargs),
+        sample((3, 5, 2), axis=1, **kwargs),
+        sample((1,), axis=0, **kwargs),
+        sample((3, 0), axis=0, grad=False, **kwargs),
+        sample((17,), axis=0, dtype="float64", **kwargs),
+        sample((5, 3), axis=0, dtype="float16", grad=False, **kwargs),
+        sample((3, 4), axis=2, raises=OutOfRangeError, **kwargs),
+    ]
+
+
+@primitive(
+    infer=_infer_scan,
+    traits=along_axis(),
+    eager=_eager_scan(np.add),
+    lower=_lower_scan("cumsum"),
+    vjp=lambda g, y, x, *, axis, exclusive, reverse: (
+        F.running_sum(g, axis=axis, exclusive=exclusive, reverse=not reverse),
+    ),
+    onnx=_onnx_cumsum,
+    samples=[
+        *_scan_samples(exclusive=False, reverse=False),
+        sample((3, 4), axis=0, exclusive=True, reverse=False),
+        sample((3, 4), axis=1, exclusive=True, reverse=True),
+        sample((3, 4), axis=1, exclusive=False, reverse=True),
+        sample((3, 4), axis=1, exclusive=False, reverse=True, dtype="int32", low=-9, high=9),
+        sample((2, 9), axis=1, exclusive=False, reverse=False, dtype="int8", low=-9, high=9),
+    ],
+)
+def running_sum(x: Tensor, axis: int, exclusive: bool, reverse: bool) -> Tensor:
+    r"""Sums the elements up to each one along an axis: :math:`y_i = \sum_{j \le i} x_j`.
+
+    Args:
+        x: Tensor of at least one axis.
+        axis: Non-negative axis.
+        exclusive: Whether an element itself is left out.
+        reverse: Whether to sum from the end.
+
+    Returns:
+        Tensor of ``x``'s type.
+    """
+    ...
+
+
+def _vjp_running_product(g: Tensor, y: Tensor, x: Tensor, *, axis: int) -> tuple[Tensor]:
+    """Divides by the element, except at the first zero, where the product skips that element."""
+
+    def total(v: Tensor) -> Tensor:
+        return F.running_sum(v, axis=axis, exclusive=False, reverse=True)
+
+    zero = F.equal(x, 0)
+    count = F.running_sum(F.cast(zero, dtypes.int32), axis=axis, exclusive=False, reverse=False)
+    first = F.logical_and(zero, F.equal(count, 1))
+    skipping = F.running_product(F.where(first, 1, x), axis=axis)
+    before = F.equal(count, 0)
+    plain = total(g * y) / F.where(zero, 1, x)
+    # what lies before the first zero must not enter the sum of the zero, and it does not:
+    # the sum runs from the zero to the end
+    return (F.where(before, plain, F.where(first, total(g * skipping), 0)),)
+
+
+@primitive(
+    infer=_infer_scan,
+    traits=along_axis(),
+    eager=_eager_scan(np.multiply),
+    lower=_lower_scan("cumprod"),
+    vjp=_vjp_running_product,
+    onnx=lambda O, x, *, axis: _control_onnx.running(O, x, axis, 1, O.Mul),
+    samples=[
+        *_scan_samples(),
+        sample(np.array([[2.0, 0, 3, 0, 5], [1, 2, 3, 4, 5], [0, 1, 2, 3, 4]]), axis=1),
+        sample((3, 4), axis=1, dtype="int64", low=-9, high=9),
+    ],
+)
+def running_product(x: Tensor, axis: int) -> Tensor:
+    r"""Multiplies the elements up to each one along an axis: :math:`y_i = \prod_{j \le i} x_j`."""
+    ...
+
+
+def emit_scan(R: Any, x: Any, combine: Any, start: Any, axis: int) -> Any:
+    """Emits ``y[i] = combine(y[i - 1], x[i])`` along an axis."""
+    return R.emit_te(lambda v: R.topi.scan.scanop(v, combine, start, "scan", axis), x)
+
+
+def _lower_running_log(R: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+    if is_empty(R.type(x)):
+        return x
+
+    def scan(v: Any) -> Any:
+        if reverse:
+            v = R.emit(R.op.flip(v, axis))
+        kind = R.type(v).dtype.name
+        ln2, least = (R.tir.const(c, kind) for c in (math.log(2), -math.inf))
+
+        def combine(a: Any, b: Any) -> Any:
+            top = R.tir.max(a, b)
+            y = top + R.tir.log(1 + R.tir.exp(R.tir.min(a, b) - top))
+            y = R.tir.if_then_else(a == b, a + ln2, y)  # equal infinities differ by NaN
+            return R.tir.if_then_else(R.tir.isnan(a), a, R.tir.if_then_else(R.tir.isnan(b), b, y))
+
+        y = emit_scan(R, v, combine, least, axis)
+        return R.op.flip(y, axis) if reverse else y
+
+    return lower_in_float32(R, x, scan)
+
+
+def _vjp_running_log(g: Tensor, y: Tensor, x: Tensor, *, axis: int, reverse: bool) -> tuple[Tensor]:
+    r"""Sums :math:`g_j e^{x_i - y_j}` in logarithms, the two signs of ``g`` apart."""
+    parts = []
+    for sign in (1, -1):
+        weight = F.where(F.greater(g * sign, 0), g * sign, 0)
+        terms = F.running_logsumexp(F.log(weight) - y, axis=axis, reverse=not reverse)
+        parts.append(F.exp(terms + x))
+    return (parts[0] - parts[1],)
+
+
+@primitive(
+    infer=_infer_scan,
+    traits=along_axis(),
+    promote="float",
+    eager=_eager_scan(np.logaddexp),
+    lower=_lower_running_log,
+    vjp=_vjp_running_log,
+    onnx=Reason("ONNX has no running log-sum-exp, and shifting by the largest element underflows"),
+    samples=[
+        *_scan_samples(reverse=False),
+        sample((3, 4), axis=1, reverse=True),
+        sample(np.array([[-np.inf, -np.inf, 1], [1e3, 1, np.inf], [1, np.nan, 2]]), axis=1,
+               reverse=False, grad=False),
+    ],
+)  # fmt: skip
+def running_logsumexp(x: Tensor, axis: int, reverse: bool) -> Tensor:
+    r"""Returns :math:`y_i = \log \sum_{j \le i} e^{x_j}` along an axis."""
+    ...
+
+
+def _infer_positions(x: TensorType, *, axis: int, largest: bool) -> TensorType:
+    return _infer_scan(x, axis=axis).with_dtype(dtypes.int64)
+
+
+def _eager_positions(x: np.ndarray, *, axis: int, largest: bool) -> np.ndarray:
+    wide = x.astype(np.float32) if dtypes.dtype_of(x.dtype) in LOW_PRECISION else x
+    best = (np.maximum if largest else np.minimum).accumulate(wide, axis=axis)
+    shape = [1] * x.ndim
+    shape[axis] = -1
+    position = np.arange(x.shape[axis]).reshape(shape)
+    hit = (wide == best) | (wide != wide)
+    return np.maximum.accumulate(np.where(hit, position, 0), axis=axis)
+
+
+def _lower_positions(R: Any, x: Any, *, axis: int, largest: bool) -> Any:
+    t = R.type(x)
+    if is_empty(t):
+        return R.op.astype(x, "int64")
+    low = t.dtype in LOW_PRECISION
+    wide = R.emit(R.op.astype(x, "float32")) if low else x
+    is_float = t.dtype.is_float
+    pick = R.tir.max if largest else R.tir.min
+
+    def combine(a: Any, b: Any) -> Any:
+        y = pick(a, b)
+        if not is_float:
+            return y
+        return R.tir.if_then_else(R.tir.isnan(a), a, R.tir.if_then_else(R.tir.isnan(b), b, y))
+
+    best = emit_scan(R, wide, combine, 0, axis)
+
+    def mark(v: Any, best: Any) -> Any:
+        def element(*i: Any) -> Any:
+            hit = v[i] == best[i]
+            hit = R.tir.any(hit, R.tir.isnan(v[i])) if is_float else hit
+            return R.tir.Select(hit, i[axis], R.tir.IntImm("int64", 0))
+
+        return R.te.compute(v.shape, element, name="mark")
+
+    marks = R.emit_te(mark, wide, best)
+    return emit_scan(R, marks, R.tir.max, 0, axis)
+
+
+@primitive(
+    infer=_infer_positions,
+    traits=along_axis(),
+    eager=_eager_positions,
+    lower=_lower_positions,
+    vjp=Reason(NOT_DIFFERENTIABLE),
+    onnx=Reason("ONNX has no running maximum or minimum"),
+    samples=[
+        sample((3, 4), axis=1, largest=True),
+        sample((3, 5, 2), axis=1, largest=False),
+        sample((3, 0), axis=0, largest=True),
+        sample((17,), axis=0, largest=True, dtype="float64"),
+        sample((6, 3), axis=0, largest=False, dtype="int32", low=-2, high=2),
+        sample((6, 3), axis=0, largest=True, dtype="float16"),
+        sample(np.array([[1.0, 3, np.nan, 2, np.nan], [3, 3, 1, np.inf, 1]]), axis=1, largest=True),
+        sample((3, 4), axis=2, largest=True, raises=OutOfRangeError),
+    ],
+)
+def running_arg_extreme(x: Tensor, axis: int, largest: bool) -> Tensor:
+    """Returns the int64 position of the last extreme up to each element along an axis; NaN wins."""
+    ...
+
+
+# ---- public functions ---------------------------------------------------------------------------
+
+
+def cumsum(x: Tensor, axis: int, dtype: Any = None) -> Tensor:
+    r"""Sums the elements up to each one along an axis: :math:`y_i = \sum_{j \le i} x_j`.
+
+    Args:
+        x: Tensor of at least one axis.
+        axis: Axis.
+        dtype: dtype of sums and result; by default ``x``'s, int64 for bools.
+
+    Returns:
+        Tensor of ``x``'s shape.
+
+    Raises:
+        OutOfRangeError: if the axis does not exist.
+
+    Example:
+        >>> ops.cumsum(Tensor([1.0, 2.0, 4.0]), 0)
+    """
+    axis = resolve_axis("cumsum", x, axis)
+    if dtype is not None or x.type.dtype is dtypes.bool_:
+        x = accumulated(x, dtype)
+    return running_sum(x, axis, False, False)
+
+
+def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    r"""Multiplies the elements up to each one along an axis: :math:`y_i = \prod_{j \le i} x_j`.
+
+    Args:
+        input: Tensor of at least one axis.
+        dim: Axis.
+        dtype: dtype of products and result; by default ``input``'s, int64 for integers and bools.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Raises:
+        OutOfRangeError: if the axis does not exist.
+
+    Example:
+        >>> ops.cumprod(Tensor([1.0, 2.0, 4.0]), 0)
+    """
+    axis = resolve_axis("cumprod", input, dim, "dim")
+    return running_product(accumulated(input, dtype), axis)
+
+
+def logcumsumexp(input: Tensor, axis: int) -> Tensor:
+    r"""Returns :math:`y_i = \log \sum_{j \le i} e^{x_j}` along an axis, without overflow.
+
+    Args:
+        input: Tensor of at least one axis; integers are computed in float32.
+        axis: Axis.
+
+    Returns:
+        Tensor of ``input``'s shape.
+
+    Raises:
+        OutOfRangeError: if the axis does not exist.
+
+    Example:
+        >>> ops.logcumsumexp(Tensor([1.0, 2.0, 4.0]), 0)
+    """
+    axis = resolve_axis("logcumsumexp", input, axis)
+    return running_logsumexp(as_float(input), axis, False)
+
+
+def _running_extreme(name: str, x: Tensor, axis: Any) -> tuple[Tensor, Tensor]:
+    require_tensor(name, x)
+    axis = resolve_axis(name, x, axis)
+    at = running_arg_extreme(x, axis, name == "cummax")
+    return F.gather_along(x, at, axis), at
+
+
+def cummax(input: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    r"""Returns the largest element up to each one along an axis, and its last position.
+
+    Args:
+        input: Tensor of at least one axis.
+        axis: Axis.
+
+    Returns:
+        Tuple of the values and their int64 positions.
+
+    Raises:
+        OutOfRangeError: if the axis does not exist.
+
+    Example:
+        >>> ops.cummax(Tensor([1.0, 3.0, 2.0]), 0)
+    """
+    return _running_extreme("cummax", input, axis)
+
+
+def cummin(input: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    r"""Returns the smallest element up to each one along an axis, and its last position.
+
+    Args:
+        input: Tensor of at least one axis.
+        axis: Axis.
+
+    Returns:
+        Tuple of the values and their int32 positions.
+
+    Raises:
+        OutOfRangeError: if the axis does not exist.
+
+    Example:
+        >>> ops.cummin(Tensor([3.0, 1.0, 2.0]), 0)
+    """
+    values, at = _running_extreme("cummin", input, axis)
+    return values, F.cast(at, dtypes.int32)

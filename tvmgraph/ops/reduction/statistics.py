@@ -1,0 +1,390 @@
+"""Moments, order statistics, norms and histograms, written with other operators."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axes, resolve_axis
+from tvmgraph.ops.reduction import rows
+
+__all__ = [
+    "logsumexp", "median", "nanmean", "nanmedian", "nanquantile", "nansum",
+    "quantile", "std", "std_mean", "var", "var_mean",
+]  # fmt: skip
+
+
+def as_float(x: Tensor) -> Tensor:
+    """Converts integers and bools to float32."""
+    return x if x.type.dtype.kind in "fc" else F.cast(x, dtypes.float32)
+
+
+def _moments(
+    name: str, input: Tensor, axis: Any, ddof: Any, keepdims: bool
+) -> tuple[Tensor, Tensor, Any]:
+    """Returns variance and mean in float32 or wider, and the dtype of the result."""
+    axes = resolve_axes(name, input, axis)
+    if not isinstance(ddof, int):
+        raise bad(
+            ArgumentError, "ddof must be an int or bool", name, f"input={input.type}, ddof={ddof!r}"
+        )
+    x = as_float(input)
+    d = x.type.dtype
+    wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
+    count = math.prod(x.type.shape[a] for a in axes)  # pyright: ignore[reportArgumentType]
+    center = rows.reduce_mean(wide, axes, True)
+    away = wide - center
+    total = rows.reduce_sum(F.real(away * F.conj(away)), axes, bool(keepdims))
+    # like NumPy, too few elements give NaN (0 / 0) or infinity
+    variance = total / max(count - int(ddof), 0)
+    if not keepdims and axes:
+        center = F.squeeze(center, axes)
+    return variance, center, d
+
+
+def _narrow(x: Tensor, d: Any) -> Tensor:
+    return F.cast(x, d) if d in rows.LOW_PRECISION else x
+
+
+def var(input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+    r"""Returns the variance: :math:`\frac{1}{N - ddof} \sum_i (x_i - \bar{x})^2`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+        axis: Axis or axes; ``None`` for all.
+        ddof: What is subtracted from the number of elements; a bool counts as 0 or 1.
+        keepdims: Whether reduced axes stay with size 1.
+
+    Returns:
+        Tensor of ``input``'s shape without (or with 1 in) the reduced axes.
+
+    Raises:
+        OutOfRangeError: if an axis does not exist.
+        ArgumentError: if ``ddof`` is no integer.
+
+    Example:
+        >>> ops.var(Tensor([1.0, 2.0, 4.0]))
+    """
+    variance, _, d = _moments("var", input, axis, ddof, keepdims)
+    return _narrow(variance, d)
+
+
+def std(input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+    r"""Returns the standard deviation, the square root of :func:`var`.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+        axis: Axis or axes; ``None`` for all.
+        ddof: What is subtracted from the number of elements; a bool counts as 0 or 1.
+        keepdims: Whether reduced axes stay with size 1.
+
+    Returns:
+        Tensor of ``input``'s shape without (or with 1 in) the reduced axes.
+
+    Raises:
+        OutOfRangeError: if an axis does not exist.
+        ArgumentError: if ``ddof`` is no integer.
+
+    Example:
+        >>> ops.std(Tensor([1.0, 2.0, 4.0]))
+    """
+    variance, _, d = _moments("std", input, axis, ddof, keepdims)
+    return _narrow(F.sqrt(variance), d)
+
+
+def var_mean(
+    input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False
+) -> tuple[Tensor, Tensor]:
+    r"""Returns variance and mean in one pass over the elements.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+        axis: Axis or axes; ``None`` for all.
+        ddof: What is subtracted from the number of elements; a bool counts as 0 or 1.
+        keepdims: Whether reduced axes stay with size 1.
+
+    Returns:
+        Tuple of two tensors.
+
+    Raises:
+        OutOfRangeError: if an axis does not exist.
+
+    Example:
+        >>> ops.var_mean(Tensor([1.0, 2.0, 4.0]))
+    """
+    variance, center, d = _moments("var_mean", input, axis, ddof, keepdims)
+    return _narrow(variance, d), _narrow(center, d)
+
+
+def std_mean(
+    input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False
+) -> tuple[Tensor, Tensor]:
+    r"""Returns standard deviation and mean in one pass over the elements.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+        axis: Axis or axes; ``None`` for all.
+        ddof: What is subtracted from the number of elements; a bool counts as 0 or 1.
+        keepdims: Whether reduced axes stay with size 1.
+
+    Returns:
+        Tuple of two tensors.
+
+    Raises:
+        OutOfRangeError: if an axis does not exist.
+
+    Example:
+        >>> ops.std_mean(Tensor([1.0, 2.0, 4.0]))
+    """
+    variance, center, d = _moments("std_mean", input, axis, ddof, keepdims)
+    return _narrow(F.sqrt(variance), d), _narrow(center, d)
+
+
+def nansum(input: Tensor, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    r"""Sums over axes, counting NaN as 0.
+
+    Args:
+        input: Tensor of any shape.
+        axis: Axis or axes; ``None`` for all.
+        keepdims: Whether reduced axes stay with size 1.
+        dtype: dtype of sum and result; by default ``input``'s, int64 for bools.
+
+    Returns:
+        Tensor of ``input``'s shape without (or with 1 in) the reduced axes.
+
+    Raises:
+        OutOfRangeError: if an axis does not exist.
+
+    Example:
+        >>> ops.nansum(Tensor([1.0, float("nan")]))
+    """
+    axes = resolve_axes("nansum", input, axis)
+    if dtype is not None:
+        input = F.cast(input, dtypes.dtype_of(dtype))
+    elif input.type.dtype is dtypes.bool_:
+        input = F.cast(input, dtypes.int64)
+    x = F.where(F.isnan(input), 0, input) if input.type.dtype.is_float else input
+    return rows.reduce_sum(x, axes, bool(keepdims))
+
+
+def nanmean(
+    input: Tensor, axis: Any = None, keepdims: bool = False, *, dtype: Any = None
+) -> Tensor:
+    r"""Averages over axes, leaving NaN out.
+
+    Args:
+        input: Float Tensor of any shape.
+        axis: Axis or axes; ``None`` for all.
+        keepdims: Whether reduced axes stay with size 1.
+        dtype: dtype of the result; by default ``input``'s.
+
+    Returns:
+        Tensor of ``input``'s shape without (or with 1 in) the reduced axes; NaN where all
+        elements are.
+
+    Raises:
+        DTypeError: if ``input`` holds no floats.
+        OutOfRangeError: if an axis does not exist.
+
+    Example:
+        >>> ops.nanmean(Tensor([1.0, float("nan"), 3.0]))
+    """
+    axes = resolve_axes("nanmean", input, axis)
+    d = input.type.dtype
+    if not d.is_float:
+        raise bad(DTypeError, "input must hold floats", "nanmean", f"input={input.type}", "cast it")
+    wide = F.cast(input, dtypes.float32) if d in rows.LOW_PRECISION else input
+    keep = bool(keepdims)
+    count = rows.reduce_sum(F.cast(F.logical_not(F.isnan(input)), wide.dtype), axes, keep)
+    return F.cast(nansum(wide, axes or None, keep) / count, d if dtype is None else dtype)
+
+
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    r"""Returns :math:`\log \sum_{i \in dim} e^{input_i}`, computed without overflow.
+
+    Args:
+        input: Tensor of any shape; integers are computed in float32.
+        dim: Axis or axes; ``()`` or ``None`` for all.
+        keepdim: Whether reduced axes stay with size 1.
+
+    Returns:
+        Tensor of ``input``'s shape without (or with 1 in) the reduced axes.
+
+    Raises:
+        OutOfRangeError: if an axis does not exist.
+
+    Example:
+        >>> ops.logsumexp(Tensor([1.0, 2.0]), 0)
+    """
+    axes = resolve_axes("logsumexp", input, dim, "dim")
+    x = as_float(input)
+    d = x.type.dtype
+    wide = F.cast(x, dtypes.float32) if d in rows.LOW_PRECISION else x
+    top = F.stop_gradient(rows.reduce_max(wide, axes, True))
+    top = F.where(F.isfinite(top), top, 0)  # infinities must not meet: inf - inf is NaN
+    y = F.log(rows.reduce_sum(F.exp(wide - top), axes, True)) + top
+    return F.cast(y if keepdim or not axes else F.squeeze(y, axes), d)
+
+
+# ---- order statistics ---------------------------------------------------------------------------
+
+
+def _median(
+    name: str, input: Tensor, axis: Any, keepdims: bool, skip_nan: bool
+) -> tuple[Tensor, Tensor]:
+    axis = resolve_axis(name, input, axis)
+    if input.ndim == 0:
+        return F.identity(input), F.zeros((), dtypes.int64)
+    count = input.type.static_shape[axis]
+    if not count:
+        raise bad(
+            ShapeError, "the median of no elements does not exist", name, f"input={input.type}"
+        )
+    order = F.cast(F.argsort(input, axis), dtypes.int64)  # NaN comes last
+    if input.type.dtype.is_float:
+        nan = rows.reduce_sum(F.cast(F.isnan(input), dtypes.int64), (axis,), True)
+        middle = F.full((), (count - 1) // 2, dtype=dtypes.int64)
+        if skip_nan:
+            rank = F.maximum(F.floor_div(count - 1 - nan, 2), 0)
+        else:
+            rank = F.where(F.equal(nan, 0), middle, count - 1)
+        at = F.gather_along(order, rank, axis)
+    else:
+        middle_entry = ((count - 1) // 2, (count - 1) // 2 + 1, 1)
+        at = F.basic_index(order, index=((0, None, 1),) * axis + (middle_entry,))
+    value = F.gather_along(input, at, axis)
+    return (value, at) if keepdims else (F.squeeze(value, axis), F.squeeze(at, axis))
+
+
+def median(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    r"""Returns the medians along an axis (the lower of two middle elements) and their positions.
+
+    Args:
+        input: Tensor of any shape.
+        axis: Axis.
+        keepdims: Whether the axis stays with size 1.
+
+    Returns:
+        Tuple of the medians (NaN where an element is NaN) and their int64 positions.
+
+    Raises:
+        OutOfRangeError: if the axis does not exist.
+        ShapeError: if there are no elements.
+
+    Example:
+        >>> ops.median(Tensor([4.0, 1.0, 3.0, 2.0]))
+    """
+    return _median("median", input, axis, keepdims, False)
+
+
+def nanmedian(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    r"""Returns the medians along an axis, leaving NaN out, and their positions.
+
+    Args:
+        input: Tensor of any shape.
+        axis: Axis.
+        keepdims: Whether the axis stays with size 1.
+
+    Returns:
+        Tuple of the medians (NaN where all elements are) and their int64 positions.
+
+    Raises:
+        OutOfRangeError: if the axis does not exist.
+        ShapeError: if there are no elements.
+
+    Example:
+        >>> ops.nanmedian(Tensor([4.0, 1.0, float("nan"), 2.0]))
+    """
+    return _median("nanmedian", input, axis, keepdims, True)
+
+
+def _quantile(
+    name: str, input: Tensor, q: Any, axis: Any, keepdims: bool, skip_nan: bool
+) -> Tensor:
+    require_tensor(name, input)
+    if not input.type.dtype.is_float:
+        raise bad(DTypeError, "input must hold floats", name, f"input={input.type}", "cast it")
+    if not isinstance(q, Tensor):
+        if not all(0 <= v <= 1 for v in np.ravel(q)):
+            raise bad(ArgumentError, "q must lie in [0, 1]", name, f"q={q!r}")
+        q = Tensor(q, input.type.dtype)
+    if q.ndim > 1:
+        raise bad(ShapeError, "q must be a number or 1-d", name, f"q={q.type}")
+    ndim = input.ndim
+    x = F.reshape(input, (-1,)) if axis is None else input
+    at = 0 if axis is None else resolve_axis(name, input, axis)
+    x = F.moveaxis(F.reshape(x, (1,)) if x.ndim == 0 else x, at, -1)
+    y = _quantiles_of_rows(x, F.cast(F.reshape(q, (-1,)), x.type.dtype), skip_nan)
+    if keepdims:
+        y = F.reshape(y, (q.size,) + (1,) * ndim) if axis is None else F.expand_dims(y, at + 1)
+    return F.squeeze(y, 0) if q.ndim == 0 else y
+
+
+def _quantiles_of_rows(x: Tensor, q: Tensor, skip_nan: bool) -> Tensor:
+    """Interpolates between sorted neighbours; the quantiles become the first axis."""
+    ordered = F.sort(x, -1)[0]
+    count = x.type.static_shape[-1]
+    nan = rows.reduce_sum(F.cast(F.isnan(x), x.type.dtype), (x.ndim - 1,), True)
+    last = count - 1 - nan if skip_nan else F.full((), count - 1, dtype=x.type.dtype)
+    rank = q * F.maximum(last, 0)
+    low = F.floor(rank)
+    at = F.cast(low, dtypes.int64)
+    shape = (*x.shape[:-1], q.size)
+    at = F.broadcast_to(at, shape)
+    above = F.minimum(at + 1, count - 1)
+    a, b = F.gather_along(ordered, at, x.ndim - 1), F.gather_along(ordered, above, x.ndim - 1)
+    weight = rank - low
+    y = F.where(F.equal(weight, 0), a, a + weight * (b - a))
+    bad = F.equal(nan, count) if skip_nan else F.not_equal(nan, 0)
+    return F.moveaxis(F.where(bad, math.nan, y), -1, 0)
+
+
+def quantile(input: Tensor, q: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    r"""Returns quantiles, interpolated linearly between neighbouring elements.
+
+    Args:
+        input: Float Tensor of any shape.
+        q: Number, or 1-d Tensor of size :math:`m`, in [0, 1].
+        axis: Axis; ``None`` for all elements.
+        keepdims: Whether the reduced axes stay with size 1.
+
+    Returns:
+        Tensor of ``input``'s dtype, without the axis; for a 1-d ``q``, with a first axis of size
+        :math:`m`. NaN where an element is NaN.
+
+    Raises:
+        DTypeError: if ``input`` holds no floats.
+        ArgumentError: if ``q`` lies outside [0, 1].
+
+    Example:
+        >>> ops.quantile(Tensor([1.0, 2.0, 4.0]), 0.25)
+    """
+    return _quantile("quantile", input, q, axis, keepdims, False)
+
+
+def nanquantile(input: Tensor, q: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    r"""Returns quantiles as :func:`quantile` does, leaving NaN out.
+
+    Args:
+        input: Float Tensor of any shape.
+        q: Number, or 1-d Tensor of size :math:`m`, in [0, 1].
+        axis: Axis; ``None`` for all elements.
+        keepdims: Whether the reduced axes stay with size 1.
+
+    Returns:
+        Tensor as of :func:`quantile`; NaN where all elements are.
+
+    Raises:
+        DTypeError: if ``input`` holds no floats.
+        ArgumentError: if ``q`` lies outside [0, 1].
+
+    Example:
+        >>> ops.nanquantile(Tensor([1.0, float("nan"), 4.0]), 0.5)
+    """
+    return _quantile("nanquantile", input, q, axis, keepdims, True)

@@ -1,0 +1,1 @@
+"""Recurrent layers over all steps, and their derivative."""

@@ -1,0 +1,1 @@
+"""Reshaping, joining, splitting, padding and repeating."""

@@ -1,0 +1,229 @@
+"""Python-level questions about a tensor's type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes
+from tvmgraph.core import rules
+from tvmgraph.core.op import F, Reason, sample
+from tvmgraph.core.primitive import primitive
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import Pattern, Traits
+from tvmgraph.core.types import Dim, TensorType, tensor_type
+from tvmgraph.errors import DTypeError, ExportError
+from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE
+
+__all__ = ["dyn_shape", "numel", "rank", "shape", "shape_", "size", "type_as"]
+
+
+def _tensor(value: Any, op: str) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise bad(DTypeError, f"the argument must be a Tensor, not {type(value).__name__}", op,
+                  repr(value)[:80])  # fmt: skip
+    return value
+
+
+def shape(input_x: Tensor) -> tuple[int, ...]:
+    """Returns the shape as a tuple of ints.
+
+    Args:
+        input_x: Tensor of any shape.
+
+    Returns:
+        The size of every axis.
+
+    Example:
+        >>> ops.shape(Tensor([[1, 2]]))
+        (1, 2)
+    """
+    return _tensor(input_x, "shape").shape
+
+
+shape_ = shape
+
+
+def dyn_shape(input_x: Tensor) -> Tensor:
+    """Returns the shape as a tensor.
+
+    Args:
+        input_x: Tensor of any shape.
+
+    Returns:
+        int64 tensor with one element per axis.
+
+    Example:
+        >>> ops.dyn_shape(Tensor([[1, 2]]))
+    """
+    return Tensor(np.array(_tensor(input_x, "dyn_shape").type.static_shape, np.int64))
+
+
+def rank(input_x: Tensor) -> int:
+    """Returns the number of axes.
+
+    Args:
+        input_x: Tensor of any shape.
+
+    Returns:
+        The number of axes.
+
+    Example:
+        >>> ops.rank(Tensor([[1, 2]]))
+        2
+    """
+    return _tensor(input_x, "rank").ndim
+
+
+def size(input_x: Tensor) -> int:
+    """Returns the number of elements.
+
+    Args:
+        input_x: Tensor of any shape.
+
+    Returns:
+        The number of elements.
+
+    Example:
+        >>> ops.size(Tensor([[1, 2]]))
+        2
+    """
+    return _tensor(input_x, "size").size
+
+
+def numel(input: Tensor) -> int:
+    """Returns the number of elements.
+
+    Args:
+        input: Tensor of any shape.
+
+    Returns:
+        The number of elements.
+
+    Example:
+        >>> ops.numel(Tensor([[1, 2]]))
+        2
+    """
+    return _tensor(input, "numel").size
+
+
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """Converts ``input`` to the dtype of ``other``.
+
+    Args:
+        input: Tensor of any shape.
+        other: Tensor that gives the dtype.
+
+    Returns:
+        Tensor of ``input``'s shape and ``other``'s dtype.
+
+    Example:
+        >>> ops.type_as(Tensor([1.5]), Tensor([1]))
+    """
+    return F.cast(_tensor(input, "type_as"), _tensor(other, "type_as").dtype)
+
+
+# ---- sizes as values ----------------------------------------------------------------------------
+
+
+def _infer_size_value(*likes: TensorType, size: Any, dtype: dtypes.DType) -> TensorType:
+    return tensor_type((), dtype)
+
+
+def _lower_size_value(R: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> Any:
+    if not isinstance(size, Dim):
+        return R.const(size, dtype.name)
+    places: dict[str, tuple[int, int]] = {}
+    for i, like in enumerate(likes):
+        for axis, d in enumerate(R.type(like).shape):
+            if isinstance(d, Dim) and d.is_root:
+                places.setdefault(d.text, (i, axis))
+
+    def compute(*tensors: Any) -> Any:
+        extents = {root: tensors[i].shape[axis] for root, (i, axis) in places.items()}
+        value = R.size(size, extents)
+        return R.te.compute((), lambda *_: value.astype(dtype.name), name="size")
+
+    return R.emit_te(compute, *likes)
+
+
+def _onnx_size_value(O: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> Any:
+    if isinstance(size, Dim):
+        raise ExportError(f"the symbolic size {size} has no ONNX form")
+    return O.const(np.asarray(size, dtype.numpy))
+
+
+@primitive(
+    infer=_infer_size_value,
+    traits=Traits(Pattern.OPAQUE, Reason("it is the size of a whole tensor")),
+    eager=lambda *likes, size, dtype: np.asarray(size, dtype.numpy),
+    lower=_lower_size_value,
+    vjp=lambda g, y, *likes, size, dtype: (None,) * len(likes),  # it depends on no element
+    onnx=_onnx_size_value,
+    samples=[
+        sample((3, 4), attrs={"size": 12, "dtype": dtypes.float32}, grad=False),
+        sample((2,), (5,), attrs={"size": 7, "dtype": dtypes.int64}, grad=False),
+    ],
+)
+def size_value(*likes: Tensor, size: Any, dtype: dtypes.DType) -> Tensor:
+    """Returns a size of the graph's inputs, or an expression of such, as a 0-d tensor.
+
+    Args:
+        likes: Tensors of any shapes that have the sizes which ``size`` is computed from.
+        size: The size: an int, or a symbolic one.
+        dtype: Element type.
+
+    Returns:
+        0-d tensor of type ``dtype``.
+    """
+    ...
+
+
+# ---- sizes from values --------------------------------------------------------------------------
+
+
+def _lower_count_up(R: Any, count: Any, *, size: str) -> Any:
+    extent = R.bind(size, count)
+
+    def counted() -> Any:
+        return R.te.compute((extent,), lambda i: i, name="count_up")
+
+    # TVM cannot fuse what takes its own size with what takes that of others
+    return R.emit_te(counted, primfunc_attrs={"op_pattern": 8})
+
+
+def _onnx_count_up(O: Any, count: Any, *, size: str) -> Any:
+    first, step = (O.const(np.asarray(v, np.int64)) for v in (0, 1))
+    return O.Range(first, count, step)
+
+
+def _infer_count_up(count: TensorType, *, size: str) -> TensorType:
+    rules.require_dtype(count, (dtypes.int64,), "count")
+    rules.require_ndim(count, 0, "count")
+    return tensor_type((Dim(size),), dtypes.int64, count.device)
+
+
+@primitive(
+    infer=_infer_count_up,
+    traits=Traits(Pattern.OPAQUE, Reason("the value decides how many there are"), binds="size"),
+    eager=lambda count, *, size: np.arange(int(count), dtype=np.int64),
+    lower=_lower_count_up,
+    vjp=Reason(NOT_DIFFERENTIABLE),
+    onnx=_onnx_count_up,
+    samples=[sample(np.array(5), size="count"), sample(np.array(0), size="count")],
+)
+def count_up(count: Tensor, size: str) -> Tensor:
+    """Returns the positions below a number that is only known when the graph runs.
+
+    It makes a size of a value: operators after it are compiled for the size ``size``.
+
+    Args:
+        count: 0-d int64 tensor, not negative.
+        size: What the size is called in the graph.
+
+    Returns:
+        int64 tensor of shape ``(size,)``: :math:`0, 1, ..., count - 1`.
+    """
+    ...

@@ -1,0 +1,1 @@
+"""Passes from graph to graph: simplification, attention, layouts, freezing, recomputation."""

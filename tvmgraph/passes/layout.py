@@ -1,0 +1,457 @@
+"""Keeping the images of a frozen graph in blocks of channels, from the first convolution on.
+
+A convolution whose weight is a parameter gets that weight in the order in which its kernel reads
+it, and its result stays blocked, (N, C / b, H, W, b), through everything that treats channels
+alike: elementwise operators, pooling, averages over the image, concatenation of channels. Where
+anything else reads the result, it is put back into (N, C, H, W). A convolution that leads to no
+other one is as fast on plain images, unless rows fill vectors badly, or Winograd's method applies
+to it. Where the weight is no parameter, only Winograd's method is worth putting it into another
+order in every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.op import get_op
+from tvmgraph.core.traits import Layout
+from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.dtypes import DType, bfloat16, float16, float32, float64
+from tvmgraph.graph.ir import Node, Value
+from tvmgraph.machine.processor import CpuModel
+from tvmgraph.numerics.winograd import best_tile, transform_weight, window_transform
+from tvmgraph.ops.internal.conv_blocked import (
+    block_of,
+    cut_weight,
+    group_shape,
+    group_taps,
+    to_blocks,
+)
+from tvmgraph.ops.internal.matmul_panels import GROUPS
+
+_FLOATS = (float16, bfloat16, float32, float64)
+#: Multiplications per element of the result from which a convolution starts blocks.
+_MIN_DEPTH = 24
+#: The share of idle lanes, and the multiplications per element, from which blocks are worth two
+#: changes of order.
+_MAX_IDLE, _MIN_LONG = 0.1, 256
+
+Derive = Callable[[Callable[..., Any], tuple[Value, ...], TensorType], Value]
+
+
+class BlockedLayout:
+    """Rewrites the nodes of a frozen graph.
+
+    Args:
+        stable: Values that depend on parameters alone; grows with what is derived.
+        consts: The constants of the graph; grows with those that new nodes read.
+        derive: ``(compute, inputs, type) -> value``, computed once per version of the parameters.
+        model: The processor whose kernels run the nodes; None for a GPU.
+    """
+
+    def __init__(
+        self,
+        stable: set[Value],
+        consts: dict[Value, np.ndarray],
+        derive: Derive,
+        model: CpuModel | None,
+    ) -> None:
+        self._model = model
+        self._stable = stable
+        self._consts = consts
+        self._derive = derive
+        self._blocked: dict[Value, Value] = {}
+        self._pending: set[Value] = set()  # values that exist in blocks only
+        self._nodes: list[Node] = []
+        self._count = 0
+        self._leading: set[Node] = set()
+
+    def block_of(self, channels: Any) -> int | None:
+        """Returns the channels per block of an image with this many, or None if it has none."""
+        return block_of(channels)
+
+    def rewrite(self, nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]:
+        """Returns the nodes with convolutions, and what follows them, on blocked images."""
+        self._leading = _lead_to_more(nodes)
+        for node in nodes:
+            self._origin = node
+            if not self._convert(node):
+                for value in node.inputs:
+                    self._require_plain(value)
+                self._nodes.append(node)
+        for value in outputs:
+            self._require_plain(value)
+        return self._nodes
+
+    # ---- what can be converted --------------------------------------------------------------
+
+    def _convert(self, node: Node) -> bool:
+        if node.regions or len(node.outputs) != 1:
+            return False
+        if not all(v.type.is_static for v in (*node.inputs, *node.outputs)):
+            return False
+        if node.op.name == "convolution":
+            return self._convolution(node)
+        if not any(v in self._blocked for v in node.inputs):
+            return False
+        match node.op.traits.layout:
+            case Layout.ELEMENTWISE:
+                return self._elementwise(node)
+            case Layout.POOLING:
+                return self._pooling(node)
+            case Layout.REDUCTION:
+                return self._reduction(node)
+            case Layout.CONCAT:
+                return self._concat(node)
+            case Layout.INTERLEAVE:
+                return self._interleave(node)
+            case None:
+                return False
+
+    def _convolution(self, node: Node) -> bool:
+        x, weight = node.inputs
+        if x.type.ndim != 4 or x.type.dtype not in _FLOATS:
+            return False
+        outputs, inputs, *kernel = weight.type.static_shape
+        if self.block_of(outputs) is None or 0 in x.type.static_shape:
+            return False
+        if weight not in self._stable:
+            return self._winograd_of_given(node)
+        if node.attrs["groups"] > 1:
+            if is_depthwise(node):
+                return x in self._blocked and self._depthwise(node)
+            known = x in self._blocked or (x.type.dtype in GROUPS and self._can_block(x))
+            return known and self._grouped(node)
+        tile = self._winograd_tile(node)
+        if tile is not None:
+            self._winograd(node, tile)
+        elif x in self._blocked or (
+            _is_deep(inputs, kernel)
+            and (node in self._leading or self._is_hard(node) or _sums_groups(node))
+        ):
+            self._direct(node, self._image(x, kernel))
+        else:
+            return False
+        return True
+
+    def _is_hard(self, node: Node) -> bool:
+        """Whether plain kernels, whose vectors run along a row of the image, are slow: a row does
+        not fill a vector, or so much of the last one stays empty that putting the image, and the
+        result, into another order costs less."""
+        assert self._model is not None
+        lanes = self._model.lanes_of(_sum_type(node.outputs[0].type.dtype).itemsize)
+        width = node.outputs[0].type.static_shape[3]
+        _, inputs, *kernel = node.inputs[1].type.static_shape
+        long = int(np.prod(kernel)) > 1 and inputs * int(np.prod(kernel)) >= _MIN_LONG
+        return width < lanes or (long and -width % lanes > _MAX_IDLE * width)
+
+    def _winograd_tile(self, node: Node, prepared: bool = True) -> int | None:
+        """The tile size of Winograd's method for a convolution, or None where it does not pay."""
+        (x, weight), result = node.inputs, node.outputs[0].type
+        outputs, inputs, *kernel = weight.type.static_shape
+        batch, _, height, width = result.static_shape
+        steps = (*node.attrs["stride"], *node.attrs["dilation"])
+        if kernel != [3, 3] or set(steps) != {1} or min(height, width) < 2:
+            return None
+        if block_of(inputs) is None or x.type.dtype not in (float32, float64):
+            return None
+        assert self._model is not None
+        return best_tile(  # of one group
+            lambda tile: batch * -(-height // tile) * -(-width // tile),
+            inputs, outputs // node.attrs["groups"], batch * height * width,
+            self._model.flops_per_byte, prepared,
+        )  # fmt: skip
+
+    def _image(self, x: Value, kernel: Sequence[int]) -> Value:
+        """What a convolution reads: blocks, unless a plain image is as good or cannot be cut."""
+        one = int(np.prod(kernel)) == 1 and x.type.dtype not in GROUPS
+        if x in self._blocked or one or not self._can_block(x):
+            return self._blocked.get(x, x)
+        return self._as_blocked(x)
+
+    def _can_block(self, x: Value) -> bool:
+        return self.block_of(x.type.shape[1]) is not None
+
+    def _direct(self, node: Node, image: Value) -> None:
+        """A convolution of the image as it is, plain or in blocks."""
+        weight, attrs = self._cut(node, image), _without_groups(node)
+        plain = image.type.ndim == 4
+        group = GROUPS.get(image.type.dtype, 1)
+        if group > 1 and not (plain and node.attrs["dilation"][1] > 1):
+            (top, bottom), (left, right) = attrs["padding"]
+            shape = group_shape(weight.type.static_shape, group, plain)
+            if plain:  # the window becomes longer
+                right += shape[3] * group - weight.type.static_shape[3]
+            attrs["padding"] = ((top, bottom), (left, right))
+            kind = weight.type.with_shape(shape).with_dtype(image.type.dtype)
+            weight = self._derive(
+                lambda w: group_taps(w.astype(kind.dtype.numpy), group, plain), (weight,), kind
+            )
+        self._emit("conv_blocked", (image, weight), attrs, node.outputs[0])
+
+    def _cut(self, node: Node, image: Value) -> Value:
+        """The weight cut for an image."""
+        weight = node.inputs[1]
+        outputs, inputs, *kernel = weight.type.static_shape
+        block = self.block_of(outputs)
+        assert block is not None
+        size = image.type.static_shape[4] if image.type.ndim == 5 else 1
+        wide = _sum_type(image.type.dtype)
+        kind = weight.type.with_shape((outputs // block, inputs // size, *kernel, size, block))
+        return self._derive(
+            lambda w: cut_weight(w.astype(wide.numpy, copy=False), size, block),
+            (weight,), kind.with_dtype(wide),
+        )  # fmt: skip
+
+    def _winograd(self, node: Node, tile: int) -> None:
+        x, weight = node.inputs
+        image = self._as_blocked(x)
+        cut = self._cut(node, image)
+        outer, blocks, _, _, inputs, block = cut.type.static_shape
+        kind = weight.type.with_shape(((tile + 2) ** 2, outer, blocks * inputs, block))
+        turned = self._derive(lambda w: transform_weight(w, tile, block), (weight,), kind)
+        padding = {"padding": node.attrs["padding"]}
+        self._emit("conv_winograd", (image, cut, turned), padding, node.outputs[0])
+
+    def _winograd_of_given(self, node: Node) -> bool:
+        """Winograd's method with a weight that is another one in every call."""
+        tile = None if node.attrs["groups"] > 1 else self._winograd_tile(node, prepared=False)
+        if tile is None:
+            return False
+        x, weight = node.inputs
+        outputs, inputs, *kernel = weight.type.static_shape
+        size, block = self.block_of(inputs), self.block_of(outputs)
+        assert size is not None and block is not None
+        outer, blocks = outputs // block, inputs // size
+        split = self._reshaped(weight, (outer, block, blocks, size, *kernel))
+        cut = self._node("transpose", (split,), {"dims": (0, 2, 4, 5, 3, 1)})
+        columns = self._reshaped(weight, (outer, block, inputs, 9))
+        columns = self._node("transpose", (columns,), {"dims": (3, 0, 2, 1)})
+        columns = self._reshaped(columns, (9, outputs * inputs))
+        matrix = self._constant(window_transform(tile), weight.type.dtype)
+        plain = {"transpose_a": False, "transpose_b": False}
+        turned = self._node("matmul", (matrix, columns), plain)
+        turned = self._reshaped(turned, ((tile + 2) ** 2, outer, inputs, block))
+        padding = {"padding": node.attrs["padding"]}
+        self._emit("conv_winograd", (self._as_blocked(x), cut, turned), padding, node.outputs[0])
+        return True
+
+    def _grouped(self, node: Node) -> bool:
+        """Groups that are whole blocks, or become so when several are joined."""
+        (x, weight), groups = node.inputs, node.attrs["groups"]
+        outputs, inputs = weight.type.static_shape[:2]
+        size, block = self.block_of(x.type.shape[1]), self.block_of(outputs)
+        assert size is not None and block is not None
+        joined = size // inputs if x.type.dtype in GROUPS and size % inputs == 0 else 1
+        if groups % joined or inputs * joined % size or outputs // groups * joined % block:
+            return False
+        if joined > 1:
+            node = self._joined_groups(node, joined)
+        tile = self._winograd_tile(node)
+        if tile is not None:
+            self._winograd(node, tile)
+        else:
+            self._direct(node, self._as_blocked(x))
+        return True
+
+    def _joined_groups(self, node: Node, count: int) -> Node:
+        """The convolution with ``count`` groups as one, whose other weights are 0.
+
+        Pixels that are NaN or infinite reach all groups that they are joined with.
+        """
+        x, weight = node.inputs
+        outputs, inputs, *kernel = weight.type.static_shape
+        groups = node.attrs["groups"] // count
+
+        def join(w: np.ndarray) -> np.ndarray:
+            parts = w.reshape(groups, count, -1, inputs, *kernel)
+            wide = np.zeros((*parts.shape[:3], count, *parts.shape[3:]), w.dtype)
+            for member in range(count):
+                wide[:, member, :, member] = parts[:, member]
+            return wide.reshape(outputs, count * inputs, *kernel)
+
+        kind = weight.type.with_shape((outputs, count * inputs, *kernel))
+        wide = self._derive(join, (weight,), kind)
+        attrs = {**node.attrs, "groups": groups}
+        return Node(node.op, (x, wide), attrs, node.outputs, node.source, node.scope)
+
+    def _depthwise(self, node: Node) -> bool:
+        x, weight = node.inputs
+        outputs, _, *kernel = weight.type.static_shape
+        block, wide = self.block_of(outputs), _sum_type(x.type.dtype)
+        assert block is not None
+        kind = weight.type.with_shape((outputs // block, *kernel, block)).with_dtype(wide)
+        cut = self._derive(lambda w: _cut_depthwise(w, block, wide), (weight,), kind)
+        inputs = (self._blocked[x], cut)
+        self._emit("depthwise_blocked", inputs, _without_groups(node), node.outputs[0])
+        return True
+
+    def _pooling(self, node: Node) -> bool:
+        if len(node.attrs["kernel"]) != 2:
+            return False
+        attrs = self._with_channels(node.attrs)
+        self._emit(node.op.name, (self._blocked[node.inputs[0]],), attrs, node.outputs[0])
+        return True
+
+    def _with_channels(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """Of pooling: the channels of a block are one more axis, with a window of one element."""
+        one = {"kernel": 1, "stride": 1, "dilation": 1, "padding": (0, 0), "counted": (0, 0)}
+        return {k: (*v, one[k]) if k in one else v for k, v in attrs.items()}
+
+    def _reduction(self, node: Node) -> bool:
+        if tuple(node.attrs["axis"]) != (2, 3):
+            return False
+        (x,), result = node.inputs, node.outputs[0]
+        if node.attrs["keep_dims"]:
+            self._emit(node.op.name, (self._blocked[x],), node.attrs, result)
+        else:
+            reduced = self._node(node.op.name, (self._blocked[x],), node.attrs)
+            self._node("reshape", (reduced,), {"shape": result.type.shape}, result)
+        return True
+
+    def _concat(self, node: Node) -> bool:
+        blocks = {self.block_of(v.type.shape[1]) for v in node.inputs}
+        result = node.outputs[0]
+        if node.attrs["axis"] != 1 or blocks != {self.block_of(result.type.shape[1])}:
+            return False
+        parts = tuple(self._as_blocked(v) for v in node.inputs)
+        self._emit("concat", parts, node.attrs, result)
+        return True
+
+    def _interleave(self, node: Node) -> bool:
+        if not all(v in self._blocked for v in node.inputs):
+            return False
+        parts = tuple(self._blocked[v] for v in node.inputs)
+        self._emit(node.op.name, parts, node.attrs, node.outputs[0])
+        return True
+
+    def _elementwise(self, node: Node) -> bool:
+        result = node.outputs[0]
+        block = self.block_of(result.type.shape[1]) if result.type.ndim == 4 else None
+        if block is None:
+            return False
+        inputs = tuple(self._operand(v, block, result.type) for v in node.inputs)
+        self._emit(node.op.name, inputs, node.attrs, result)
+        return True
+
+    # ---- operands and results ---------------------------------------------------------------
+
+    def _operand(self, value: Value, block: int, result: TensorType) -> Value:
+        """An operand of an elementwise operator, in the form that broadcasts to blocks."""
+        shape = (1,) * (4 - value.type.ndim) + value.type.static_shape
+        if value in self._blocked:
+            return self._blocked[value]
+        if value.type.size == 1 and value.type.ndim < 5:
+            return value
+        if shape[1] == result.shape[1]:
+            return self._as_blocked(value, shape)
+        return self._reshaped(value, (*shape, 1))
+
+    def _as_blocked(self, value: Value, shape: tuple[int, ...] | None = None) -> Value:
+        if value in self._blocked:
+            return self._blocked[value]
+        n, c, h, w = shape or value.type.static_shape
+        block = self.block_of(c)
+        assert block is not None
+        kind = value.type.with_shape((n, c // block, h, w, block))
+        if value in self._stable or value in self._consts:
+            return self._derive(lambda x: to_blocks(x.reshape(n, c, h, w), block), (value,), kind)
+        if h == w == 1:  # a number per channel
+            return self._reshaped(value, (n, c // block, 1, 1, block))
+        split = self._reshaped(value, (n, c // block, block, h, w))
+        found = self._node("transpose", (split,), {"dims": (0, 1, 3, 4, 2)})
+        self._blocked[value] = found
+        return found
+
+    def _reshaped(self, value: Value, shape: tuple[int, ...]) -> Value:
+        if value in self._stable or value in self._consts:
+            kind = value.type.with_shape(shape)
+            return self._derive(lambda x: x.reshape(shape), (value,), kind)
+        return self._node("reshape", (value,), {"shape": shape})
+
+    def _constant(self, array: np.ndarray, dtype: DType) -> Value:
+        self._count += 1
+        value = Value(f"constant{self._count}", tensor_type(array.shape, dtype))
+        self._consts[value] = array.astype(dtype.numpy)
+        return value
+
+    def _require_plain(self, value: Value) -> None:
+        """Puts a value that exists in blocks only back into its own form."""
+        if value not in self._pending:
+            return
+        self._pending.remove(value)
+        turned = self._node("transpose", (self._blocked[value],), {"dims": (0, 1, 4, 2, 3)})
+        self._node("reshape", (turned,), {"shape": value.type.shape}, value)
+
+    def _emit(self, name: str, inputs: tuple[Value, ...], attrs: Any, plain: Value) -> None:
+        """Adds a node whose result is ``plain`` in blocks."""
+        self._blocked[plain] = self._node(name, inputs, attrs)
+        self._pending.add(plain)
+
+    def _node(
+        self, name: str, inputs: tuple[Value, ...], attrs: Any, result: Value | None = None
+    ) -> Value:
+        op, origin = get_op(name), self._origin
+        if result is None:
+            self._count += 1
+            kind = op.infer(*[v.type for v in inputs], **attrs)
+            assert isinstance(kind, TensorType)
+            result = Value(f"blocked{self._count}", kind)
+        node = Node(op, inputs, attrs, (result,), origin.source, origin.scope)
+        self._nodes.append(node)
+        return result
+
+
+def _lead_to_more(nodes: Sequence[Node]) -> set[Node]:
+    """The convolutions whose result reaches another one, or pooling, as a blocked image."""
+    wanted: set[Value] = set()  # values that are worth being blocked
+    found: set[Node] = set()
+    for node in reversed(nodes):
+        wants = any(v in wanted for v in node.outputs)
+        layout = node.op.traits.layout
+        if node.op.name == "convolution":
+            if wants:
+                found.add(node)
+            wanted.add(node.inputs[0])
+        elif node.op.name == "max_pool" or (
+            layout is Layout.REDUCTION and tuple(node.attrs["axis"]) == (2, 3)
+        ):
+            wanted.add(node.inputs[0])
+        elif layout is Layout.INTERLEAVE or (wants and layout not in (None, Layout.REDUCTION)):
+            wanted.update(node.inputs)
+    return found
+
+
+def _sums_groups(node: Node) -> bool:
+    """Whether blocks let the processor sum several products per lane, and plain kernels, which are
+    matrix products where the window has one tap, do so at a higher price or not at all."""
+    x, weight = node.inputs
+    simple = {*weight.type.static_shape[2:], *node.attrs["stride"]} == {1}
+    return x.type.dtype in GROUPS and not simple
+
+
+def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:
+    return inputs * int(np.prod(kernel)) >= _MIN_DEPTH
+
+
+def is_depthwise(node: Node) -> bool:
+    """Whether a convolution has one output channel per input channel, of that one alone."""
+    x, weight = node.inputs
+    return node.attrs["groups"] == weight.type.shape[0] == x.type.shape[1]
+
+
+def _without_groups(node: Node) -> dict[str, Any]:
+    return {name: value for name, value in node.attrs.items() if name != "groups"}
+
+
+def _sum_type(dtype: DType) -> DType:
+    """The type in which sums of products are accumulated, which cut weights have."""
+    return float64 if dtype is float64 else float32
+
+
+def _cut_depthwise(weight: np.ndarray, block: int, dtype: Any) -> np.ndarray:
+    """(C, 1, KH, KW) to (C / block, KH, KW, block)."""
+    return to_blocks(weight[:, 0][None].astype(dtype.numpy, copy=False), block)[0]

@@ -1,0 +1,90 @@
+"""Applying rewrite rules to the nodes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvmgraph.core.types import TensorType
+from tvmgraph.graph import simplify as passes
+from tvmgraph.graph.ir import Graph, Node, Value
+from tvmgraph.passes.rules import RULES, Match, Rule
+from tvmgraph.passes.table import Options
+
+
+def apply_rules(graph: Graph, options: Options) -> Graph:
+    """Applies the rules that the settings ask for to every node; ``graph`` itself if none does."""
+    settings = options.settings
+    chosen = [
+        rule
+        for rule in RULES.values()
+        if settings.has("simplify" if rule.exact else "reassociate")
+        and rule.name not in settings.off
+    ]
+    return rewrite(graph, chosen)
+
+
+def match_byte_products(graph: Graph) -> Graph:
+    """Returns the graph with products of bytes that were written as casts and products."""
+    return rewrite(graph, [RULES["integer_product"]])
+
+
+def rewrite(graph: Graph, rules: Sequence[Rule]) -> Graph:
+    """Applies the first rule that matches to every node; returns ``graph`` itself if none does."""
+    return _Rewriter(graph, rules).run()
+
+
+class _Rewriter:
+    def __init__(self, graph: Graph, rules: Sequence[Rule]) -> None:
+        self.graph = graph
+        self.by_op: dict[str, list[Rule]] = {}
+        for rule in rules:
+            for name in rule.ops:
+                self.by_op.setdefault(name, []).append(rule)
+        self.makers: dict[Value, Node] = {}
+        self.consts = dict(graph.consts)
+        self.renamed: dict[Value, Value] = {}
+        self.count = 0
+        self.taken = _names(graph)
+
+    def fresh(self, type: TensorType) -> Value:
+        """Returns a value whose name is still free."""
+        while f"r{self.count}" in self.taken:
+            self.count += 1
+        self.count += 1
+        return Value(f"r{self.count - 1}", type)
+
+    def run(self) -> Graph:
+        """Returns the rewritten graph."""
+        nodes: list[Node] = []
+        for old in self.graph.nodes:
+            node = passes.with_inputs(old, self.renamed)
+            nodes += self.apply(node)
+        if not self.renamed:
+            return self.graph
+        outputs = tuple(self.renamed.get(v, v) for v in self.graph.outputs)
+        graph = self.graph
+        return Graph(graph.name, graph.params, self.consts, tuple(nodes), outputs, graph.writes)
+
+    def apply(self, node: Node) -> list[Node]:
+        """Returns what takes the place of a node."""
+        kept = [node]
+        if not node.regions and len(node.outputs) == 1:
+            for rule in self.by_op.get(node.op.name, ()):
+                match = Match(node, self.makers, self.consts, self.fresh)
+                found = rule.rewrite(match)
+                if found is not None and found.type is node.outputs[0].type:
+                    self.renamed[node.outputs[0]] = found
+                    kept = match.built
+                    break
+        for made in kept:
+            self.makers.update((v, made) for v in made.outputs)
+        return kept
+
+
+def _names(graph: Graph) -> set[str]:
+    names = {p.value.name for p in graph.params} | {v.name for v in graph.consts}
+    for node in graph.nodes:
+        names.update(v.name for v in node.outputs)
+        for region in node.regions:
+            names |= _names(region)
+    return names
