@@ -111,11 +111,11 @@ def export(
     return write(net, *inputs, file_name=file_name, file_format=file_format, **options)
 
 
-def load(file_name: Any, public_key: Any = None) -> Any:
-    """Loads what :func:`export` wrote; see :func:`tvmgraph.export.api.load`."""
+def load(file_name: Any, public_key: Any = None, **kwargs: Any) -> Any:
+    """Loads what :func:`export` wrote, or MINDIR; see :func:`tvmgraph.export.api.load`."""
     from tvmgraph.export.api import load as read
 
-    return read(file_name, public_key)
+    return read(file_name, public_key, **kwargs)
 
 
 def load_hf(folder: Any) -> Any:
@@ -187,6 +187,7 @@ _LATER = {
             reset_peak_memory_stats set_cur_stream synchronize""",
         "ops": "constexpr",
         "profiler": "Profiler",
+        "train.mindir_file": "load_mindir save_mindir",
         "train": """Accuracy BleuScore Callback CheckpointConfig ConfusionMatrix CosineSimilarity
             DatasetHelper Dice EarlyStopping F1 Fbeta History LambdaCallback LearningRateScheduler
             Loss LossMonitor MAE MSE Metric Model ModelCheckpoint Perplexity Precision ROC Recall

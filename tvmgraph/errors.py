@@ -217,7 +217,7 @@ def warn_user(message: str) -> None:
     level = 2
     while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=max(level - 1, 2))
+    warnings.warn(message, stacklevel=level)
 
 
 def user_source() -> str:

@@ -27,6 +27,7 @@ PROVIDERS: dict[Hook, str] = {
     hooks.shard: "tvmgraph.distributed.api:shard",
     hooks.draw: "tvmgraph.view:draw",
     hooks.export: "tvmgraph.export.api:export",
+    hooks.load_mindir: "tvmgraph.train.mindir:MindirCell",
     hooks.format_of: "tvmgraph.export.api:format_of",
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
 import json
 import zlib
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.protobuf import message_classes
 from tvmgraph.core.shown import Shown
 from tvmgraph.dataset.base import Row, names_of, reject
 from tvmgraph.dataset.files import Shuffle, is_shuffled
@@ -55,43 +55,35 @@ class Schema(Shown):
             self.add_column(name, column["type"], column.get("shape"))
 
 
-@functools.cache
+_DECLARATION = """
+message BytesList {
+  repeated bytes value = 1;
+}
+message FloatList {
+  repeated float value = 1;
+}
+message Int64List {
+  repeated int64 value = 1;
+}
+message Feature {
+  oneof kind {
+    BytesList bytes = 1;
+    FloatList float = 2;
+    Int64List int64 = 3;
+  }
+}
+message Features {
+  map<string, Feature> feature = 1;
+}
+message Example {
+  Features features = 1;
+}
+"""
+
+
 def _example() -> Any:
     """The class of the message ``tf.train.Example``."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    kinds = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="example.proto", syntax="proto3")
-    feature = file.message_type.add(name="Feature")
-    feature.oneof_decl.add(name="kind")
-    lists = (("bytes", kinds.TYPE_BYTES), ("float", kinds.TYPE_FLOAT), ("int64", kinds.TYPE_INT64))
-    for number, (name, kind) in enumerate(lists, 1):
-        values = file.message_type.add(name=f"{name}_values")
-        values.field.add(name="value", number=1, type=kind, label=kinds.LABEL_REPEATED)
-        feature.field.add(
-            name=name, number=number, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_OPTIONAL,
-            type_name=f".{name}_values", oneof_index=0,
-        )  # fmt: skip
-    features = file.message_type.add(name="Features")
-    entry = features.nested_type.add(name="FeatureEntry")
-    entry.options.map_entry = True
-    entry.field.add(name="key", number=1, type=kinds.TYPE_STRING, label=kinds.LABEL_OPTIONAL)
-    entry.field.add(
-        name="value", number=2, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_OPTIONAL,
-        type_name=".Feature",
-    )  # fmt: skip
-    features.field.add(
-        name="feature", number=1, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_REPEATED,
-        type_name=".Features.FeatureEntry",
-    )  # fmt: skip
-    example = file.message_type.add(name="Example")
-    example.field.add(
-        name="features", number=1, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_OPTIONAL,
-        type_name=".Features",
-    )  # fmt: skip
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("Example"))
+    return message_classes(_DECLARATION)["Example"]
 
 
 def _records(path: str, content: bytes) -> list[bytes]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph import hooks
+from tvmgraph.errors import ArgumentError, user_source, warn_user
 from tvmgraph.interruption import noticed
 
 
@@ -29,10 +31,19 @@ def _write_graph(path: Path, net: Any, args: tuple[Any, ...], options: dict[str,
     save_graph(path, net, args, **options)
 
 
+def _write_mindir(path: Path, net: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    warn_user(
+        f"{path.name} is a graph file of this package, which MindSpore does not read: there is no "
+        'writer of MindSpore\'s format; file_format="ONNX" is read by other programs'
+    )
+    _write_graph(path, net, args, options)
+
+
 _WRITERS: dict[str, tuple[str, Callable[..., None]]] = {
     "ONNX": (".onnx", _write_onnx),
     "TVM": (".tvm", _write_module),
     "GRAPH": (".graph", _write_graph),
+    "MINDIR": (".mindir", _write_mindir),
 }
 
 
@@ -84,7 +95,7 @@ def export(
             ``target`` (a name from ``configs/targets.toml``), ``jit_level``, ``linker`` (for
             another architecture), ``frozen`` (weights become part of the code), ``training``,
             ``dynamic``.
-            ``GRAPH``: ``training``.
+            ``GRAPH`` and ``MINDIR``, which is written as a graph file of that name: ``training``.
 
     Returns:
         The path that was written.
@@ -124,22 +135,31 @@ def export(
     return path
 
 
-def load(path: str | os.PathLike[str], public_key: str | os.PathLike[str] | None = None) -> Any:
-    """Loads a file that :func:`export` wrote.
+def load(
+    path: str | os.PathLike[str], public_key: str | os.PathLike[str] | None = None, **options: Any
+) -> Any:
+    """Loads a file that :func:`export` wrote, or a MINDIR file of MindSpore.
 
     Args:
-        path: A ``.graph``, ``.onnx`` or ``.tvm`` file.
+        path: A ``.graph``, ``.onnx``, ``.tvm`` or ``.mindir`` file.
         public_key: A PEM file with the Ed25519 key that must have signed a ``.tvm`` file.
+        options: ``dec_key`` and ``dec_mode`` of MindSpore programs are refused: encrypted files
+            are not read.
 
     Returns:
         A Cell that computes what the file holds, or (``.tvm``) a compiled
-        :class:`tvmgraph.runtime.Module`.
+        :class:`tvmgraph.runtime.Module`. ``nn.GraphCell`` takes the Cell, too.
 
     Raises:
         ArgumentError: if the suffix is unknown, or files of its kind are not signed.
-        LoadError: if the file is damaged.
+        LoadError: if the file is damaged, or has operators that are not supported.
     """
     kind = format_of(path)
+    if options:
+        raise ArgumentError(
+            f"there is no option {', '.join(options)}; encrypted files are not read", op="load",
+            got=str(path), at=user_source(), fix="export the file without enc_key",
+        )  # fmt: skip
     if kind == "TVM":
         from tvmgraph.runtime import load as load_module
 
@@ -149,7 +169,9 @@ def load(path: str | os.PathLike[str], public_key: str | os.PathLike[str] | None
             "only compiled modules are signed", op="load", got=str(path), at=user_source(),
             fix='export with file_format="TVM" and sign=..., or leave public_key out',
         )  # fmt: skip
-    if kind == "GRAPH":
+    if kind == "MINDIR" and not zipfile.is_zipfile(path):
+        return hooks.load_mindir(Path(path))
+    if kind in ("GRAPH", "MINDIR"):
         from tvmgraph.export.graph_file import load_graph
 
         return load_graph(path)

@@ -15,14 +15,19 @@ class GraphCell(Cell):
 
     Args:
         graph: The graph; its PARAMETER parameters take their values from ``params_init``, and a
-            call updates those that the graph writes.
-        params_init: Values by label.
+            call updates those that the graph writes. Or the Cell that ``ms.load`` returns.
+        params_init: Values by label; for a Cell, new values of some of its parameters.
     """
 
     def __init__(self, graph: Any, params_init: dict[str, Any] | None = None) -> None:
-        super().__init__()
+        super().__init__(auto_prefix=False)
         self.graph = graph
         values = params_init or {}
+        if isinstance(graph, Cell):
+            for name, p in graph.parameters_and_names():
+                if p.name in values or name in values:
+                    p.set_data(Tensor(values[p.name if p.name in values else name]))
+            return
         self.weights = ParameterTuple(
             Parameter(values[p.label], name=p.label) for p in graph.parameters
         )
@@ -31,6 +36,8 @@ class GraphCell(Cell):
         """Applies every node of the graph."""
         from tvmgraph.capture.replay import replay
 
+        if isinstance(self.graph, Cell):
+            return self.graph(*inputs)
         outputs = replay(self.graph, inputs, self.weights)
         if self.graph.writes:  # new values of parameters are the last outputs
             count = len(outputs) - len(self.graph.writes)

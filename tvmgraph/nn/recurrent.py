@@ -139,30 +139,12 @@ class _Recurrent(Cell):
         valid = None if lengths is None else _valid_steps(x.shape[0], lengths)
         if valid is not None:
             projected = F.where(valid, projected, _holding_gates(self.mode, projected))
-        y, last = self._all_steps(projected, w_hh, b_hh, state, backwards and not turned)
+        y, last = all_steps(self.mode, projected, w_hh, b_hh, state, backwards and not turned)
         if lengths is None or valid is None:
             return y, last
         last = (_last_valid(y, state[0], lengths), *last[1:])
         y = F.where(valid, y, F.zeros_like(y))
         return (F.reverse_sequence(y, lengths, 0, 1) if turned else y), last
-
-    def _all_steps(
-        self, projected: Tensor, w_hh: Tensor, b_hh: Tensor | None, state: State, backwards: bool
-    ) -> tuple[Tensor, State]:
-        """Runs the steps, given what the inputs contribute to the gates."""
-        if _has_sweep(projected):
-            bias = F.zeros(w_hh.shape[:1], projected.dtype) if b_hh is None else b_hh
-            y, *last = F.recurrent_sweep(
-                projected, _panels(w_hh), bias, *state, mode=self.mode, reverse=backwards
-            )
-            return y, tuple(last)
-        step = STEPS[self.mode][0]
-        inputs = F.unstack(projected, 0)
-        outputs: list[Any] = [None] * len(inputs)
-        for t in reversed(range(len(inputs))) if backwards else range(len(inputs)):
-            state = step(inputs[t], F.dense(state[0], w_hh, b_hh), state)
-            outputs[t] = state[0]
-        return F.stack(outputs, 0), state
 
     def _check_input(self, x: Tensor) -> None:
         op = type(self).__name__
@@ -209,6 +191,37 @@ class _Recurrent(Cell):
         lengths = F.cast(lengths, dtypes.int64)
         steps = F.full_like(lengths, x.shape[0])
         return F.minimum(F.maximum(lengths, F.zeros_like(lengths)), steps)
+
+
+def all_steps(
+    mode: str, projected: Tensor, w_hh: Tensor, b_hh: Tensor | None, state: State, backwards: bool
+) -> tuple[Tensor, State]:
+    """Runs one direction of one layer, given what the inputs contribute to the gates.
+
+    Args:
+        mode: ``"rnn_tanh"``, ``"rnn_relu"``, ``"lstm"`` or ``"gru"``.
+        projected: Shape (time, batch, gates * units).
+        w_hh: Weights of the state, (gates * units, units).
+        b_hh: Their biases.
+        state: First state, a tuple of (batch, units).
+        backwards: Whether to begin at the last step.
+
+    Returns:
+        The outputs (time, batch, units), and the last state.
+    """
+    if _has_sweep(projected):
+        bias = F.zeros(w_hh.shape[:1], projected.dtype) if b_hh is None else b_hh
+        y, *last = F.recurrent_sweep(
+            projected, _panels(w_hh), bias, *state, mode=mode, reverse=backwards
+        )
+        return y, tuple(last)
+    step = STEPS[mode][0]
+    inputs = F.unstack(projected, 0)
+    outputs: list[Any] = [None] * len(inputs)
+    for t in reversed(range(len(inputs))) if backwards else range(len(inputs)):
+        state = step(inputs[t], F.dense(state[0], w_hh, b_hh), state)
+        outputs[t] = state[0]
+    return F.stack(outputs, 0), state
 
 
 def _valid_steps(steps: int, lengths: Tensor) -> Tensor:

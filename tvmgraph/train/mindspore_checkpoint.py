@@ -33,6 +33,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.protobuf import message_classes
 
 #: Bytes of one value; protobuf allows 2 GB for a whole message field.
 _SLICE = 512 << 20
@@ -50,28 +51,24 @@ class DamagedError(ValueError):
     """The bytes are no checkpoint of MindSpore."""
 
 
-@functools.cache
+#: The values, whose ``maptensor`` is left out.
+_DECLARATION = f"""
+message TensorProto {{
+  repeated int64 dims = 1;
+  required string tensor_type = 2;
+  required bytes tensor_content = 3;
+}}
+message Value {{
+  required string tag = 1;
+  optional TensorProto tensor = 2;
+  optional bool sealed = {_SEALED};
+}}
+"""
+
+
 def _value() -> Any:
     """The class of the message ``Checkpoint.Value``."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    kinds = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="checkpoint.proto", syntax="proto2")
-
-    def add(owner: Any, name: str, kind: int, label: int, **more: str) -> None:
-        owner.field.add(name=name, number=len(owner.field) + 1, type=kind, label=label, **more)
-
-    tensor = file.message_type.add(name="TensorProto")
-    add(tensor, "dims", kinds.TYPE_INT64, kinds.LABEL_REPEATED)
-    add(tensor, "tensor_type", kinds.TYPE_STRING, kinds.LABEL_REQUIRED)
-    add(tensor, "tensor_content", kinds.TYPE_BYTES, kinds.LABEL_REQUIRED)
-    value = file.message_type.add(name="Value")
-    add(value, "tag", kinds.TYPE_STRING, kinds.LABEL_REQUIRED)
-    add(value, "tensor", kinds.TYPE_MESSAGE, kinds.LABEL_OPTIONAL, type_name=".TensorProto")
-    value.field.add(name="sealed", number=_SEALED, type=kinds.TYPE_BOOL, label=kinds.LABEL_OPTIONAL)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("Value"))
+    return message_classes(_DECLARATION)["Value"]
 
 
 @functools.cache

@@ -1,0 +1,136 @@
+"""MINDIR files of MindSpore: the networks of ``record_mindir.py`` give MindSpore's results."""
+
+from __future__ import annotations
+
+import pickle
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Tensor, nn
+from tvmgraph.errors import ArgumentError, DTypeError, LoadError
+
+RECORDED = Path(__file__).with_name("mindir.tar.xz")
+NETWORKS = (
+    "lenet", "residual", "tokens", "recurrent", "attention", "branch", "loop", "counter", "values",
+    "images", "parts_graph",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mindir")
+    with tarfile.open(RECORDED) as archive:
+        archive.extractall(path, filter="data")
+    return path
+
+
+def load(folder: Path, name: str) -> tuple[Any, list[Tensor], list[np.ndarray]]:
+    with np.load(folder / f"{name}.npz") as stored:
+        inputs = [Tensor(stored[n]) for n in stored.files if n.startswith("in")]
+        outputs = [stored[n] for n in stored.files if n.startswith("out")]
+    return ms.load(folder / f"{name}.mindir"), inputs, outputs
+
+
+def arrays(value: Any) -> list[np.ndarray]:
+    if isinstance(value, (tuple, list)):
+        return [a for v in value for a in arrays(v)]
+    return [value.asnumpy()]
+
+
+def require_equal(found: Any, expected: list[np.ndarray]) -> None:
+    for f, e in zip(arrays(found), expected, strict=True):
+        assert f.dtype == e.dtype
+        np.testing.assert_allclose(f, e, rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_results_are_those_of_mindspore(folder: Path, name: str) -> None:
+    graph, inputs, expected = load(folder, name)
+    require_equal(nn.GraphCell(graph)(*inputs), expected)
+    compiled = ms.jit(nn.GraphCell(load(folder, name)[0]), fullgraph=True)
+    require_equal(compiled(*inputs), expected)
+
+
+def test_a_compiled_branch_and_loop_are_part_of_the_graph(folder: Path) -> None:
+    for name, op in (("branch", "if_"), ("loop", "while_")):
+        graph, inputs, _ = load(folder, name)
+        compiled = ms.jit(graph)
+        for sign in (1.0, -1.0):
+            x = inputs[0] * sign
+            require_equal(compiled(x), arrays(graph(x)))
+        assert op in str(compiled.graph())
+
+
+def test_parameters_keep_their_names_and_are_written(folder: Path) -> None:
+    graph, (x,), _ = load(folder, "counter")
+    assert [p.name for p in graph.get_parameters()] == ["n"]
+    for run in (graph, ms.jit(graph)):
+        before = graph.get_parameters().__next__().asnumpy().item()
+        require_equal(run(x), [x.asnumpy() * (before + 1), np.asarray(2 * before, np.float32)])
+
+
+def test_params_init_replaces_values(folder: Path) -> None:
+    graph, (x,), _ = load(folder, "branch")
+    net = nn.GraphCell(graph, {"w": Tensor([5.0]), "other": Tensor([1.0])})
+    require_equal(net(x), [x.asnumpy() * 5])
+
+
+def test_a_loaded_network_trains_exports_and_pickles(folder: Path, tmp_path: Path) -> None:
+    net, (x,), expected = load(folder, "lenet")
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params()))
+    assert np.isfinite(step(x, Tensor(np.zeros((2, 10), np.float32))).asnumpy())
+    net = load(folder, "lenet")[0]
+    require_equal(pickle.loads(pickle.dumps(net))(x), expected)
+    path = ms.export(net, *net.example_inputs(), file_name=tmp_path / "lenet", file_format="ONNX")
+    require_equal(ms.load(path)(x), expected)
+
+
+def test_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(LoadError, match="encrypted or damaged"):
+        ms.load(folder / "encrypted.mindir")
+    with pytest.raises(ArgumentError, match="encrypted files are not read"):
+        ms.load(folder / "encrypted.mindir", dec_key=b"0123456789ABCDEF")
+    with pytest.raises(LoadError, match="no such file"):
+        ms.load(folder / "missing.mindir")
+    content = (folder / "lenet.mindir").read_bytes()
+    (tmp_path / "part.mindir").write_bytes(content[: len(content) // 2])
+    with pytest.raises(LoadError, match="damaged"):
+        ms.load(tmp_path / "part.mindir")
+    (tmp_path / "alone_graph.mindir").write_bytes((folder / "parts_graph.mindir").read_bytes())
+    with pytest.raises(LoadError, match=r"weight '.*' is missing"):
+        ms.load(tmp_path / "alone_graph.mindir")
+
+
+def test_unknown_operators_are_named(folder: Path, tmp_path: Path) -> None:
+    model = ms.load_mindir(folder / "lenet.mindir")
+    for primitive in model.primitives:
+        if primitive.op_type == "MaxPool":
+            primitive.op_type = "MaxPoolOfTheFuture"
+    ms.save_mindir(model, tmp_path / "new")
+    with pytest.raises(LoadError, match=r"2 nodes use operators") as caught:
+        ms.load(tmp_path / "new.mindir")
+    assert "MaxPoolOfTheFuture (2)" in str(caught.value)
+
+
+def test_the_message_is_read_changed_and_written(folder: Path, tmp_path: Path) -> None:
+    _, (x,), expected = load(folder, "lenet")
+    model = ms.load_mindir(folder / "lenet.mindir")
+    model.user_info["version"] = "2"
+    ms.save_mindir(model, tmp_path / "again")
+    assert ms.load_mindir(tmp_path / "again.mindir").user_info["version"] == "2"
+    require_equal(ms.load(tmp_path / "again.mindir")(x), expected)
+    with pytest.raises(DTypeError, match="what load_mindir returns"):
+        ms.save_mindir("text", tmp_path / "text")
+
+
+def test_export_writes_a_graph_file_and_says_so(tmp_path: Path) -> None:
+    net, x = nn.Dense(3, 2), Tensor(np.ones((1, 3), np.float32))
+    with pytest.warns(UserWarning, match="graph file of this package"):
+        path = ms.export(net, x, file_name=tmp_path / "net", file_format="MINDIR")
+    assert path.name == "net.mindir"
+    require_equal(nn.GraphCell(ms.load(path))(x), arrays(net(x)))

@@ -1,0 +1,215 @@
+"""MindirCell: a graph of MindSpore as a Cell that calls the operators of this package."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter, ParameterTuple
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, CaptureError, LoadError, TvmgraphError, user_source
+from tvmgraph.nn import Cell
+from tvmgraph.onnx import regions
+from tvmgraph.onnx.table import known, to_tensor
+from tvmgraph.train.mindir_file import Node, read
+from tvmgraph.train.mindir_operators import apply, is_known
+
+_CONTROL = ("Load", "Partial", "Switch")
+
+
+class _Closure:
+    """A function of the file with its first arguments."""
+
+    def __init__(self, name: str, args: tuple[Any, ...] = ()) -> None:
+        self.name, self.args = name, args
+
+
+class _Choice:
+    """One of two closures, by a condition that is not known while a graph is captured."""
+
+    def __init__(self, condition: Tensor, sides: tuple[_Closure, _Closure]) -> None:
+        self.condition, self.sides = condition, sides
+
+
+class _Again:
+    """What the body of a loop gives instead of calling its head: the arguments of that call."""
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self.args = args
+
+
+class MindirCell(Cell):
+    """A graph of MindSpore, read from a MINDIR file.
+
+    Its weights are Parameters with MindSpore's names. It runs eagerly, compiles, differentiates
+    and exports, as other Cells do.
+
+    Args:
+        path: The file; a folder with weights, as MindSpore writes it for large networks, must
+            be beside it.
+
+    Raises:
+        LoadError: if the file is encrypted or damaged, or has operators that are not supported;
+            the message names them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.program = program = read(path)
+        defined = {n.output for f in program.functions.values() for n in f.nodes}
+        ops = [n.op for f in program.functions.values() for n in f.nodes]
+        unknown = Counter(
+            op for op in ops
+            if not is_known(op) and op not in (*_CONTROL, *defined, *program.functions)
+        )  # fmt: skip
+        if unknown:
+            raise LoadError(
+                f"{unknown.total()} nodes use operators that are not supported",
+                op="load", got=", ".join(f"{n} ({c})" for n, c in sorted(unknown.items())),
+                at=user_source(), fix="export with file_format='ONNX' in MindSpore instead",
+            )  # fmt: skip
+        self.writes = any(op.startswith(("Assign", "Inplace", "Apply")) for op in ops)
+        self.weights = ParameterTuple(
+            Parameter(Tensor(array), name=label) for label, array in program.weights.values()
+        )
+        self._heads: dict[str, bool] = {}  # of the loops whose body is being recorded
+
+    def example_inputs(self) -> tuple[Tensor, ...]:
+        """Returns zeros for every input; empty when the file leaves a size open."""
+        found = self.program.examples
+        return () if any(e is None for e in found) else tuple(map(Tensor, found))
+
+    def construct(self, *inputs: Any) -> Any:
+        """Runs the graph with one tensor per input."""
+        program = self.program
+        main = program.functions[program.main]
+        if len(inputs) != len(main.inputs):
+            raise ArgumentError(f"{len(main.inputs)} inputs are needed, not {len(inputs)}",
+                                op=type(self).__name__, at=user_source())  # fmt: skip
+        return _map(to_tensor, self._run(program.main, inputs))
+
+    def _run(self, name: str, args: Any, look: bool = False) -> Any:
+        """Runs a function; with ``look``, a choice between two functions is not followed."""
+        function = self.program.functions[name]
+        env = dict(zip(self.program.weights, self.weights))
+        env.update(zip(function.inputs, args, strict=True))
+        for node in function.nodes:
+            values = [self._value(env, name) for name in node.inputs]
+            env[node.output] = self._step(env, node, values, look)
+        results = [self._value(env, name) for name in function.outputs]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _value(self, env: dict[str, Any], name: str) -> Any:
+        if name in env:
+            return env[name]
+        if name in self.program.constants:
+            return _map(to_tensor, self.program.constants[name])
+        if name in self.program.functions:
+            return _Closure(name)
+        raise LoadError(f"nothing defines the value {name!r}", op="mindir",
+                        fix="the file is damaged: export it again")  # fmt: skip
+
+    def _step(self, env: dict[str, Any], node: Node, values: list[Any], look: bool) -> Any:
+        """Computes one node."""
+        if node.op in env or node.op in self.program.functions:
+            callee = self._value(env, node.op)
+            if look and isinstance(callee, _Choice):
+                return callee
+            return self._invoke(callee, values)
+        if node.op == "Partial":
+            return _Closure(values[0].name, (*values[0].args, *values[1:]))
+        if node.op == "Switch":
+            return _switch(*values)
+        if node.op == "Load":  # its value now, if it may be written later
+            return F.identity(values[0]) if self.writes else values[0]
+        try:
+            return apply(node.op, dict(node.attrs), values)
+        except TvmgraphError:
+            raise
+        except Exception as e:  # a file that breaks the rules may cause anything
+            raise LoadError(f"the node cannot be computed ({type(e).__name__}: {e})",
+                            op=f"mindir.{node.op}", got=node.scope) from e  # fmt: skip
+
+    # ---- control flow -----------------------------------------------------------------------
+
+    def _invoke(self, callee: Any, values: Any = ()) -> Any:
+        """Calls a function, or one of two functions."""
+        if isinstance(callee, _Choice):
+            return self._branch(callee, tuple(values))
+        name, args = callee.name, (*callee.args, *values)
+        if name in self._heads:
+            return _Again(args)
+        if self.program.functions[name].is_loop and regions.can_record():
+            return self._loop(name, args)
+        return self._run(name, args)
+
+    def _branch(self, choice: _Choice, values: tuple[Any, ...]) -> Any:
+        if not regions.can_record():
+            raise CaptureError("a branch depends on a value that is not known", op="mindir",
+                               at=user_source(), fix="run it eagerly")  # fmt: skip
+        shapes: list[Any] = []
+
+        def side(closure: _Closure) -> list[Tensor]:
+            leaves: list[Any] = []
+            shapes.append(_map(lambda v: leaves.append(to_tensor(np.asarray(v) if isinstance(
+                v, (bool, int, float)) else v)), self._invoke(closure, values)))  # fmt: skip
+            return leaves
+
+        found = regions.branch(choice.condition, *(lambda c=c: side(c) for c in choice.sides))
+        leaves = iter(found if isinstance(found, tuple) else (found,))
+        return _map(lambda _: next(leaves), shapes[0])
+
+    def _loop(self, name: str, args: tuple[Any, ...]) -> Any:
+        """Records a loop: a function that calls itself at the end of one of two branches."""
+        places = [
+            i for i, a in enumerate(args) if isinstance(a, Tensor) and not isinstance(a, Parameter)
+        ]
+
+        def head(state: Any) -> _Choice:
+            now = list(args)
+            for i, value in zip(places, state):
+                now[i] = value
+            found = self._run(name, now, look=True)
+            if not isinstance(found, _Choice):
+                raise self._refused(name)
+            return found
+
+        def test(state: Any) -> list[Any]:
+            return [F.reshape(head(state).condition, ())]
+
+        def body(state: Any) -> list[Any]:
+            found = head(state)
+            self._heads[name] = True
+            try:
+                again = self._invoke(found.sides[0])
+            finally:
+                del self._heads[name]
+            if not isinstance(again, _Again):
+                raise self._refused(name)
+            return [again.args[i] for i in places]
+
+        end = regions.loop([args[i] for i in places], test, body)
+        return self._invoke(head(end if isinstance(end, tuple) else (end,)).sides[1])
+
+    def _refused(self, name: str) -> CaptureError:
+        return CaptureError(f"the loop {name!r} is not of a form that can be compiled",
+                            op="mindir", at=user_source(), fix="run it eagerly")  # fmt: skip
+
+
+def _switch(condition: Any, *sides: _Closure) -> Any:
+    """Chooses one of two functions, at once if the condition is known."""
+    value = condition if isinstance(condition, bool) else known(condition)
+    if value is None:
+        return _Choice(condition, sides)  # pyright: ignore[reportArgumentType]  (two of them)
+    return sides[0 if np.asarray(value).reshape(-1)[0] else 1]
+
+
+def _map(function: Any, value: Any) -> Any:
+    """Applies a function to the leaves of tuples and lists."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(_map(function, v) for v in value)
+    return function(value)

@@ -1,0 +1,307 @@
+"""MindSpore's MINDIR files as plain functions, nodes and arrays.
+
+A file is one protobuf message. Its graph and its functions are lists of nodes in an order in which
+they can run; a node calls an operator (``REF::`` and the number of a primitive of the file), a
+function, or a value that is a function. Side effects are ordered by values of no content
+(``UMONAD``), which calls give and take. A constant is a node of the operator ``Constant``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tvmgraph import dtypes, partial
+from tvmgraph.core.protobuf import message_classes
+from tvmgraph.errors import DTypeError, LoadError, user_source
+
+_DECLARATION = """
+message AttributeProto {
+  string name = 1;
+  float f = 2;
+  int64 i = 3;
+  double d = 4;
+  bytes s = 5;
+  TensorProto t = 6;
+  repeated float floats = 8;
+  repeated double doubles = 9;
+  repeated int64 ints = 10;
+  repeated bytes strings = 11;
+  repeated TensorProto tensors = 12;
+  string doc_string = 14;
+  int32 type = 16;
+  repeated AttributeProto values = 17;
+}
+message ExternalDataProto {
+  string location = 1;
+  int64 offset = 2;
+  int64 length = 3;
+}
+message TensorProto {
+  repeated int64 dims = 1;
+  int32 data_type = 2;
+  repeated float float_data = 3;
+  repeated int32 int32_data = 4;
+  repeated int64 int64_data = 6;
+  string name = 7;
+  string doc_string = 8;
+  bytes raw_data = 9;
+  repeated double double_data = 10;
+  ExternalDataProto external_data = 12;
+  string ref_key = 13;
+  int32 compression_type = 16;
+}
+message ValueInfoProto {
+  string name = 1;
+  repeated TensorProto tensor = 2;
+  string doc_string = 3;
+  string denotation = 4;
+  AttributeProto attr_info = 5;
+}
+message NodeProto {
+  repeated string input = 1;
+  repeated string output = 2;
+  string name = 3;
+  string op_type = 4;
+  repeated AttributeProto attribute = 5;
+  string doc_string = 6;
+  string domain = 7;
+}
+message GraphProto {
+  repeated NodeProto node = 1;
+  string name = 2;
+  repeated TensorProto parameter = 3;
+  string doc_string = 4;
+  repeated ValueInfoProto input = 5;
+  repeated ValueInfoProto output = 6;
+  repeated AttributeProto attribute = 8;
+}
+message PrimitiveProto {
+  string name = 1;
+  string op_type = 2;
+  repeated AttributeProto attribute = 3;
+  string instance_name = 4;
+  int32 prim_type = 5;
+}
+message ModelProto {
+  string ir_version = 1;
+  string producer_name = 2;
+  string producer_version = 3;
+  string domain = 4;
+  string model_version = 5;
+  string doc_string = 6;
+  GraphProto graph = 7;
+  repeated GraphProto functions = 8;
+  bool little_endian = 10;
+  repeated PrimitiveProto primitives = 12;
+  int64 mind_ir_version = 13;
+  map<string, string> user_info = 14;
+}
+"""
+_DTYPES = (
+    "", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "", "bool", "float16",
+    "float64", "uint32", "uint64", "complex64", "complex128", "bfloat16", "float64",
+)  # fmt: skip
+_STRING, _BOOL, _TENSOR, _TENSORS, _TUPLE, _LIST, _DICT = 8, 9, 17, 19, 20, 21, 22
+_MONADS, _NOTHING = (23, 24), (25, 36)
+
+
+class Monad:
+    """The value without content that orders side effects."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """One call: an operator's name and attributes, or the name of a function."""
+
+    op: str
+    attrs: tuple[tuple[str, Any], ...]
+    inputs: tuple[str, ...]
+    output: str
+    scope: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """Nodes in the order of their calls."""
+
+    inputs: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[str, ...]
+    is_loop: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """What a file holds: functions by name, constants and weights by the names nodes use."""
+
+    main: str
+    functions: dict[str, Function]
+    constants: dict[str, Any]
+    weights: dict[str, tuple[str, np.ndarray]]  # name -> the parameter's name and its value
+    examples: tuple[Any, ...]
+
+
+def load_mindir(file_name: Any) -> Any:
+    """Reads a MINDIR file as MindSpore's message ``ModelProto``.
+
+    Args:
+        file_name: The file.
+
+    Returns:
+        The message; ``ms.load`` makes a Cell of the file.
+
+    Raises:
+        LoadError: if there is no such file, it is encrypted, or it is damaged.
+    """
+    path = Path(file_name)
+    if not path.is_file():
+        raise LoadError("there is no such file", op="load_mindir", got=str(path),
+                        at=user_source(), fix="check the path")  # fmt: skip
+    try:
+        model = message_classes(_DECLARATION)["ModelProto"].FromString(path.read_bytes())
+    except Exception as e:  # protobuf's own class of errors
+        model, why = None, e
+    else:
+        why = "it holds no graph"
+    if model is None or not model.HasField("graph"):
+        raise LoadError(
+            f"it is no MINDIR file, or it is encrypted or damaged ({why})", op="load_mindir",
+            got=str(path), at=user_source(),
+            fix="export it again; without enc_key, as encrypted files are not read",
+        )  # fmt: skip
+    return model
+
+
+def save_mindir(model: Any, file_name: Any) -> None:
+    """Writes what :func:`load_mindir` read.
+
+    Args:
+        model: The message.
+        file_name: Where to; ``.mindir`` is added if it is missing.
+
+    Raises:
+        DTypeError: if ``model`` is no such message.
+    """
+    if not isinstance(model, message_classes(_DECLARATION)["ModelProto"]):
+        raise DTypeError(f"model must be what load_mindir returns, not {type(model).__name__}",
+                         op="save_mindir", at=user_source())  # fmt: skip
+    path = Path(file_name)
+    path = path if path.suffix == ".mindir" else path.with_name(path.name + ".mindir")
+    with partial.replacing(path) as part:
+        part.write_bytes(model.SerializeToString())
+
+
+def read(path: Path) -> Program:
+    """Reads a file, and the folder with its weights if there is one.
+
+    Raises:
+        LoadError: see :func:`load_mindir`; or if weights are missing.
+    """
+    model = load_mindir(path)
+    if not model.little_endian and model.HasField("little_endian"):
+        raise LoadError("it was written by a big-endian machine", op="load", got=str(path))
+    primitives = {
+        p.name: (p.op_type or p.name, tuple((a.name, value_of(a)) for a in p.attribute))
+        for p in model.primitives
+    }
+    functions, constants = {}, {}
+    for graph in (model.graph, *model.functions):
+        functions[graph.name] = _function(graph, primitives, constants)
+    weights = {}
+    for proto in model.graph.parameter:
+        label = proto.ref_key or proto.name.partition(":")[2] or proto.name
+        weights[proto.name] = label, _weight(proto, label, path.parent)
+    examples = tuple(_example(v) for v in model.graph.input)
+    return Program(model.graph.name, functions, constants, weights, examples)
+
+
+def _function(graph: Any, primitives: dict[str, Any], constants: dict[str, Any]) -> Function:
+    nodes = []
+    for node in graph.node:
+        attrs = {a.name: a for a in node.attribute}
+        if node.op_type == "Constant":
+            constants[node.output[0]] = value_of(attrs["value"])
+            continue
+        name = node.op_type.removeprefix("REF::")
+        own = tuple((k, value_of(a)) for k, a in attrs.items() if k not in ("shape", "output"))
+        op, given = primitives.get(name, (name, own))
+        nodes.append(Node(op, given, tuple(node.input), node.output[0], node.domain))
+    return Function(
+        tuple(v.name for v in graph.input), tuple(nodes), tuple(v.name for v in graph.output),
+        any(a.name == "is_while_header" and a.i for a in graph.attribute),
+    )  # fmt: skip
+
+
+def value_of(a: Any) -> Any:
+    """Returns the value of an attribute: numbers, texts, arrays, dtypes, containers of them."""
+    if a.type in _MONADS:
+        return Monad()
+    if a.type in _NOTHING:
+        return None
+    if a.type in (_TUPLE, _LIST):
+        items = map(value_of, a.values)
+        return list(items) if a.type == _LIST else tuple(items)
+    if a.type == _DICT:
+        return {v.name: value_of(v) for v in a.values}
+    if a.type in (_TENSOR, _TENSORS):
+        arrays = [array_of(t) for t in (a.tensors or [a.t])]
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+    many = [*a.ints, *a.floats, *a.doubles, *(s.decode() for s in a.strings)]
+    for field in ("i", "f", "d", "s"):
+        if a.HasField(field):
+            many = [getattr(a, field)]
+    if not many:
+        return dtypes.dtype_of(_DTYPES[a.type]) if 0 < a.type < len(_DTYPES) else None
+    kind = {_BOOL: bool, _STRING: lambda s: s if isinstance(s, str) else s.decode()}.get(a.type)
+    many = many if kind is None else [kind(v) for v in many]
+    return many[0] if len(many) == 1 else tuple(many)
+
+
+def array_of(proto: Any) -> np.ndarray:
+    """Returns the elements of a tensor.
+
+    Raises:
+        LoadError: if its type is none that this package has, or bytes are missing.
+    """
+    known = 0 < proto.data_type < len(_DTYPES) and _DTYPES[proto.data_type]
+    if not known or proto.compression_type:
+        raise LoadError(f"tensor {proto.name!r} has an unknown type, or is compressed", op="load")
+    dtype, shape = dtypes.dtype_of(known).numpy, tuple(proto.dims)
+    listed = proto.float_data or proto.double_data or proto.int64_data or proto.int32_data
+    if listed and not proto.raw_data:
+        return np.asarray(listed).astype(dtype).reshape(shape)
+    if len(proto.raw_data) != math.prod(shape) * dtype.itemsize:
+        raise LoadError(
+            f"tensor {proto.name!r} has {len(proto.raw_data)} bytes for shape {list(shape)}",
+            op="load", fix="the file is damaged: export it again",
+        )  # fmt: skip
+    return np.frombuffer(proto.raw_data, dtype).reshape(shape).copy()
+
+
+def _weight(proto: Any, label: str, folder: Path) -> np.ndarray:
+    """Returns the value of a weight, from the folder beside the file if it is there."""
+    if proto.HasField("external_data"):
+        place = proto.external_data
+        path = (folder / place.location).resolve()
+        if not path.is_relative_to(folder.resolve()) or not path.is_file():
+            raise LoadError(
+                f"the weight {label!r} is missing: there is no {place.location}", op="load",
+                fix="keep the folder with the weights beside the file",
+            )  # fmt: skip
+        with path.open("rb") as file:
+            file.seek(place.offset)
+            proto.raw_data = file.read(place.length)
+    return array_of(proto)
+
+
+def _example(info: Any) -> Any:
+    """Returns zeros of an input's type; None if a size is open."""
+    if len(info.tensor) != 1 or any(d < 0 for d in info.tensor[0].dims):
+        return None
+    dtype = dtypes.dtype_of(_DTYPES[info.tensor[0].data_type]).numpy
+    return np.zeros(tuple(info.tensor[0].dims), dtype)
