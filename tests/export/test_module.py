@@ -28,7 +28,6 @@ from tests.export.helpers import MAX_ERROR, eager, relative_error
 from tests.models import MODELS, Model
 from tests.processors import CPUS
 from tvmgraph import Tensor, nn, ops
-from tvmgraph.compiler.library import write_lowered
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 from tvmgraph.export.bundle import write_bundle
@@ -559,17 +558,6 @@ def test_smaller_target(tmp_path: Path) -> None:
         ms.export(net, x, file_name=tmp_path / "n", file_format="TVM", target="z80")
     with pytest.raises(ms.errors.CompileError, match="no library was made"):
         ms.export(net, x, file_name=tmp_path / "n", file_format="TVM", linker="no-such-linker")
-
-
-def test_a_machine_without_a_linker_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    graph = ms.jit(ops.tanh).graph(Tensor([1.0]))
-    for name in ("CC", "CXX"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(ms.errors.CompileError, match="no linker was found"):
-        write_lowered(graph, CompileOptions(), tmp_path / "n.so", "")
 
 
 class Prepared(nn.Cell):

@@ -57,6 +57,9 @@ def run_doctor() -> bool:
             table.add_row(name, "[red]not installed[/]")
     for name, value in describe_host().items():
         table.add_row(name, value)
+    command = disk.linker()
+    advice = "[red]none: install binutils, or pip install 'tvmgraph\\[linker]'[/]"
+    table.add_row("linker", " ".join(command) if command else advice)
     reason = disk.why_not()
     table.add_row("disk cache", str(disk.folder()) if reason is None else f"[red]off: {reason}[/]")
     here = worker.why_here()

@@ -11,6 +11,7 @@ from tvmgraph.backend.base import backend_of
 from tvmgraph.backend.target import make_target
 from tvmgraph.compiler import remote
 from tvmgraph.compiler.build import lowered
+from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.worker import NoWorker
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.errors import CompileError, TvmgraphError
@@ -74,10 +75,11 @@ def write_lowered(source: Graph | str, options: CompileOptions, path: Path, link
 
     from tvmgraph.compiler import pipeline
 
-    if path.suffix == ".so" and not (linker or cc.get_cc()):
+    driver = linker or cc.get_cc()
+    if path.suffix == ".so" and not (driver or disk.linker()):
         raise CompileError(
-            "no linker was found: neither in CXX nor g++, gcc, clang++ or clang in PATH",
-            op="export", fix="install one, or give linker=...",
+            f"{disk.why_no_linker()}, and CXX is not set", op="export",
+            fix="install binutils, or `pip install 'tvmgraph[linker]'`, or give linker=...",
         )  # fmt: skip
     backend = backend_of(options.target)
     request = pipeline.Request(checked=True, host=_portable_host() if backend.has_host else "")
@@ -89,6 +91,8 @@ def write_lowered(source: Graph | str, options: CompileOptions, path: Path, link
         extra: dict[str, Any] = {}
         if linker and path.suffix == ".so":
             extra["fcompile"] = cc.cross_compiler(linker)
+        elif not driver and path.suffix == ".so":
+            extra["fcompile"] = lambda library, objects, **_: disk.join(objects, library)
         made.executable.export_library(str(path), **extra)
     except TvmgraphError:
         raise

@@ -73,11 +73,11 @@ def start(module: Any, device: Any) -> Any:
     """Returns a virtual machine over a module; one thread at a time may use it.
 
     Args:
-        module: A loaded module, or what the compiler built, which is translated first.
+        module: A loaded module, or what the compiler built in memory.
         device: Where its tensors live.
     """
-    jit = getattr(module, "jit", None)
-    machine = (module if jit is None else jit())["vm_load_executable"]()
+    # Not through Executable.jit(): the empty source that stands for no kernels would take a linker.
+    machine = getattr(module, "mod", module)["vm_load_executable"]()
     devices = [(device.dlpack_device_type(), device.index)]
     if devices[0][0] != _HOST:  # shapes live on the host
         devices.append((_HOST, 0))

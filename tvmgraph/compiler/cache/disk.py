@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
@@ -47,6 +48,8 @@ _LINKERS = {
     "cc": ("-shared", "-Wl,-z,now"),
     "clang": ("-shared", "-Wl,-z,now"),
 }
+#: A package that has LLVM's linker, for machines with none of these.
+_LINKER_PACKAGE = "ziglang"
 #: Rooms whose source decides what a graph is compiled to.
 _ROOMS = (
     "backend", "compiler", "core", "graph", "lowering", "machine", "numerics", "ops", "passes",
@@ -95,7 +98,16 @@ def linker() -> tuple[str, ...] | None:
         found = shutil.which(name)
         if found:
             return (found, *arguments)
+    spec = importlib.util.find_spec(_LINKER_PACKAGE)
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        return (str(Path(place) / "zig"), "ld.lld", *_LINKERS["ld.lld"])
     return None
+
+
+def why_no_linker() -> str:
+    """Says where :func:`linker` has looked."""
+    looked = f"{', '.join(_LINKERS)}, and the package {_LINKER_PACKAGE}"
+    return f"no linker was found (looked for {looked})"
 
 
 def why_not(graph: Graph | None = None) -> str | None:
@@ -105,7 +117,7 @@ def why_not(graph: Graph | None = None) -> str | None:
     if limit() == 0:
         return f"{LIMIT_VARIABLE}=0"
     if linker() is None:
-        return f"no linker was found (looked for {', '.join(_LINKERS)})"
+        return why_no_linker()
     if not trust.is_trusted(folder()):
         return trust.why_not(folder())
     return None if graph is None else why_bound(graph)
@@ -183,6 +195,25 @@ def write_private(path: Path, text: str) -> None:
         part.write_text(text)
 
 
+def join(objects: Sequence[str | Path], library: str | Path) -> None:
+    """Links object files into a shared library.
+
+    Args:
+        objects: The object files.
+        library: The file to write.
+
+    Raises:
+        OSError: if there is no linker, if it fails, or the disk is full.
+    """
+    if (command := linker()) is None:
+        raise OSError(why_no_linker())
+    done = subprocess.run(
+        [*command, "-o", library, *objects], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise OSError(f"{command[0]} failed: {done.stderr.strip()}")
+
+
 def link(
     objects: Sequence[Path], facts: dict[str, Any], workspace: Path, payload: bytes = b""
 ) -> Path:
@@ -198,10 +229,7 @@ def link(
         OSError: if the linker fails, or the disk is full.
     """
     library = workspace / "executable.so"
-    command = [*(linker() or ()), "-o", str(library), *map(str, objects)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise OSError(f"{command[0]} failed: {done.stderr.strip()}")
+    join(objects, library)
     text = json.dumps({**facts, "payload": len(payload)}).encode()
     with library.open("ab") as file:
         file.write(payload + text)
