@@ -47,6 +47,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "dataset.vision.utils": _TRANSFORMS,
     "hal": ("compat.hal",),
     "log": ("compat.log",),
+    "mindrecord": ("dataset.mindrecord_writer", "dataset.mindrecord"),
     "mint": ("compat.mint",),
     "mint.distributed": ("compat.mint.distributed",),
     "mint.distributed.distributed": ("compat.mint.distributed",),

@@ -19,6 +19,7 @@ from tvmgraph.dataset.files import (
 )
 from tvmgraph.dataset.iterator import DatasetIterator
 from tvmgraph.dataset.loaders import SOURCES
+from tvmgraph.dataset.mindrecord import MindDataset
 from tvmgraph.dataset.samplers import (
     DistributedSampler,
     PKSampler,
@@ -49,10 +50,10 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "BatchInfo", "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "Dataset", "DatasetIterator",
     "DistributedSampler", "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset",
-    "KMnistDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset",
-    "RandomSampler", "Sampler", "Schema", "SequentialSampler", "Shuffle", "SubsetRandomSampler",
-    "SubsetSampler", "TFRecordDataset", "TextFileDataset", "WeightedRandomSampler", "config",
-    "text", "transforms", "vision", "zip", *SOURCES,
+    "KMnistDataset", "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler",
+    "PaddedDataset", "RandomSampler", "Sampler", "Schema", "SequentialSampler", "Shuffle",
+    "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset",
+    "WeightedRandomSampler", "config", "text", "transforms", "vision", "zip", *SOURCES,
 ]  # fmt: skip
 
 _guard_module(globals(), "dataset")

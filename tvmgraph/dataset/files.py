@@ -330,6 +330,7 @@ class Shuffle(enum.StrEnum):
 
     FALSE = "false"
     FILES = "files"
+    INFILE = "infile"
     GLOBAL = "global"
 
 
