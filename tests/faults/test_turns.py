@@ -70,6 +70,48 @@ def test_no_update_is_lost_and_readers_see_whole_states() -> None:
     assert not torn
 
 
+class Tally(nn.Cell):
+    """Attributes and a list that every call changes by what it reads of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count, self.even, self.seen = 0, True, []
+
+    def construct(self, x: Tensor, step: int = 1) -> Tensor:
+        self.count = self.count + step
+        self.even = not self.even
+        self.seen.append(self.count)
+        return x + self.count
+
+
+def test_no_change_of_an_attribute_is_lost() -> None:
+    tally, x = Tally(), Tensor(np.zeros(4, np.float32))
+    compiled, results = jit(tally), []
+
+    def call() -> None:
+        for _ in range(15):
+            results.append(int(compiled(x)[0]))
+
+    in_threads(*[call] * 8)
+    assert tally.count == 120
+    assert tally.even
+    assert tally.seen == list(range(1, 121))
+    assert sorted(results) == tally.seen
+
+
+def test_no_change_is_lost_where_numbers_come_with_it() -> None:
+    tally, x = Tally(), Tensor(np.zeros(4, np.float32))
+    compiled = jit(tally)
+
+    def call() -> None:
+        for i in range(15):
+            compiled(x, i)
+
+    in_threads(*[call] * 4)
+    assert tally.count == 4 * sum(range(15))
+    assert len(tally.seen) == 60
+
+
 def test_nested_functions_and_first_calls_do_not_wait_for_each_other() -> None:
     """Two functions that write the same parameters and call each other's inner function."""
     counter, x = Counter(), Tensor(np.ones(4, np.float32))

@@ -135,6 +135,9 @@ state = ThreadState()
 #: others while they look theirs up: each sees all of what such a call writes, or nothing.
 turn = forking.whole()
 
+#: How many calls have written attributes or containers; who holds the turn counts.
+acted = 0
+
 _counter = itertools.count(1)
 
 #: Changes whenever an attribute of a Cell or the type of a tensor does.
@@ -153,6 +156,12 @@ def note_write() -> None:
     """Notes that some tensor was written, so that compiled calls look at theirs again."""
     global writes
     writes = next(_counter)
+
+
+def note_act() -> None:
+    """Notes, within the turn, that a compiled call wrote what guards of others look at."""
+    global acted
+    acted += 1
 
 
 def current_epoch() -> int:

@@ -263,14 +263,14 @@ class RecentCall:
     """
 
     def __init__(self, entry: Entry, args: tuple[Any, ...]) -> None:
-        self._entry = entry
+        self.entry = entry
         self._kinds = _kinds_of(args)
 
     def match(
         self, args: tuple[Any, ...], config: JitConfig
     ) -> tuple[Entry | None, list[Any], list[Tensor]]:
         """Returns the capture, if it fits, its numbers, and the tensors among the arguments."""
-        entry = self._entry
+        entry = self.entry
         resolve = entry.captured.resolve
         if resolve is None or _kinds_of(args) != self._kinds:
             return None, [], []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph import hooks
@@ -14,7 +15,7 @@ from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
-from tvmgraph.core.state import turn
+from tvmgraph.core.state import note_act, turn
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.graph import Graph
 from tvmgraph.interruption import held_back
@@ -24,17 +25,23 @@ if TYPE_CHECKING:
     from tvmgraph.jit.fast import FastCall
 
 
+_NOTHING = nullcontext()
+
+
 class Entry:
     """A capture with its compiled graph, bound to the tensors it reads by reference.
 
     Attributes:
         acts: Whether a call changes anything outside.
+        alone: What a call holds from looking at the guards to the last write: what it writes to
+            attributes and containers is computed of what the guards and symbols have read.
     """
 
     __slots__ = (
         "acts",
         "aliases",
         "alive",
+        "alone",
         "captured",
         "compiled",
         "config",
@@ -56,6 +63,7 @@ class Entry:
         self.config = config
         self.settings = settings or Settings()
         self.acts = bool(captured.written or captured.attributes or captured.effects)
+        self.alone: AbstractContextManager[Any] = turn if self.acts else _NOTHING
         self.fast: dict[Any, FastCall] = {}  # by kind of arguments
         self.aliases: Any = None  # which arguments were one tensor
         self.told = False  # whether a change that this entry does not see was named
@@ -211,6 +219,8 @@ class Entry:
     def _store(self, leaves: Sequence[Tensor], outputs: list[Tensor]) -> None:
         """Stores new values; doing it again does no harm."""
         captured = self.captured
+        if captured.attributes or captured.effects:
+            note_act()
         if captured.random_output is not None:
             default_generator.seek(int(outputs[captured.random_output].array[1]))
         if captured.written:

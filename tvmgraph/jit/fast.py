@@ -95,16 +95,17 @@ class _Source:
         unpack = f"{', '.join(names)}, = args" if names else "() = args"
         body = self._direct() if self._is_direct() else self._whole()
         lines = [
-            "def fast(args):",
-            "    try:",
-            f"        {unpack}",
-            f"        if not ({' and '.join(self._conditions())}):",
-            "            return MISS",
-            "    except (AttributeError, KeyError, TypeError, ValueError):",
+            "try:",
+            f"    {unpack}",
+            f"    if not ({' and '.join(self._conditions())}):",
             "        return MISS",
-            *[f"    {line}" for line in body],
+            "except (AttributeError, KeyError, TypeError, ValueError):",
+            "    return MISS",
+            *body,
         ]
-        text = self.space["source"] = "\n".join(lines)
+        if self.entry.acts:
+            lines = ["with turn:", *_indented(lines)]
+        text = self.space["source"] = "\n".join(["def fast(args):", *_indented(lines)])
         exec(compile(text, CALL_FILE, "exec"), self.space)
         return self.space["fast"]
 
@@ -252,18 +253,21 @@ class _Source:
 
 
 def _as_one(lines: list[str], leaves: str) -> list[str]:
-    """A call whose changes are made as one, as :meth:`Entry.run` makes them."""
+    """A call, within the turn, whose changes are made as one, as by :meth:`Entry.run`."""
     return [
         "kept = []",
-        "with turn:",
-        "    try:",
-        *[f"        {line}" for line in lines],
-        "    except BaseException:",
-        "        while kept:",
-        "            try:",
-        f"                entry.complete(kept, {leaves}, (args, {{}}))",
-        "                break",
-        "            except KeyboardInterrupt:",
-        "                continue",
-        "        raise",
+        "try:",
+        *_indented(lines),
+        "except BaseException:",
+        "    while kept:",
+        "        try:",
+        f"            entry.complete(kept, {leaves}, (args, {{}}))",
+        "            break",
+        "        except KeyboardInterrupt:",
+        "            continue",
+        "    raise",
     ]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

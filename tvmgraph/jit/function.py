@@ -23,6 +23,7 @@ from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig, effective_jit_config
 from tvmgraph.config.flag_registry import active
+from tvmgraph.core import state as versioned
 from tvmgraph.core.explained import explained
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
@@ -184,7 +185,10 @@ class JitFunction(Inspectable):
             return pieces.run_in_pieces(self, args, kwargs)
         error: Exception | None = None
         try:
-            return self._look_up(args, kwargs)
+            result = MISS
+            while result is MISS:  # another call wrote what this one was captured with
+                result = self._look_up(args, kwargs)
+            return result
         except RecursionError as e:
             given = inspect.signature(self.fn).bind_partial(*args, **kwargs).arguments
             raise explained(e, "jit", given)  # noqa: B904
@@ -202,10 +206,12 @@ class JitFunction(Inspectable):
         """Serves a call that is not like the one before."""
         if state.interpreter is not None:  # part of an outer capture
             return state.interpreter.call(self.fn, args, kwargs)
-        if self._recent is not None and not kwargs:
-            entry, numbers, leaves = self._recent.match(args, self._config())
-            if entry is not None:
-                return entry.run([*leaves, *numbers], (args, kwargs))
+        recent = self._recent
+        if recent is not None and not kwargs:
+            with recent.entry.alone:
+                entry, numbers, leaves = recent.match(args, self._config())
+                if entry is not None:
+                    return entry.run([*leaves, *numbers], (args, kwargs))
         leaves = []
         key = _key_of(args, leaves)
         if kwargs:
@@ -217,18 +223,20 @@ class JitFunction(Inspectable):
         config = self._config()
         why = ""
         for entry in self.entries.get(key, ()):
-            failure = entry.failure(config) or entry.aliasing((args, kwargs))
-            if failure is None:
-                result = self._reuse(entry, leaves, args, kwargs, now)
-                if result is not MISS:
-                    self._use(key, entry)
-                    return result
-                failure = "a number decides differently"
+            with entry.alone:
+                failure = entry.failure(config) or entry.aliasing((args, kwargs))
+                if failure is None:
+                    result = self._reuse(entry, leaves, args, kwargs, now)
+                    if result is not MISS:
+                        self._use(key, entry)
+                        return result
+                    failure = "a number decides differently"
             why = why or failure  # the newest entry is the nearest one
         if aliases is not None and self._writes:
             why = why or f"one tensor comes in several ways: {aliases[0]}"
+            acted = versioned.acted
             entry = self._compile_aliased(leaves, why, config, args, kwargs)
-            return entry.run(leaves, (args, kwargs))
+            return self._first_run(entry, leaves, config, args, kwargs, acted)
         if pieces.still_refused(self, key):
             raise self.refused[key]
         try:
@@ -305,17 +313,35 @@ class JitFunction(Inspectable):
         self, key: Any, why: str, config: JitConfig, leaves: list[Tensor], args: Any, kwargs: Any
     ) -> Any:
         """Serves a call whose key is new: by a capture for calls of its kind, or by a new one."""
+        acted = versioned.acted
         found = self._varying_entry(leaves, args, kwargs, config)
         if found is None:
             why = why or why_new(self.fn, self.newest, args, kwargs)
             entry = self._compile(key, why, config, args, kwargs)
-            resolve = entry.captured.resolve
-            found = entry, resolve(leaves, (args, kwargs)) if resolve is not None else []
-        entry, numbers = found
+        else:
+            entry = found[0]
         if entry.aliases is None:
             self._keep(key, entry)
         self._recent = recent_call(entry, args, kwargs)
-        return entry.run([*leaves, *(numbers or ())], (args, kwargs))
+        return self._first_run(entry, leaves, config, args, kwargs, acted)
+
+    def _first_run(
+        self, entry: Entry, leaves: list[Tensor], config: JitConfig, args: Any, kwargs: Any,
+        acted: int,
+    ) -> Any:  # fmt: skip
+        """Runs an entry that was found or captured since ``acted`` calls had written.
+
+        Returns:
+            ``MISS`` if another call has meanwhile written what its guards look at.
+        """
+        with entry.alone:
+            if entry.acts and versioned.acted != acted and entry.failure(config) is not None:
+                return MISS
+            resolve = entry.captured.resolve
+            numbers = resolve(leaves, (args, kwargs)) if resolve is not None else ()
+            if numbers is None and versioned.acted != acted:
+                return MISS
+            return entry.run([*leaves, *(numbers or ())], (args, kwargs))
 
     def _varying_entry(
         self, leaves: list[Tensor], args: Any, kwargs: Any, config: JitConfig
