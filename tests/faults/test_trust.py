@@ -46,15 +46,30 @@ def entry(folder: Path) -> Path:
 
 def test_the_folder_is_private_whatever_the_umask(folder: Path) -> None:
     for mask in (0, 0o777):
+        made = folder.with_name(f"for mask {mask}") / "inside" / "cache"
         before = os.umask(mask)
         try:
-            trust.make_folder(folder.with_name(f"cache{mask}"))
+            trust.make_folder(made)
         finally:
             os.umask(before)
-        assert folder.with_name(f"cache{mask}").stat().st_mode & 0o777 == 0o700
+        for each in (made, *made.parents[:3]):
+            assert each.stat().st_mode & 0o777 == 0o700
     assert compiled() == "kept" and compiled() == "loaded"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert entry(folder).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_that_cannot_be_used_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.parent.write_text("a file")
+    assert "nothing can be written" in str(disk.why_unwritten())
+    assert compiled().startswith("not kept")
+    folder.parent.unlink()
+    assert disk.why_unwritten() is None
+    monkeypatch.setenv(disk.FOLDER_VARIABLE, os.fsdecode(bytes(folder) + b"\xff"))
+    assert "no UTF-8 text" in str(disk.why_unwritten())
+    assert "no UTF-8 text" in compiled()
 
 
 def distrust_mode(path: Path) -> None:

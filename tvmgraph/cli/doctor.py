@@ -60,7 +60,7 @@ def run_doctor() -> bool:
     command = disk.linker()
     advice = "[red]none: install binutils, or pip install 'tvmgraph\\[linker]'[/]"
     table.add_row("linker", " ".join(command) if command else advice)
-    reason = disk.why_not()
+    reason = disk.why_unwritten()
     table.add_row("disk cache", str(disk.folder()) if reason is None else f"[red]off: {reason}[/]")
     here = worker.why_here()
     where = "in a process of its own" if here is None else f"[red]in this process: {here}[/]"

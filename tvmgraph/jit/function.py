@@ -206,13 +206,11 @@ class JitFunction(Inspectable):
         """Serves a call that is not like the one before."""
         if state.interpreter is not None:  # part of an outer capture
             return state.interpreter.call(self.fn, args, kwargs)
-        recent = self._recent
-        if recent is not None and not kwargs:
-            with recent.entry.alone:
-                entry, numbers, leaves = recent.match(args, self._config())
-                if entry is not None:
-                    return entry.run([*leaves, *numbers], (args, kwargs))
-        leaves = []
+        if self._recent is not None and not kwargs:
+            result = self._run_recent(self._recent, args)
+            if result is not MISS:
+                return result
+        leaves: list[Tensor] = []
         key = _key_of(args, leaves)
         if kwargs:
             key = (key, _key_of(kwargs, leaves))
@@ -248,6 +246,12 @@ class JitFunction(Inspectable):
                 if not isinstance(e, LeavesGraph):
                     pieces.learn(self, e.node, e)
             raise
+
+    def _run_recent(self, recent: RecentCall, args: tuple[Any, ...]) -> Any:
+        """Runs the capture that served the call before; ``MISS`` if it does not fit."""
+        with recent.entry.alone:
+            entry, numbers, leaves = recent.match(args, self._config())
+            return MISS if entry is None else entry.run([*leaves, *numbers], (args, {}))
 
     def _reuse(
         self, entry: Entry, leaves: list[Tensor], args: tuple[Any, ...], kwargs: dict[str, Any],

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import warnings
 from pathlib import Path
+
+from tvmgraph.errors import warn_user
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ROOT = 0
@@ -42,17 +43,18 @@ def is_trusted(path: Path) -> bool:
     reason = why_not(path)
     if reason is not None and reason not in _said:
         _said.add(reason)
-        warnings.warn(f"not used: {reason}", stacklevel=2)
+        warn_user(f"not used: {reason}")
     return reason is None
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder that only this user may look into, whatever the umask.
+    """Makes a folder that only this user may look into, whatever the umask, and those it is in.
 
     Raises:
         OSError: if it cannot be made.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.exists():
+        make_folder(path.parent)
     with contextlib.suppress(FileExistsError):
         os.mkdir(path, _PRIVATE_FOLDER)
         os.chmod(path, _PRIVATE_FOLDER)  # the umask may have taken the user's own rights away

@@ -120,7 +120,29 @@ def why_not(graph: Graph | None = None) -> str | None:
         return why_no_linker()
     if not trust.is_trusted(folder()):
         return trust.why_not(folder())
+    if not _is_text(folder()):
+        return f"the name of {os.fsencode(folder())!r} is no UTF-8 text, which libraries need"
     return None if graph is None else why_bound(graph)
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def why_unwritten() -> str | None:
+    """Returns why nothing can be kept on disk now, having tried it; None when it can."""
+    reason = why_not()
+    if reason is not None:
+        return reason
+    try:
+        with store().workspace():
+            return None
+    except OSError as e:
+        return f"nothing can be written: {e}"
 
 
 def why_bound(graph: Graph) -> str | None:
