@@ -206,10 +206,9 @@ class JitFunction(Inspectable):
         """Serves a call that is not like the one before."""
         if state.interpreter is not None:  # part of an outer capture
             return state.interpreter.call(self.fn, args, kwargs)
-        if self._recent is not None and not kwargs:
-            result = self._run_recent(self._recent, args)
-            if result is not MISS:
-                return result
+        result = self._run_recent(args, kwargs)
+        if result is not MISS:
+            return result
         leaves: list[Tensor] = []
         key = _key_of(args, leaves)
         if kwargs:
@@ -218,8 +217,7 @@ class JitFunction(Inspectable):
         if aliases is not None:
             key = (key, aliases)
         now = versions()
-        config = self._config()
-        why = ""
+        config, why = self._config(), ""
         for entry in self.entries.get(key, ()):
             with entry.alone:
                 failure = entry.failure(config) or entry.aliasing((args, kwargs))
@@ -247,8 +245,11 @@ class JitFunction(Inspectable):
                     pieces.learn(self, e.node, e)
             raise
 
-    def _run_recent(self, recent: RecentCall, args: tuple[Any, ...]) -> Any:
+    def _run_recent(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the capture that served the call before; ``MISS`` if it does not fit."""
+        recent = self._recent
+        if recent is None or kwargs:
+            return MISS
         with recent.entry.alone:
             entry, numbers, leaves = recent.match(args, self._config())
             return MISS if entry is None else entry.run([*leaves, *numbers], (args, {}))
