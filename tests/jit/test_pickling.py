@@ -74,7 +74,8 @@ def nested() -> Any:
     "make", [nested, lambda: jit(lambda x: x), lambda: Parameter(X).register_hook(lambda g: g)]
 )
 def test_what_pickle_cannot_name_is_pickles_own_error(make: Callable[[], Any]) -> None:
-    with pytest.raises((AttributeError, pickle.PicklingError), match="pickle"):
+    error = AttributeError, pickle.PicklingError
+    with pytest.raises(error, match=r"[Pp]ickle|local object"):  # Python 3.13 says the latter
         pickle.dumps(make())
 
 

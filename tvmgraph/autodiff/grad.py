@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 from tvmgraph.interruption import noticed
+from tvmgraph.signatures import python_signature
 
 
 class _NotingTape(GradTape):
@@ -146,7 +146,7 @@ def require_positions(positions: Any, name: str) -> tuple[int, ...]:
 def _spoken(fn: Callable[..., Any], position: int) -> str:
     """Names a positional argument of a function in messages."""
     try:
-        names = list(inspect.signature(fn).parameters)
+        names = list(python_signature(fn).parameters)
     except (TypeError, ValueError):
         names = []
     return f"argument {position}" + (f" ({names[position]})" if position < len(names) else "")

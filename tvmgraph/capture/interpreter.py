@@ -41,6 +41,7 @@ from tvmgraph.core.symbols import FUNCTIONS, Symbol, apply_function, is_number
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
 from tvmgraph.errors import CaptureError, TvmgraphError, user_source
+from tvmgraph.signatures import python_signature
 
 # builtins that look at classes and lengths only
 _HARMLESS = (isinstance, issubclass, len, type, id, callable, hasattr, range, print, super)
@@ -225,7 +226,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
     ) -> Any:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         frame = Frame(source, function.__globals__, cells=cells)  # pyright: ignore[reportArgumentType]
-        frame.names.update(_bind(inspect.signature(function, follow_wrapped=False), args, kwargs))
+        frame.names.update(_bind(python_signature(function, follow_wrapped=False), args, kwargs))
         self.recorder.guards.add_call(function)
         return self._body(frame)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,6 +38,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import CaptureError, user_source
 from tvmgraph.graph import Graph, Value
 from tvmgraph.interruption import held_back
+from tvmgraph.signatures import python_signature
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def argument_labels(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     """Returns the arguments as an ordered dict ``name -> value``, for labelling."""
     try:
         fn = fn.construct if is_cell(fn) else fn  # pyright: ignore[reportFunctionMemberAccess]
-        return inspect.signature(fn).bind(*args, **kwargs).arguments
+        return python_signature(fn).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         return {f"arg{i}": a for i, a in enumerate(args)} | kwargs
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 from typing import Any
 
 from tvmgraph.capture.expect import is_cell
@@ -14,6 +13,7 @@ from tvmgraph.distributed import engine
 from tvmgraph.errors import ArgumentError, ConfigError, DTypeError, user_source, warn_user
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.jit.signature import Signature, signature_of
+from tvmgraph.signatures import python_signature
 
 #: The capture mode that every older name stands for.
 _MODES = {"PSJit": "ast", "PIJit": "bytecode"}
@@ -200,7 +200,7 @@ class CellCall:
     def __init__(self, cell: Any) -> None:
         functools.update_wrapper(self, type(cell).construct, updated=())
         self.cell = cell
-        self.__signature__ = inspect.signature(cell.construct)
+        self.__signature__ = python_signature(cell.construct)
         self.__name__ = self.__qualname__ = type(cell).__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import sys
 import time
 import types
@@ -40,6 +39,7 @@ from tvmgraph.jit.pieces import Raised
 from tvmgraph.jit.signature import Signature
 from tvmgraph.jit.watch import describe_call, why_new
 from tvmgraph.machine.processor import described_target
+from tvmgraph.signatures import python_signature
 
 _MAX_ENTRIES = 16  # captures kept per kind of arguments
 _MAX_KEYS = 1024  # kinds of arguments; the least recently used is forgotten
@@ -190,7 +190,7 @@ class JitFunction(Inspectable):
                 result = self._look_up(args, kwargs)
             return result
         except RecursionError as e:
-            given = inspect.signature(self.fn).bind_partial(*args, **kwargs).arguments
+            given = python_signature(self.fn).bind_partial(*args, **kwargs).arguments
             raise explained(e, "jit", given)  # noqa: B904
         except Raised as e:
             error = e.error
@@ -454,7 +454,7 @@ class JitFunction(Inspectable):
 
     def _check_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:
-            signature = inspect.signature(self.fn)
+            signature = python_signature(self.fn)
         except (TypeError, ValueError):
             return
         try:

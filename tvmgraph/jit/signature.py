@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import ANY_RANK, Dim
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.signatures import python_signature
 
 Axis = tuple[int, int]  # number of the tensor argument, axis
 
@@ -38,9 +38,9 @@ class Signature:
                 one name differ in size.
         """
         wanted = self._by_parameter(fn)
-        given = inspect.signature(fn).bind(*args, **kwargs)
+        given = python_signature(fn).bind(*args, **kwargs)
         walk = _Walk(getattr(fn, "__qualname__", "function"))
-        names = list(inspect.signature(fn).parameters)
+        names = list(python_signature(fn).parameters)
         for i, value in enumerate(args):
             label = names[i] if i < len(names) else f"argument {i}"
             walk.visit(value, wanted.get(label), label)
@@ -56,14 +56,14 @@ class Signature:
 
     def _by_parameter(self, fn: Callable[..., Any]) -> dict[str, Any]:
         try:
-            bound = inspect.signature(fn).bind_partial(*self.positional, **self.keywords)
+            bound = python_signature(fn).bind_partial(*self.positional, **self.keywords)
             return dict(bound.arguments)
         except TypeError as e:
             raise ArgumentError(
                 f"the declared inputs do not fit the function: {e}",
                 op=getattr(fn, "__qualname__", "function"), at=user_source(),
                 got=f"{len(self.positional)} inputs, keywords {list(self.keywords)}",
-                fix=f"its signature is {inspect.signature(fn)}",
+                fix=f"its signature is {python_signature(fn)}",
             ) from None  # fmt: skip
 
 

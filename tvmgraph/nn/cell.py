@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, Self
@@ -26,6 +25,7 @@ from tvmgraph.errors import (
 from tvmgraph.nn.cell_hooks import HookedCall, HookMethods
 from tvmgraph.nn.cell_settings import SettingMethods
 from tvmgraph.nn.cell_state import StateMethods
+from tvmgraph.signatures import python_signature
 
 _INTERNAL = ("_params", "_cells", "training", "_flags")
 
@@ -206,7 +206,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     def __named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Returns the arguments of a call by the names that ``construct`` gives them."""
         try:
-            return inspect.signature(self.construct).bind(*args, **kwargs).arguments
+            return python_signature(self.construct).bind(*args, **kwargs).arguments
         except TypeError:
             return {f"argument {i}": a for i, a in enumerate(args)} | kwargs
 
@@ -251,7 +251,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         """Calls ``construct`` with the cell's own derivative, if any, or recomputing it."""
         if self._bprop is None and "recompute" not in self._flags:
             return self.__construct(*args, **kwargs)
-        bound = inspect.signature(self.construct).bind(*args, **kwargs)
+        bound = python_signature(self.construct).bind(*args, **kwargs)
         if bound.kwargs or (not state.tapes and state.interpreter is None):
             return self.construct(*args, **kwargs)
         if self._bprop is not None:
@@ -270,12 +270,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if isinstance(e, DTypeError) or raised_inside:
             return
         try:
-            inspect.signature(self.construct).bind(*args, **kwargs)
+            python_signature(self.construct).bind(*args, **kwargs)
         except TypeError as wrong:
             raise DTypeError(
                 f"construct() {wrong}", op=type(self).__name__,
                 got=f"{len(args)} positional arguments, keywords {list(kwargs)}",
-                at=user_source(), fix=f"construct{inspect.signature(self.construct)}",
+                at=user_source(), fix=f"construct{python_signature(self.construct)}",
             ) from None  # fmt: skip
 
     def __compiled(self) -> Callable[..., Any]:
