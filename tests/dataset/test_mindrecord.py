@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pickle
 import shutil
@@ -11,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tvmgraph import dataset, mindrecord
 from tvmgraph.dataset.mindrecord import _integers, _unpack
 from tvmgraph.dataset.mindrecord_writer import _pack, _pack_integers
-from tvmgraph.errors import ArgumentError, LoadError
+from tvmgraph.errors import ArgumentError, LoadError, TvmgraphError
 
 RECORDED = Path(__file__).with_name("mindrecord.tar.xz")
 FILES = ("kinds", "many0", "pages", "blob", "scalars")
@@ -103,9 +104,10 @@ def test_order_samples_and_pickles(folder: Path) -> None:
 def test_columns_feed_a_pipeline(folder: Path) -> None:
     data = dataset.MindDataset(folder / "pages", ["data", "label"], shuffle=False)
     data = data.map(lambda x: np.frombuffer(x.tobytes(), np.uint8), "data").batch(4)
-    first, numbers = next(data.create_tuple_iterator(output_numpy=True, num_epochs=1))
-    assert first.shape == (4, 5000)
-    assert (first == numbers[:, None]).all()
+    rows = data.create_tuple_iterator(output_numpy=True, num_epochs=1)
+    for first, numbers in rows:
+        assert first.shape == (4, 5000)
+        assert (first == numbers[:, None]).all()
 
 
 def test_the_reader_gives_python_values(folder: Path) -> None:
@@ -181,6 +183,22 @@ def test_wrong_files(folder: Path, tmp_path: Path) -> None:
     cut = dataset.MindDataset(str(tmp_path / "cut"), shuffle=False)
     with pytest.raises(LoadError, match="row 0"):
         cut.row(0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_damaged_files_are_errors_of_this_package(folder: Path, data: st.DataObject) -> None:
+    whole = (folder / "kinds").read_bytes()
+    shutil.copy(folder / "kinds.db", folder / "mutated.db")
+    content = bytearray(whole)
+    parts = [(0, 900), (1 << 14, len(whole))]
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.one_of(*(st.integers(a, b - 1) for a, b in parts)))
+        content[at] = data.draw(st.integers(0, 255))
+    (folder / "mutated").write_bytes(content)
+    with contextlib.suppress(TvmgraphError):
+        for row in mindrecord.FileReader(str(folder / "mutated")).get_next():
+            assert row
 
 
 def test_wrong_rows(tmp_path: Path) -> None:

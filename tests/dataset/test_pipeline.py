@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import pickle
 import struct
+import sys
 import threading
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from tvmgraph import Tensor, dataset
 from tvmgraph.dataset import transforms, vision
+from tvmgraph.dataset.iterator import prefetch
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
 X = np.arange(20, dtype=np.float32).reshape(10, 2)
@@ -229,3 +231,26 @@ def test_decode_reads_png_bytes() -> None:
     buffer = BytesIO()
     Image.fromarray(image).save(buffer, "PNG")
     np.testing.assert_array_equal(vision.Decode()(buffer.getvalue()), image)
+
+
+def test_the_thread_that_prepares_rows_may_be_the_one_that_ends_their_iterator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held: list[Any] = []
+    alone, ended = threading.Event(), threading.Event()
+    errors: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+
+    def drop(x: Any) -> Any:
+        if x == 3:
+            alone.wait(10)
+            held.clear()
+            ended.set()
+        return x
+
+    data = dataset.NumpySlicesDataset(np.arange(9), ["x"], shuffle=False).map(drop, "x")
+    held.append(prefetch(data, 0))
+    next(held[0])
+    alone.set()
+    assert ended.wait(10)
+    assert not errors

@@ -97,6 +97,40 @@ class Loop(Branch):
         return x
 
 
+class LoopOfBranches(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(3, 3)
+
+    def construct(self, x):
+        i = Tensor(0, ms.int32)
+        while i < 4 and x.sum() < 100:
+            if x.sum() > 0:  # noqa: SIM108  (a branch)
+                x = self.fc(x)
+            else:
+                x = x + 3.0
+            i = i + 1
+        return x
+
+
+class Break(nn.Cell):
+    def construct(self, x):
+        i = Tensor(0, ms.int32)
+        while i < 10:
+            x = x * 1.5
+            i = i + 1
+            if x.sum() > 20:
+                break
+        return x, i
+
+
+class CountIf(Branch):
+    def construct(self, x):
+        if x.sum() > 0:
+            self.w = self.w + 1
+        return x * self.w
+
+
 class Counter(nn.Cell):
     def __init__(self):
         super().__init__()
@@ -176,6 +210,9 @@ def main():
     record(Attention(), "attention", normal(5, 2, 8))
     record(Branch(), "branch", np.array([1.0, 2.0, -0.5], np.float32))
     record(Loop(), "loop", normal(4))
+    record(LoopOfBranches(), "loop_of_branches", normal(2, 3))
+    record(Break(), "break", np.array([1.0, 2.0, -0.5], np.float32))
+    record(CountIf(), "count_if", np.array([1.0, 2.0, -0.5], np.float32))
     record(Counter(), "counter", normal(2))
     record(Values(), "values", normal(2, 4), normal(2, 4))
     record(Images(), "images", normal(2, 4, 6, 6))

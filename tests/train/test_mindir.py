@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import tarfile
 from pathlib import Path
@@ -9,14 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn
-from tvmgraph.errors import ArgumentError, DTypeError, LoadError
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, LoadError, TvmgraphError
 
 RECORDED = Path(__file__).with_name("mindir.tar.xz")
 NETWORKS = (
-    "lenet", "residual", "tokens", "recurrent", "attention", "branch", "loop", "counter", "values",
+    "lenet", "residual", "tokens", "recurrent", "attention", "branch", "loop", "loop_of_branches",
+    "count_if", "counter", "values",
     "images", "parts_graph",
 )  # fmt: skip
 
@@ -66,6 +70,14 @@ def test_a_compiled_branch_and_loop_are_part_of_the_graph(folder: Path) -> None:
         assert op in str(compiled.graph())
 
 
+def test_a_loop_that_ends_in_the_middle_runs_eagerly(folder: Path) -> None:
+    graph, inputs, expected = load(folder, "break")
+    require_equal(graph(*inputs), expected)
+    with pytest.raises(CaptureError, match="no form that can be compiled"):
+        ms.jit(graph, fullgraph=True)(*inputs)
+    require_equal(ms.jit(graph)(*inputs), expected)
+
+
 def test_parameters_keep_their_names_and_are_written(folder: Path) -> None:
     graph, (x,), _ = load(folder, "counter")
     assert [p.name for p in graph.get_parameters()] == ["n"]
@@ -104,6 +116,18 @@ def test_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "alone_graph.mindir").write_bytes((folder / "parts_graph.mindir").read_bytes())
     with pytest.raises(LoadError, match=r"weight '.*' is missing"):
         ms.load(tmp_path / "alone_graph.mindir")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_damaged_files_are_errors_of_this_package(folder: Path, data: st.DataObject) -> None:
+    content = bytearray((folder / "lenet.mindir").read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = folder / "mutated.mindir"
+    path.write_bytes(content)
+    with contextlib.suppress(TvmgraphError):
+        ms.load(path)(Tensor(np.zeros((2, 1, 16, 16), np.float32)))
 
 
 def test_unknown_operators_are_named(folder: Path, tmp_path: Path) -> None:

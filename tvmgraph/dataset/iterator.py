@@ -82,7 +82,8 @@ def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
     finally:
         if os.getpid() == process:
             stop.set()
-            thread.join()
+            if thread is not threading.current_thread():  # which may collect this generator, too
+                thread.join()
 
 
 class DatasetIterator(Shown):

@@ -15,7 +15,7 @@ from tvmgraph.errors import ArgumentError, CaptureError, LoadError, TvmgraphErro
 from tvmgraph.nn import Cell
 from tvmgraph.onnx import regions
 from tvmgraph.onnx.table import known, to_tensor
-from tvmgraph.train.mindir_file import Node, read
+from tvmgraph.train.mindir_file import Monad, Node, read
 from tvmgraph.train.mindir_operators import apply, is_known
 
 _CONTROL = ("Load", "Partial", "Switch")
@@ -93,13 +93,15 @@ class MindirCell(Cell):
         return _map(to_tensor, self._run(program.main, inputs))
 
     def _run(self, name: str, args: Any, look: bool = False) -> Any:
-        """Runs a function; with ``look``, a choice between two functions is not followed."""
+        """Runs a function; with ``look``, its last choice between two functions is not followed."""
         function = self.program.functions[name]
+        made = {node.output for node in function.nodes}
+        last = next((n for n in reversed(function.nodes) if n.op in made), None) if look else None
         env = dict(zip(self.program.weights, self.weights))
         env.update(zip(function.inputs, args, strict=True))
         for node in function.nodes:
             values = [self._value(env, name) for name in node.inputs]
-            env[node.output] = self._step(env, node, values, look)
+            env[node.output] = self._step(env, node, values, node is last)
         results = [self._value(env, name) for name in function.outputs]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -155,13 +157,22 @@ class MindirCell(Cell):
 
         def side(closure: _Closure) -> list[Tensor]:
             leaves: list[Any] = []
-            shapes.append(_map(lambda v: leaves.append(to_tensor(np.asarray(v) if isinstance(
-                v, (bool, int, float)) else v)), self._invoke(closure, values)))  # fmt: skip
+
+            def keep(value: Any) -> Any:
+                if isinstance(value, (_Again, _Choice, _Closure)):
+                    raise self._refused(closure.name)
+                if isinstance(value, Monad):
+                    return value
+                plain = isinstance(value, (bool, int, float))
+                leaves.append(to_tensor(np.asarray(value)) if plain else value)
+                return None
+
+            shapes.append(_map(keep, self._invoke(closure, values)))
             return leaves
 
         found = regions.branch(choice.condition, *(lambda c=c: side(c) for c in choice.sides))
         leaves = iter(found if isinstance(found, tuple) else (found,))
-        return _map(lambda _: next(leaves), shapes[0])
+        return _map(lambda v: next(leaves) if v is None else v, shapes[0])
 
     def _loop(self, name: str, args: tuple[Any, ...]) -> Any:
         """Records a loop: a function that calls itself at the end of one of two branches."""
@@ -196,7 +207,7 @@ class MindirCell(Cell):
         return self._invoke(head(end if isinstance(end, tuple) else (end,)).sides[1])
 
     def _refused(self, name: str) -> CaptureError:
-        return CaptureError(f"the loop {name!r} is not of a form that can be compiled",
+        return CaptureError(f"the control flow of {name!r} has no form that can be compiled",
                             op="mindir", at=user_source(), fix="run it eagerly")  # fmt: skip
 
 
