@@ -6,7 +6,10 @@ import functools
 import re
 from typing import Any
 
-_LINE = re.compile(r"(?:(repeated|required|optional) )?(\w+|map<string, \w+>) (\w+) = (\d+);")
+_PART = re.compile(
+    r"message (\w+) \{|oneof (\w+) \{|(\})|"
+    r"(?:(repeated|required) )?(\w+|map<string, \w+>) (\w+) = (\d+);"
+)
 
 
 @functools.cache
@@ -14,48 +17,41 @@ def message_classes(declaration: str) -> dict[str, Any]:
     """Builds the classes of messages.
 
     Args:
-        declaration: Messages in protobuf's language, version 2, none inside another; a line each
-            for fields, ``message Name {``, ``oneof name {`` and ``}``. Enumerations are ``int32``.
+        declaration: Messages in protobuf's language, none inside another; fields are optional
+            unless they say otherwise, enumerations are ``int32``.
 
     Returns:
         The classes by name.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+    assert not _PART.sub("", declaration).strip(), declaration
     file = descriptor_pb2.FileDescriptorProto(name="declared.proto", syntax="proto2")
     kinds = descriptor_pb2.FieldDescriptorProto
     message: Any = None
     choice = False
-    for line in map(str.strip, declaration.strip().splitlines()):
-        if line.startswith("message "):
-            message = file.message_type.add(name=line.split()[1])
-        elif line.startswith("oneof "):
-            message.oneof_decl.add(name=line.split()[1])
-            choice = True
-        elif line == "}":
-            choice = False
+    for opened, oneof, closed, label, kind, name, number in _PART.findall(declaration):
+        if opened:
+            message = file.message_type.add(name=opened)
+        elif oneof:
+            message.oneof_decl.add(name=oneof)
+        choice = bool(oneof) or (choice and not closed)
+        if not kind:
+            continue
+        if kind.startswith("map<"):
+            label, kind = "repeated", _entry(message, name, kind[:-1].split(", ")[1])
+        field = message.field.add(name=name, number=int(number))
+        field.label = getattr(kinds, f"LABEL_{(label or 'optional').upper()}")
+        if hasattr(kinds, f"TYPE_{kind.upper()}"):
+            field.type = getattr(kinds, f"TYPE_{kind.upper()}")
         else:
-            label, kind, name, number = _fields(line)
-            if kind.startswith("map<"):
-                label, kind = "repeated", _entry(message, name, kind[:-1].split(", ")[1])
-            field = message.field.add(name=name, number=int(number))
-            field.label = getattr(kinds, f"LABEL_{(label or 'optional').upper()}")
-            if hasattr(kinds, f"TYPE_{kind.upper()}"):
-                field.type = getattr(kinds, f"TYPE_{kind.upper()}")
-            else:
-                field.type, field.type_name = kinds.TYPE_MESSAGE, f".{kind}"
-            if choice:
-                field.oneof_index = len(message.oneof_decl) - 1
+            field.type, field.type_name = kinds.TYPE_MESSAGE, f".{kind}"
+        if choice:
+            field.oneof_index = len(message.oneof_decl) - 1
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     names = (m.name for m in file.message_type)
     return {n: message_factory.GetMessageClass(pool.FindMessageTypeByName(n)) for n in names}
-
-
-def _fields(line: str) -> Any:
-    found = _LINE.fullmatch(line)
-    assert found is not None, line
-    return found.groups()
 
 
 def _entry(message: Any, field: str, kind: str) -> str:

@@ -56,28 +56,12 @@ class Schema(Shown):
 
 
 _DECLARATION = """
-message BytesList {
-  repeated bytes value = 1;
-}
-message FloatList {
-  repeated float value = 1;
-}
-message Int64List {
-  repeated int64 value = 1;
-}
-message Feature {
-  oneof kind {
-    BytesList bytes = 1;
-    FloatList float = 2;
-    Int64List int64 = 3;
-  }
-}
-message Features {
-  map<string, Feature> feature = 1;
-}
-message Example {
-  Features features = 1;
-}
+message BytesList { repeated bytes value = 1; }
+message FloatList { repeated float value = 1; }
+message Int64List { repeated int64 value = 1; }
+message Feature { oneof kind { BytesList bytes = 1; FloatList float = 2; Int64List int64 = 3; } }
+message Features { map<string, Feature> feature = 1; }
+message Example { Features features = 1; }
 """
 
 

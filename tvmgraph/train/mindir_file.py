@@ -21,84 +21,42 @@ from tvmgraph.errors import DTypeError, LoadError, user_source
 
 _DECLARATION = """
 message AttributeProto {
-  string name = 1;
-  float f = 2;
-  int64 i = 3;
-  double d = 4;
-  bytes s = 5;
-  TensorProto t = 6;
-  repeated float floats = 8;
-  repeated double doubles = 9;
-  repeated int64 ints = 10;
-  repeated bytes strings = 11;
-  repeated TensorProto tensors = 12;
-  string doc_string = 14;
-  int32 type = 16;
-  repeated AttributeProto values = 17;
+  string name = 1; float f = 2; int64 i = 3; double d = 4; bytes s = 5; TensorProto t = 6;
+  repeated float floats = 8; repeated double doubles = 9; repeated int64 ints = 10;
+  repeated bytes strings = 11; repeated TensorProto tensors = 12; string doc_string = 14;
+  int32 type = 16; repeated AttributeProto values = 17;
 }
 message ExternalDataProto {
-  string location = 1;
-  int64 offset = 2;
-  int64 length = 3;
+  string location = 1; int64 offset = 2; int64 length = 3;
 }
 message TensorProto {
-  repeated int64 dims = 1;
-  int32 data_type = 2;
-  repeated float float_data = 3;
-  repeated int32 int32_data = 4;
-  repeated int64 int64_data = 6;
-  string name = 7;
-  string doc_string = 8;
-  bytes raw_data = 9;
-  repeated double double_data = 10;
-  ExternalDataProto external_data = 12;
-  string ref_key = 13;
-  int32 compression_type = 16;
+  repeated int64 dims = 1; int32 data_type = 2; repeated float float_data = 3;
+  repeated int32 int32_data = 4; repeated int64 int64_data = 6; string name = 7;
+  string doc_string = 8; bytes raw_data = 9; repeated double double_data = 10;
+  ExternalDataProto external_data = 12; string ref_key = 13; int32 compression_type = 16;
 }
 message ValueInfoProto {
-  string name = 1;
-  repeated TensorProto tensor = 2;
-  string doc_string = 3;
-  string denotation = 4;
-  AttributeProto attr_info = 5;
+  string name = 1; repeated TensorProto tensor = 2; string doc_string = 3;
+  string denotation = 4; AttributeProto attr_info = 5;
 }
 message NodeProto {
-  repeated string input = 1;
-  repeated string output = 2;
-  string name = 3;
-  string op_type = 4;
-  repeated AttributeProto attribute = 5;
-  string doc_string = 6;
-  string domain = 7;
+  repeated string input = 1; repeated string output = 2; string name = 3; string op_type = 4;
+  repeated AttributeProto attribute = 5; string doc_string = 6; string domain = 7;
 }
 message GraphProto {
-  repeated NodeProto node = 1;
-  string name = 2;
-  repeated TensorProto parameter = 3;
-  string doc_string = 4;
-  repeated ValueInfoProto input = 5;
-  repeated ValueInfoProto output = 6;
+  repeated NodeProto node = 1; string name = 2; repeated TensorProto parameter = 3;
+  string doc_string = 4; repeated ValueInfoProto input = 5; repeated ValueInfoProto output = 6;
   repeated AttributeProto attribute = 8;
 }
 message PrimitiveProto {
-  string name = 1;
-  string op_type = 2;
-  repeated AttributeProto attribute = 3;
-  string instance_name = 4;
-  int32 prim_type = 5;
+  string name = 1; string op_type = 2; repeated AttributeProto attribute = 3;
+  string instance_name = 4; int32 prim_type = 5;
 }
 message ModelProto {
-  string ir_version = 1;
-  string producer_name = 2;
-  string producer_version = 3;
-  string domain = 4;
-  string model_version = 5;
-  string doc_string = 6;
-  GraphProto graph = 7;
-  repeated GraphProto functions = 8;
-  bool little_endian = 10;
-  repeated PrimitiveProto primitives = 12;
-  int64 mind_ir_version = 13;
+  string ir_version = 1; string producer_name = 2; string producer_version = 3;
+  string domain = 4; string model_version = 5; string doc_string = 6; GraphProto graph = 7;
+  repeated GraphProto functions = 8; bool little_endian = 10;
+  repeated PrimitiveProto primitives = 12; int64 mind_ir_version = 13;
   map<string, string> user_info = 14;
 }
 """

@@ -60,8 +60,8 @@ message TensorProto {{
 }}
 message Value {{
   required string tag = 1;
-  optional TensorProto tensor = 2;
-  optional bool sealed = {_SEALED};
+  TensorProto tensor = 2;
+  bool sealed = {_SEALED};
 }}
 """
 
