@@ -163,7 +163,10 @@ def test_environment_sets_flags(value: str, status: int) -> None:
     code = "import tvmgraph as ms; ms.jit(lambda x: x + 1)(ms.Tensor([1.0]))"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True,
-        env={"PATH": "", "PYTHONPATH": ":".join(sys.path), "TVMGRAPH_DEBUG": value},
+        env={
+            "PATH": "", "PYTHONPATH": ":".join(sys.path), "TVMGRAPH_DEBUG": value,
+            "TVMGRAPH_CACHE_MB": "0", "TVMGRAPH_COMPILE_WORKER": "0",
+        },
     )  # fmt: skip
     assert result.returncode == status, result.stderr
     expected = "first call [float32[1]]" if status == 0 else "TVMGRAPH_DEBUG cannot be '7'"
