@@ -15,6 +15,7 @@ import contextlib
 import importlib.util
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from types import CodeType, FrameType, MappingProxyType
@@ -24,7 +25,7 @@ _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NUMPY_DIR = os.path.dirname(getattr(importlib.util.find_spec("numpy"), "origin", "")) + os.sep
 #: Frames of these files are nobody's: a `with` block written as a generator runs below contextlib,
 #: and NumPy's columns of the table below what silences its warnings.
-_NOT_THE_USER = (_PACKAGE_DIR, contextlib.__file__, _NUMPY_DIR)
+_NOT_THE_USER = (_PACKAGE_DIR, contextlib.__file__, threading.__file__, _NUMPY_DIR)
 _OPS_DIR = os.path.join(_PACKAGE_DIR, "ops") + os.sep
 
 

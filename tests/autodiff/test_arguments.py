@@ -90,8 +90,8 @@ def test_soft_margin_loss_has_its_derivative_at_zero() -> None:
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize(
     "function",
-    [lambda x: 3.0, lambda x: [1, True], lambda x: x > 0, lambda x: ops.argmax(x)],
-    ids=["number", "numbers", "comparison", "position"],
+    [lambda x: x > 0, lambda x: ops.argmax(x), lambda x: (3.0, x > 0)],
+    ids=["comparison", "position", "number beside it"],
 )
 def test_results_without_a_derivative_have_gradient_zero(function: Any, compiled: bool) -> None:
     g = ms.grad(function)
@@ -100,8 +100,8 @@ def test_results_without_a_derivative_have_gradient_zero(function: Any, compiled
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize("value", [None, "text", (), {"a": None}], ids=str)
-def test_results_without_a_number_are_errors(value: Any, compiled: bool) -> None:
+@pytest.mark.parametrize("value", [None, "text", (), {"a": None}, 3.0, 5, [1, True]], ids=str)
+def test_results_without_a_tensor_are_errors(value: Any, compiled: bool) -> None:
     def forgetful(x: Tensor) -> Any:
         return value
 

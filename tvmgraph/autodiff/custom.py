@@ -175,6 +175,11 @@ def custom_vjp(bprop: Bprop) -> Callable[[Callable[..., Any]], Callable[..., Any
         >>> ms.grad(double)(Tensor(3.0)).item()
         10.0
     """
+    if not callable(bprop):
+        raise DTypeError(
+            f"bprop must be a function, not {type(bprop).__name__}", op="custom_vjp",
+            got=f"bprop={bprop!r}"[:80], at=user_source(),
+        )  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

@@ -299,25 +299,21 @@ def require_function(fn: Any, name: str) -> None:
         )  # fmt: skip
 
 
-def _holds_values(value: Any) -> bool:
-    if isinstance(value, (tuple, list, dict)):
-        return any(map(_holds_values, value.values() if isinstance(value, dict) else value))
-    return not isinstance(value, (str, bytes, type(None)))
-
-
 def _numeric(value: Any, fn: Any) -> list[Tensor]:
     """Returns the tensors of a result that gradients come from: all but bools.
 
     Raises:
-        DTypeError: if the result holds no number at all, as that of a function without ``return``.
+        DTypeError: if the result holds no Tensor at all, as that of a function without ``return``
+            or with a loss that was made a number of Python.
     """
-    if not _holds_values(value):
+    found = tensors_in(value)
+    if not found:
         name = getattr(fn, "__qualname__", type(fn).__name__)
         raise DTypeError(
             f"{name} returned {value!r:.60}, which has no derivative", op="grad",
             got=f"fn={name}", at=user_source(), fix="return the loss as a Tensor",
         )  # fmt: skip
-    return [o for o in tensors_in(value) if o.dtype.kind in "fciu"]
+    return [o for o in found if o.dtype.kind in "fciu"]
 
 
 def _differentiable(value: Any) -> list[Tensor]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.common._sampling import drawing_at, fill_normal, fill_uniform, generator, truncated
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.random import first_values
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_empty
@@ -528,3 +529,5 @@ __all__ = [
     "Orthogonal", "Sparse", "TruncatedNormal", "Uniform", "VarianceScaling", "XavierNormal",
     "XavierUniform", "Zero", "initializer",
 ]  # fmt: skip
+
+_guard_module(globals(), "common.initializer")

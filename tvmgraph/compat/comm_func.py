@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.distributed import engine, functions
@@ -190,3 +191,5 @@ __all__ = [
     "batch_isend_irecv", "broadcast", "gather_into_tensor", "irecv", "isend", "recv", "reduce",
     "reduce_scatter_tensor", "scatter_tensor", "send",
 ]  # fmt: skip
+
+_guard_module(globals(), "communication.comm_func")

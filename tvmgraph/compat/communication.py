@@ -8,8 +8,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
@@ -33,6 +34,11 @@ def init(backend_name: str | None = None) -> None:
     Raises:
         DeviceError: if mpi4py is missing, or processes have other versions.
     """
+    if not isinstance(backend_name, (str, type(None))):
+        raise DTypeError(
+            f"backend_name must be a string or None, not {type(backend_name).__name__}",
+            op="communication.init", at=user_source(),
+        )  # fmt: skip
     engine.world()
     GlobalComm.INITED = True
 
@@ -141,3 +147,5 @@ __all__ = [
     "get_group_size", "get_local_rank", "get_local_rank_size", "get_process_group_ranks",
     "get_rank", "get_world_rank_from_group_rank", "init", "release",
 ]  # fmt: skip
+
+_guard_module(globals(), "communication")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tvmgraph.compat.paths import look
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.runtime.device_memory import (
     device_count,
     empty_cache,
@@ -69,3 +70,5 @@ __all__ = [
     "set_cur_stream",
     "synchronize",
 ]
+
+_guard_module(globals(), "hal")

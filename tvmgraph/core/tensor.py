@@ -255,7 +255,14 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
     @staticmethod
     def from_numpy(array: np.ndarray) -> Tensor:
-        """Builds a tensor from a NumPy array, sharing memory when it is aligned."""
+        """Builds a tensor from a NumPy array, sharing memory when it is aligned.
+
+        Raises:
+            DTypeError: if it is no NumPy array.
+        """
+        if not isinstance(array, np.ndarray):
+            raise DTypeError(f"array must be a NumPy array, not {type(array).__name__}",
+                             op="Tensor.from_numpy", at=user_source())  # fmt: skip
         tensor = tensor_from_numpy(array)
         lend(tensor.array)
         return tensor

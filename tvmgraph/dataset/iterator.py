@@ -14,7 +14,7 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, reject
-from tvmgraph.errors import ArgumentError, DeviceError
+from tvmgraph.errors import ArgumentError, DeviceError, TvmgraphError, user_source
 
 
 class _End:
@@ -75,6 +75,8 @@ def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
                 )  # fmt: skip
             item = ready.get()
             if isinstance(item, _End):
+                if isinstance(item.error, TvmgraphError):  # its thread knew no line of the user's
+                    raise item.error.locate("", "", user_source())
                 if item.error is not None:
                     raise item.error
                 return

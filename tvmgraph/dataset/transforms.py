@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.compat.paths import look
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import reject
@@ -337,3 +338,5 @@ __all__ = [
     "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply",
     "RandomChoice", "RandomOrder", "Relational", "Slice", "TypeCast", "Unique", "not_random",
 ]  # fmt: skip
+
+_guard_module(globals(), "dataset.transforms")

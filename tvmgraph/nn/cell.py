@@ -339,7 +339,10 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Registers a sub-cell under an attribute name."""
-        if "." in str(child_name):
+        if not isinstance(child_name, str):
+            raise DTypeError(f"child_name must be a string, not {type(child_name).__name__}",
+                             op="insert_child_to_cell", at=user_source())  # fmt: skip
+        if "." in child_name:
             raise KeyNotFoundError(
                 f"{child_name!r} must not hold a dot", op="insert_child_to_cell", at=user_source()
             )
@@ -418,6 +421,9 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
     def apply(self, fn: Callable[[Cell], Any]) -> Self:
         """Calls ``fn`` on every sub-cell, then on this one."""
+        if not callable(fn):
+            raise DTypeError(f"fn must be a function, not {type(fn).__name__}",
+                             op="Cell.apply", at=user_source())  # fmt: skip
         for cell in self.cells():
             cell.apply(fn)
         fn(self)

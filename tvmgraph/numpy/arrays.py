@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import ops
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32, int32
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
@@ -449,3 +450,5 @@ __all__ = [
     "ravel_multi_index", "result_type", "select", "setdiff1d", "stack", "take", "unique",
     "unravel_index", "vstack", "where",
 ]  # fmt: skip
+
+_guard_module(globals(), "numpy")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import ops
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32, int32
 from tvmgraph.errors import ArgumentError, user_source
@@ -264,3 +265,5 @@ __all__ = [
     "meshgrid", "mgrid", "ogrid", "ones", "rand", "randint", "randn", "tri", "tril_indices",
     "tril_indices_from", "triu_indices", "triu_indices_from", "vander", "zeros",
 ]  # fmt: skip
+
+_guard_module(globals(), "numpy")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tvmgraph.core.guard import guard
 from tvmgraph.core.op import F
 from tvmgraph.numpy import conversion
 
@@ -139,7 +140,13 @@ def rows() -> Iterator[tuple[str, str, str]]:
 
 def build(name: str, parameters: str, expression: str, scope: dict[str, Any]) -> Callable[..., Any]:
     """Builds the function of a row; ``scope`` has the names that expressions use besides ``F``."""
-    scope = {"F": F, "T": conversion.array_of, "D": conversion.as_dtype, **scope}
+    scope = {
+        "__name__": "tvmgraph.numpy",
+        "F": F,
+        "T": conversion.array_of,
+        "D": conversion.as_dtype,
+        **scope,
+    }
     names = re.findall(r"(\w+)(?:=[^,(]*(?:\([^)]*\))?)?(?:, |$)", parameters)
     arrays = "".join(f"    {n} = T({n})\n" for n in names if n in ARRAYS)
     cast = "dtype" in names and "dtype" not in expression
@@ -148,8 +155,8 @@ def build(name: str, parameters: str, expression: str, scope: dict[str, Any]) ->
     source = f"def {name}({parameters}):\n{arrays}    return {result}\n"
     exec(compile(source, __file__, "exec"), scope)
     made = scope[name]
-    made.__module__ = "tvmgraph.numpy"
     shown = re.sub(r"\bF\.", "ops.", expression).replace("H.", "")
     made.__doc__ = f"MindSpore's ``numpy.{name}``: computes ``{shown}``."
     assert inspect.isfunction(made)
+    guard(made, f"numpy.{name}")
     return made

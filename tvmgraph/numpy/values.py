@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph import ops
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
@@ -293,3 +294,5 @@ __all__ = [
     "interp", "multi_dot", "norm", "polyadd", "polyder", "polyint", "polymul", "polysub",
     "polyval", "sum", "trapz", "unwrap",
 ]  # fmt: skip
+
+_guard_module(globals(), "numpy")

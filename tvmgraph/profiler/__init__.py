@@ -3,6 +3,7 @@
 from typing import Any
 
 from tvmgraph.compat.paths import look
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.profiler.schedule import ProfilerAction, schedule
 from tvmgraph.profiler.session import (
     Profiler,
@@ -28,3 +29,5 @@ __all__ = [
     "schedule",
     "tensorboard_trace_handler",
 ]
+
+_guard_module(globals(), "profiler")

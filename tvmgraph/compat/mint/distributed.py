@@ -10,11 +10,12 @@ from typing import Any
 
 from tvmgraph.compat import comm_func, communication
 from tvmgraph.compat.comm_func import CommHandle, P2POp, batch_isend_irecv
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import engine, functions
 from tvmgraph.distributed.functions import WORLD, ReduceOp
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
 
 _made = [0]  # groups without a name of their own
 
@@ -79,6 +80,9 @@ def new_group(
     pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
 ) -> str:  # fmt: skip
     """Makes a group of processes, called by all processes; returns its name, ``""`` outside."""
+    if not isinstance(ranks, (list, tuple, range, type(None))):
+        raise DTypeError(f"ranks must be a list of ranks or None, not {type(ranks).__name__}",
+                         op="mint.distributed.new_group", at=user_source())  # fmt: skip
     wanted = list(range(engine.world().size)) if ranks is None else list(ranks)
     _made[0] += 1
     name = f"group {_made[0]}"
@@ -314,3 +318,5 @@ __all__ = [
     "is_available", "is_initialized", "isend", "new_group", "recv", "reduce", "reduce_scatter",
     "reduce_scatter_tensor", "scatter", "scatter_object_list", "scatter_tensor", "send",
 ]  # fmt: skip
+
+_guard_module(globals(), "mint.distributed")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tvmgraph.compat.paths import look
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.dataset.text.tokenizers import (
     BasicTokenizer,
     BertTokenizer,
@@ -49,3 +50,5 @@ __all__ = [
     "UnicodeCharTokenizer", "UnicodeScriptTokenizer", "Vectors", "Vocab", "WhitespaceTokenizer",
     "WordpieceTokenizer", "to_bytes", "to_str",
 ]  # fmt: skip
+
+_guard_module(globals(), "dataset.text")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tvmgraph.compat.paths import look
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.dataset.transforms import not_random
 from tvmgraph.dataset.vision.boxes import (
     BoundingBoxAugment,
@@ -151,3 +152,5 @@ __all__ = [
     "encode_jpeg", "encode_png", "get_image_num_channels", "get_image_size", "not_random",
     "read_file", "read_image", "resize", "write_file", "write_jpeg", "write_png",
 ]  # fmt: skip
+
+_guard_module(globals(), "dataset.vision")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32
@@ -102,6 +103,8 @@ class StepLR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1,
                  last_epoch: int = -1) -> None:  # fmt: skip
+        if step_size < 1:
+            raise ArgumentError("step_size must be positive", got=f"step_size={step_size}")
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -475,3 +478,5 @@ __all__ = [
     "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR",
     "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
+
+_guard_module(globals(), "experimental.optim.lr_scheduler")

@@ -8,6 +8,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.memory import require_bytes
 from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
@@ -317,6 +318,9 @@ def one_hot(
     if depth < 0:
         raise bad(ArgumentError, "depth must not be negative", "one_hot", f"depth={depth}")
     axis = resolve_axis("one_hot", F.expand_dims(indices, -1), axis)
+    if indices.type.is_static and isinstance(depth, int):
+        count = indices.type.size * depth
+        require_bytes(count * Tensor(on_value).dtype.itemsize, f"a result of {count} elements")
     d = indices.type.dtype
     d = dtypes.int64 if d.kind == "u" else d
     classes = F.arange(0, depth, 1, dtype=d)
