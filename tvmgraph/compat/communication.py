@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.distributed import engine
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 
@@ -147,5 +146,3 @@ __all__ = [
     "get_group_size", "get_local_rank", "get_local_rank_size", "get_process_group_ranks",
     "get_rank", "get_world_rank_from_group_rank", "init", "release",
 ]  # fmt: skip
-
-_guard_module(globals(), "communication")

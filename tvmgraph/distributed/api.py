@@ -10,6 +10,7 @@ from typing import Any
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.record import capture
 from tvmgraph.capture.recorder import Recorder
+from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
@@ -401,3 +402,5 @@ def _readings(strategy: Any, tensor: Tensor, mesh: Mesh, i: int) -> Iterator[Spe
 
 
 __all__ = ["DTensor", "Layout", "Sharded", "redistribute", "reshard", "shard", "shard_primitive"]
+
+_guard_module({"Layout": Layout})

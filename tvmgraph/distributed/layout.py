@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.distributed import engine
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
 
@@ -238,6 +237,3 @@ def _product(free: list[str], mesh: Mesh, parts: int) -> Axes | None:
             if rest is not None:
                 return (a, *rest)
     return None
-
-
-_guard_module({"Layout": Layout})
