@@ -174,6 +174,22 @@ class Images(nn.Cell):
         )  # fmt: skip
 
 
+class Mint(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = mint.nn.Conv2d(3, 4, 3, padding=1), mint.nn.BatchNorm2d(4)
+        self.max, self.avg = mint.nn.MaxPool2d(2), mint.nn.AvgPool2d(2)
+        self.groups, self.mean = mint.nn.GroupNorm(2, 4), mint.nn.AdaptiveAvgPool2d(1)
+        self.layer, self.dropout = mint.nn.LayerNorm(4), mint.nn.Dropout(0.5)
+        self.linear = mint.nn.Linear(4, 2)
+
+    def construct(self, x):
+        x = self.avg(self.groups(self.max(ops.relu(self.norm(self.conv(x))))))
+        x = self.layer(mint.flatten(self.mean(x), 1))
+        x = mint.nn.functional.gelu(mint.nn.functional.silu(x))
+        return mint.nn.functional.softmax(self.linear(self.dropout(x)), dim=-1)
+
+
 def arrays(value):
     if isinstance(value, (tuple, list)):
         return [a for v in value for a in arrays(v)]
@@ -216,9 +232,10 @@ def main():
     record(Counter(), "counter", normal(2))
     record(Values(), "values", normal(2, 4), normal(2, 4))
     record(Images(), "images", normal(2, 4, 6, 6))
-    record(
-        nn.Dense(3, 2), "encrypted", normal(1, 3), enc_key=b"0123456789ABCDEF", enc_mode="AES-GCM"
-    )
+    mint_net = Mint().set_train(False)  # MindSpore does not run it on a CPU
+    ms.export(mint_net, Tensor(normal(2, 3, 8, 8)), file_name="mint", file_format="MINDIR")
+    key = {"enc_key": b"0123456789ABCDEF", "enc_mode": "AES-GCM"}
+    record(nn.Dense(3, 2), "encrypted", normal(1, 3), **key)
     serialization.TOTAL_SAVE = 0
     record(nn.SequentialCell(nn.Dense(3, 4), nn.ReLU(), nn.Dense(4, 2)), "parts", normal(1, 3))
 

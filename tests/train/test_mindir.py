@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tvmgraph as ms
-from tvmgraph import Tensor, nn
+from tvmgraph import Tensor, mint, nn, ops
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, LoadError, TvmgraphError
 
 RECORDED = Path(__file__).with_name("mindir.tar.xz")
@@ -76,6 +76,34 @@ def test_a_loop_that_ends_in_the_middle_runs_eagerly(folder: Path) -> None:
     with pytest.raises(CaptureError, match="no form that can be compiled"):
         ms.jit(graph, fullgraph=True)(*inputs)
     require_equal(ms.jit(graph)(*inputs), expected)
+
+
+class Mint(nn.Cell):
+    """The network of the same name in ``record_mindir.py``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = mint.nn.Conv2d(3, 4, 3, padding=1), mint.nn.BatchNorm2d(4)
+        self.max, self.avg = mint.nn.MaxPool2d(2), mint.nn.AvgPool2d(2)
+        self.groups, self.mean = mint.nn.GroupNorm(2, 4), mint.nn.AdaptiveAvgPool2d(1)
+        self.layer, self.dropout = mint.nn.LayerNorm(4), mint.nn.Dropout(0.5)
+        self.linear = mint.nn.Linear(4, 2)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.avg(self.groups(self.max(ops.relu(self.norm(self.conv(x))))))
+        x = self.layer(mint.flatten(self.mean(x), 1))
+        x = mint.nn.functional.gelu(mint.nn.functional.silu(x))
+        return mint.nn.functional.softmax(self.linear(self.dropout(x)), dim=-1)
+
+
+def test_layers_of_mint_are_those_of_this_package(folder: Path) -> None:
+    graph, net = ms.load(folder / "mint.mindir"), Mint().set_train(False)
+    missing, extra = ms.load_param_into_net(net, {p.name: p for p in graph.get_parameters()})
+    assert not extra
+    assert not [name for name in missing if "num_batches" not in name]
+    x = Tensor(np.random.default_rng(0).normal(size=(2, 3, 8, 8)).astype(np.float32))
+    require_equal(graph(x), arrays(net(x)))
+    require_equal(ms.jit(graph, fullgraph=True)(x), arrays(net(x)))
 
 
 def test_parameters_keep_their_names_and_are_written(folder: Path) -> None:

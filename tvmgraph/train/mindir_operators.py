@@ -124,6 +124,8 @@ _OWN: dict[str, Any] = {
         x, p, axis, keep, dtype=_dtype(dtype)
     ),
     "MaskedFillScalar": lambda x, mask, value: F.masked_fill(x, mask, value),
+    "MaxPoolWithIndices": lambda x, *args: mint.nn.functional.max_pool2d(x, *args[:5], True),
+    "MaxPoolWithMask": lambda x, *args: (mint.nn.functional.max_pool2d(x, *args[:5]), None),
     "OneHotExt": lambda x, depth, on, off, axis=-1: F.one_hot(x, depth, on, off, axis),
     "SequenceConcat": lambda items, axis=0: F.concat(items, axis),
     "ToDtype": lambda x, dtype, *_: x if dtype is None else F.cast(x, _dtype(dtype)),
@@ -163,8 +165,8 @@ def _argument(op: str, name: str, value: Any) -> Any:
     if op == "TensorScatterElements" and name == "reduction":
         name = "reduce"
     words = _WORDS.get(name)
-    if name == "padding" and op in _MINT and not op.endswith("Padding"):
-        return value
+    if op in _MINT and not op.endswith("Padding") and name in (*_IMAGE_SIZES, "padding"):
+        return value[0] if isinstance(value, tuple) and len(value) == 1 else value
     return words[value] if words and isinstance(value, int) else value
 
 
