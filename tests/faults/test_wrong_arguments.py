@@ -24,7 +24,7 @@ from tvmgraph.errors import OutOfMemoryError, TvmgraphError
 X = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
 
 
-GROUPS = (("ops", "tensor"), ("nn", "calls", "rest"))  # two processes: imports take a while
+GROUPS = (("ops", "tensor"), ("nn", "calls", "rest", "more"))  # two processes: imports take a while
 
 
 @pytest.mark.parametrize("groups", GROUPS, ids=" ".join)
@@ -95,6 +95,9 @@ _WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "backend": (lambda: ms.mint.distributed.init_process_group(5), "backend"),
     "reduced": (lambda: ms.mint.distributed.all_reduce(5), "tensor=5"),
     "child": (lambda: nn.Dense(2, 2).insert_child_to_cell(5, nn.ReLU()), "child_name must be"),
+    "prefix": (lambda: nn.Dense(2, 2).update_parameters_name(5), "prefix must be a string"),
+    "compiled": (lambda: nn.Dense(2, 2).compile("a"), "args"),
+    "pixels": (lambda: ds.vision.encode_png(np.ones((2, 2))), "image must be uint8"),
     "applied": (lambda: nn.Dense(2, 2).apply(5), "fn must be a function"),
     "module": (lambda: ms.runtime.load(5), "path must name a file"),
     "row": (lambda: [*ds.GeneratorDataset([(1, 2)], ["a"]).create_tuple_iterator()], "2 entries"),

@@ -34,7 +34,9 @@ import numpy as np
 
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, amp, dataset, mint, nn, ops, train
+from tvmgraph.dataset import text, transforms, vision
 from tvmgraph.errors import TvmgraphError
+from tvmgraph.experimental import optim
 
 _BYTES = 8 << 30  # of memory that may be asked for
 _SECONDS = 3.0  # of processor time that a call may take
@@ -79,6 +81,7 @@ _BY_NAME: dict[str, Any] = {
     "size": (2, 3), "output_size": 1, "network": nn.Dense(3, 2), "params": [Parameter([1.0])],
     "optimizer": nn.SGD([Parameter([1.0], name="w")], 0.1), "kernel_size": 1, "reduction": "mean",
     "inputs": _floats(2, 3), "data": np.ones((4, 2), np.float32), "equation": "ij->ji",
+    "image": np.zeros((4, 4, 3), np.uint8),
     "path": "net.onnx", "dataset_dir": ".", "annotation_file": "a.json",
     "task": "Detection", "save_obj": nn.Dense(3, 2), "net": nn.Dense(3, 2),
     "function": lambda x: x, "v": _floats(2, 3),
@@ -152,6 +155,12 @@ def targets(group: str) -> list[Target]:
         return [t for t in _members(nn, "nn") if isinstance(t.call, type)]
     if group == "calls":
         return list(_called())
+    if group == "more":
+        modules = {
+            "dataset.vision": vision, "dataset.text": text, "dataset.transforms": transforms,
+            "experimental.optim": optim, "lr_scheduler": optim.lr_scheduler,
+        }  # fmt: skip
+        return [t for prefix, module in modules.items() for t in _members(module, prefix)]
     rows = dataset.NumpySlicesDataset(np.ones((4, 2), np.float32))
     layer, compiled = nn.Dense(3, 2), ms.jit(lambda x: x)
     return [

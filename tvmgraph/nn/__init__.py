@@ -1,5 +1,6 @@
 """Cells: networks, layers, containers, losses."""
 
+from tvmgraph.core.guard import guard as _guard
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.nn._lazy import __dir__, __getattr__  # noqa: F401
 from tvmgraph.nn.activation import (
@@ -334,3 +335,6 @@ __all__ = [
 ]
 
 _guard_module(globals(), "nn")
+# its constructor is guarded as all are; these are not called while it runs
+for _method in ("compile", "insert_param_to_cell", "update_parameters_name"):
+    _guard(getattr(Cell, _method), f"Cell.{_method}")

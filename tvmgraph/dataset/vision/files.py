@@ -13,7 +13,7 @@ from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.base import image_of, is_pillow, number, to_pillow
 from tvmgraph.dataset.vision.geometry import RandomResizedCrop
 from tvmgraph.dataset.vision.kinds import ImageReadMode, Inter
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.partial import replacing
 
 
@@ -89,8 +89,13 @@ def encode_png(image: Any, compression_level: int = 6) -> np.ndarray:
 
 
 def _encoded(image: Any, kind: str, **options: Any) -> np.ndarray:
-    file = BytesIO()
-    to_pillow(image_of(f"encode_{kind.lower()}", image)).save(file, kind, **options)
+    file, name = BytesIO(), f"encode_{kind.lower()}"
+    pixels = image_of(name, image)
+    if pixels.dtype != np.uint8 or pixels.ndim > 3:
+        got = f"{pixels.dtype} of shape {pixels.shape}"
+        reject(DTypeError, f"vision.{name}", f"image must be uint8 of 2 or 3 axes, not {got}",
+               "vision.ToType(np.uint8) casts")  # fmt: skip
+    to_pillow(pixels).save(file, kind, **options)
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
