@@ -151,3 +151,24 @@ def test_gradient_of_padding_compiles() -> None:
     for i in np.pad(np.arange(4), (1, 2), "reflect"):
         weights[i] += 1
     np.testing.assert_allclose(eager, 2 * N * weights, rtol=1e-6)
+
+
+@pytest.mark.parametrize("align", ["RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"])
+@pytest.mark.parametrize("k", [(-1, 1), (0, 2), (-2, -1)])
+def test_bands_of_diagonals(align: str, k: tuple[int, int]) -> None:
+    x = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
+    above, below = align.split("_")
+    rows = [np.diagonal(x, d, 1, 2) for d in range(k[1], k[0] - 1, -1)]
+    longest = max(r.shape[-1] for r in rows)
+    packed = []
+    for d, r in zip(range(k[1], k[0] - 1, -1), rows):
+        left = (d >= 0 and above == "LEFT") or (d <= 0 and below == "LEFT")
+        gap = (0, longest - r.shape[-1])
+        packed.append(np.pad(r, ((0, 0), gap if left else gap[::-1]), constant_values=9))
+    part = ops.matrix_diag_part(Tensor(x), k, 9.0, align)
+    np.testing.assert_array_equal(part.asnumpy(), np.stack(packed, 1))
+    inside = np.triu(np.tril(np.ones_like(x[0], bool), k[1]), k[0])
+    y = ms.jit(lambda p: ops.matrix_diag(p, k, 3, 4, 7, align))(part)
+    np.testing.assert_array_equal(y.asnumpy(), np.where(inside, x, 7))
+    y = ops.matrix_set_diag(ops.zeros_like(Tensor(x)), part, k, align)
+    np.testing.assert_array_equal(y.asnumpy(), np.where(inside, x, 0))

@@ -62,6 +62,7 @@ from tvmgraph.core.random import (
     default_generator,
     get_rng_state,
     initial_seed,
+    manual_seed,
     seed,
     set_rng_state,
 )
@@ -87,9 +88,13 @@ from tvmgraph.graph import Graph
 from tvmgraph.jit import jit, jit_class, ms_function
 from tvmgraph.jit.watch import assert_max_compiles
 
-manual_seed = set_seed
 from_numpy = Tensor.from_numpy
 from_dlpack = Tensor.from_dlpack
+
+
+def to_dlpack(tensor: Tensor) -> Tensor:
+    """Returns what other libraries' ``from_dlpack`` take: the tensor, which has the protocol."""
+    return tensor
 
 
 def is_tensor(obj: Any) -> bool:
@@ -203,6 +208,8 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "bool":  # as a global it would hide Python's in this file
+        return bool_
     if name in _LATER:
         return getattr(importlib.import_module(f"tvmgraph.{_LATER[name]}"), name)
     raise not_found("tvmgraph", name, [*__all__, *_LATER])
@@ -286,6 +293,7 @@ __all__ = [
     "short",
     "single",
     "tensor",
+    "to_dlpack",
     "ubyte",
     "uint8",
     "uint16",

@@ -46,7 +46,8 @@ class DType:
                 return text + self.name[len(prefix) :]
         return self.name.capitalize()
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return f"tvmgraph.{self.name}"
 
     def __eq__(self, other: object) -> bool:
         if self is other:

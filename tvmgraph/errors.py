@@ -24,8 +24,9 @@ from typing import Any
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NUMPY_DIR = os.path.dirname(getattr(importlib.util.find_spec("numpy"), "origin", "")) + os.sep
 #: Frames of these files are nobody's: a `with` block written as a generator runs below contextlib,
-#: and NumPy's columns of the table below what silences its warnings.
-_NOT_THE_USER = (_PACKAGE_DIR, contextlib.__file__, threading.__file__, _NUMPY_DIR)
+#: NumPy's columns of the table below what silences its warnings, imports below what finds files.
+_NOT_THE_USER = (_PACKAGE_DIR, contextlib.__file__, threading.__file__, _NUMPY_DIR,
+                  "<frozen importlib")  # fmt: skip
 _OPS_DIR = os.path.join(_PACKAGE_DIR, "ops") + os.sep
 
 
@@ -172,8 +173,8 @@ class NotFoundError(TvmgraphError, AttributeError):
     """A name does not exist."""
 
 
-class NotFoundImportError(TvmgraphError, ImportError):
-    """A name that ``from ... import`` asks for does not exist."""
+class NotFoundImportError(TvmgraphError, ModuleNotFoundError):
+    """A name or a module that an import asks for does not exist."""
 
 
 def is_package_file(file: str) -> bool:

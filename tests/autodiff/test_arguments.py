@@ -229,3 +229,17 @@ def test_xlogy_has_a_slope_at_zero() -> None:
     x, y = Tensor([0.0, 0.0, 2.0]), Tensor([2.0, 0.0, 2.0])
     slope = ms.grad(lambda a: ops.xlogy(a, y).sum())(x).asnumpy()
     np.testing.assert_allclose(slope, [np.log(2), 0, np.log(2)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_of_containers_have_their_structure(compiled: bool) -> None:
+    def g(d: dict, x: Tensor) -> Tensor:
+        return d["a"] * d["b"][0] * d["b"][1] * x
+
+    wrap = jit if compiled else lambda g: g
+    t, x = Tensor(3.0), Tensor(5.0)
+    d, dx = wrap(ms.grad(g, (0, 1)))({"a": t, "b": [t, 2]}, x)  # one tensor at two places
+    assert (float(d["a"]), float(d["b"][0]), d["b"][1], float(dx)) == (30.0, 30.0, 0, 18.0)
+    pair = ms.mutable((Tensor(2.0), Tensor(4.0)))
+    found = wrap(lambda z: ops.GradOperation()(lambda p: p[0] * p[1] * p[1])(z))(pair)
+    assert [float(g) for g in found] == [16.0, 16.0]

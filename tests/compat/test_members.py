@@ -200,5 +200,9 @@ def test_compiled_code_prints_values_in_every_call(show: Any, capsys: Any) -> No
     compiled(Tensor([1.0, 2]))
     compiled(Tensor([3.0, 4]))
     ms.jit(ms.grad(doubled))(Tensor([5.0, 6]))
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.replace(" ", "") for line in lines] == ["y[2.4.]", "y[6.8.]", "y[10.12.]"]
+    values = ([2, 4], [6, 8], [10, 12])
+    shown = "".join(f"y\n{Tensor(v, ms.float32)!r}\n" for v in values)
+    assert capsys.readouterr().out == shown
+    decided = ms.jit(lambda x: show("positive", x) if x.sum() > 0 else x)
+    decided(Tensor([1.0]))
+    assert capsys.readouterr().out == f"positive\n{Tensor([1.0])!r}\n"

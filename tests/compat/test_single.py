@@ -61,7 +61,7 @@ def test_small_names() -> None:
     assert ms.get_current_device().device_target == "CPU"
     state = ms.get_rng_state()
     ms.seed()
-    assert ms.initial_seed() == ms.default_generator.seed
+    assert ms.initial_seed() == ms.default_generator.initial_seed()
     ms.set_rng_state(state)
 
     class Net(nn.Cell):

@@ -53,7 +53,8 @@ EXACT = frozenset(re.findall(r"\w+", _EXACT))
 ROUNDED = frozenset(("add", "sub", "mul", "real_div", "sqrt", "square", "reciprocal"))
 _UNITS = 4.0  # in the last place: what another implementation of a function may be off
 _FACTOR = 4.0  # the spread of a few samples, times this, bounds what rounding can do
-_FIRST, _MORE = 6, 60  # disturbed evaluations: of every program, and of one that seems to differ
+#: Disturbed evaluations: of every program, and of one that seems to differ.
+_SAMPLES = (6, 60)
 
 
 @dataclass
@@ -485,11 +486,14 @@ def differs(
     """
     if all(unequal(a, e) is None for a, e in zip(actual, expected, strict=True)):
         return None
-    samples = [sample() for _ in range(_FIRST)]
-    if _beyond(expected, actual, samples, freedom) is None:
-        return None
-    samples += [sample() for _ in range(_MORE)]
-    return _beyond(expected, actual, samples, freedom)
+    samples: list[Arrays] = []
+    found = None
+    for count in _SAMPLES:
+        samples += [sample() for _ in range(count)]
+        found = _beyond(expected, actual, samples, freedom)
+        if found is None:
+            return None
+    return found
 
 
 def _beyond(
@@ -535,6 +539,8 @@ def _close(actual: np.ndarray, expected: np.ndarray, samples: Arrays, floor: flo
 
 # ---- derivatives --------------------------------------------------------------------------------
 
+#: Operators whose results are steps: differences over one of them are no derivative.
+_ROUNDING = frozenset(("ceil", "floor", "floor_divide", "round", "sign", "trunc", "trunc_div"))
 _STEPS = (1e-5, 3e-6, 1e-7)
 _SMOOTH = 1e-3  # differences that differ more than this do not approximate a derivative
 _WRONG = 1e-3  # what a derivative may differ from them: rules with a series are less accurate
@@ -579,7 +585,8 @@ def _slopes(
 ) -> tuple[float, float]:
     """Returns the differences of the weighted results to either side along a direction.
 
-    They are NaN where a step decides something else: a truth or an integer is another one.
+    They are NaN where a step decides something else: a truth, an integer or what was rounded is
+    another one.
     """
     totals: list[Arrays] = []
     decided: list[list[bytes]] = []
@@ -591,7 +598,10 @@ def _slopes(
 
         def watch(node: Node, inputs: Arrays, results: Arrays) -> None:
             found = [*results, inputs[0] != 0] if node.op.name == "where" else results
-            decided[-1].extend(r.tobytes() for r in found if not is_float(r))
+            if node.op.name in ("floor_mod", "fmod"):  # its steps are those of the quotient
+                found = [*found, np.floor_divide(inputs[0], inputs[1])]
+            rounded = node.op.name in _ROUNDING
+            decided[-1].extend(r.tobytes() for r in found if rounded or not is_float(r))
 
         results = evaluate(item.graph, moved, watch)
         totals.append([results[i] for i in floats])

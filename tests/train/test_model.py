@@ -83,7 +83,7 @@ def test_fit_keeps_history_and_improves(capsys: pytest.CaptureFixture[str]) -> N
     model, data = linear()
     history = train.History()
     model.fit(5, data, data, callbacks=[history, train.LossMonitor(2), train.TimeMonitor()])
-    assert history.epoch == [1, 2, 3, 4, 5]
+    assert history.epoch == {"epoch": [1, 2, 3, 4, 5]}
     assert history.history["mse"][-1] < 0.1 * history.history["mse"][0]
     printed = capsys.readouterr().out
     assert "epoch: 1 step: 2, loss is " in printed and "Train epoch time: " in printed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
@@ -16,6 +17,8 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 from tvmgraph.interruption import noticed
 from tvmgraph.signatures import python_signature
+
+_KEPT = object()  # what is no tensor stays as it is
 
 
 class _NotingTape(GradTape):
@@ -70,11 +73,10 @@ class _Run:
         keywords: Sequence[str] = (),
     ) -> None:
         self.tape = GradTape() if weights is not None else _NotingTape()
-        given = [args[i] for i in positions] + [kwargs[k] for k in keywords]
+        given = tensors_in([args[i] for i in positions] + [kwargs[k] for k in keywords])
         args = _distinct(args, positions)
-        self.inputs = [snapshot(args[i]) for i in positions] + [
-            snapshot(kwargs[k]) for k in keywords
-        ]
+        self.arguments = [args[i] for i in positions] + [kwargs[k] for k in keywords]
+        self.inputs = [snapshot(t) for t in tensors_in(self.arguments)]
         self.weights = [snapshot(w) for w in weights or ()]
         self.trained = [w.requires_grad for w in weights or ()]
         self.hooks = [gradient_hooks(t) for t in (*given, *(weights or ()))]
@@ -93,8 +95,8 @@ class _Run:
     @noticed()
     def differentiate(
         self, outputs: Sequence[Tensor], sens: Sequence[Tensor] | None
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """Returns the gradients of the inputs and of the weights."""
+    ) -> tuple[list[Any], list[Tensor]]:
+        """Returns the gradients of the arguments, in their structure, and of the weights."""
         results = [snapshot(o) for o in outputs]
         if sens is None:
             sens = [F.ones_like(r) for r in results]
@@ -107,16 +109,33 @@ class _Run:
         gradients = [pick(x) for x in self.inputs]
         gradients += [pick(w, trained) for w, trained in zip(self.weights, self.trained)]
         gradients = [run_hooks(hooks, g) for hooks, g in zip(self.hooks, gradients)]
-        return gradients[: len(self.inputs)], gradients[len(self.inputs) :]
+        of_inputs = iter(gradients[: len(self.inputs)])
+        return [_filled(a, of_inputs, 0) for a in self.arguments], gradients[len(self.inputs) :]
+
+
+def _filled(value: Any, tensors: Iterator[Tensor], other: Any = _KEPT) -> Any:
+    """Returns a structure with other tensors, and ``other`` for what is none."""
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if isinstance(value, dict):
+        return {k: _filled(v, tensors, other) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        items = [_filled(v, tensors, other) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value if other is _KEPT else other
 
 
 def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
-    """Gives a value that is passed twice, as one tensor or as two, one identity per position."""
+    """Gives a value that is passed twice, as one tensor or as two, one identity per place."""
+    times = Counter(id(t.token) for t in tensors_in(args))
+    if all(count == 1 for count in times.values()):
+        return args
     result = list(args)
     for i in positions:
-        same = [a for a in result if isinstance(a, Tensor) and a.token is result[i].token]
-        if len(same) > 1:
-            result[i] = F.identity(result[i])
+        own = tensors_in(args[i])
+        result[i] = _filled(
+            args[i], iter([F.identity(t) if times[id(t.token)] > 1 else t for t in own])
+        )
     return tuple(result)
 
 
@@ -157,7 +176,9 @@ def _check_positions(
     args: tuple[Any, ...],
     name: str,
     fn: Callable[..., Any],
+    nested: bool = False,
 ) -> tuple[int, ...]:
+    """Returns the positions; with ``nested``, arguments may be containers of tensors."""
     items = require_positions(positions, name)
     for i in items:
         if not 0 <= i < len(args):
@@ -165,7 +186,7 @@ def _check_positions(
                 f"grad_position {i} is outside the {len(args)} positional arguments",
                 op=name, at=user_source(),
             )  # fmt: skip
-        if not isinstance(args[i], Tensor):
+        if not (tensors_in(args[i]) if nested else isinstance(args[i], Tensor)):
             raise DTypeError(
                 f"{_spoken(fn, i)} is a {type(args[i]).__name__}, which has no gradient",
                 op=name, at=user_source(), fix="pass a Tensor, or leave it out of grad_position",
@@ -213,7 +234,8 @@ def value_and_grad(
     Args:
         fn: Function or Cell.
         grad_position: Positional arguments to differentiate by; a single one, as an int or a
-            tuple, gives a bare gradient, several give a tuple.
+            tuple, gives a bare gradient, several give a tuple. The gradient of a tuple, list or
+            dict of tensors has its structure, with 0 for what is no tensor.
         weights: Parameters to differentiate by.
         has_aux: Whether only the first output is differentiated and the rest passed through.
         return_ids: Whether every gradient comes as ``(position or name, gradient)``.
@@ -261,7 +283,7 @@ def _value_and_grad(
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
-        positions = _check_positions(grad_position, args, name, fn)
+        positions = _check_positions(grad_position, args, name, fn, nested=True)
         r = _Run(fn, args, kwargs, positions, params)
         if has_aux and (not isinstance(r.value, (tuple, list)) or len(r.value) < 2):
             raise ArgumentError(
@@ -397,8 +419,8 @@ class GradOperation(Shown):
 
         def run(*args: Any, **kwargs: Any) -> Any:
             args, sens = (args[:-1], args[-1]) if self.sens_param else (args, None)
-            positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-            keywords = [k for k, v in kwargs.items() if isinstance(v, Tensor)]
+            positions = [i for i, a in enumerate(args) if tensors_in(a)]
+            keywords = [k for k, v in kwargs.items() if tensors_in(v)]
             if not self.get_all:
                 positions, keywords = [] if self.get_by_list else positions[:1], []
             r = _Run(fn, args, kwargs, positions, params, keywords)

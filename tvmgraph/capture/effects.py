@@ -53,8 +53,8 @@ class Effect:
             for key in target:
                 given = given[key]
             target = given
-        if self.method == "print":
-            print(*args, **kwargs)
+        if self.target is None and self.method in printing.FUNCTIONS:
+            printing.FUNCTIONS[self.method](*args, **kwargs)
         elif isinstance(self.target, logs.Record):
             self.target.emit(*args, **kwargs)
         elif self.method == "write_cell":
@@ -258,16 +258,17 @@ class Effects:
         self._log.append(Noted(frame.globals, "__setitem__", (name, value), {}, node, frame))
 
     def print(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST, frame: Frame
-    ) -> None:
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+        node: ast.AST, frame: Frame,
+    ) -> None:  # fmt: skip
         """Prints: after every call, or in the graph where a tensor decides about some print."""
         _check_texts([*args, *kwargs.values()])
         if self._interpreter.settings.prints:
-            printing.emit(self._interpreter, args, kwargs, node, frame)
+            printing.emit(self._interpreter, function, args, kwargs, node, frame)
         elif self._interpreter.depth:
             raise printing.PrintsInside
         else:
-            self._log.append(Noted(None, "print", args, kwargs, node, frame))
+            self._log.append(Noted(None, function.__name__, args, kwargs, node, frame))
 
     def log(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],

@@ -112,7 +112,7 @@ TABLE: dict[str, dict[Impure, tuple[str, ...] | None]] = {
     },
     "getpass": {_INPUT: ("getpass",), _SYSTEM: ("getuser",)},
     "tvmgraph.common.seed": {_STREAM: ("set_seed",)},
-    "tvmgraph.core.random": {_STREAM: ("get_rng_state", "set_rng_state")},
+    "tvmgraph.core.random": {_STREAM: ("get_rng_state", "manual_seed", "seed", "set_rng_state")},
     "tvmgraph.train.serialization": {_FILE: ("load_checkpoint", "save_checkpoint")},
 }  # fmt: skip
 #: What only computes, or is the same in a process for good.

@@ -168,12 +168,10 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         frame: Frame,
     ) -> Any:
         """Calls something that interpreted code names."""
-        if function is print:
-            return self.effects.print(args, kwargs, node, frame)
+        if function is print or function is F.print_:
+            return self.effects.print(function, args, kwargs, node, frame)
         if logs.is_call(function):
             return self.effects.log(function, args, kwargs, node, frame)
-        if function is F.print_:
-            return self.effects.print(args, {}, node, frame)
         effect = getattr(type(function), "as_effect", None)
         if effect is not None:  # an operator class that only does something outside
             does, given = effect(function, *args, **kwargs)

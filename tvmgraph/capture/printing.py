@@ -23,17 +23,22 @@ class PrintsInside(BaseException):
     """A tensor decides about a print: the function is captured again, with prints as nodes."""
 
 
+#: What prints, by name.
+FUNCTIONS = {"print": print, "print_": F.print_}
+
+
 def emit(
-    interpreter: Interpreting, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST,
-    frame: Frame,
+    interpreter: Interpreting, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+    node: ast.AST, frame: Frame,
 ) -> None:  # fmt: skip
     """Adds a node that prints.
 
     Its token goes from print to print like a tensor that is assigned, through branches and loops.
     """
-    separator, end = (" " if kwargs.get(k) is None else kwargs[k] for k in ("sep", "end"))
-    if kwargs.get("end") is None:
-        end = "\n"
+    in_lines = function is not print
+    separator, end = kwargs.get("sep"), kwargs.get("end")
+    separator = separator if separator is not None else "\n" if in_lines else " "
+    end = "\n" if end is None else end
     if set(kwargs) - {"sep", "end", "flush"}:
         interpreter.refuse(
             node, frame, "print(file=...) in a function where a tensor decides about a print",
@@ -55,7 +60,7 @@ def emit(
             )  # fmt: skip
         else:
             words.append(str(value))
-    kinds = [number_type(v) for v in shown]
+    kinds = [number_type(v) or (Tensor if in_lines else None) for v in shown]
     token = interpreter.token()
     new = F.host_print(
         token, *map(as_tensor, shown), words=tuple(words), end=end,

@@ -27,6 +27,13 @@ byte, short, intc, intp, long = int8, int16, int32, int64, int64
 cfloat, cdouble = complex64, complex128
 ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
 
+
+def __getattr__(name: str) -> DType:
+    if name == "bool":  # as a global it would hide Python's in this file
+        return bool_
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 _PYTHON = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
 
 
@@ -58,7 +65,7 @@ def pytype_to_dtype(obj: type) -> DType:
 
     Example:
         >>> pytype_to_dtype(int)
-        Int64
+        tvmgraph.int64
     """
     return float64 if obj is float else dtype_of(obj)
 

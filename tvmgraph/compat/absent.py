@@ -58,7 +58,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "SliceGetItem", "augassign_*", "broadcast_gradient_args", "DtypeToEnum", "PyExecute",
         "CopyWithSlice", "GetNext", "Reusing", "P2POp", "TCPStore", "TransposeView",
         "TransposeExtView", "SelectView", "arg_dtype_cast", "arg_handler", "array_ops",
-        "array_reduce", "auto_generate", "cpp_create_prim_instance_helper", "distribute",
+        "array_reduce", "cpp_create_prim_instance_helper", "distribute",
         "gen_extend_func", "gen_ops_def", "gen_ops_prim", "get_backend", "get_rank",
         "get_world_size", "hastype", "in_dict", "inplace_sigmoid", "is_tensor_bool_cond",
         "isconstant", "is_", "is_not", "is_available", "is_initialized", "linalg_ops", "list_equal",
@@ -124,7 +124,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "parent_tensor_", "phase", "phase_cache", "run_construct", "set_cast_dtype",
         "set_const_arg", "set_device_address", "set_init_flag", "set_param_info",
         "setitem_index_info", "storage", "symbolic_shape", "total_instance_count",
-        "untyped_storage", "update_cell_prefix", "update_cell_type", "virtual_flag",
+        "untyped_storage", "update_cell_type", "virtual_flag",
         "wait_pipeline",
     ),
     "it shares parameters among devices": (
@@ -139,13 +139,13 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "FusedAdamW", "LSTM", "MultiFieldEmbeddingLookup",
         "RNNTLoss", "SampleDistortedBoundingBoxV2", "SampledSoftmaxLoss",
         "ScaleAndTranslate", "SyncBatchNorm", "UpsamplingBilinear2d", "UpsamplingNearest2d",
-        "ZeroPad1d", "ZeroPad3d", "conv2d", "conv_tbc", "delete_",
-        "enable_backward_hook", "from_dlpack", "get_extra_state", "get_mixed_precision_type",
-        "get_sub_cell", "index", "is_pinned", "no_init_parameters", "offload", "pin_memory",
-        "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook",
-        "register_parameter_forward_hook", "register_state_dict_post_hook",
-        "register_state_dict_pre_hook", "remove_hook", "set_",
-        "set_extra_state", "set_mixed_precision_type", "to_", "to_dlpack",
+        "conv2d", "conv_tbc", "delete_",
+        "enable_backward_hook", "get_mixed_precision_type",
+        "index", "is_pinned", "offload", "pin_memory",
+        
+        "register_parameter_forward_hook", 
+        "remove_hook", "set_",
+        "set_mixed_precision_type", "to_", 
         "to_empty", "addr_", "batch_norm_elemt", "batch_norm_gather_stats_with_counts",
         "batch_norm_stats",
     ),
@@ -215,7 +215,9 @@ def reason(name: str, where: str = "") -> str | None:
     return None if found is None else found[0]
 
 
-def not_found(where: str, name: str, known: Iterable[str]) -> NotFoundError | NotFoundImportError:
+def not_found(
+    where: str, name: str, known: Iterable[str], module: bool = False
+) -> NotFoundError | NotFoundImportError:
     """Returns the error for a name that does not exist.
 
     Python replaces an AttributeError that ends ``from module import name`` by an ImportError
@@ -225,20 +227,35 @@ def not_found(where: str, name: str, known: Iterable[str]) -> NotFoundError | No
         where: The module that was asked, such as ``tvmgraph.ops``.
         name: The name.
         known: The names that it has.
+        module: Whether a module is asked for.
     """
     why = reason(name, where.removeprefix("tvmgraph").removeprefix("."))
     names = {n.lower(): n for n in known if not n.startswith("_")}
     near = difflib.get_close_matches(name.lower(), names, 1, 0.85 if why else 0.75)
-    return (NotFoundImportError if _is_importing() else NotFoundError)(
+    importing = stands_at("IMPORT_NAME" if module else "IMPORT_FROM")
+    return (NotFoundImportError if importing else NotFoundError)(
         f"{where} has no {name!r}" + (f": {why}" if why else ""), at=user_source(),
         fix=f"did you mean {names[near[0]]}?" if near and not why else
             f"the nearest name here is {names[near[0]]}" if near else None,
     )  # fmt: skip
 
 
-def _is_importing() -> bool:
-    """Whether the user's code stands at ``from ... import``."""
+def stands_at(instruction: str) -> bool:
+    """Whether the user's code is executing a bytecode instruction."""
     frame = user_frame()
     if frame is None or frame.f_lasti < 0:
         return False
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == instruction
+
+
+class AbsentFinder:
+    """The last finder of modules: says why a module of MindSpore cannot be imported."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Raises :class:`NotFoundImportError` where the user imports a module that has a reason."""
+        where, _, leaf = name.rpartition(".")
+        if where.partition(".")[0] == "tvmgraph" and stands_at("IMPORT_NAME"):
+            below = where.removeprefix("tvmgraph").removeprefix(".")
+            if reason(leaf, below) is not None:
+                raise not_found(where, leaf, (), module=True)

@@ -4,13 +4,10 @@ from typing import Any
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.guard import guard_module as _guard_module
+from tvmgraph.runtime import device_memory
 from tvmgraph.runtime.device_memory import (
     device_count,
     empty_cache,
-    get_arch_list,
-    get_device_capability,
-    get_device_name,
-    get_device_properties,
     is_available,
     max_memory_allocated,
     max_memory_reserved,
@@ -31,6 +28,30 @@ from tvmgraph.runtime.stream import (
     set_cur_stream,
     synchronize,
 )
+
+
+def _is_cpu(device_target: str | None) -> bool:
+    return device_target is not None and device_target.upper() == "CPU"
+
+
+def get_arch_list(device_target: str | None = None) -> list[str] | None:
+    """Returns the GPU architectures that code can be made for; None for the CPU."""
+    return None if _is_cpu(device_target) else device_memory.get_arch_list()
+
+
+def get_device_capability(device_id: int = 0, device_target: str | None = None) -> Any:
+    """Returns the compute capability of a GPU, such as ``(9, 0)``; None for the CPU."""
+    return None if _is_cpu(device_target) else device_memory.get_device_capability(device_id)
+
+
+def get_device_name(device_id: int = 0, device_target: str | None = None) -> str:
+    """Returns the product name of a GPU; ``"CPU"`` for the CPU."""
+    return "CPU" if _is_cpu(device_target) else device_memory.get_device_name(device_id)
+
+
+def get_device_properties(device_id: int = 0, device_target: str | None = None) -> Any:
+    """Returns what is known about a GPU; None for the CPU."""
+    return None if _is_cpu(device_target) else device_memory.get_device_properties(device_id)
 
 
 def is_initialized(device_target: str = "GPU") -> bool:

@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from tvmgraph.compat.absent import not_found
+from tvmgraph.compat.absent import AbsentFinder, not_found
 
 #: Files of MindSpore below a path whose names are all in the path's rooms.
 _FILES = {
@@ -22,9 +22,10 @@ _FILES = {
     "nn.optim": """ada_grad adadelta adafactor adam adamax asgd ftrl lamb lars lazyadam momentum
         proximal_ada_grad rmsprop rprop sgd""",
     "ops.function": """array_func clip_func debug_func fft_func grad image_func linalg_func
-        math_func nn_func other_func parameter_func random_func spectral_func vmap_func""",
-    "ops.operations": """array_ops control_ops custom_ops debug_ops image_ops inner_ops linalg_ops
-        math_ops nn_ops other_ops random_ops spectral_ops""",
+        math_func nn_func other_func parameter_func random_func reshard_func spectral_func
+        vmap_func""",
+    "ops.operations": """array_ops comm_ops control_ops custom_ops debug_ops image_ops
+        inner_ops linalg_ops math_ops nn_ops other_ops random_ops spectral_ops""",
 }
 _TRANSFORMS = ("dataset.vision", "dataset.transforms")
 
@@ -62,12 +63,16 @@ PATHS: dict[str, tuple[str, ...]] = {
     "nn.metrics": ("train",),
     "nn.optim": ("optim",),
     "nn.optim.optimizer": ("optim", "compat.optimizer"),
+    "nn.utils": ("nn.initialisation",),
+    "nn.utils.init": ("nn.initialisation",),
     "nn.wrap.cell_wrapper": ("nn",),
     "nn.wrap.loss_scale": ("nn",),
     "ops._primitive_cache": ("compat.private",),
     "ops._utils": ("compat.private",),
     "ops.composite": ("compat.composite",),
+    "ops.auto_generate": ("ops", "compat.primitives", "compat.mint"),
     "ops.function": ("ops",),
+    "ops.functional_overload": ("ops",),
     "ops.functional": ("compat.functional",),
     "ops.operations": ("compat.primitives",),
     "ops.operations._grad_ops": ("compat.grad_ops",),
@@ -76,6 +81,10 @@ PATHS: dict[str, tuple[str, ...]] = {
     "ops.communication": ("compat.mint.distributed",),
     "parallel": ("compat.parallel", "distributed.api", "distributed.context"),
     "parallel._utils": ("compat.private",),
+    "parallel.function": ("distributed.api",),
+    "parallel.shard": ("distributed.api", "distributed.layout"),
+    "utils": ("_front",),
+    "utils.dlpack": ("_front",),
     "train._utils": ("compat.checkparam",),
     "train.amp": ("amp",),
     "train.loss_scale_manager": ("amp",),
@@ -114,7 +123,7 @@ class AliasModule(ModuleType):
                 continue
             setattr(self, name, found)
             return found
-        raise not_found(self.__name__, name, dir(self))
+        return look(self.__name__, name, dir(self))
 
     def __dir__(self) -> list[str]:
         rooms = [importlib.import_module(f"tvmgraph.{room}") for room in self._rooms]
@@ -122,9 +131,10 @@ class AliasModule(ModuleType):
 
 
 def install() -> None:
-    """Registers the paths, so that ``import tvmgraph.nn.metrics`` finds them."""
+    """Registers the paths, so that ``import tvmgraph.nn.metrics`` finds them or says why not."""
     for path, rooms in PATHS.items():
         sys.modules.setdefault(f"tvmgraph.{path}", AliasModule(path, rooms))
+    sys.meta_path.append(AbsentFinder)
 
 
 def find(parent: str, name: str) -> ModuleType | None:

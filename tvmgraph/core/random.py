@@ -51,12 +51,15 @@ class Generator(Shown):
                 f"the seed must be in [0, 2**63), not {seed}", op="set_seed", at=user_source()
             )
         with self._lock:
-            self.seed, self.offset = int(seed), 0
+            self._seed, self.offset = int(seed), 0
         return self
+
+    def __repr__(self) -> str:
+        return f"Generator(seed={self._seed}, offset={self.offset})"
 
     def __getstate__(self) -> dict[str, int]:
         with self._lock:
-            return {"seed": self.seed, "offset": self.offset}
+            return {"_seed": self._seed, "offset": self.offset}
 
     def __setstate__(self, kept: dict[str, int]) -> None:
         self._lock = forking.lock()
@@ -64,17 +67,21 @@ class Generator(Shown):
 
     def initial_seed(self) -> int:
         """Returns the seed."""
-        return self.seed
+        return self._seed
+
+    def seed(self) -> int:
+        """Restarts the stream at a random seed, which it returns."""
+        return self.manual_seed(secrets.randbits(31)).initial_seed()
 
     def get_state(self) -> Tensor:
         """Returns seed and offset as an int64 tensor of two elements."""
-        return Tensor(np.array([self.seed, self.offset], np.int64))
+        return Tensor(np.array([self._seed, self.offset], np.int64))
 
     def set_state(self, value: Tensor) -> None:
         """Continues where :meth:`get_state` was called."""
         seed, offset = (int(v) for v in value.asnumpy())
         with self._lock:
-            self.seed, self.offset = seed, offset
+            self._seed, self.offset = seed, offset
 
     def seek(self, offset: int) -> None:
         """Continues the stream at a counter block."""
@@ -91,7 +98,7 @@ class Generator(Shown):
             raise OutOfMemoryError(f"{4 * blocks} random numbers are more than any memory holds")
         array = aligned_empty((2,), np.int64)
         with self._lock:
-            array[0], array[1] = self.seed, self.offset
+            array[0], array[1] = self._seed, self.offset
             self.offset += blocks
         return tensor_from_numpy(array, STATE_TYPE)
 
@@ -138,9 +145,14 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
+def manual_seed(seed: int) -> Generator:
+    """Restarts the default generator at a seed, and returns it."""
+    return default_generator.manual_seed(seed)
+
+
 def seed() -> int:
     """Gives the global random stream a random seed and returns it."""
-    return default_generator.manual_seed(secrets.randbits(31)).seed
+    return default_generator.seed()
 
 
 def get_rng_state() -> Tensor:

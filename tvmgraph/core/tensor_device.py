@@ -120,14 +120,18 @@ class DeviceMethods:
             return self.array.__dlpack_device__()  # pyright: ignore[reportAttributeAccessIssue]
         return _ON_GPU, self._device.index
 
+    def to_dlpack(self) -> Any:
+        """Returns a DLPack capsule of the elements."""
+        return self.__dlpack__()  # pyright: ignore[reportAttributeAccessIssue]
+
     @staticmethod
-    def from_dlpack(capsule: Any) -> Tensor:
+    def from_dlpack(dlpack: Any) -> Tensor:
         """Builds a tensor from any object with ``__dlpack__``, sharing its memory."""
         from tvmgraph.core.tensor import tensor_from_numpy
 
-        place = getattr(capsule, "__dlpack_device__", None)
+        place = getattr(dlpack, "__dlpack_device__", None)
         if place is not None and place()[0] == _ON_GPU:
-            return hooks.adopt_on_gpu(capsule)
-        tensor = tensor_from_numpy(np.from_dlpack(capsule))
+            return hooks.adopt_on_gpu(dlpack)
+        tensor = tensor_from_numpy(np.from_dlpack(dlpack))
         lend(tensor.array)
         return tensor

@@ -181,15 +181,13 @@ class TensorOverloads:
         """Smallest element over an axis; the argument forms are those of :meth:`max`."""
         return self._extreme("min", args, kwargs)
 
-    def argmax_with_value(self, axis: int = 0, keep_dims: bool = False) -> Any:
-        """Returns the indices and the values of the largest elements along ``axis``."""
-        values, indices = F.max(self, axis, keep_dims)
-        return indices, values
+    def argmax_with_value(self, axis: int | None = 0, keep_dims: bool = False) -> Any:
+        """Returns the largest elements along ``axis``, and their indices."""
+        return F.max(self) if axis is None else F.max(self, axis, keep_dims)
 
-    def argmin_with_value(self, axis: int = 0, keep_dims: bool = False) -> Any:
-        """Returns the indices and the values of the smallest elements along ``axis``."""
-        values, indices = F.min(self, axis, keep_dims)
-        return indices, values
+    def argmin_with_value(self, axis: int | None = 0, keep_dims: bool = False) -> Any:
+        """Returns the smallest elements along ``axis``, and their indices."""
+        return F.min(self) if axis is None else F.min(self, axis, keep_dims)
 
     def _moment(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if "correction" in kwargs or "dim" in kwargs:  # that form divides by n - 1 by default

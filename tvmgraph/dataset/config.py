@@ -37,7 +37,7 @@ def set_seed(seed: int) -> None:
 
 def get_seed() -> int:
     """Returns the seed of the pipeline; that of :func:`tvmgraph.set_seed` unless one is set."""
-    return default_generator.seed if _settings.seed is None else _settings.seed
+    return default_generator.initial_seed() if _settings.seed is None else _settings.seed
 
 
 def set_prefetch_size(size: int) -> None:

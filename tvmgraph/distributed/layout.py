@@ -95,6 +95,28 @@ class Layout:
             )  # fmt: skip
         self.spec: Spec | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the layout as MindSpore writes it down.
+
+        In ``tensor_map`` axes of the mesh count from the last one, and -1 stands for a dimension
+        that is not split.
+
+        Raises:
+            ArgumentError: if it is no layout of a tensor.
+        """
+        if self.spec is None:
+            raise ArgumentError("the layout has no tensor_map", op="Layout.to_dict",
+                                at=user_source(), fix="call the layout first")  # fmt: skip
+        names = self.mesh.names[::-1]
+        places = [tuple(names.index(a) for a in axes) for axes in self.spec]
+        return {
+            "device_matrix": self.mesh.shape,
+            "tensor_map": tuple(p if len(p) > 1 else p[0] if p else -1 for p in places),
+            "interleaved_parallel": False,
+            "alias_name": self.mesh.names,
+            "rank_list": list(range(self.mesh.size)),
+        }
+
     def __call__(self, *tensor_map: Any) -> Layout:
         """Returns how a tensor is split: per dimension a name, several names, or ``"None"``.
 

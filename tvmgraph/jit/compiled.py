@@ -12,6 +12,7 @@ from tvmgraph.backend.base import backend_of
 from tvmgraph.config import JitConfig
 from tvmgraph.config.flag_registry import active
 from tvmgraph.config.options import CompileOptions
+from tvmgraph.core import rules
 from tvmgraph.core.op import Reason
 from tvmgraph.core.state import has_cotangent, state
 from tvmgraph.core.symbols import Specialise
@@ -247,9 +248,8 @@ def _reached(graph: Graph, given: Sequence[int]) -> set[Value]:
     """Returns the values that the given outputs depend on, but by steps, which are flat."""
     found = {graph.outputs[i] for i in given}
     for node in reversed(graph.nodes):
-        flat = isinstance(node.op.vjp, Reason) and all(
-            v.type.dtype.kind in "biu" for v in node.outputs
-        )
+        truths = all(v.type.dtype.kind in "biu" for v in node.outputs)
+        flat = node.op.vjp is rules.flat or (isinstance(node.op.vjp, Reason) and truths)
         if not flat and not found.isdisjoint(node.outputs):
             found.update(pulled_back_to(node))
     return found

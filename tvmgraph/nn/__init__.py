@@ -81,6 +81,7 @@ from tvmgraph.nn.image import (
     Upsample,
 )
 from tvmgraph.nn.image_similarity import MSSSIM, SSIM
+from tvmgraph.nn.initialisation import no_init_parameters
 from tvmgraph.nn.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -134,7 +135,9 @@ from tvmgraph.nn.padding import (
     ReplicationPad1d,
     ReplicationPad2d,
     ReplicationPad3d,
+    ZeroPad1d,
     ZeroPad2d,
+    ZeroPad3d,
 )
 from tvmgraph.nn.pooling import AvgPool1d, AvgPool2d, AvgPool3d, MaxPool1d, MaxPool2d, MaxPool3d
 from tvmgraph.nn.pooling_adaptive import (
@@ -330,8 +333,11 @@ __all__ = [
     "WithEvalCell",
     "WithGradCell",
     "WithLossCell",
+    "ZeroPad1d",
     "ZeroPad2d",
+    "ZeroPad3d",
     "get_activation",
+    "no_init_parameters",
 ]
 
 _guard_module(globals(), "nn")

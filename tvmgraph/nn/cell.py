@@ -419,6 +419,11 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         for path, cell in self.cells_and_names():
             object.__setattr__(cell, "param_prefix", (prefix + path).rstrip("."))
 
+    def update_cell_prefix(self) -> None:
+        """Gives every cell its path as ``param_prefix``."""
+        for path, cell in self.cells_and_names():
+            object.__setattr__(cell, "param_prefix", path)
+
     def apply(self, fn: Callable[[Cell], Any]) -> Self:
         """Calls ``fn`` on every sub-cell, then on this one."""
         if not callable(fn):

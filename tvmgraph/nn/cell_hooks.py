@@ -39,7 +39,8 @@ class Handle:
         _store(self._cell, tuple(e for e in self._cell._hooks if e.number != self._number))
 
 
-def _entries(cell: Any, kind: str) -> tuple[Entry, ...]:
+def entries(cell: Any, kind: str) -> tuple[Entry, ...]:
+    """Returns the hooks of one kind, in the order in which they are called."""
     return tuple(e for e in cell._hooks if e.kind == kind)
 
 
@@ -60,21 +61,21 @@ class HookedCall:
         """Calls ``construct(args, kwargs)`` between the hooks."""
         cell = self.cell
         args, kwargs = self.__before(args, kwargs)
-        differentiates = _entries(cell, "backward") or _entries(cell, "backward_pre")
+        differentiates = entries(cell, "backward") or entries(cell, "backward_pre")
         if differentiates:
             args = self.__watch_inputs(args)
         value = construct(args, kwargs)
         if differentiates:
             self.__check_graph(args, value)
             value = self.__watch_outputs(value)
-        for _, hook, with_kwargs, _ in _entries(cell, "forward"):
+        for _, hook, with_kwargs, _ in entries(cell, "forward"):
             given = (args, kwargs, value) if with_kwargs else (args, value)
             changed = _call(hook, cell, *given)
             value = value if changed is None else changed
         return value
 
     def __before(self, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        for _, hook, with_kwargs, _ in _entries(self.cell, "forward_pre"):
+        for _, hook, with_kwargs, _ in entries(self.cell, "forward_pre"):
             if not with_kwargs:
                 changed = _call(hook, self.cell, args)
                 if changed is not None:
@@ -117,7 +118,7 @@ class HookedCall:
     def leave(self, *values: Any) -> tuple[Any, ...]:
         """Returns the gradients of the inputs; the last of ``values`` is what they are so far."""
         gradients = _as_tuple(values[-1])
-        for _, hook, _, _ in _entries(self.cell, "backward"):
+        for _, hook, _, _ in entries(self.cell, "backward"):
             changed = hook(self.cell, gradients, self.grad_output)
             if changed is None:
                 continue
@@ -147,7 +148,7 @@ class HookedCall:
     def enter(self, *values: Any) -> tuple[Any, ...]:
         """Returns the gradients of the outputs; the last of ``values`` is what they are so far."""
         gradients = _as_tuple(values[-1])
-        for _, hook, _, _ in _entries(self.cell, "backward_pre"):
+        for _, hook, _, _ in entries(self.cell, "backward_pre"):
             changed = hook(self.cell, gradients)
             if changed is not None:
                 gradients = _as_tuple(changed)
@@ -243,6 +244,44 @@ class HookMethods:
             DTypeError: if ``hook_fn`` is not callable.
         """
         return self.__register("backward", hook_fn)
+
+    def register_state_dict_pre_hook(self, hook: Hook) -> Handle:
+        """Calls ``hook(cell, prefix, keep_vars)`` before ``state_dict``; returns a handle.
+
+        Raises:
+            DTypeError: if ``hook`` is not callable.
+        """
+        return self.__register("state_dict_pre", hook)
+
+    def register_state_dict_post_hook(self, hook: Hook) -> Handle:
+        """Calls ``hook(cell, state_dict, prefix, local_metadata)`` after ``state_dict``.
+
+        The hook changes the dict, or returns the one to use instead. Returns a handle.
+
+        Raises:
+            DTypeError: if ``hook`` is not callable.
+        """
+        return self.__register("state_dict_post", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook) -> Handle:
+        """Calls a hook before ``load_state_dict``; returns a handle.
+
+        Args:
+            hook: Called as ``hook(cell, state_dict, prefix, local_metadata, strict, missing_keys,
+                unexpected_keys, error_msgs)``; changes a copy of the dict, and adds to the errors.
+
+        Raises:
+            DTypeError: if ``hook`` is not callable.
+        """
+        return self.__register("load_state_dict_pre", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Hook) -> Handle:
+        """Calls ``hook(cell, incompatible_keys)`` after ``load_state_dict``; returns a handle.
+
+        Raises:
+            DTypeError: if ``hook`` is not callable.
+        """
+        return self.__register("load_state_dict_post", hook)
 
 
 __all__ = ["Handle", "HookMethods", "HookedCall"]

@@ -12,6 +12,10 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import bump_epoch
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, NotFoundError, user_source
+from tvmgraph.nn.cell_hooks import entries
+
+#: The last part of the path of a cell's extra state.
+EXTRA = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
@@ -81,6 +85,17 @@ class StateMethods:
                 return buffer
         raise NotFoundError(f"there is no buffer {target!r}", op="get_buffer", at=user_source())
 
+    def get_sub_cell(self, target: str) -> Any:
+        """Returns the cell at a path such as ``"layer.0"``; the cell itself for ``""``.
+
+        Raises:
+            NotFoundError: if there is none.
+        """
+        for path, cell in self.cells_and_names():  # pyright: ignore
+            if path == target:
+                return cell
+        raise NotFoundError(f"there is no cell {target!r}", op="get_sub_cell", at=user_source())
+
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Any]:
         """Returns all parameters and persistent buffers by path.
 
@@ -88,13 +103,45 @@ class StateMethods:
             prefix: Text put before every path.
             keep_vars: Whether the values are the Parameters themselves, not Tensors of their data.
         """
+        places = [
+            (cell, f"{prefix}{path}." if path else prefix)
+            for path, cell in self.cells_and_names()  # pyright: ignore
+        ]
+        for cell, place in places:
+            for entry in entries(cell, "state_dict_pre"):
+                entry.hook(cell, place, keep_vars)
         found: OrderedDict[str, Any] = OrderedDict()
         for path, p in self.parameters_and_names():  # pyright: ignore
             found[prefix + path] = p if keep_vars else p.snapshot()
         for path, persistent, buffer in self.__buffers("", recurse=True):
             if persistent:
                 found[prefix + path] = buffer
+        for cell, place in places:
+            if type(cell).get_extra_state is not StateMethods.get_extra_state:
+                found[place + EXTRA] = cell.get_extra_state()
+        for cell, place in reversed(places):
+            for entry in entries(cell, "state_dict_post"):
+                changed = entry.hook(cell, found, place, {})
+                found = found if changed is None else changed
         return found
+
+    def get_extra_state(self) -> Any:
+        """Returns what :meth:`state_dict` keeps of this cell besides its tensors.
+
+        Raises:
+            NotFoundError: unless a subclass defines it.
+        """
+        raise NotFoundError("the cell defines no extra state", op="get_extra_state",
+                            at=user_source())  # fmt: skip
+
+    def set_extra_state(self, state: Any) -> None:
+        """Takes over what :meth:`get_extra_state` returned.
+
+        Raises:
+            NotFoundError: unless a subclass defines it.
+        """
+        raise NotFoundError("the cell defines no extra state", op="set_extra_state",
+                            got=f"state={state!r:.60}", at=user_source())  # fmt: skip
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True
@@ -111,13 +158,21 @@ class StateMethods:
         Raises:
             LoadError: if paths or shapes do not fit; nothing is loaded then.
         """
-        own: dict[str, Tensor] = self.state_dict(keep_vars=True)
+        state_dict, errors = dict(state_dict), []
+        cells = dict(self.cells_and_names())  # pyright: ignore
+        for path, cell in cells.items():
+            for entry in entries(cell, "load_state_dict_pre"):
+                place = f"{path}." if path else ""
+                entry.hook(cell, state_dict, place, {}, strict, [], [], errors)
+        own = self.state_dict(keep_vars=True)
         missing = [k for k in own if k not in state_dict]
         unexpected = [k for k in state_dict if k not in own]
-        wrong = [
+        wrong = errors + [
             f"{k}: shape {list(state_dict[k].shape)} does not fit {list(t.shape)}"
             for k, t in own.items()
-            if k in state_dict and tuple(state_dict[k].shape) != tuple(t.shape)
+            if k in state_dict
+            and k.rpartition(".")[2] != EXTRA
+            and tuple(state_dict[k].shape) != tuple(t.shape)
         ]
         if strict:
             wrong += [f"missing: {k}" for k in missing] + [f"unexpected: {k}" for k in unexpected]
@@ -127,16 +182,35 @@ class StateMethods:
                 op="load_state_dict", at=user_source(), fix="nothing was loaded",
             )  # fmt: skip
         for path, target in own.items():
-            if path in state_dict:
+            place, _, name = path.rpartition(".")
+            if path in state_dict and name == EXTRA:
+                cells[place].set_extra_state(state_dict[path])
+            elif path in state_dict:
                 target.set_data(state_dict[path])
-        return IncompatibleKeys(missing, unexpected)
+        keys = IncompatibleKeys(missing, unexpected)
+        for cell in cells.values():
+            for entry in entries(cell, "load_state_dict_post"):
+                entry.hook(cell, keys)
+        return keys
 
-    def to(self, dtype: Any) -> Self:
-        """Converts all float parameters and buffers to another float type, in place.
+    def to(self, *args: Any, device: str | None = None, dtype: Any = None) -> Self:
+        """Converts all float parameters and buffers to another float type or device, in place.
+
+        Args:
+            *args: A dtype, or a device and a dtype.
+            device: ``"CPU"``, ``"GPU"`` or ``"GPU:<number>"``.
+            dtype: The float type.
 
         Raises:
             DTypeError: if ``dtype`` is not a float type.
+            DeviceError: if there is no such device.
         """
+        for given in args:
+            device, dtype = (given, dtype) if isinstance(given, str) else (device, given)
+        for tensor in (*self.get_parameters(), *self.buffers()) if device else ():  # pyright: ignore
+            tensor.set_data(tensor.placed(device))
+        if dtype is None:
+            return self
         wanted = dtypes.dtype_of(dtype)
         if not wanted.is_float:
             raise DTypeError(f"a cell cannot be of type {wanted.name}", op="Cell.to",

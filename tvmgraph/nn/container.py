@@ -89,8 +89,8 @@ class _Ordered(Cell):
             del keys[index], members[index]
             self._adopt(zip(keys, members))
 
-    def append(self, cell: Cell) -> Self:
-        """Adds a cell at the end and returns the container.
+    def append(self, cell: Cell) -> None:
+        """Adds a cell at the end.
 
         Raises:
             DTypeError: if ``cell`` is not a Cell.
@@ -101,7 +101,6 @@ class _Ordered(Cell):
                 f"a cell is already called {key!r}", op=type(self).__name__, at=user_source()
             )
         setattr(self, key, self._checked(cell))
-        return self
 
     def insert(self, index: int, cell: Cell) -> None:
         """Adds a cell before position ``index``.
@@ -173,7 +172,8 @@ class CellList(_Ordered):
 
     Example:
         >>> layers = nn.CellList([nn.Dense(3, 3) for _ in range(2)])
-        >>> len(layers.append(nn.ReLU()))
+        >>> layers.append(nn.ReLU())
+        >>> len(layers)
         3
     """
 

@@ -169,6 +169,41 @@ class ConstantPad3d(_ConstantPad):
     _axes = 3
 
 
+class ZeroPad1d(_EdgePad):
+    """Pads the last axis with zeros; see :class:`ZeroPad2d`.
+
+    Args:
+        padding: An int for both sides or ``(left, right)``; negative cuts off.
+
+    Example:
+        >>> nn.ZeroPad1d((1, 2))(ops.ones((1, 2))).shape
+        (1, 5)
+    """
+
+    _axes = 1
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0)
+
+
+class ZeroPad3d(_EdgePad):
+    """Pads the last three axes with zeros; see :class:`ZeroPad2d`.
+
+    Args:
+        padding: An int for all sides or ``(left, right, top, bottom, front, back)``; negative cuts
+            off.
+
+    Example:
+        >>> nn.ZeroPad3d(1)(ops.ones((1, 2, 2, 2))).shape
+        (1, 4, 4, 4)
+    """
+
+    _axes = 3
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0)
+
+
 class ZeroPad2d(_EdgePad):
     r"""Pads the last two axes with zeros.
 
@@ -340,5 +375,5 @@ class ReplicationPad3d(_MirrorPad):
 __all__ = [
     "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Pad", "ReflectionPad1d",
     "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
-    "ReplicationPad3d", "ZeroPad2d",
+    "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
 ]  # fmt: skip

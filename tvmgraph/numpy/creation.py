@@ -144,9 +144,11 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Tens
     return tuple(found if sparse else ops_broadcast(*found))
 
 
-def indices(dimensions: Any, dtype: Any = int32, sparse: bool = False) -> tuple[Tensor, ...]:
+def indices(dimensions: Any, dtype: Any = int32, sparse: bool = False) -> list[Tensor]:
     """Returns the index arrays of a shape, one per axis."""
-    return meshgrid(*(arange(d, dtype=dtype) for d in dimensions), sparse=sparse, indexing="ij")
+    return list(
+        meshgrid(*(arange(d, dtype=dtype) for d in dimensions), sparse=sparse, indexing="ij")
+    )
 
 
 def ix_(*args: Any) -> tuple[Tensor, ...]:
@@ -219,7 +221,7 @@ class Grid:
 
     def __getitem__(self, keys: Any) -> Any:
         found = self._make[keys]
-        return tuple(map(self._narrow, found)) if isinstance(found, (list, tuple)) else (
+        return list(map(self._narrow, found)) if isinstance(found, (list, tuple)) else (
             self._narrow(found))  # fmt: skip
 
     @staticmethod

@@ -95,6 +95,7 @@ from tvmgraph.ops.reduction.statistics import *  # noqa: F403
 from tvmgraph.ops.rnn.gradient import *  # noqa: F403
 from tvmgraph.ops.rnn.sweep import *  # noqa: F403
 from tvmgraph.ops.shape.axes import *  # noqa: F403
+from tvmgraph.ops.shape.bands import *  # noqa: F403
 from tvmgraph.ops.shape.blocks import *  # noqa: F403
 from tvmgraph.ops.shape.diagonal import *  # noqa: F403
 from tvmgraph.ops.shape.join import *  # noqa: F403

@@ -15,6 +15,7 @@ from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64, uint8
 from tvmgraph.errors import ArgumentError
 from tvmgraph.ops.common.arguments import bad
+from tvmgraph.ops.effects.assignment import values_of
 
 
 def ctc_loss_and_gradient(
@@ -111,22 +112,25 @@ def candidates(
 
     Classes come with probability 1/R, or log((k + 2) / (k + 1)) / log(R + 1) when ``logarithmic``.
     """
-    classes = np.arange(limit)
-    share = np.full(limit, 1 / limit)
-    if logarithmic:
-        share = np.log((classes + 2) / (classes + 1)) / np.log(limit + 1)
-    allowed = share.copy()
+
+    def share(classes: np.ndarray) -> np.ndarray:
+        if logarithmic:
+            return np.log((classes + 2) / (classes + 1)) / np.log(limit + 1)
+        return np.full(classes.shape, 1 / limit)
+
+    allowed = share(np.arange(limit))
     if avoid:
-        allowed[true.asnumpy().reshape(-1)] = 0
+        allowed[np.isin(np.arange(limit), true.asnumpy())] = 0
     if unique and count > np.count_nonzero(allowed):
         raise bad(ArgumentError, "more classes are sampled than there are", op,
                   f"num_sampled={count}, range_max={limit}")  # fmt: skip
     random = np.random.default_rng(seed or int(F.randint(0, 2**31 - 1, (1,)).asnumpy()[0]))
     drawn, tries = _drawn(random, allowed / allowed.sum(), count, unique)
-    expected = -np.expm1(tries * np.log1p(-share)) if unique and logarithmic else count * share
 
-    def of(numbers: np.ndarray) -> Tensor:
-        return Tensor(expected[numbers].astype(np.float32))
+    def of(classes: np.ndarray) -> Tensor:
+        p = share(classes)
+        expected = -np.expm1(tries * np.log1p(-p)) if unique and logarithmic else count * p
+        return Tensor(expected.astype(np.float32))
 
     return F.cast(Tensor(drawn), true.dtype), of(true.asnumpy()), of(drawn)
 
@@ -217,7 +221,7 @@ def keras_momentum(
     """A step with a velocity that holds the learning rate."""
     new = F.assign(accum, accum * momentum - grad * lr)
     F.assign_add(var, new * momentum - grad * lr if nesterov else new)
-    return var, accum
+    return values_of(var, accum)
 
 
 def least_squares(matrix: Tensor, rhs: Tensor, l2: Any) -> Tensor:

@@ -23,6 +23,7 @@ from tvmgraph.compat.primitives.base import (
 from tvmgraph.compat.primitives.rows import MATH_ROWS
 from tvmgraph.compat.primitives.rows_layers import NN_ROWS
 from tvmgraph.compat.primitives.rows_samples import SAMPLE_ROWS
+from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import functions
 from tvmgraph.ops import compositions_regions, compositions_sequences
@@ -53,7 +54,7 @@ def __getattr__(name: str) -> Any:
         raise not_found(PATH, name, ROWS)
     built = build_class(row, PATH, {"H": _HELPERS, "D": functions, "Tensor": Tensor})
     if name == "Print":  # what compiled code does in every call
-        built.as_effect = lambda _self, *values: (print, values)  # pyright: ignore[reportAttributeAccessIssue]
+        built.as_effect = lambda _self, *values: (F.print_, values)  # pyright: ignore[reportAttributeAccessIssue]
     globals()[name] = built
     return built
 

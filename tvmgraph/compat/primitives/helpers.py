@@ -14,6 +14,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.ops.effects.assignment import values_of
 
 
 def ints(value: Any) -> Any:
@@ -309,7 +310,7 @@ def apply_proximal_adagrad(
     a = F.assign_add(accum, F.square(grad))
     rate = lr / F.sqrt(a)
     F.assign(var, proximal(var - grad * rate, rate, l1, l2))
-    return var, accum
+    return values_of(var, accum)
 
 
 def apply_adagrad_da(
@@ -319,7 +320,7 @@ def apply_adagrad_da(
     g, s = F.assign_add(total, grad), F.assign_add(squares, F.square(grad))
     drawn = F.sign(g) * F.maximum(F.abs(g) - l1 * step, 0.0)
     F.assign(var, F.neg(drawn * lr) / (F.sqrt(s) + l2 * step * lr))
-    return var
+    return values_of(var)
 
 
 def apply_ftrl(
@@ -332,7 +333,7 @@ def apply_ftrl(
     F.assign(var, (F.clamp(z, -l1, l1) - z) / (after / lr + 2 * l2))
     F.assign(linear, z)
     F.assign(accum, new)
-    return var
+    return values_of(var)
 
 
 def apply_sign(
@@ -341,7 +342,7 @@ def apply_sign(
     """Scales the gradient by whether its sign agrees with that of the running mean."""
     mean = F.assign(m, m * beta + grad * (1 - beta))
     F.assign_sub(var, grad * factor(F.sign(grad) * F.sign(mean)) * lr)
-    return var, m
+    return values_of(var, m)
 
 
 def apply_amsgrad(
@@ -354,7 +355,7 @@ def apply_amsgrad(
     most = F.assign(vhat, F.maximum(vhat, square))
     rate = lr * F.sqrt(F.cast(1 - beta2_power, float32)) / (1 - beta1_power)
     F.assign_sub(var, mean * rate / (F.sqrt(most) + epsilon))
-    return var, m, v, vhat
+    return values_of(var, m, v, vhat)
 
 
 # ---- images, segments, ranges -------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.ops.effects.assignment import values_of
 
 
 def apply_momentum(
@@ -45,7 +46,7 @@ def adam(
     new_v = F.assign(v, v + (F.square(gradient) - v) * (1 - beta2))
     step = new_m * beta1 + gradient * (1 - beta1) if use_nesterov else new_m
     F.assign_sub(var, step * scale / (F.sqrt(new_v) + epsilon))
-    return var, m, v
+    return values_of(var, m, v)
 
 
 def adam_weight_decay(
@@ -57,7 +58,7 @@ def adam_weight_decay(
     new_v = F.assign(v, v * beta2 + F.square(gradient) * (1 - beta2))
     step = new_m / (F.sqrt(new_v) + epsilon) + var * decay
     F.assign_sub(var, step * lr)
-    return var, m, v
+    return values_of(var, m, v)
 
 
 def apply_rms_prop(
@@ -88,7 +89,7 @@ def apply_adagrad(
     """Adagrad: divides by the root of the sum of squares."""
     a = F.assign_add(accum, F.square(grad)) if update_slots else accum
     F.assign_sub(var, grad * lr / (F.sqrt(a) + epsilon if epsilon else F.sqrt(a)))
-    return var, accum
+    return values_of(var, accum)
 
 
 def apply_adadelta(
@@ -99,7 +100,7 @@ def apply_adadelta(
     step = F.sqrt(accum_update + epsilon) / F.sqrt(a + epsilon) * grad
     F.assign(accum_update, accum_update * rho + F.square(step) * (1 - rho))
     F.assign_sub(var, step * lr)
-    return var, accum, accum_update
+    return values_of(var, accum, accum_update)
 
 
 def apply_ada_max(
@@ -110,7 +111,7 @@ def apply_ada_max(
     new_m = F.assign(m, m * beta1 + grad * (1 - beta1))
     new_v = F.assign(v, F.maximum(v * beta2, F.abs(grad)))
     F.assign_sub(var, new_m * (lr / (1 - beta1_power)) / (new_v + epsilon))
-    return var, m, v
+    return values_of(var, m, v)
 
 
 def _tensor(value: Any) -> Tensor:

@@ -28,6 +28,16 @@ def _like(value: Tensor, variable: Tensor) -> Tensor:
     return value if value.dtype is variable.dtype else F.cast(value, variable.dtype)
 
 
+def values_of(*variables: Tensor) -> Any:
+    """Returns what variables denote now, as tensors of their own; that of a single one alone."""
+    values = tuple(v.snapshot() for v in variables)
+    return values if len(values) > 1 else values[0]
+
+
+def _set(variable: Tensor, value: Tensor) -> Tensor:
+    return values_of(variable.rebind(value))
+
+
 def assign(variable: Tensor, value: Any) -> Tensor:
     """Gives a parameter a new value.
 
@@ -37,20 +47,20 @@ def assign(variable: Tensor, value: Any) -> Tensor:
             variable's dtype.
 
     Returns:
-        ``variable``.
+        The new value, as a tensor of its own.
 
     Raises:
         ShapeError: if the shapes differ.
         DTypeError: if ``variable`` is no tensor.
 
     Example:
-        >>> ops.assign(ms.Parameter(Tensor([1.0, 2.0])), Tensor([3.0, 4.0])).value()
+        >>> ops.assign(ms.Parameter(Tensor([1.0, 2.0])), Tensor([3.0, 4.0]))
     """
     target = _target(variable, "assign")
     new = _like(value if isinstance(value, Tensor) else Tensor(value, target.dtype), target)
     if new.size == 1 and new.shape != target.shape:
         new = F.broadcast_to(F.reshape(new, ()), target.shape)
-    return target.rebind(new)
+    return _set(target, new)
 
 
 def assign_add(variable: Tensor, value: Any) -> Tensor:
@@ -61,17 +71,17 @@ def assign_add(variable: Tensor, value: Any) -> Tensor:
         value: Tensor that broadcasts to the variable's shape, or a number.
 
     Returns:
-        ``variable``.
+        The new value, as a tensor of its own.
 
     Raises:
         ShapeError: if the sum has another shape than the variable.
         DTypeError: if ``variable`` is no tensor.
 
     Example:
-        >>> ops.assign_add(ms.Parameter(Tensor([1.0, 2.0])), 1).value()
+        >>> ops.assign_add(ms.Parameter(Tensor([1.0, 2.0])), 1)
     """
     target = _target(variable, "assign_add")
-    return target.rebind(_like(F.add(target, value), target))
+    return _set(target, _like(F.add(target, value), target))
 
 
 def assign_sub(variable: Tensor, value: Any) -> Tensor:
@@ -82,30 +92,32 @@ def assign_sub(variable: Tensor, value: Any) -> Tensor:
         value: Tensor that broadcasts to the variable's shape, or a number.
 
     Returns:
-        ``variable``.
+        The new value, as a tensor of its own.
 
     Raises:
         ShapeError: if the difference has another shape than the variable.
         DTypeError: if ``variable`` is no tensor.
 
     Example:
-        >>> ops.assign_sub(ms.Parameter(Tensor([1.0, 2.0])), 1).value()
+        >>> ops.assign_sub(ms.Parameter(Tensor([1.0, 2.0])), 1)
     """
     target = _target(variable, "assign_sub")
-    return target.rebind(_like(F.sub(target, value), target))
+    return _set(target, _like(F.sub(target, value), target))
 
 
 def print_(*input_x: Any) -> None:
-    """Prints its arguments; while a function is captured, their shapes and dtypes, once.
+    """Prints each argument on a line of its own; tensors with their shapes and dtypes.
 
     Args:
         input_x: Tensors, numbers, strings and tuples.
 
     Example:
         >>> ops.print_("loss:", Tensor(1.5))
-        loss: 1.5
+        loss:
+        Tensor(shape=[], dtype=Float32, value= 1.5)
     """
-    print(*input_x, flush=state.interpreter is None)
+    for x in input_x:
+        print(repr(x) if isinstance(x, Tensor) else x, flush=state.interpreter is None)
 
 
 @primitive(

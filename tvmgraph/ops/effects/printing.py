@@ -39,10 +39,15 @@ def show(arrays: Sequence[np.ndarray], words: Words, end: str, numbers: tuple[st
         arrays: Elements of the tensors.
         words: Text pieces in order; ``None`` stands for the next tensor.
         end: What comes last.
-        numbers: For every tensor the class of the Python number it stands for, or ``""``.
+        numbers: For every tensor the class of the Python number it stands for, ``"Tensor"`` for
+            its representation, or ``""``.
     """
+    texts = {"": str, "Tensor": repr}
     shown = iter(
-        [str(a.item() if kind else tensor_from_numpy(a)) for a, kind in zip(arrays, numbers)]
+        [
+            texts[kind](tensor_from_numpy(a)) if kind in texts else str(a.item())
+            for a, kind in zip(arrays, numbers)
+        ]
     )
     print("".join([next(shown) if w is None else w for w in words]), end=end)
 
@@ -85,7 +90,8 @@ def host_print(*operands: Tensor, words: Words, end: str, numbers: tuple[str, ..
         *operands: The token that the print before returned, ``int64[]``, then what is printed.
         words: Text pieces in order; ``None`` stands for the next value.
         end: What comes last.
-        numbers: For every value the class of the Python number it stands for, or ``""``.
+        numbers: For every value the class of the Python number it stands for, ``"Tensor"`` for
+            its representation, or ``""``.
 
     Returns:
         The token for the next print, ``int64[]``.

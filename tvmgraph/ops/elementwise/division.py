@@ -209,7 +209,7 @@ def _division_samples(grad: bool = True) -> list[Any]:
     promote="common",
     eager=_floor_quotient,
     lower=pointwise("floor_divide", _floor_divide),
-    vjp=lambda g, y, a, b: (None, None),
+    vjp=rules.flat,
     onnx=_onnx_floor_divide,
     samples=[*_division_samples(grad=False), sample((4,), (4,), dtype="bool")],
 )
@@ -252,7 +252,7 @@ def floor_div(x: Any, y: Any) -> Tensor:
     promote="common",
     eager=_trunc_quotient,
     lower=pointwise("trunc_divide", _trunc_divide),
-    vjp=lambda g, y, a, b: (None, None),
+    vjp=rules.flat,
     onnx=_onnx_trunc_divide,
     samples=[*_division_samples(grad=False), sample((4,), (4,), dtype="bool")],
 )

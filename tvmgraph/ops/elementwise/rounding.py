@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core import rules
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.pointwise import NUMBERS, number_samples, onnx_float32, unary, widened
@@ -24,7 +25,7 @@ def _rounding(eager: Any, lower: str, onnx: Any, name: str | None = None) -> Any
     return unary(
         lambda x: x if x.dtype.kind in "biu" else eager(x),
         lambda R, x: low(R, x) if R.type(x).dtype.is_float else x,
-        lambda g, y, x: (None,),
+        rules.flat,
         onnx_rounding,
         allowed=NUMBERS,
         promote="no_bool",

@@ -18,8 +18,8 @@ from tvmgraph.ops.common.arguments import as_int, bad, describe, named, wrap_axi
 from tvmgraph.ops.common.rows import on_diagonal
 
 __all__ = [
-    "block_diag", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "matrix_diag",
-    "matrix_diag_part", "matrix_set_diag", "place_diagonal", "trace",
+    "block_diag", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter",
+    "place_diagonal", "trace",
 ]  # fmt: skip
 
 
@@ -404,95 +404,3 @@ def diagonal_scatter(
     rows, cols = input.shape[a], input.shape[b]
     mask = place_diagonal(F.ones_like(src, dtype="bool"), offset, a, b, rows, cols)
     return F.where(mask, place_diagonal(src, offset, a, b, rows, cols), input)
-
-
-def _one_diagonal(k: Any, op: str) -> int:
-    value = k.item() if isinstance(k, Tensor) and k.size == 1 else k
-    if isinstance(value, (tuple, list, Tensor)):
-        items = value.tolist() if isinstance(value, Tensor) else value
-        if len(set(items)) != 1:
-            raise bad(ArgumentError, "a band of several diagonals is not supported", op, f"k={k}",
-                      "add one diagonal at a time")  # fmt: skip
-        value = items[0]
-    return as_int(value, op, "k")
-
-
-def matrix_diag(
-    x: Tensor, k: Any = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Any = 0,
-    align: str = "RIGHT_LEFT",
-) -> Tensor:  # fmt: skip
-    """Puts last-axis vectors on a diagonal of matrices filled with ``padding_value``.
-
-    Args:
-        x: Tensor of shape :math:`(..., n)`.
-        k: Which diagonal, an int.
-        num_rows: Number of rows; -1 for as many as needed.
-        num_cols: Number of columns; -1 for as many as needed.
-        padding_value: The other elements.
-        align: Accepted for compatibility; matters only for several diagonals.
-
-    Returns:
-        Tensor of shape :math:`(..., rows, cols)`.
-
-    Raises:
-        ArgumentError: if ``k`` names several diagonals.
-
-    Example:
-        >>> ops.matrix_diag(Tensor([1, 2]))
-    """
-    offset = _one_diagonal(k, "matrix_diag")
-    n = x.shape[-1]
-    fits = max(n + max(-offset, 0), n + max(offset, 0))
-    rows = num_rows if num_rows != -1 else (fits if num_cols == -1 else n + max(-offset, 0))
-    cols = num_cols if num_cols != -1 else (fits if num_rows == -1 else n + max(offset, 0))
-    axes = (x.ndim - 1, x.ndim)
-    y = place_diagonal(x, offset, *axes, rows, cols)
-    if not isinstance(padding_value, Tensor) and padding_value == 0:
-        return y
-    mask = place_diagonal(F.ones_like(x, dtype="bool"), offset, *axes, rows, cols)
-    return F.where(mask, y, F.fill(x.dtype, y.type.shape, padding_value))
-
-
-def matrix_diag_part(
-    x: Tensor, k: Any, padding_value: Any = 0, align: str = "RIGHT_LEFT"
-) -> Tensor:
-    """Returns a diagonal of the last two axes.
-
-    Args:
-        x: Tensor of shape :math:`(..., n, m)`.
-        k: Which diagonal, an int.
-        padding_value: Accepted for compatibility; matters only for several diagonals.
-        align: Accepted for compatibility; matters only for several diagonals.
-
-    Returns:
-        Tensor of shape :math:`(..., size)`.
-
-    Raises:
-        ArgumentError: if ``k`` names several diagonals.
-
-    Example:
-        >>> ops.matrix_diag_part(Tensor([[1, 2], [3, 4]]), 0)
-    """
-    return diagonal(x, _one_diagonal(k, "matrix_diag_part"), -2, -1)
-
-
-def matrix_set_diag(x: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
-    """Replaces a diagonal of the last two axes.
-
-    Args:
-        x: Tensor of shape :math:`(..., n, m)`.
-        diagonal: The new diagonal, of shape :math:`(..., size)`.
-        k: Which diagonal, an int.
-        align: Accepted for compatibility; matters only for several diagonals.
-
-    Returns:
-        Tensor of ``x``'s type.
-
-    Raises:
-        ArgumentError: if ``k`` names several diagonals.
-        ShapeError: if ``diagonal`` has another shape.
-
-    Example:
-        >>> ops.matrix_set_diag(ops.zeros((2, 2)), ops.ones(2))
-    """
-    return diagonal_scatter(x, diagonal, _one_diagonal(k, "matrix_set_diag"), -2, -1)

@@ -185,26 +185,26 @@ class History(Callback):
     """Keeps losses and metrics of every epoch.
 
     Attributes:
-        epoch: Numbers of the epochs.
+        epoch: Numbers of the epochs, under ``"epoch"``.
         history: Values by name: ``loss`` (the last of the epoch) and the metrics of ``fit``.
 
     Example:
         >>> ms.train.History().epoch
-        []
+        {'epoch': []}
     """
 
     def __init__(self) -> None:
-        self.epoch: list[int] = []
+        self.epoch: dict[str, list[int]] = {"epoch": []}
         self.history: dict[str, list[float]] = {}
 
     def on_train_begin(self, run_context: RunContext) -> None:
         """Forgets an earlier run."""
-        self.epoch, self.history = [], {}
+        self.epoch, self.history = {"epoch": []}, {}
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         """Notes the values."""
         p = run_context.original_args()
-        self.epoch.append(p.cur_epoch_num)
+        self.epoch["epoch"].append(p.cur_epoch_num)
         values = {"net_output": loss_value(p.net_outputs), **(p.eval_results or {})}
         for name, value in values.items():
             self.history.setdefault(name, []).append(value)

@@ -166,11 +166,11 @@ class ROC(Metric):
         self._labels: list[np.ndarray] = []
 
     def update(self, *inputs: Any) -> None:
-        """Adds a batch of scores, (N,) or (N, C), and labels (N,)."""
+        """Adds a batch of scores, (N,) or (N, C), and labels (N,); or a label for every score."""
         y, label = self._pair(inputs)
-        if len(y) != label.size:
+        if len(y) != label.size and y.shape != label.shape:
             reject(ShapeError, "ROC", f"scores {y.shape} and labels {label.shape} do not fit")
-        self._scores.append(y)
+        self._scores.append(y.ravel() if y.shape == label.shape else y)
         self._labels.append(label.ravel())
 
     def eval(self) -> tuple[Any, Any, Any]:

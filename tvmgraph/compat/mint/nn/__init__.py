@@ -47,7 +47,9 @@ from tvmgraph.nn import (
     ReplicationPad2d,
     ReplicationPad3d,
     SequentialCell,
+    ZeroPad1d,
     ZeroPad2d,
+    ZeroPad3d,
 )
 
 #: Layer -> its function and how many tensors it takes.
@@ -182,7 +184,7 @@ __all__ = [
     "ConvTranspose2d", "CrossEntropyLoss", "Dropout", "Dropout2d", "Embedding", "Flatten",
     "GroupNorm", "Identity", "LayerNorm", "Linear", "PReLU", "ReflectionPad1d", "ReflectionPad2d",
     "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
-    "SequentialCell", "ZeroPad2d", "functional",
+    "SequentialCell", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional",
 ]  # fmt: skip
 __all__ += list(FUNCTIONS)  # pyright: ignore[reportUnsupportedDunderAll]
 

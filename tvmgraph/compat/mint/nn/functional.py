@@ -14,7 +14,7 @@ from tvmgraph.errors import ArgumentError, user_source
 SHARED = """
 adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
 adaptive_max_pool2d clamp conv_transpose2d cosine_embedding_loss cross_entropy embedding fold gelu
-grid_sample group_norm hardshrink hardsigmoid hardswish hardtanh interpolate l1_loss layer_norm
+grid_sample group_norm hardshrink hardsigmoid hardswish interpolate l1_loss layer_norm
 linear mse_loss pixel_shuffle prelu relu sigmoid soft_margin_loss softplus softshrink tanh unfold
 upsample
 """.split()  # noqa: SIM905  (one word each)
@@ -29,6 +29,13 @@ def __getattr__(name: str) -> Any:
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """Writes the ELU into ``input`` and returns it."""
     return _result(input, ops.elu(input, alpha), True)
+
+
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
+    """Returns ``input`` between two bounds; ``inplace`` writes it there."""
+    return _result(input, ops.hardtanh(input, min_val, max_val), inplace)
 
 
 def hardtanh_(input: Tensor, min_val: float = -1, max_val: float = 1) -> Tensor:
