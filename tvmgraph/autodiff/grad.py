@@ -207,15 +207,24 @@ def _weights(weights: Any) -> tuple[Parameter, ...]:
     return tuple(items)
 
 
-def tensors_in(value: Any) -> list[Tensor]:
-    """Returns the tensors of nested tuples, lists and dicts, in order."""
+def tensors_in(value: Any, outer: tuple[int, ...] = ()) -> list[Tensor]:
+    """Returns the tensors of nested tuples, lists and dicts, in order.
+
+    Args:
+        value: The structure.
+        outer: Identities of the containers around it, which are not looked at again.
+
+    Raises:
+        DTypeError: if a container holds itself.
+    """
     if isinstance(value, Tensor):
         return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (tuple, list)):
-        return [t for v in value for t in tensors_in(v)]
-    return []
+    if not isinstance(value, (tuple, list, dict)):
+        return []
+    if id(value) in outer:
+        raise DTypeError(f"a {type(value).__name__} holds itself", op="grad", at=user_source())
+    items = value.values() if isinstance(value, dict) else value
+    return [t for v in items for t in tensors_in(v, (*outer, id(value)))]
 
 
 def value_and_grad(
