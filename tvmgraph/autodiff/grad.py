@@ -213,16 +213,11 @@ def tensors_in(value: Any, outer: tuple[int, ...] = ()) -> list[Tensor]:
     Args:
         value: The structure.
         outer: Identities of the containers around it, which are not looked at again.
-
-    Raises:
-        DTypeError: if a container holds itself.
     """
     if isinstance(value, Tensor):
         return [value]
-    if not isinstance(value, (tuple, list, dict)):
+    if not isinstance(value, (tuple, list, dict)) or id(value) in outer:
         return []
-    if id(value) in outer:
-        raise DTypeError(f"a {type(value).__name__} holds itself", op="grad", at=user_source())
     items = value.values() if isinstance(value, dict) else value
     return [t for v in items for t in tensors_in(v, (*outer, id(value)))]
 

@@ -207,8 +207,9 @@ class StateMethods:
         """
         for given in args:
             device, dtype = (given, dtype) if isinstance(given, str) else (device, given)
-        for tensor in (*self.get_parameters(), *self.buffers()) if device else ():  # pyright: ignore
-            tensor.set_data(tensor.placed(device))
+        if device is not None:
+            for tensor in (*self.get_parameters(), *self.buffers()):  # pyright: ignore
+                tensor.set_data(tensor.placed(device))
         if dtype is None:
             return self
         wanted = dtypes.dtype_of(dtype)

@@ -30,8 +30,8 @@ def _like(value: Tensor, variable: Tensor) -> Tensor:
 
 def values_of(*variables: Tensor) -> Any:
     """Returns what variables denote now, as tensors of their own; that of a single one alone."""
-    values = tuple(v.snapshot() for v in variables)
-    return values if len(values) > 1 else values[0]
+    values = [v.snapshot() for v in variables]
+    return tuple(values) if len(values) > 1 else values[0]
 
 
 def _set(variable: Tensor, value: Tensor) -> Tensor:

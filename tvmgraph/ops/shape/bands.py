@@ -143,8 +143,9 @@ def matrix_diag_part(
     low, high = _diagonals(k, "matrix_diag_part")
     if low == high:
         return diagonal(x, low, -2, -1)
-    band = _band(*x.shape[-2:], low, high, align, "matrix_diag_part")
-    flat = F.reshape(x, (*x.shape[:-2], -1))
+    *outer, rows, cols = x.shape
+    band = _band(rows, cols, low, high, align, "matrix_diag_part")
+    flat = F.reshape(x, (*outer, -1))
     return _taken(flat, band.places, band.shape, _padding(padding_value, x))
 
 
