@@ -391,6 +391,8 @@ def _imprecise(
         yield np.asarray(r.astype(given.dtype))
 
 
+#: Roundings of the largest result by which those of Winograd's kernels may be off.
+_WINOGRAD_UNITS = 32
 #: Rows whose kernels multiply by zeros that they put between or around elements.
 _PADDED = frozenset(("conv_transpose", "convolution"))
 
@@ -420,13 +422,18 @@ _CANCELLING = ("activation", "attention", "rnn", "normalization", "reduction.sca
 
 
 def _cancelled(node: Node, x: np.ndarray, r: np.ndarray) -> Any:
-    """The absolute error of a row that is a sum inside, such as gelu or a recurrent network."""
-    if not any(f".{m}" in node.op.module for m in _CANCELLING) or not is_float(x):
+    """The absolute error of a row that is a sum inside, such as gelu or a recurrent network.
+
+    Winograd's convolutions add and subtract large elements of a tile for every small one.
+    """
+    tiled = node.op.name in _PADDED
+    if not (tiled or any(f".{m}" in node.op.module for m in _CANCELLING)) or not is_float(x):
         return 0.0
     size = np.abs((x if x.shape == r.shape else r).astype(np.float64))
     finite = np.where(np.isfinite(size), size, 0.0)
     size = finite if "activation" in node.op.module else finite.max(initial=0.0)
-    return _UNITS * dtypes_eps(dtypes.dtype_of(r.dtype).name) * size
+    units = _WINOGRAD_UNITS if tiled else _UNITS
+    return units * dtypes_eps(dtypes.dtype_of(r.dtype).name) * size
 
 
 _ADDING = frozenset(("add", "sub", "reduce_sum"))
