@@ -241,6 +241,8 @@ class Generator:
             case = self.r.choice(TEMPLATES[name])
             if name in _SLOW and self.r.random() < 0.8:
                 continue
+            if name == "digamma" and self.large:  # one of a thousand values is at a pole
+                continue
             if not self.smooth or (case.sample.grad and name not in _STEPPING):
                 return case
 
