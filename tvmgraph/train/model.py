@@ -20,7 +20,7 @@ from tvmgraph.nn.wrap import WithEvalCell
 from tvmgraph.train.callback.base import Callbacks, RunContext
 from tvmgraph.train.metrics.basic import Loss, reject
 from tvmgraph.train.metrics.more import metrics_of
-from tvmgraph.train.parallel import Shared, begin
+from tvmgraph.train.parallel import AutoParallel, Shared, begin
 
 
 class Model(Shown):
@@ -72,6 +72,9 @@ class Model(Shown):
         if amp_level not in LEVELS:
             reject(ArgumentError, "Model", f"amp_level cannot be {amp_level!r}",
                    f"use {', '.join(LEVELS)}")  # fmt: skip
+        self.__options = settings
+        if isinstance(network, AutoParallel):
+            network, self.__options = network.network, network.options
         self.network, self.loss_fn, self.optimizer = network, loss_fn, optimizer
         self.metrics = metrics_of(metrics)
         self.__shared: dict[Any, Shared] = {}
@@ -98,11 +101,11 @@ class Model(Shown):
 
     def _shared(self, cell: Any) -> Any:
         """The cell itself, or in ``semi_auto_parallel`` as one program over all processes."""
-        if not settings.one_program:
+        if not self.__options.one_program:
             return cell
         found = self.__shared.get(cell)
         if found is None:
-            found = self.__shared[cell] = Shared(cell)
+            found = self.__shared[cell] = Shared(cell, self.__options)
         return found
 
     # ---- training ---------------------------------------------------------------------------
@@ -224,7 +227,7 @@ class Model(Shown):
             metrics=self.metrics, train_dataset=data, valid_dataset=None,
             batch_num=data.get_dataset_size(), epoch_num=epochs, cur_epoch_num=0, cur_step_num=0,
             net_outputs=None, eval_results={}, list_callback=hooks.items,
-            parallel_mode=settings.parallel_mode,
+            parallel_mode=self.__options.parallel_mode,
         )  # fmt: skip
 
     # ---- evaluation -------------------------------------------------------------------------

@@ -84,14 +84,16 @@ for name, (strategy, plan) in plans.items():
 
 
 # ---- Model.train and a dataset that every process has a part of
-def model_losses(**settings: Any) -> tuple[list[float], nn.Cell]:
+def model_losses(wrap: Any = lambda net: net, **settings: Any) -> tuple[list[float], nn.Cell]:
     ms.set_auto_parallel_context(**settings)
     order = np.arange(64).reshape(SIZE, -1).T.reshape(-1)  # rank r gets the r-th part, in order
     data = dataset.NumpySlicesDataset(
         {"x": ROWS[order], "y": LABELS[order]}, shuffle=False, num_shards=SIZE, shard_id=RANK
     ).batch(64 // SIZE)
     net = network()
-    model = ms.Model(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    model = ms.Model(
+        wrap(net), nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    )
     seen: list[float] = []
 
     class Keep(ms.Callback):
@@ -112,4 +114,9 @@ seen, net = model_losses(
 agree("Model, data parallel", np.mean(engine.share_object(seen), 0).tolist(), net)
 seen, net = model_losses(parallel_mode="semi_auto_parallel", enable_parallel_optimizer=True)
 agree("Model, one program, states split", seen, net)
+seen, net = model_losses(ms.parallel.AutoParallel)
+agree("Model of AutoParallel", seen, net)
+called = ms.parallel.AutoParallel(loss_of(network()))
+called.dataset_strategy("full_batch")
+np.testing.assert_allclose(float(called(*BOTH)), LOSSES[0], atol=1e-6)
 print(f"train: rank {RANK} of {SIZE} is right, loss {LOSSES[0]:.4f} -> {LOSSES[-1]:.4f}")
