@@ -200,3 +200,20 @@ def test_what_needs_the_number_is_an_error_or_a_break() -> None:
     run = jit(f)
     for a in INPUTS[:2]:
         _same(run(Tensor(a)), f(Tensor(a)))
+
+
+def test_sizes_in_loops_of_files_and_rolls(tmp_path: pathlib.Path) -> None:
+    def counts(x: Tensor) -> Tensor:
+        _, _, found = ops.unique_consecutive(x, True, True)
+        n = ops.cast(x[0], ms.int64) * 0 + 2
+        while n > 0:
+            found = ops.flip(found, (0,)) + 1
+            n = n - 1
+        return ops.roll(found, 3, 0)
+
+    x = Tensor([1, 1, 2, 3, 3, 3, 4])
+    compiled = ms.jit(counts, fullgraph=True)
+    assert compiled(x).tolist() == counts(x).tolist() == np.roll([4, 3, 5, 3], 3).tolist()
+    ms.export(compiled, x, file_name=tmp_path / "counts.graph", file_format="GRAPH")
+    for y in (x, Tensor([5] * 7)):
+        assert ms.load(tmp_path / "counts.graph")(y).tolist() == counts(y).tolist()

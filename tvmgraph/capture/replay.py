@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvmgraph.core.dispatch import apply
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError
 from tvmgraph.graph.ir import CustomCall, Graph, Node, Role, Value
+from tvmgraph.graph.sizes import fixed_keywords, sizes_of
 
 
 def replay(graph: Graph, inputs: Sequence[Tensor], others: Sequence[Tensor] = ()) -> list[Tensor]:
@@ -48,7 +50,13 @@ def replay(graph: Graph, inputs: Sequence[Tensor], others: Sequence[Tensor] = ()
 
 def _run_nodes(nodes: Sequence[Node], known: dict[Value, Tensor]) -> None:
     for node in nodes:
-        result = apply(node.op, tuple(known[v] for v in node.inputs), node.keywords)
+        args, keywords = tuple(known[v] for v in node.inputs), node.keywords
+        if node.regions:  # whose types have symbols for sizes that are known by now
+            shapes: list[Any] = [a.type.shape for a in args]
+            sizes = sizes_of(node.inputs, shapes)
+            numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
+            keywords = fixed_keywords(node, numbers) if numbers else keywords
+        result = apply(node.op, args, keywords)
         known.update(zip(node.outputs, result if node.op.multi else (result,)))
 
 

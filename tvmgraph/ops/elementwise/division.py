@@ -172,15 +172,25 @@ def _onnx_floor_divide(O: Any, a: Any, b: Any) -> Any:
     d = a.type.dtype
     if d is dtypes.bool_:
         return O.And(a, b)
-    return O.Floor(O.Div(a, b)) if d.is_float else _onnx_floor_whole(O, a, b)
+    return _onnx_rounded(O, O.Floor, a, b) if d.is_float else _onnx_floor_whole(O, a, b)
 
 
 def _onnx_trunc_divide(O: Any, a: Any, b: Any) -> Any:
     d = a.type.dtype
     if d is dtypes.bool_:
         return O.And(a, b)
-    q = O.Div(a, b)
-    return O.Mul(O.Sign(q), O.Floor(O.Abs(q))) if d.is_float else q
+    if not d.is_float:
+        return O.Div(a, b)
+    return _onnx_rounded(O, lambda q: O.Mul(O.Sign(q), O.Floor(O.Abs(q))), a, b)
+
+
+def _onnx_rounded(O: Any, rounding: Any, a: Any, b: Any) -> Any:
+    """A rounded quotient; that of half precision is not rounded to half precision before."""
+    d = a.type.dtype
+    if d.itemsize > 2:
+        return rounding(O.Div(a, b))
+    wide = [O.Cast(x, to=O.dtype(dtypes.float32)) for x in (a, b)]
+    return O.Cast(rounding(O.Div(*wide)), to=O.dtype(d))
 
 
 _SIGNS = (

@@ -429,8 +429,14 @@ def _lower_roll(R: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...
     total = {d: sum(s for s, e in zip(shifts, dims) if e == d) for d in dims}
 
     def source(i: Any, size: Any, shift: int) -> Any:
-        shift %= int(size)
-        return R.tir.Select(i < shift, i - shift + size, i - shift) if shift else i
+        number = getattr(size, "value", None)
+        if number is None:  # a size that is known when the code runs
+            moved: Any = R.tir.floormod(R.tir.const(shift, "int64"), R.tir.max(size, 1))
+        else:
+            moved = shift % int(number) if number else 0
+        if number is not None and not moved:
+            return i
+        return R.tir.Select(i < moved, i - moved + size, i - moved)
 
     def roll(a: Any) -> Any:
         def element(*index: Any) -> Any:
