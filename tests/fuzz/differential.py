@@ -512,9 +512,15 @@ def _beyond(
         wrong = ~_close(a, e, [s[i] for s in samples], freedom.floor_of(e))
         if freedom.reorder and is_float(e):
             wrong &= np.isfinite(e)  # another order may not overflow, and inf - inf may be gone
+            both = np.maximum(np.abs(a.astype(np.float64)), np.abs(e.astype(np.float64)))
+            wrong &= ~(both <= _LEAST[e.dtype.itemsize])  # nor underflow
         if wrong.any():
             return f"output {i}{describe(a, e, wrong)}"
     return None
+
+
+#: The least normal number of a float, by its bytes.
+_LEAST = {2: 6e-5, 4: float(np.finfo(np.float32).tiny), 8: float(np.finfo(np.float64).tiny)}
 
 
 def _close(actual: np.ndarray, expected: np.ndarray, samples: Arrays, floor: float) -> np.ndarray:
@@ -535,7 +541,8 @@ def _close(actual: np.ndarray, expected: np.ndarray, samples: Arrays, floor: flo
             & ~np.isnan(e)
         )
         ulp = np.abs(np.spacing(expected)).astype(np.float64) if is_float(expected) else 0.0
-        least = floor * np.maximum(1.0, np.abs(e))
+        # functions that are off are summed, too: relative to the largest result
+        least = floor * np.abs(e[np.isfinite(e)]).max(initial=1.0)
         near = np.abs(a - e) <= _FACTOR * spread + np.maximum(
             least, np.where(spread > 0, 2 * ulp, 0)
         )

@@ -163,11 +163,21 @@ def elu(input_x: Tensor, alpha: float = 1.0) -> Tensor:
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
+def _onnx_selu(O: Any, x: Any) -> Any:
+    """ONNX's operator has attributes of float32, which round its factors."""
+    d = x.type.dtype
+    if d is not dtypes.float64:
+        return O.Selu(x, alpha=_SELU_ALPHA, gamma=_SELU_SCALE)
+    zero, one = O.const(0, d), O.const(1, d)
+    below = O.Mul(O.Sub(O.Exp(O.Min(x, zero)), one), O.const(_SELU_ALPHA * _SELU_SCALE, d))
+    return O.Where(O.Greater(x, zero), O.Mul(x, O.const(_SELU_SCALE, d)), below)
+
+
 @formula_row(
     "selu",
     lambda m, x: _elu(m, x, alpha=_SELU_ALPHA) * _SELU_SCALE,
     lambda g, y, x: (F.where(x > 0, g * _SELU_SCALE, g * (y + _SELU_ALPHA * _SELU_SCALE)),),
-    lambda O, x: O.Selu(x, alpha=_SELU_ALPHA, gamma=_SELU_SCALE),
+    _onnx_selu,
 )
 def selu(input_x: Tensor) -> Tensor:
     r"""Scaled exponential linear unit, elementwise: :math:`s \cdot elu(x, \alpha)`.
