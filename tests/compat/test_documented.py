@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import tvmgraph as ms
 import tvmgraph.numpy as mnp
 from tvmgraph import Parameter, Tensor, nn, ops
+from tvmgraph.errors import ArgumentError, ShapeError
 
 
 def test_assignments_return_values() -> None:
@@ -96,3 +98,112 @@ def test_modules_that_are_not_here_say_why() -> None:
         import tvmgraph.dataset.audio  # noqa: F401  # pyright: ignore
     assert not hasattr(ms, "rewrite")
     assert ms.ops.function.math_func.add is ops.add
+
+
+def test_bicubic_positions() -> None:
+    """MindSpore's rule, written out: a table of 1024 steps, and where the pixels lie."""
+
+    def matrix(old: int, new: int, align: bool, half: bool) -> np.ndarray:
+        i, f = np.arange(new, dtype=np.float32), np.float32
+        at = i * f((old - 1) / (new - 1)) if align else i * f(old / new)
+        at = (i + f(0.5)) * f(old / new) - f(0.5) if half else at
+        low = np.floor(at)
+        t = np.abs(np.rint((at - low) * 1024)[:, None] / 1024 - np.arange(-1, 3))
+        a = -0.5 if half else -0.75
+        near, far = ((a + 2) * t - a - 3) * t * t + 1, ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+        weight, where = np.where(t <= 1, near, far), low.astype(int)[:, None] + np.arange(-1, 3)
+        if half:
+            weight = np.where((where >= 0) & (where < old), weight, 0)
+            weight = weight / weight.sum(1, keepdims=True)
+        found = np.zeros((new, old))
+        np.add.at(found, (np.arange(new)[:, None], where.clip(0, old - 1)), weight)
+        return found
+
+    x = np.sin(np.arange(40, dtype=np.float32) ** 2).reshape(2, 1, 4, 5)
+    for (h, w), modes in itertools.product(
+        [(2, 3), (7, 5), (9, 13)], [(False, False), (True, False), (False, True)]
+    ):
+        expected = matrix(4, h, *modes) @ x @ matrix(5, w, *modes).T
+        resize = ops.ResizeBicubic(*modes)
+        for run in (resize, ms.jit(resize)):
+            y = run(Tensor(x), (h, w)).asnumpy()
+            np.testing.assert_allclose(y, expected, atol=2e-6, err_msg=str((h, w, modes)))
+    four = Tensor(np.array([[[[1, 2], [3, 4]]]], np.float32))
+    shown = ops.ResizeBicubic()(four, Tensor([1, 4], ms.int32))
+    assert str(shown) == "[[[[1.      1.5     2.      2.09375]]]]"
+    with pytest.raises(ArgumentError, match="exclude"):
+        ops.ResizeBicubic(True, True)(four, (1, 4))
+
+
+def test_layers_of_documents() -> None:
+    x = Tensor(np.arange(1, 17, dtype=np.float32).reshape(1, 1, 2, 2, 4))
+    samples = Tensor(np.full((1, 1, 3), 0.7, np.float32))
+    pool = nn.FractionalMaxPool3d(1, (1, 1, 3), return_indices=True, _random_samples=samples)
+    y, where = pool(x)
+    assert (y.tolist(), where.tolist()) == ([[[[[13, 14, 16]]]]], [[[[[12, 13, 15]]]]])
+    flat = nn.FractionalMaxPool2d(1, output_ratio=(0.5, 0.5))
+    assert flat(ops.ones((2, 3, 4, 6))).shape == (2, 3, 2, 3)
+    image = Tensor(np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2))
+    assert ms.mint.nn.UpsamplingNearest2d((2, 4))(image).tolist()[0][0][0] == [0, 0, 1, 1]
+    assert ms.mint.nn.UpsamplingBilinear2d((3, 3))(image).tolist()[0][0][1] == [1, 1.5, 2]
+    twice = ms.mint.nn.UpsamplingNearest2d(scale_factor=2.0)
+    assert twice(image).shape == ms.jit(twice)(image).shape == (1, 1, 4, 4)
+
+
+@pytest.mark.parametrize("operator", ["SUM", "MEAN", "MAX"])
+def test_fields_of_embeddings(operator: str) -> None:
+    """``SUM`` as MindSpore's compositions; the padding of weight 0 counts nowhere."""
+    table = np.arange(12, dtype=np.float32).reshape(6, 2) - 5
+    net = nn.MultiFieldEmbeddingLookup(6, 2, 3, Tensor(table), operator=operator)
+    ids, fields = np.array([[2, 4, 5, 0], [1, 3, 5, 0]]), np.array([[0, 1, 1, 0], [0, 0, 1, 0]])
+    weights = np.array([[1, -0.5, 2, 0], [1, 1, 1, 0]], np.float32)
+    expected = np.zeros((2, 3, 2), np.float32)
+    for n, field in itertools.product(range(2), range(3)):
+        own = (fields[n] == field) & (weights[n] != 0)
+        if own.any():
+            rows = weights[n][own, None] * table[ids[n][own]]
+            total = np.abs(weights[n][own]).sum()
+            expected[n, field] = {
+                "SUM": rows.sum(0), "MEAN": rows.sum(0) / total, "MAX": rows.max(0),
+            }[operator]  # fmt: skip
+    for run in (net, ms.jit(net)):
+        y = run(Tensor(ids), Tensor(weights), Tensor(fields, ms.int32))
+        np.testing.assert_allclose(y.asnumpy(), expected, rtol=1e-6)
+
+
+def test_sampled_softmax() -> None:
+    """With all classes sampled it is the softmax over the right and the other classes."""
+    random = np.random.default_rng(0)
+    w, b, x = (random.normal(size=s).astype(np.float32) for s in ((4, 3), (4,), (2, 3)))
+    values = (Tensor([0, 1, 2, 3]), ops.ones((2, 1)), ops.ones((4,)))
+    loss = nn.SampledSoftmaxLoss(4, 4, sampled_values=values)
+    got = loss(Tensor(w), Tensor(b), Tensor([2, 0]), Tensor(x)).asnumpy()
+    logits = x @ w.T + b
+    right = logits[[0, 1], [2, 0]]
+    np.testing.assert_allclose(
+        got, np.log(np.exp(right) + np.exp(logits).sum(1)) - right, rtol=1e-5
+    )
+    drawn = nn.SampledSoftmaxLoss(2, 4, seed=3)
+    assert drawn(Tensor(w), Tensor(b), Tensor([2, 0]), Tensor(x)).shape == (2,)
+    with pytest.raises(ArgumentError, match="at most num_classes"):
+        nn.SampledSoftmaxLoss(5, 4)
+
+
+def test_bytes_and_storage_of_tensors() -> None:
+    a = Tensor([[1, 2], [3, 4]], ms.int64)
+    assert a.view(ms.int32).tolist() == [[1, 0, 2, 0], [3, 0, 4, 0]]
+    assert a.view(dtype=ms.int32).view(ms.int64).tolist() == a.tolist()
+    assert Tensor([1.5], ms.bfloat16).view(ms.int16).tolist() == [16320]
+    assert ms.jit(lambda x: x.view(ms.int32) + 1)(Tensor([1.0])).tolist() == [1065353217]
+    with pytest.raises(ShapeError, match="whole elements"):
+        Tensor([1, 2, 3], ms.int32).view(ms.int64)
+    for method in ("assign_value", "set_"):
+        x = Tensor([1, 2, 3, 4])
+        assert getattr(x, method)(Tensor([[1.5], [2.5]])) is x
+        assert (x.tolist(), x.dtype) == ([[1.5], [2.5]], ms.float32)
+    assert not (x.is_pinned() or x.is_shared())
+    assert a.index((Tensor([0, 1]), Tensor([1, 0]))).tolist() == [2, 3]
+    drawn = ops.MultinomialWithReplacement(5, True)(Tensor([[0.0, 9, 4, 0]]), Tensor(2), Tensor(5))
+    assert set(drawn.tolist()[0]) <= {1, 2}
+    assert mnp.result_type("i2", np.float32, True) == ms.float32
+    assert mnp.result_type("f8") == ms.float64

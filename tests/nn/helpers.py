@@ -109,6 +109,8 @@ LAYERS = [
     Layer("Embedding-one-hot", lambda: nn.Embedding(5, 3, True), lambda: (Tensor(_IDS),)),
     Layer("EmbeddingLookup", lambda: nn.EmbeddingLookup(5, 3, max_norm=0.1),
           lambda: (Tensor(_IDS),)),
+    Layer("MultiFieldEmbeddingLookup", lambda: nn.MultiFieldEmbeddingLookup(5, 3, 2),
+          lambda: (Tensor([[1, 2, 4]]), t(1, 3), Tensor([[0, 1, 1]]))),
     Layer("OneHot", lambda: nn.OneHot(depth=5), lambda: (Tensor(_IDS),)),
     Layer("SequentialCell", lambda: nn.SequentialCell(nn.Dense(3, 4), nn.ReLU(), nn.Dense(4, 2)),
           _one(2, 3)),
@@ -151,6 +153,8 @@ LAYERS = [
     Layer("AdaptiveMaxPool3d", lambda: nn.AdaptiveMaxPool3d(1), _one(1, 2, 2, 3, 3)),
     Layer("LPPool1d", lambda: nn.LPPool1d(2, 2), _one(1, 2, 6, low=0.1)),
     Layer("LPPool2d", lambda: nn.LPPool2d(2, 2), _one(1, 2, 4, 4, low=0.1)),
+    Layer("FractionalMaxPool2d", lambda: nn.FractionalMaxPool2d(
+        1, (2, 2), _random_samples=Tensor(np.full((1, 2, 2), 0.4, np.float32))), _one(1, 2, 5, 5)),
     Layer("MaxUnpool2d", lambda: nn.MaxUnpool2d(2),
           lambda: (t(1, 1, 1, 2), Tensor(np.array([[[[1, 7]]]], np.int64)))),
     Layer("Pad", lambda: nn.Pad(((1, 0), (0, 2))), _one(2, 3)),

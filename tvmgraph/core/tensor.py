@@ -337,7 +337,15 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         self._replace(new.array)
         return self
 
-    assign_value = set_data
+    def assign_value(self, value: Any) -> Self:
+        """Takes the elements, shape and dtype of ``value``."""
+        new = value if isinstance(value, Tensor) else Tensor(value, self.dtype)
+        if new.type is self.type:
+            return self.rebind(new)
+        self._replace(new.array)
+        return self
+
+    set_ = assign_value
 
     def set_dtype(self, dtype: Any) -> Self:
         """Converts this tensor to another dtype in place.

@@ -184,6 +184,10 @@ class TensorAccess(TensorOverloads):
             return _index_add_slices(self, *args, **kwargs)
         return _index_add(self, *args, **kwargs)
 
+    def index(self, indices: Sequence[Any]) -> Any:
+        """Returns ``self[tuple(indices)]``."""
+        return self[tuple(indices)]
+
     def index_put(self, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
         """Writes (or adds) ``values`` at ``(indices[0][i], indices[1][i], ...)``.
 

@@ -146,6 +146,14 @@ class TensorMethods(TensorAccess):
         """Whether the dtype has negative numbers."""
         return self.dtype.kind in "ifc"
 
+    def is_pinned(self) -> bool:
+        """Whether the elements lie in host memory locked for a device: never."""
+        return False
+
+    def is_shared(self) -> bool:
+        """Whether the elements lie in memory that processes share: never."""
+        return False
+
     def is_contiguous(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
         # a value of a graph has no layout yet; the compiler lays it out in order

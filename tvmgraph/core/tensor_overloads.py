@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.errors import DTypeError, ShapeError, user_source
@@ -260,18 +262,28 @@ class TensorOverloads:
         """The same elements in another shape: ``reshape(2, 3)`` or ``reshape((2, 3))``."""
         return F.reshape(self, shape)
 
-    def view(self, *shape: Any) -> Any:
+    def view(self: Any, *shape: Any, dtype: dtypes.DType | None = None) -> Any:
         """The same elements in another shape; storage is never shared observably.
 
+        A dtype instead of a shape reads the bytes of the last axis as its elements.
+
         Raises:
-            DTypeError: if a dtype is given, which would reinterpret the bytes.
+            ShapeError: if these bytes are not a whole number of them.
         """
         if len(shape) == 1 and isinstance(shape[0], dtypes.DType):
-            raise DTypeError(
-                "bytes cannot be read as another dtype", op="Tensor.view",
-                got=f"dtype={shape[0]}", at=user_source(), fix="convert the numbers with astype",
+            dtype, shape = shape[0], ()
+        if dtype is None:
+            return F.reshape(self, sizes_of(shape))
+        from tvmgraph.core.tensor import tensor_from_numpy
+
+        kind = dtype.numpy
+        old = self.asnumpy()
+        if not old.ndim or old.shape[-1] * old.itemsize % kind.itemsize:
+            raise ShapeError(
+                f"the last axis does not hold whole elements of {dtype.name}", op="Tensor.view",
+                got=f"input={self.type}", at=user_source(), fix="convert the numbers with astype",
             )  # fmt: skip
-        return F.reshape(self, sizes_of(shape))
+        return tensor_from_numpy(np.ascontiguousarray(old).view(kind).copy())
 
     def reshape_as(self, other: Any) -> Any:
         """The same elements in the shape of ``other``."""

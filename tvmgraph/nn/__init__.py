@@ -55,7 +55,7 @@ from tvmgraph.nn.container import CellDict, CellList, SequentialCell
 from tvmgraph.nn.conv import Conv1d, Conv2d, Conv3d
 from tvmgraph.nn.conv_transpose import Conv1dTranspose, Conv2dTranspose, Conv3dTranspose
 from tvmgraph.nn.dropout import Dropout, Dropout1d, Dropout2d, Dropout3d
-from tvmgraph.nn.embedding import Embedding, EmbeddingLookup, OneHot
+from tvmgraph.nn.embedding import Embedding, EmbeddingLookup, MultiFieldEmbeddingLookup, OneHot
 from tvmgraph.nn.functions import (
     DiGamma,
     IGamma,
@@ -112,6 +112,7 @@ from tvmgraph.nn.loss_metric import (
     CosineEmbeddingLoss,
     HingeEmbeddingLoss,
     MarginRankingLoss,
+    SampledSoftmaxLoss,
     SoftMarginLoss,
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
@@ -147,6 +148,8 @@ from tvmgraph.nn.pooling_adaptive import (
     AdaptiveMaxPool1d,
     AdaptiveMaxPool2d,
     AdaptiveMaxPool3d,
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
     LPPool1d,
     LPPool2d,
     MaxUnpool1d,
@@ -225,6 +228,8 @@ __all__ = [
     "FastGelu",
     "Flatten",
     "FocalLoss",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GRUCell",
     "GaussianNLLLoss",
     "GraphCell",
@@ -274,6 +279,7 @@ __all__ = [
     "Mish",
     "Moments",
     "MultiClassDiceLoss",
+    "MultiFieldEmbeddingLookup",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "MultiheadAttention",
@@ -300,6 +306,7 @@ __all__ = [
     "ReplicationPad2d",
     "ReplicationPad3d",
     "Roll",
+    "SampledSoftmaxLoss",
     "SeLU",
     "SequentialCell",
     "SiLU",

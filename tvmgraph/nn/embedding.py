@@ -9,7 +9,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.nn._checks import boolean, choice, float_dtype, integer, positive, real, reject
 from tvmgraph.nn._parameters import new_parameter
 from tvmgraph.nn.cell import Cell
@@ -164,6 +164,74 @@ class EmbeddingLookup(Cell):
         return rows * (self.max_norm / F.maximum(length, self.max_norm))
 
 
+class MultiFieldEmbeddingLookup(EmbeddingLookup):
+    r"""Looks rows up and combines those of one field, weighted by their values.
+
+    Args:
+        vocab_size: Number of rows.
+        embedding_size: Size of a row.
+        field_size: Number of fields.
+        param_init: Initial table: name, number, Initializer or Tensor.
+        target: Kept for MindSpore programs; the table lives on the computing device.
+        slice_mode: Kept for MindSpore programs; used by distributed training only.
+        feature_num_list: Kept for MindSpore programs; used by distributed training only.
+        max_norm: Longer rows are scaled to this L2 norm.
+        sparse: Kept for MindSpore programs; gradients are dense.
+        operator: ``"SUM"``, ``"MEAN"`` (of the absolute values' sum) or ``"MAX"``.
+        dtype: Type of the table.
+
+    Inputs:
+        - **input_indices** (Tensor) - Rows, shape :math:`(N, S)`, integers.
+        - **input_values** (Tensor) - Their weights, float32; 0 for rows that do not count.
+        - **field_ids** (Tensor) - The field of every row, int32.
+
+    Outputs:
+        Tensor of shape :math:`(N, field\_size, embedding\_size)`, 0 for fields without weight.
+
+    Raises:
+        DTypeError: if an argument or the dtype of the indices is wrong.
+        ArgumentError: if a size is not positive or the operator unknown.
+        ShapeError: if the inputs do not have one shape of two axes.
+
+    Example:
+        >>> ids = Tensor([[1, 2, 2]])
+        >>> nn.MultiFieldEmbeddingLookup(5, 4, 2)(ids, ops.ones((1, 3)), Tensor([[0, 0, 1]])).shape
+        (1, 2, 4)
+    """
+
+    def __init__(
+        self, vocab_size: int, embedding_size: int, field_size: int, param_init: Any = "normal",
+        target: str = "CPU", slice_mode: str = "batch_slice", feature_num_list: Any = None,
+        max_norm: float | None = None, sparse: bool = True, operator: str = "SUM",
+        dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
+        super().__init__(vocab_size, embedding_size, param_init, target, slice_mode, None,
+                         max_norm, sparse, dtype)  # fmt: skip
+        op = "MultiFieldEmbeddingLookup"
+        self.field_size = positive(op, "field_size", field_size)
+        self.operator = choice(op, "operator", operator, ("SUM", "MAX", "MEAN"))
+
+    def construct(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, input_indices: Tensor, input_values: Tensor, field_ids: Tensor
+    ) -> Tensor:
+        inputs = (input_indices, input_values, field_ids)
+        if input_indices.ndim != 2 or any(t.shape != input_indices.shape for t in inputs):
+            reject(ShapeError, "MultiFieldEmbeddingLookup", "inputs must have one shape (N, S)",
+                   ", ".join(str(t.type) for t in inputs))  # fmt: skip
+        rows = super().construct(input_indices) * F.expand_dims(input_values, -1)
+        fields = F.expand_dims(field_ids, 1) == F.reshape(F.arange(self.field_size), (1, -1, 1))
+        member = F.cast(fields, rows.dtype)  # [N, fields, S]
+        weight = F.matmul(member, F.expand_dims(F.abs(input_values), -1))
+        if self.operator == "MAX":
+            counted = F.logical_and(fields, F.expand_dims(input_values != 0, 1))
+            among = F.where(F.expand_dims(counted, -1), F.expand_dims(rows, 1), -np.inf)
+            return F.where(weight != 0, F.amax(among, 2), 0.0)
+        merged = F.matmul(member, rows)
+        if self.operator == "SUM":
+            return merged
+        return F.where(weight != 0, merged / F.where(weight != 0, weight, 1.0), 0.0)
+
+
 class OneHot(Cell):
     r"""Encodes indices: ``on_value`` at the index, ``off_value`` elsewhere.
 
@@ -207,4 +275,4 @@ class OneHot(Cell):
         return F.one_hot(indices, self.depth, self.on_value, self.off_value, self.axis)
 
 
-__all__ = ["Embedding", "EmbeddingLookup", "OneHot"]
+__all__ = ["Embedding", "EmbeddingLookup", "MultiFieldEmbeddingLookup", "OneHot"]

@@ -7,8 +7,9 @@ from typing import Any
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError
-from tvmgraph.nn._checks import boolean, real, reject
+from tvmgraph.dtypes import int32
+from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.nn._checks import boolean, integer, real, reject
 from tvmgraph.nn.loss import LossBase, same_shapes
 
 
@@ -243,7 +244,71 @@ class TripletMarginWithDistanceLoss(LossBase):
         return self.get_loss(F.relu(near - far + self.margin))
 
 
+class SampledSoftmaxLoss(LossBase):
+    r"""The cross entropy of the right classes among a few sampled ones.
+
+    Args:
+        num_sampled: How many classes are sampled per batch.
+        num_classes: Number of classes.
+        num_true: Right classes per row.
+        sampled_values: Sampled classes and how often the right and the sampled ones are expected,
+            as :func:`ops.uniform_candidate_sampler` returns them; drawn by it when None.
+        remove_accidental_hits: Whether right classes are not sampled.
+        seed: Of the samples; 0 continues the package's random numbers.
+        reduction: Kept for MindSpore programs, which get the losses of the rows.
+
+    Inputs:
+        - **weights** (Tensor) - Shape :math:`(C, D)`.
+        - **biases** (Tensor) - Shape :math:`(C,)`.
+        - **labels** (Tensor) - Right classes, shape :math:`(N, num\_true)` or :math:`(N,)`.
+        - **logits** (Tensor) - What the last layer gets, shape :math:`(N, D)`.
+
+    Outputs:
+        Tensor of shape :math:`(N,)`.
+
+    Raises:
+        ArgumentError: if an argument is out of range.
+
+    Example:
+        >>> loss = nn.SampledSoftmaxLoss(num_sampled=2, num_classes=5)
+        >>> loss(ops.ones((5, 3)), ops.zeros(5), Tensor([0, 1]), ops.ones((2, 3))).shape
+        (2,)
+    """
+
+    def __init__(
+        self, num_sampled: int, num_classes: int, num_true: int = 1, sampled_values: Any = None,
+        remove_accidental_hits: bool = True, seed: int = 0, reduction: str = "none",
+    ) -> None:  # fmt: skip
+        super().__init__(reduction)
+        op = "SampledSoftmaxLoss"
+        self.num_classes = integer(op, "num_classes", num_classes, 1)
+        self.num_sampled = integer(op, "num_sampled", num_sampled, 1)
+        self.num_true = integer(op, "num_true", num_true, 1)
+        if max(num_sampled, num_true) > num_classes:
+            reject(ArgumentError, op, "num_sampled and num_true must be at most num_classes",
+                   f"{num_sampled}, {num_true} and {num_classes}")  # fmt: skip
+        self.seed = integer(op, "seed", seed, 0)
+        self.sampled_values = sampled_values
+        self.remove_accidental_hits = boolean(op, "remove_accidental_hits", remove_accidental_hits)
+        if sampled_values is not None and len(sampled_values) != 3:
+            reject(ArgumentError, op, "sampled_values must be 3 tensors", f"{len(sampled_values)}")
+
+    def construct(self, weights: Tensor, biases: Tensor, labels: Tensor, logits: Tensor) -> Tensor:
+        labels = F.reshape(F.cast(labels, int32), (-1, self.num_true))
+        sampled, expected_true, expected = self.sampled_values or F.uniform_candidate_sampler(
+            labels, self.num_true, self.num_sampled, True, self.num_classes, self.seed,
+            self.remove_accidental_hits,
+        )  # fmt: skip
+        right = F.sum(F.expand_dims(logits, 1) * F.gather(weights, labels, 0), -1)
+        right = right + F.gather(biases, labels, 0) - F.log(expected_true)
+        others = F.matmul(logits, F.transpose(F.gather(weights, sampled, 0), (1, 0)))
+        others = others + F.gather(biases, sampled, 0) - F.log(expected)
+        shares = F.softmax(F.concat((right, others), 1), 1)[:, : self.num_true]
+        return -F.sum(F.log(shares + 1e-20), 1) / self.num_true
+
+
 __all__ = [
-    "CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "SoftMarginLoss",
+    "CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "SampledSoftmaxLoss",
+    "SoftMarginLoss",
     "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip

@@ -388,8 +388,79 @@ class MaxUnpool3d(_MaxUnpool):
     _axes = 3
 
 
+class _FractionalMaxPool(Cell):
+    _function: str
+
+    def __init__(
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size, self.output_size = kernel_size, output_size
+        self.output_ratio, self._random_samples = output_ratio, _random_samples
+        self.return_indices = boolean(type(self).__name__, "return_indices", return_indices)
+
+    def construct(self, input: Tensor) -> Any:
+        return getattr(F, self._function)(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+            self._random_samples,
+        )  # fmt: skip
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    r"""Takes the largest elements of windows that random steps place.
+
+    Args:
+        kernel_size: Size of the windows.
+        output_size: Height and width of the result.
+        output_ratio: Their shares of those of the input instead.
+        return_indices: Whether places in the image come, too.
+
+    Inputs:
+        - **input** (Tensor) - Shape :math:`(N, C, H, W)` or :math:`(C, H, W)`.
+
+    Outputs:
+        Tensor of shape :math:`(N, C, *output\_size)`, and the places where asked for.
+
+    Raises:
+        ArgumentError: when called, unless one of output_size and output_ratio is given.
+
+    Example:
+        >>> nn.FractionalMaxPool2d(2, output_ratio=(0.5, 0.5))(ops.ones((1, 1, 4, 4))).shape
+        (1, 1, 2, 2)
+    """
+
+    _function = "fractional_max_pool2d"
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    r"""Takes the largest elements of windows of volumes; see :class:`FractionalMaxPool2d`.
+
+    Args:
+        kernel_size: Size of the windows.
+        output_size: Depth, height and width of the result.
+        output_ratio: Their shares of those of the input instead.
+        return_indices: Whether places in the volume come, too.
+
+    Inputs:
+        - **input** (Tensor) - Shape :math:`(N, C, D, H, W)` or :math:`(C, D, H, W)`.
+
+    Outputs:
+        Tensor of shape :math:`(N, C, *output\_size)`, and the places where asked for.
+
+    Raises:
+        ArgumentError: when called, unless one of output_size and output_ratio is given.
+
+    Example:
+        >>> nn.FractionalMaxPool3d(1, output_size=(1, 2, 2))(ops.ones((1, 1, 2, 4, 4))).shape
+        (1, 1, 1, 2, 2)
+    """
+
+    _function = "fractional_max_pool3d"
+
+
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "LPPool1d", "LPPool2d", "MaxUnpool1d",
-    "MaxUnpool2d", "MaxUnpool3d",
+    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
+    "LPPool1d", "LPPool2d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]  # fmt: skip

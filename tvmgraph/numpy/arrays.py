@@ -11,7 +11,7 @@ from tvmgraph import ops
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32, int32
-from tvmgraph.errors import ArgumentError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 from tvmgraph.numpy import helpers
 from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axis_of
 from tvmgraph.numpy.creation import linspace
@@ -24,12 +24,25 @@ def _promoted(arrays: list[Tensor]) -> list[Tensor]:
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
     """Returns the dtype to which arrays and dtypes promote."""
-    kinds = [a if isinstance(a, Tensor) else ops.zeros((1,), dtype=helpers.dtype_of(a))
+    kinds = [a if isinstance(a, Tensor) else ops.zeros((1,), dtype=_dtype_of_code(a))
              for a in arrays_and_dtypes]  # fmt: skip
     found = ops.zeros((1,), dtype=kinds[0].dtype)
     for k in kinds[1:]:
         found = ops.add(found, ops.zeros((1,), dtype=k.dtype)) if k.dtype != found.dtype else found
     return found.dtype
+
+
+def _dtype_of_code(kind: Any) -> Any:
+    """Returns a dtype, also for NumPy's codes such as ``"i2"`` and for the numbers of Python."""
+    if isinstance(kind, (bool, int, float)):
+        return helpers.dtype_of(type(kind))
+    try:
+        return helpers.dtype_of(kind)
+    except DTypeError:
+        try:
+            return helpers.dtype_of(np.dtype(kind))
+        except TypeError:
+            raise DTypeError(f"{kind!r} is not a supported dtype", at=user_source()) from None
 
 
 def promote_types(type1: Any, type2: Any) -> Any:

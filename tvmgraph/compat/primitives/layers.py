@@ -12,8 +12,9 @@ from tvmgraph.compat.primitives.helpers import ints
 from tvmgraph.core import rules
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import ShapeError, user_source
-from tvmgraph.ops.common.window import resolve_padding
+from tvmgraph.errors import ArgumentError, ShapeError, user_source
+from tvmgraph.ops.common.window import resolve_padding, spatial_of
+from tvmgraph.ops.image.interpolate import resize as resampled
 
 
 def _pair(value: Any, count: int = 2) -> tuple[int, ...]:
@@ -206,6 +207,18 @@ def resize(image: Tensor, size: Any, mode: str, align_corners: bool, half_pixel:
         rows = _nearest(image.shape[2], height, align_corners, half_pixel)
         columns = _nearest(image.shape[3], width, align_corners, half_pixel)
         return F.gather(F.gather(image, rows, 2), columns, 3)
+    if mode == "bicubic" and align_corners and half_pixel:
+        raise ArgumentError("align_corners and half_pixel_centers exclude each other",
+                            op="ops.ResizeBicubic", at=user_source())  # fmt: skip
+    if mode == "bicubic" and not (align_corners or half_pixel):
+        return resampled(
+            image,
+            spatial_of(image, 2, "ResizeBicubic"),
+            (height, width),
+            "cubic_asymmetric",
+            False,
+            (0, 0),
+        )
     return F.interpolate(image, (height, width), mode=mode, align_corners=align_corners)
 
 

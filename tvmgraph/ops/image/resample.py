@@ -22,20 +22,25 @@ __all__ = ["resample"]
 
 Table = tuple[np.ndarray, np.ndarray]  # positions and weights, [points, taps]
 
+_CUBIC = ("cubic", "cubic_asymmetric", "keys")
+
 
 # ---- which elements, with which weights -------------------------------------------------------
 
 
 def _positions(inputs: int, outputs: int, mode: str, align: bool, scale: float) -> np.ndarray:
     """Where the output points lie on the input axis."""
-    i = np.arange(outputs, dtype=np.float64)
+    # in single precision where rounding a position decides weights, as in other frameworks
+    i = np.arange(outputs, dtype=np.float32 if mode in _CUBIC else np.float64)
     if align:
-        return i * ((inputs - 1) / (outputs - 1) if outputs > 1 else 0.0)
-    step = scale or inputs / outputs
+        return i * i.dtype.type((inputs - 1) / (outputs - 1) if outputs > 1 else 0.0)
+    step = i.dtype.type(scale or inputs / outputs)
+    if mode == "cubic_asymmetric":
+        return i * step
     if mode == "nearest":
         # in single precision, as the positions of other frameworks: rounding decides the element
         return np.floor(i.astype(np.float32) * np.float32(step)).astype(np.float64)
-    return (i + 0.5) * step - 0.5
+    return (i + i.dtype.type(0.5)) * step - i.dtype.type(0.5)
 
 
 def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
@@ -68,8 +73,11 @@ def _forward_table(inputs: int, outputs: int, mode: str, align: bool, scale: flo
         part = at - low
         index = np.stack([low, np.minimum(low + 1, inputs - 1)], 1)
         return index, np.stack([1 - part, part], 1)
-    index = np.floor(at).astype(np.int64)[:, None] + np.arange(-1, 3)
-    weight = _cubic(np.abs(at[:, None] - index), -0.5 if mode == "keys" else -0.75)
+    low = np.floor(at)
+    part = np.rint((at - low) * 1024) / 1024  # weights are those of a table of 1024 steps
+    taps = np.arange(-1, 3)
+    index = low.astype(np.int64)[:, None] + taps
+    weight = _cubic(np.abs(part[:, None] - taps), -0.5 if mode == "keys" else -0.75)
     if mode == "keys":  # points outside count nothing, the others share their weight
         weight = np.where((index >= 0) & (index < inputs), weight, 0.0)
         weight /= weight.sum(1, keepdims=True)
@@ -106,7 +114,7 @@ def _table(
 
 # ---- the row ----------------------------------------------------------------------------------
 
-_MODES = ("nearest", "nearest_exact", "linear", "cubic", "keys", "mean")
+_MODES = ("nearest", "nearest_exact", "linear", *_CUBIC, "mean")
 
 
 def _infer_resample(
@@ -256,8 +264,9 @@ def resample(
         axis: The axis.
         size: Its new size.
         mode: ``"nearest"``, ``"nearest_exact"`` (of pixel centres), ``"linear"``, ``"cubic"``
-            (a = -0.75, edges repeated), ``"keys"`` (a = -0.5, edges renormalized) or ``"mean"``
-            (of the elements under every point, as adaptive pooling).
+            (a = -0.75, edges repeated), ``"cubic_asymmetric"`` (the same, pixels are points that
+            start together), ``"keys"`` (a = -0.5, edges renormalized) or ``"mean"`` (of the
+            elements under every point, as adaptive pooling).
         align_corners: Whether the first and last points of both grids coincide; otherwise pixels
             are areas.
         scale: Input elements per output element; 0 for the ratio of the sizes.

@@ -416,13 +416,13 @@ def gumbel_noise(shape: tuple[int, ...], seed: Any, op: str) -> Tensor:
 
 
 def multinomial_with_replacement(
-    x: Tensor, seed: int, offset: int, numsamples: int, replacement: bool = False
+    x: Tensor, seed: Any, offset: Any, numsamples: int, replacement: bool = False
 ) -> Tensor:
     """Draws indices, always with replacement, with probabilities proportional to weights.
 
     Args:
         x: Tensor of weights, of shape :math:`(C,)` or :math:`(N, C)`.
-        seed: The seed; -1 with offset 0 continues the global stream.
+        seed: The seed, an int or a tensor of one; -1 with offset 0 continues the global stream.
         offset: Selects other numbers for the same seed.
         numsamples: Number of indices per row.
         replacement: Accepted for compatibility.
@@ -434,6 +434,7 @@ def multinomial_with_replacement(
         >>> ops.multinomial_with_replacement(Tensor([0.2, 0.8]), 1, 0, 3).shape
         (3,)
     """
+    seed, offset = int(seed), int(offset)
     own = None if seed == -1 and offset == 0 else (seed + 1 << 16) + offset
     return F.cast(multinomial(x, numsamples, True, own), dtypes.int64)
 

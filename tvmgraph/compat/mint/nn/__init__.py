@@ -154,6 +154,32 @@ class Dropout2d(_Dropout):
     _function = staticmethod(functional.dropout2d)
 
 
+class _Upsampling(Cell):
+    """Upsampling of images to a size, or by a factor."""
+
+    _mode: tuple[str, bool | None]
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__()
+        self.size, self.scale_factor = size, scale_factor
+
+    def construct(self, input: Any) -> Any:
+        mode, align = self._mode
+        return functional.interpolate(input, self.size, self.scale_factor, mode, align)
+
+
+class UpsamplingNearest2d(_Upsampling):
+    """Repeats pixels: images of a ``size``, or ``scale_factor`` times as large."""
+
+    _mode = ("nearest", None)
+
+
+class UpsamplingBilinear2d(_Upsampling):
+    """Interpolates between pixels, corners on corners; see :class:`UpsamplingNearest2d`."""
+
+    _mode = ("bilinear", True)
+
+
 def _layer(name: str) -> type[Cell]:
     """Returns the class of a layer without parameters."""
     function, inputs = FUNCTIONS[name]
@@ -184,7 +210,8 @@ __all__ = [
     "ConvTranspose2d", "CrossEntropyLoss", "Dropout", "Dropout2d", "Embedding", "Flatten",
     "GroupNorm", "Identity", "LayerNorm", "Linear", "PReLU", "ReflectionPad1d", "ReflectionPad2d",
     "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
-    "SequentialCell", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional",
+    "SequentialCell", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d",
+    "ZeroPad3d", "functional",
 ]  # fmt: skip
 __all__ += list(FUNCTIONS)  # pyright: ignore[reportUnsupportedDunderAll]
 
