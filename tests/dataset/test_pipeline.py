@@ -217,7 +217,7 @@ def test_image_transforms() -> None:
         vision.RandomCrop(9)(image)
     with pytest.raises(ShapeError):
         vision.Normalize((1, 2), (1, 1))(image)
-    np.testing.assert_allclose(transforms.OneHot(4, 0.2)(np.array([1])), [[0.05, 0.85, 0.05, 0.05]])
+    np.testing.assert_allclose(transforms.OneHot(4, 0.2)(np.array([1])), [0.05, 0.85, 0.05, 0.05])
     with pytest.raises(ArgumentError, match="outside"):
         transforms.OneHot(3)(np.array([3]))
 

@@ -274,8 +274,6 @@ class TensorOverloads:
             dtype, shape = shape[0], ()
         if dtype is None:
             return F.reshape(self, sizes_of(shape))
-        from tvmgraph.core.tensor import tensor_from_numpy
-
         kind = dtype.numpy
         old = self.asnumpy()
         if not old.ndim or old.shape[-1] * old.itemsize % kind.itemsize:
@@ -283,7 +281,7 @@ class TensorOverloads:
                 f"the last axis does not hold whole elements of {dtype.name}", op="Tensor.view",
                 got=f"input={self.type}", at=user_source(), fix="convert the numbers with astype",
             )  # fmt: skip
-        return tensor_from_numpy(np.ascontiguousarray(old).view(kind).copy())
+        return self.from_numpy(np.ascontiguousarray(old).view(kind).copy())
 
     def reshape_as(self, other: Any) -> Any:
         """The same elements in the shape of ``other``."""

@@ -22,6 +22,7 @@ from tvmgraph.dataset.loaders import SOURCES
 from tvmgraph.dataset.mindrecord import MindDataset
 from tvmgraph.dataset.samplers import (
     DistributedSampler,
+    IterSampler,
     PKSampler,
     RandomSampler,
     Sampler,
@@ -50,9 +51,9 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "BatchInfo", "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "Dataset", "DatasetIterator",
     "DistributedSampler", "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset",
-    "KMnistDataset", "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler",
-    "PaddedDataset", "RandomSampler", "Sampler", "Schema", "SequentialSampler", "Shuffle",
-    "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset",
+    "IterSampler", "KMnistDataset", "MindDataset", "MnistDataset", "NumpySlicesDataset",
+    "PKSampler", "PaddedDataset", "RandomSampler", "Sampler", "Schema", "SequentialSampler",
+    "Shuffle", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset",
     "WeightedRandomSampler", "config", "text", "transforms", "vision", "zip", *SOURCES,
 ]  # fmt: skip
 

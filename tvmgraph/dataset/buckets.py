@@ -46,6 +46,8 @@ def pad(name: str, values: Sequence[Any], shape: Any, fill: Any) -> list[np.ndar
 class PaddedBatchDataset(BatchDataset):
     """Pads rows to one shape and stacks them; see :meth:`Dataset.padded_batch`."""
 
+    _stacks = False
+
     def __init__(
         self, child: Dataset, size: Any, drop_remainder: bool, pad_info: Padding | None
     ) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.compat.paths import look
 from tvmgraph.core.random import default_generator
 from tvmgraph.errors import ArgumentError, user_source
 
 
 class _Settings:
     seed: int | None = None
+    debug: bool = False
     prefetch: int = 8
     workers: int = 1
 
@@ -54,7 +56,7 @@ def set_prefetch_size(size: int) -> None:
 
 def get_prefetch_size() -> int:
     """Returns how many rows are prepared ahead."""
-    return _settings.prefetch
+    return 0 if _settings.debug else _settings.prefetch
 
 
 def set_num_parallel_workers(num: int) -> None:
@@ -71,7 +73,29 @@ def set_num_parallel_workers(num: int) -> None:
 
 def get_num_parallel_workers() -> int:
     """Returns how many threads ``map`` uses by default."""
-    return _settings.workers
+    return 1 if _settings.debug else _settings.workers
+
+
+def set_debug_mode(debug_mode_flag: bool) -> None:
+    """Prepares every row when it is asked for, in the thread that asks, as debuggers need it.
+
+    A ``map`` with a number of threads of its own keeps them.
+
+    Args:
+        debug_mode_flag: Whether to.
+
+    Raises:
+        ArgumentError: if it is no bool.
+    """
+    if not isinstance(debug_mode_flag, bool):
+        raise ArgumentError(f"debug_mode_flag must be a bool, not {debug_mode_flag!r}",
+                            op="dataset.config.set_debug_mode", at=user_source())  # fmt: skip
+    _settings.debug = debug_mode_flag
+
+
+def get_debug_mode() -> bool:
+    """Returns whether rows are prepared when they are asked for."""
+    return _settings.debug
 
 
 def _checked(op: str, name: str, value: Any, low: int) -> int:
@@ -102,3 +126,7 @@ def generator() -> np.random.Generator:
         key = getattr(_local, "key", None)
         found = _local.generator = np.random.default_rng((get_seed(), *(key or ())))
     return found
+
+
+def __getattr__(name: str) -> Any:
+    return look(__name__, name, [n for n in globals() if n.startswith(("get_", "set_"))])

@@ -32,6 +32,7 @@ class Sampler:
         self.num_samples = None if num_samples is None else count_of(
             type(self).__name__, "num_samples", num_samples, 0
         )  # fmt: skip
+        self.child_sampler: Sampler | None = None
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.indices(self.dataset_size, 0).tolist())
@@ -52,12 +53,42 @@ class Sampler:
         Raises:
             ArgumentError: if a number is outside the source.
         """
+        child = getattr(self, "child_sampler", None)  # subclasses may not call __init__
+        if child is not None:
+            below = child.drawn(rows, epoch)
+            return below[self._own(len(below), epoch)]
+        return self._own(rows, epoch)
+
+    def _own(self, rows: int, epoch: int) -> np.ndarray:
         found = self.indices(rows, epoch)[: self.num_samples or None]
         if found.size and not 0 <= found.min() <= found.max() < rows:
             reject(ArgumentError, type(self).__name__,
                    f"row {found.min() if found.min() < 0 else found.max()} is outside the "
                    f"{rows} rows of the source")  # fmt: skip
         return found
+
+    def add_child(self, sampler: Sampler) -> None:
+        """Lets this sampler choose among the rows that another one draws.
+
+        Raises:
+            DTypeError: if it is no sampler.
+            ArgumentError: if there is a child already.
+        """
+        if not isinstance(sampler, Sampler):
+            reject(DTypeError, type(self).__name__,
+                   f"the child is a {type(sampler).__name__}, no Sampler")  # fmt: skip
+        if getattr(self, "child_sampler", None) is not None:
+            reject(ArgumentError, type(self).__name__, "the sampler has a child already")
+        self.child_sampler = sampler
+
+    def get_child(self) -> Sampler | None:
+        """Returns the sampler that :meth:`add_child` has set."""
+        return self.child_sampler
+
+    def get_num_samples(self) -> int | None:
+        """Returns how many rows are drawn at most, as far as that is known before reading."""
+        known = [self.num_samples, self.child_sampler and self.child_sampler.get_num_samples()]
+        return min((k for k in known if k is not None), default=None)
 
 
 def generator_of(epoch: int) -> np.random.Generator:
@@ -127,6 +158,10 @@ class SubsetSampler(Sampler):
         self.numbers = np.asarray(list(given))
         if self.numbers.dtype.kind not in "iu":
             reject(DTypeError, type(self).__name__, f"indices must be integers: {given!r:.60}")
+
+    def get_num_samples(self) -> int | None:
+        """Returns how many rows are drawn at most."""
+        return min(super().get_num_samples() or len(self.numbers), len(self.numbers))
 
     def indices(self, rows: int, epoch: int) -> np.ndarray:
         """Returns the numbers of the rows of one pass."""
@@ -268,12 +303,22 @@ class PKSampler(Sampler):
         return np.concatenate(found)
 
 
-class _Given(Sampler):
-    """Any iterable of row numbers."""
+class IterSampler(Sampler):
+    """Takes the rows that an iterable numbers.
 
-    def __init__(self, numbers: Iterable[int]) -> None:
-        super().__init__()
-        self.numbers = numbers
+    Args:
+        sampler: The iterable.
+        num_samples: How many rows are taken at most.
+
+    Example:
+        >>> sampler = dataset.IterSampler([2, 0])
+        >>> [int(x) for (x,) in dataset.NumpySlicesDataset([1, 2, 3], sampler=sampler)]
+        [3, 1]
+    """
+
+    def __init__(self, sampler: Iterable[int], num_samples: int | None = None) -> None:
+        super().__init__(num_samples)
+        self.numbers = sampler
 
     def __iter__(self) -> Iterator[int]:
         return (int(i) for i in self.numbers)
@@ -296,10 +341,11 @@ def sampler_of(op: str, value: Any, shuffle: bool | None, num_shards: int | None
     if not hasattr(value, "__iter__"):
         reject(DTypeError, op, f"sampler cannot be a {type(value).__name__}",
                "give a Sampler or an iterable of row numbers")  # fmt: skip
-    return _Given(value)
+    return IterSampler(value)
 
 
 __all__ = [
-    "DistributedSampler", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",
-    "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler", "generator_of", "sampler_of",
+    "DistributedSampler", "IterSampler", "PKSampler", "RandomSampler", "Sampler",
+    "SequentialSampler", "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler",
+    "generator_of", "sampler_of",
 ]  # fmt: skip

@@ -10,7 +10,13 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import Dataset, Row, count_of, names_of, reject
-from tvmgraph.dataset.samplers import PKSampler, generator_of, sampler_of
+from tvmgraph.dataset.samplers import (
+    DistributedSampler,
+    PKSampler,
+    Sampler,
+    generator_of,
+    sampler_of,
+)
 from tvmgraph.errors import ArgumentError, DTypeError
 
 
@@ -66,6 +72,28 @@ class Source(Dataset):
         if self.shuffled:
             numbers = generator_of(epoch).permutation(self.total)
         return numbers[self.shard :: self.shards][: self.size]
+
+    def use_sampler(self, new_sampler: Any) -> None:
+        """Draws the rows by another sampler than before.
+
+        Raises:
+            DTypeError: if it is no sampler.
+        """
+        if not isinstance(new_sampler, Sampler):
+            reject(DTypeError, "use_sampler",
+                   f"new_sampler is a {type(new_sampler).__name__}, no Sampler")  # fmt: skip
+        self.sampler, self.size = new_sampler, self.total
+
+    def add_sampler(self, new_sampler: Any) -> None:
+        """Draws by another sampler among the rows drawn so far.
+
+        Raises:
+            DTypeError: if it is no sampler.
+            ArgumentError: if it has a child already.
+        """
+        old = self.sampler or DistributedSampler(self.shards, self.shard, self.shuffled, self.size)
+        self.use_sampler(new_sampler)
+        new_sampler.add_child(old)
 
     def column(self, where: int) -> np.ndarray:
         """Returns one column of all rows."""
@@ -179,11 +207,22 @@ class GeneratorDataset(Source):
         )  # fmt: skip
 
 
+def _column(rows: Any) -> np.ndarray:
+    """Returns rows as one array; one of arrays where their shapes differ."""
+    try:
+        return np.asarray(rows)
+    except ValueError:
+        found = np.empty(len(rows), object)
+        found[:] = [np.asarray(r) for r in rows]
+        return found
+
+
 class NumpySlicesDataset(Source):
     """Rows of arrays: the first axis counts them.
 
     Args:
-        data: An array, a tuple of arrays or lists, or a dict of them by column name.
+        data: An array, a tuple of arrays or lists, or a dict of them by column name; the rows of a
+            list may differ in shape.
         column_names: Names of the columns; ``column_0`` and so on by default.
         num_samples: How many rows are used.
         num_parallel_workers: Kept for MindSpore programs.
@@ -216,7 +255,8 @@ class NumpySlicesDataset(Source):
         if isinstance(data, dict):
             names, data = names or list(data), tuple(data.values())
         columns = data if isinstance(data, tuple) else (data,)
-        self.arrays = tuple(np.asarray(_row(c)[0]) for c in columns)
+        self.arrays = tuple(_column(_row(c)[0]) for c in columns)
+        self.ragged = any(a.dtype == object for a in self.arrays)
         self.columns = names or [f"column_{i}" for i in range(len(self.arrays))]
         lengths = {len(a) for a in self.arrays}
         if len(self.columns) != len(self.arrays) or len(lengths) != 1:

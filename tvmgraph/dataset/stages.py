@@ -14,6 +14,7 @@ import numpy as np
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, names_of, reject
+from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
 _stage_numbers = itertools.count(1)
@@ -134,6 +135,8 @@ class MapDataset(_Stage):
 class BatchDataset(_Stage):
     """Stacks rows; see :meth:`Dataset.batch`."""
 
+    _stacks = True  # rows as they are, so that a source may gather them
+
     def __init__(
         self,
         child: Dataset,
@@ -156,7 +159,9 @@ class BatchDataset(_Stage):
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the batches of one pass."""
         gather = getattr(self.child, "gather", None)
-        if gather is not None and self.per_batch_map is None and not callable(self.size):
+        plain = self._stacks and self.per_batch_map is None
+        plain = plain and not getattr(self.child, "ragged", False)
+        if gather is not None and plain and not callable(self.size):
             order = self.child.order(epoch)  # pyright: ignore[reportAttributeAccessIssue]
             for i in range(0, len(order), self.size):
                 chosen = order[i : i + self.size]
@@ -306,13 +311,30 @@ class ConcatDataset(Dataset):
             if d.columns != self.columns:
                 reject(ArgumentError, "concat", f"columns differ: {self.columns} and {d.columns}")
 
+        self.sampler: Sampler | None = None
+
+    def use_sampler(self, sampler: Any) -> None:
+        """Draws rows, which are counted through all parts, by a sampler.
+
+        Raises:
+            DTypeError: if it is no sampler.
+        """
+        if not isinstance(sampler, Sampler):
+            reject(DTypeError, "use_sampler", f"sampler is a {type(sampler).__name__}, no Sampler")
+        self.sampler = sampler
+
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the rows of one pass."""
-        return itertools.chain.from_iterable(d.rows(epoch) for d in self.children)
+        rows = itertools.chain.from_iterable(d.rows(epoch) for d in self.children)
+        if self.sampler is None:
+            return rows
+        kept = list(rows)
+        return (kept[i] for i in self.sampler.drawn(len(kept), epoch))
 
     def get_dataset_size(self) -> int:
         """Returns the number of rows of one pass."""
-        return sum(d.get_dataset_size() for d in self.children)
+        size = sum(d.get_dataset_size() for d in self.children)
+        return size if self.sampler is None else len(self.sampler.drawn(size, 0))
 
 
 class FilterDataset(_Stage):

@@ -48,6 +48,17 @@ class Schema(Shown):
         sizes = None if shape is None else tuple(-1 if s is None else int(s) for s in shape)
         self.columns[name] = (dtypes.dtype_of(de_type), sizes)
 
+    def to_json(self) -> str:
+        """Returns the columns as the text that ``schema_file`` holds."""
+        columns = [
+            {"name": name, "rank": 1 if shape is None else len(shape)}
+            | ({} if shape is None else {"shape": list(shape)}) | {"type": dtype.name}
+            for name, (dtype, shape) in self.columns.items()
+        ]  # fmt: skip
+        return json.dumps({"columns": columns}, indent=2)
+
+    __str__ = to_json
+
     def parse_columns(self, columns: Any) -> None:
         """Adds columns from a dict by name, or a list of dicts with ``name``."""
         items = columns.items() if isinstance(columns, dict) else ((c["name"], c) for c in columns)

@@ -42,9 +42,10 @@ class TypeCast:
 
 
 class OneHot:
-    """Turns class numbers into rows with a one: :math:`(...) \\to (..., classes)`.
+    """Turns class numbers into rows with a one: :math:`(n) \\to (n, classes)`.
 
-    The dtype stays; with a smoothing rate it is float64.
+    Axes of one label are left out, so that :math:`(n, 1)` is :math:`(n)`. The dtype stays; with a
+    smoothing rate it is float64.
 
     Args:
         num_classes: Number of classes.
@@ -70,6 +71,10 @@ class OneHot:
 
     def __call__(self, value: Any) -> np.ndarray:
         label = as_array(value)
+        shape = label.shape
+        label = label.squeeze()
+        if label.ndim > 1:
+            reject(ShapeError, "OneHot", f"labels of shape {shape} are more than one row")
         if label.dtype.kind not in "iu":
             reject(DTypeError, "OneHot", f"labels must be integers, not {label.dtype}")
         if label.size and (label.min() < 0 or label.max() >= self.num_classes):

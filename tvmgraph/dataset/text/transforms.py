@@ -174,14 +174,14 @@ class Ngram:
         self.left, self.right, self.separator = left_pad, right_pad, separator
 
     def __call__(self, value: Any) -> np.ndarray:
-        """Returns the n-grams, those of the first size first."""
+        """Returns the n-grams, those of the first size first; "" where the words are too few."""
         words = list(checked_words("Ngram", value))
         found = []
         for n in self.sizes:
             padded = [self.left[0]] * min(self.left[1], n - 1) + words
             padded += [self.right[0]] * min(self.right[1], n - 1)
             grams = (padded[i : i + n] for i in range(len(padded) - n + 1))
-            found += [self.separator.join(g) for g in grams]
+            found += [self.separator.join(g) for g in grams] or [""]
         return _list(found)
 
 
