@@ -207,3 +207,22 @@ def test_bytes_and_storage_of_tensors() -> None:
     assert set(drawn.tolist()[0]) <= {1, 2}
     assert mnp.result_type("i2", np.float32, True) == ms.float32
     assert mnp.result_type("f8") == ms.float64
+
+
+def test_mint_convolutions_and_statistics() -> None:
+    random = np.random.default_rng(0)
+    x, w = (random.normal(size=s).astype(np.float32) for s in ((5, 2, 3), (3, 3, 4)))
+    y = ms.mint.conv_tbc(Tensor(x), Tensor(w), ops.ones(4), 1)
+    padded = np.pad(x, ((1, 1), (0, 0), (0, 0)))
+    expected = sum(padded[k : k + 5] @ w[k] for k in range(3)) + 1
+    np.testing.assert_allclose(y.asnumpy(), expected, rtol=1e-4, atol=1e-5)
+    image = Tensor(random.normal(size=(2, 3, 4, 5)).astype(np.float32))
+    assert ms.mint.conv2d(image, ops.ones((2, 3, 3, 3)), padding=1).shape == (2, 2, 4, 5)
+    mean, invstd = ms.mint.batch_norm_stats(image, 1e-5)
+    normal = ms.mint.batch_norm_elemt(image, ops.ones(3) * 2, ops.ones(3), mean, invstd)
+    whole = ops.batch_norm(image, mean, 1 / invstd**2 - 1e-5, ops.ones(3) * 2, ops.ones(3))
+    np.testing.assert_allclose(normal.asnumpy(), whole.asnumpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(mean.asnumpy(), image.asnumpy().mean((0, 2, 3)), atol=1e-6)
+    a = ops.ones((2, 3))
+    assert ms.mint.addr_(a, Tensor([1.0, 2.0]), Tensor([1.0, 2.0, 3.0]), 2, 1) is a
+    assert a.tolist() == [[3, 4, 5], [4, 6, 8]]

@@ -236,11 +236,56 @@ def item(input: Tensor) -> Any:
     return input.item()
 
 
+def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """Writes ``beta * input + alpha * outer(vec1, vec2)`` into ``input`` and returns it."""
+    input[...] = ops.addr(input, vec1, vec2, beta=beta, alpha=alpha)
+    return input
+
+
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
+           padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
+    """Convolves images; see :func:`mint.nn.functional.conv2d`."""
+    from tvmgraph.compat.mint.nn import functional
+
+    return functional.conv2d(input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """Convolves signals [T, N, C] with weights [K, C, O]: [T', N, O]."""
+    x, w = ops.permute(input, (1, 2, 0)), ops.permute(weight, (2, 1, 0))
+    return ops.permute(ops.conv1d(x, w, bias, 1, "pad", pad), (2, 0, 1))
+
+
+def batch_norm_stats(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """Returns the mean of every channel (axis 1), and one by its deviation, in float32."""
+    x = ops.reshape(ops.transpose(input.astype("float32"), _channels_first(input)),
+                    (input.shape[1], -1))  # fmt: skip
+    mean = ops.mean(x, 1)
+    return mean, ops.rsqrt(ops.mean(ops.square(x - ops.expand_dims(mean, 1)), 1) + eps)
+
+
+def batch_norm_elemt(
+    input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None,
+    mean: Tensor | None = None, invstd: Tensor | None = None, eps: float = 1e-05,
+) -> Tensor:  # fmt: skip
+    """Normalises every channel (axis 1); ``invstd`` contains ``eps``, which is ignored."""
+    shape = (1, -1, *(1,) * (input.ndim - 2))
+    y = input.astype("float32")
+    for value, apply in ((mean, ops.sub), (invstd, ops.mul), (weight, ops.mul), (bias, ops.add)):
+        y = y if value is None else apply(y, ops.reshape(value, shape))
+    return y.astype(input.dtype)
+
+
+def _channels_first(x: Tensor) -> tuple[int, ...]:
+    return (1, 0, *range(2, x.ndim))
+
+
 __all__ = [
-    "add", "all", "allclose", "amax", "amin", "any", "argmin", "argsort", "bmm", "cdist",
-    "count_nonzero", "cummax", "cummin", "cumsum", "diff", "dot", "equal", "frac", "isnan", "item",
-    "matmul", "max", "mean", "median", "min", "mv", "nansum", "norm", "prod", "softmax", "sort",
-    "sqrt", "std", "std_mean", "sub", "topk", "var", "var_mean", "vdot", "where",
+    "add", "addr_", "all", "allclose", "amax", "amin", "any", "argmin", "argsort",
+    "batch_norm_elemt", "batch_norm_stats", "bmm", "cdist", "conv2d", "conv_tbc",
+    "count_nonzero", "cummax", "cummin", "cumsum", "diff", "dot", "equal", "frac", "isnan",
+    "item", "matmul", "max", "mean", "median", "min", "mv", "nansum", "norm", "prod", "softmax",
+    "sort", "sqrt", "std", "std_mean", "sub", "topk", "var", "var_mean", "vdot", "where",
 ]  # fmt: skip
 
 _guard_module(globals(), "mint")
