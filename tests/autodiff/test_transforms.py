@@ -185,3 +185,16 @@ def test_pieces_send_no_zeros_to_what_has_no_derivative(mode: str) -> None:
     for call in (grad(compiled, (0, 1)), jit(grad(f, (0, 1)), capture_mode=mode)):
         dx, dv = call(*arguments)
         assert dx.asnumpy().tolist() == [0, 0, 0] and dv.asnumpy().tolist() == [2, 0.25]
+
+
+@pytest.mark.parametrize("wrap", [jit, lambda f: f], ids=["all compiled", "eager outside"])
+def test_jacobians_of_compiled_functions(wrap: Any) -> None:
+    x = Tensor([1.0, 2.0, 3.0])
+    cube = jit(lambda v: v**3)
+    slopes = np.diag([3.0, 12.0, 27.0])
+    for jacobian in (jacrev, jacfwd):
+        np.testing.assert_allclose(wrap(jacobian(cube))(x).asnumpy(), slopes)
+    curvature = wrap(jacfwd(jacrev(jit(lambda v: (v**3).sum()))))(x)
+    np.testing.assert_allclose(curvature.asnumpy(), np.diag([6.0, 12.0, 18.0]))
+    batch = vmap(grad(jit(lambda v: (v**2).sum())))(Tensor([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_allclose(batch.asnumpy(), [[2.0, 4.0], [6.0, 8.0]])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tvmgraph.autodiff.reverse import reverse
 from tvmgraph.autodiff.tape import Cotangents, PullBack, paused, snapshot
 from tvmgraph.backend.base import backend_of
+from tvmgraph.capture.replay import replay
 from tvmgraph.config import JitConfig
 from tvmgraph.config.flag_registry import active
 from tvmgraph.config.options import CompileOptions
@@ -172,7 +173,9 @@ class CompiledGraph:
             if not wanted:
                 return result
             backward = self._backward(kept, wanted, list(given))
-            found = backward([*kept, *given.values()])
+            operands = [*kept, *given.values()]
+            traced = state.interpreter is not None  # as by vmap, over the rows of a Jacobian
+            found = replay(backward.graph, operands) if traced else backward(operands)
             for i, g in zip(wanted, found):
                 result[i] = g
             return result
