@@ -136,3 +136,10 @@ def test_debug_mode_reads_in_the_asking_thread() -> None:
         config.get_enable_shared_mem()
     with pytest.raises(ArgumentError, match="must be a bool"):
         config.set_debug_mode(1)
+
+
+def test_rows_of_a_generator_come_in_every_epoch() -> None:
+    data = ds.GeneratorDataset(((np.array(i),) for i in range(3)), ["a"])
+    assert (len(data), _numbers(data), _numbers(data)) == (3, [0, 1, 2], [0, 1, 2])
+    endless = ds.GeneratorDataset(((np.array(1),) for _ in iter(int, 1)), ["a"], num_samples=2)
+    assert _numbers(endless) == [1, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -117,7 +118,8 @@ class GeneratorDataset(Source):
 
     Args:
         source: An object with ``__getitem__`` and ``__len__`` (its rows are shuffled by default),
-            an iterable, or a function that returns an iterator. A row is a tuple with one entry
+            an iterable, or a function that returns an iterator; the rows of an iterator itself
+            are kept, as they come only once. A row is a tuple with one entry
             per column.
         column_names: Names of the columns.
         column_types: dtypes the columns are converted to.
@@ -174,6 +176,8 @@ class GeneratorDataset(Source):
         if not self.random_access and sampler is not None:
             reject(ArgumentError, "GeneratorDataset", "an iterator has no row numbers to sample",
                    "give the source __getitem__ and __len__")  # fmt: skip
+        if not self.random_access and isinstance(source, Iterator):  # its rows come only once
+            self.source = list(itertools.islice(source, num_samples or None))
         rows = len(self.source) if self.random_access else self._counted(num_samples)
         super().__init__(rows, num_samples, shuffle, num_shards, shard_id, sampler)
 
