@@ -454,8 +454,6 @@ def test_method_errors() -> None:
         A.sum_to_size(2)
     with pytest.raises(ArgumentError, match="mode must be"):
         A.take(Tensor([0]), mode="bounce")
-    with pytest.raises(DTypeError, match="bytes cannot be read"):
-        A.view(ms.int32)
     with pytest.raises(ArgumentError, match="dim must be None"):
         A.unique(dim=0)
     with pytest.raises(TypeError):
