@@ -57,7 +57,8 @@ class Derivative:
     def _weighted(self, *arguments: Tensor) -> Tensor:
         tensors, weights = arguments[: self._inputs], arguments[self._inputs :]
         results = [t for t in self._case.call(list(tensors)) if t.dtype.is_float]
-        return sum((r.astype(ms.float32) * w).sum() for r, w in zip(results, weights))
+        sums = [(r.astype(ms.float32) * w).sum() for r, w in zip(results, weights)]
+        return sum(sums, Tensor(0.0))  # a result without floats has a derivative of zeros
 
 
 def _graph(derivative: Derivative) -> Graph:
