@@ -77,7 +77,7 @@ _WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "no file": (lambda: ms.export(nn.Dense(3, 3), X, file_name="a\0"), "cannot be the name"),
     "axes": (lambda: ms.export(nn.Dense(3, 3), X, file_name="a", dynamic=5), "dynamic"),
     "checkpoint": (lambda: ms.load_checkpoint(None), "ckpt_file_name=None"),
-    "ragged": (lambda: ds.NumpySlicesDataset([[1, 2], [3]]), "data=[[1, 2], [3]]"),
+    "ragged": (lambda: ds.NumpySlicesDataset([[1, [2]], [3]]), "data=[[1, [2]], [3]]"),
     "array as an attribute": (lambda: ops.one_hot(Tensor([1]), 3, axis=np.ones(2)), "axis"),
     "random": (lambda: ops.randn(2**62), "size"),
     "one_hot": (lambda: ops.one_hot(Tensor([1, 2]), 2**40), "needs 16,384.0 GiB"),
