@@ -172,10 +172,13 @@ class CompiledGraph:
             wanted = self._wanted(tuple(given), state.cotangents)
             if not wanted:
                 return result
-            backward = self._backward(kept, wanted, list(given))
             operands = [*kept, *given.values()]
-            traced = state.interpreter is not None  # as by vmap, over the rows of a Jacobian
-            found = replay(backward.graph, operands) if traced else backward(operands)
+            if state.interpreter is None:
+                found = self._backward(kept, wanted, list(given))(operands)
+            else:  # traced, as by vmap over the rows of a Jacobian
+                with paused():
+                    graph = reverse(self._sized(self._sizes(kept)), wanted, list(given))
+                found = replay(graph, operands)
             for i, g in zip(wanted, found):
                 result[i] = g
             return result
@@ -210,10 +213,7 @@ class CompiledGraph:
         found = self._pull_back.get((kind, None))
         if found is not None:
             return found
-        sizes: dict[str, int] = {}
-        if is_symbolic(self.graph):
-            params = [p.value for p in self.graph.params]
-            sizes = sizes_of(params, [a.shape for a in args])
+        sizes = self._sizes(args)
         key = (kind, tuple(sizes.values()))
         found = self._pull_back.get(key)
         if found is None:
@@ -223,12 +223,20 @@ class CompiledGraph:
                     if found is not None:
                         self._pull_back[kind, None] = found
                         return found
-                graph = with_sizes(self.graph, sizes) if sizes else self.graph
-                found = CompiledGraph(reverse(graph, wanted, given), self.config)
+                found = CompiledGraph(reverse(self._sized(sizes), wanted, given), self.config)
             while len(self._pull_back) >= _MAX_DERIVATIVES:
                 del self._pull_back[next(iter(self._pull_back))]
             self._pull_back[key] = found
         return found
+
+    def _sizes(self, args: Sequence[Tensor]) -> dict[str, int]:
+        """Returns the symbolic sizes in a call; none where the graph has none."""
+        if not is_symbolic(self.graph):
+            return {}
+        return sizes_of([p.value for p in self.graph.params], [a.shape for a in args])
+
+    def _sized(self, sizes: dict[str, int]) -> Graph:
+        return with_sizes(self.graph, sizes) if sizes else self.graph
 
     def _symbolic_backward(
         self, wanted: Sequence[int], given: Sequence[int], sizes: dict[str, int]

@@ -169,7 +169,12 @@ class ConstantPad3d(_ConstantPad):
     _axes = 3
 
 
-class ZeroPad1d(_EdgePad):
+class _ZeroPad(_EdgePad):
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0)
+
+
+class ZeroPad1d(_ZeroPad):
     """Pads the last axis with zeros; see :class:`ZeroPad2d`.
 
     Args:
@@ -182,11 +187,8 @@ class ZeroPad1d(_EdgePad):
 
     _axes = 1
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0)
 
-
-class ZeroPad3d(_EdgePad):
+class ZeroPad3d(_ZeroPad):
     """Pads the last three axes with zeros; see :class:`ZeroPad2d`.
 
     Args:
@@ -200,11 +202,8 @@ class ZeroPad3d(_EdgePad):
 
     _axes = 3
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0)
 
-
-class ZeroPad2d(_EdgePad):
+class ZeroPad2d(_ZeroPad):
     r"""Pads the last two axes with zeros.
 
     Args:
@@ -224,9 +223,6 @@ class ZeroPad2d(_EdgePad):
         >>> nn.ZeroPad2d((1, 1, 0, 0))(ops.ones((1, 2, 2))).shape
         (1, 2, 4)
     """
-
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0)
 
 
 class _MirrorPad(_EdgePad):
