@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
 from tvmgraph.autodiff.tape import GradTape, PullBack, backward, recording, snapshot
+from tvmgraph.capture import tree
 from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
@@ -17,8 +18,6 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 from tvmgraph.interruption import noticed
 from tvmgraph.signatures import python_signature
-
-_KEPT = object()  # what is no tensor stays as it is
 
 
 class _NotingTape(GradTape):
@@ -110,19 +109,8 @@ class _Run:
         gradients += [pick(w, trained) for w, trained in zip(self.weights, self.trained)]
         gradients = [run_hooks(hooks, g) for hooks, g in zip(self.hooks, gradients)]
         of_inputs = iter(gradients[: len(self.inputs)])
-        return [_filled(a, of_inputs, 0) for a in self.arguments], gradients[len(self.inputs) :]
-
-
-def _filled(value: Any, tensors: Iterator[Tensor], other: Any = _KEPT) -> Any:
-    """Returns a structure with other tensors, and ``other`` for what is none."""
-    if isinstance(value, Tensor):
-        return next(tensors)
-    if isinstance(value, dict):
-        return {k: _filled(v, tensors, other) for k, v in value.items()}
-    if isinstance(value, (tuple, list)):
-        items = [_filled(v, tensors, other) for v in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value if other is _KEPT else other
+        structured = [tree.replace(a, of_inputs, lambda _: 0) for a in self.arguments]
+        return structured, gradients[len(self.inputs) :]
 
 
 def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
@@ -132,10 +120,8 @@ def _distinct(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...
         return args
     result = list(args)
     for i in positions:
-        own = tensors_in(args[i])
-        result[i] = _filled(
-            args[i], iter([F.identity(t) if times[id(t.token)] > 1 else t for t in own])
-        )
+        own = [F.identity(t) if times[id(t.token)] > 1 else t for t in tensors_in(args[i])]
+        result[i] = tree.replace(args[i], iter(own))
     return tuple(result)
 
 

@@ -58,15 +58,21 @@ def _walk(value: Any, found: list[Tensor]) -> None:
             _walk(v, found)
 
 
-def replace(value: Any, new: Iterator[Tensor]) -> Any:
-    """Returns the structure with its tensors replaced in order."""
+def replace(value: Any, new: Iterator[Any], other: Callable[[Any], Any] | None = None) -> Any:
+    """Returns the structure with its tensors replaced in order.
+
+    Args:
+        value: The structure.
+        new: What comes instead of its tensors.
+        other: Gives what comes instead of anything else, which stays by default.
+    """
     if isinstance(value, Tensor):
         return next(new)
     if isinstance(value, (tuple, list)):
-        return _like(value, [replace(v, new) for v in value])
+        return _like(value, [replace(v, new, other) for v in value])
     if isinstance(value, dict):
-        return dict_like(value)((k, replace(v, new)) for k, v in value.items())
-    return value
+        return dict_like(value)((k, replace(v, new, other)) for k, v in value.items())
+    return value if other is None else other(value)
 
 
 def dict_like(value: dict[Any, Any]) -> Callable[[Any], Any]:
