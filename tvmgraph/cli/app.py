@@ -8,15 +8,26 @@ import typer
 
 from tvmgraph.cli import ship
 from tvmgraph.cli.guard import guarded
+from tvmgraph.cli.options import (
+    EXIT_CODES,
+    Config,
+    Inputs,
+    Json,
+    Level,
+    Markdown,
+    Operator,
+    Output,
+    Target,
+    only_json,
+    print_json,
+)
 
-Inputs = Annotated[
-    list[str] | None, typer.Option(help="Type of an argument, such as 'float32[8,3]'.")
-]
+_Function = Annotated[str, typer.Argument(help="file.py:name of a function or a Cell.")]
 
 app = typer.Typer(
     help="Write a neural network as a Cell, debug it eagerly, compile it with TVM.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
-    add_completion=False,
 )
 
 
@@ -39,39 +50,56 @@ def main(
 
 @app.command()
 @guarded
+def new(
+    name: Annotated[str, typer.Argument(help="Name of the project, and of its new folder.")],
+    json: Json = False,
+) -> None:
+    """Write a small project that runs: a Cell, training, export, a test."""
+    from tvmgraph.cli.new import next_steps, write_project
+
+    files = write_project(name)
+    if json:
+        print_json({"path": name, "files": files})
+    else:
+        typer.echo(next_steps(name, files))
+
+
+@app.command()
+@guarded
 def demo(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training images.")] = 12,
     graph: Annotated[bool, typer.Option(help="Train compiled instead of eagerly.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights and shuffling.")] = 1,
+    json: Json = False,
 ) -> None:
     """Train a LeNet on handwritten digits, compile it, and compare eager with compiled."""
     from tvmgraph.cli.demo import run_demo
 
-    if not run_demo(epochs=epochs, graph=graph, seed=seed):
+    if not run_demo(epochs=epochs, graph=graph, seed=seed, as_json=json):
         raise typer.Exit(1)
 
 
 @app.command()
 @guarded
-def ops(
-    name: Annotated[str, typer.Argument(help="Show one operator, or all that contain this.")] = "",
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Write Markdown.")] = False,
-) -> None:
+def ops(name: Operator = "", json: Json = False, markdown: Markdown = False) -> None:
     """Show the operator table: which columns every row has, and the reason where one is missing."""
-    from tvmgraph.cli.ops_table import markdown, print_table
+    from tvmgraph.cli import ops_table
 
-    if as_markdown:
-        print(markdown(), end="")
-    elif not print_table(name):
+    if markdown:
+        print(ops_table.markdown(), end="")
+    elif json:
+        rows = ops_table.facts(name)
+        print_json(rows)
+        if not rows:
+            raise typer.Exit(1)
+    elif not ops_table.print_table(name):
         raise typer.Exit(1)
 
 
 @app.command()
 @guarded
 def check(
-    name: Annotated[str, typer.Argument(help="Check the operators whose name contains this.")] = "",
-    target: Annotated[str, typer.Option(help="A name from configs/targets.toml.")] = "host",
-    level: Annotated[str, typer.Option(help="O0, O1, O2 or O3.")] = "O2",
+    name: Operator = "", target: Target = "host", level: Level = "O2", json: Json = False
 ) -> None:
     """Compile every operator and compare it with its NumPy column.
 
@@ -79,7 +107,7 @@ def check(
     """
     from tvmgraph.cli.check import run_check
 
-    if not run_check(name, target, level):
+    if not run_check(name, target, level, json):
         raise typer.Exit(1)
 
 
@@ -89,62 +117,65 @@ app.add_typer(cache, name="cache")
 
 @cache.command()
 @guarded
-def info() -> None:
+def info(json: Json = False) -> None:
     """Show where executables are kept, how many, and how large they are."""
     from tvmgraph.cli.cache import show_info
 
-    show_info()
+    show_info(json)
 
 
 @cache.command()
 @guarded
-def kernels() -> None:
+def kernels(json: Json = False) -> None:
     """Show what the search of jit_level O3 found."""
     from tvmgraph.cli.cache import show_kernels
 
-    show_kernels()
+    show_kernels(json)
 
 
 @cache.command()
 @guarded
-def clear() -> None:
+def clear(json: Json = False) -> None:
     """Delete all executables that are kept on disk."""
     from tvmgraph.cli.cache import clear_all
 
-    clear_all()
+    clear_all(json)
 
 
 @app.command()
 @guarded
-def doctor() -> None:
+def doctor(json: Json = False) -> None:
     """Show versions, the processor as the compiler sees it, and compile one function."""
     from tvmgraph.cli.doctor import run_doctor
 
-    if not run_doctor():
+    if not run_doctor(json):
         raise typer.Exit(1)
 
 
 @app.command()
 @guarded
-def passes(
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Write Markdown.")] = False,
-) -> None:
+def passes(json: Json = False, markdown: Markdown = False) -> None:
     """Show the passes of a compile in order: from which level on, and what each is for."""
-    from tvmgraph.cli.passes_table import markdown, print_passes
+    from tvmgraph.cli import passes_table
 
-    if as_markdown:
-        print(markdown(), end="")
+    if markdown:
+        print(passes_table.markdown(), end="")
+    elif json:
+        print_json(passes_table.facts())
     else:
-        print_passes()
+        passes_table.print_passes()
 
 
 @app.command()
 @guarded
-def flags() -> None:
+def flags(json: Json = False) -> None:
     """Show the debugging flags: environment variable, value in force, what every value means."""
-    from tvmgraph.cli.flags import print_flags
+    from tvmgraph.cli.flags import facts, print_flags
 
-    print_flags()
+    if json:
+        print_json(facts())
+    else:
+        print_flags()
 
 
 @app.command()
@@ -152,26 +183,57 @@ def flags() -> None:
 def show(
     target: Annotated[str, typer.Argument(help="file.py:name of a function, a Cell or a Graph.")],
     input: Inputs = None,
-    output: Annotated[str, typer.Option(help="File to write; name.html by default.")] = "",
+    output: Output = "",
     kernels: Annotated[bool, typer.Option(help="Compile and time it, to show its kernels.")] = True,
+    json: Json = False,
 ) -> None:
     """Write a viewer of a function's graph: one HTML file that needs no network."""
     from tvmgraph.cli.show import show as write
 
-    print(write(target, input or [], output, kernels))
+    path = write(target, input or [], output, kernels)
+    if json:
+        print_json({"path": path})
+    else:
+        typer.echo(path)
 
 
 @app.command()
 @guarded
 def explain(
-    target: Annotated[str, typer.Argument(help="file.py:name of a function or a Cell.")],
+    target: _Function,
     input: Inputs = None,
     draw: Annotated[str, typer.Option(help="SVG file for the source with its segments.")] = "",
+    json: Json = False,
 ) -> None:
     """Say what of a function is compiled, what Python runs, and why."""
-    from tvmgraph.cli.explain import explain as text
+    from tvmgraph.cli.explain import explain as ask
 
-    print(text(target, input or [], draw))
+    with only_json(json):
+        function = ask(target, input or [], draw)
+    if json:
+        print_json({"compiles": list(map(vars, function.history)), "text": function.explain()})
+    else:
+        typer.echo(function.explain())
+
+
+@app.command()
+@guarded
+def why(
+    target: _Function,
+    input: Inputs = None,
+    config: Config = "",
+    calls: Annotated[int, typer.Option(min=1, help="Calls that gains are reckoned for.")] = 1000,
+    json: Json = False,
+) -> None:
+    """Say what a function's time goes to, and what to change, in order of gain."""
+    from tvmgraph.cli.why import examine, print_findings
+
+    with only_json(json):
+        found = examine(target, input or [], config, calls)
+    if json:
+        print_json(found)
+    else:
+        print_findings(found)
 
 
 ship.register(app)

@@ -17,6 +17,7 @@ from tvmgraph import Tensor, jit
 from tvmgraph.capture import tree
 from tvmgraph.cli.guard import users_code
 from tvmgraph.cli.model_argument import example_inputs, find_config, find_model
+from tvmgraph.cli.options import print_json
 from tvmgraph.errors import ArgumentError
 from tvmgraph.runtime import Module, host, load
 
@@ -33,6 +34,7 @@ def bench_model(
     repeat: int,
     threads: int | None,
     onnx_file: str,
+    as_json: bool = False,
 ) -> None:
     """Times a model and prints a table.
 
@@ -44,6 +46,7 @@ def bench_model(
         repeat: How many calls of each.
         threads: Workers, ``None`` for all cores.
         onnx_file: The model of a compiled module.
+        as_json: Print JSON.
 
     Raises:
         ArgumentError: for an unknown runtime, or if something is missing.
@@ -60,7 +63,11 @@ def bench_model(
         call, args, source = _model(model, inputs, config, threads, bool(others))
     calls: list[tuple[str, Call]] = [("tvmgraph", call)]
     calls += [(name, _PEERS[name](source, threads)) for name in others]
-    _print(calls, args, _times(calls, args, repeat))
+    rows = _rows(calls, args, _times(calls, args, repeat))
+    if as_json:
+        print_json(rows)
+    else:
+        _print(rows)
 
 
 def _wrong(message: str, fix: str) -> ArgumentError:
@@ -116,10 +123,10 @@ def _model(
     from tvmgraph.export.onnx_file import onnx_model
 
     host.configure_threads(threads)
-    net = find_model(text)
+    net, known, _ = find_model(text)
     if hasattr(net, "set_train"):
         net.set_train(False)
-    tensors = example_inputs(net, inputs)
+    tensors = example_inputs(net, inputs, known)
     if not all(t.type.is_static for t in tensors):
         raise _wrong("a size of an input is not a number", "give every input its sizes")
     args = [_random(t.shape, t.dtype.numpy) for t in tensors]
@@ -187,16 +194,31 @@ def _times(
     return times
 
 
-def _print(
+def _rows(
     calls: list[tuple[str, Call]], args: list[np.ndarray], times: dict[str, list[float]]
-) -> None:
-    table = Table("", "median", "best", "worst", "x tvmgraph", "largest difference")
+) -> list[dict[str, Any]]:
+    """Milliseconds of every contender, and how far its results are from ours."""
     own = calls[0][1](*args)
     base = float(np.median(times["tvmgraph"]))
+    rows = []
     for name, call in calls:
-        row = (float(np.median(times[name])), min(times[name]), max(times[name]))
-        off = "" if name == "tvmgraph" else f"{_difference(own, call(*args)):.1e}"
-        table.add_row(name, *(f"{t:.3f} ms" for t in row), f"{row[0] / base:.2f}", off)
+        median = float(np.median(times[name]))
+        off = None if name == "tvmgraph" else _difference(own, call(*args))
+        rows.append({
+            "name": name, "median_ms": median, "best_ms": min(times[name]),
+            "worst_ms": max(times[name]), "calls": len(times[name]),
+            "ratio_to_tvmgraph": median / base, "largest_difference": off,
+        })  # fmt: skip
+    return rows
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    table = Table("", "median", "best", "worst", "x tvmgraph", "largest difference")
+    for row in rows:
+        times = (f"{row[key]:.3f} ms" for key in ("median_ms", "best_ms", "worst_ms"))
+        off = row["largest_difference"]
+        table.add_row(row["name"], *times, f"{row['ratio_to_tvmgraph']:.2f}",
+                      "" if off is None else f"{off:.1e}")  # fmt: skip
     Console().print(table)
 
 

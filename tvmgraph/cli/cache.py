@@ -2,44 +2,76 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
 from rich.table import Table
 
+from tvmgraph.cli.options import print_json
 from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.tuning import database as tuning
 
 
-def show_info() -> None:
-    """Prints where executables are kept, how many, their size and its limit."""
+def info() -> dict[str, Any]:
+    """Returns where executables are kept, how many, their size and its limit."""
     usage = disk.store().usage()
+    return {
+        "folder": str(disk.folder()),
+        "executables": usage.entries - usage.weights,
+        "prepared_weights": usage.weights,
+        "bytes": usage.bytes,
+        "limit_bytes": disk.limit(),
+        "searched_kernels": len(tuning.records()),
+        "searched_folder": str(tuning.folder()),
+        "linker": disk.linker(),
+        "off_because": disk.why_not(),
+    }
+
+
+def show_info(as_json: bool = False) -> None:
+    """Prints :func:`info`."""
+    found = info()
+    if as_json:
+        print_json(found)
+        return
     table = Table("what", "value", show_header=False)
-    table.add_row("folder", str(disk.folder()))
-    table.add_row("executables", str(usage.entries - usage.weights))
-    table.add_row("prepared weights", str(usage.weights))
-    table.add_row("size", f"{usage.bytes / 2**20:.1f} MiB of {disk.limit() >> 20} MiB")
-    table.add_row("searched kernels", f"{len(tuning.records())} in {tuning.folder()}")
-    table.add_row("linker", " ".join(disk.linker() or ("none",)))
-    table.add_row("state", disk.why_not() or "on")
+    table.add_row("folder", found["folder"])
+    table.add_row("executables", str(found["executables"]))
+    table.add_row("prepared weights", str(found["prepared_weights"]))
+    table.add_row("size", f"{found['bytes'] / 2**20:.1f} MiB of {found['limit_bytes'] >> 20} MiB")
+    table.add_row("searched kernels", f"{found['searched_kernels']} in {found['searched_folder']}")
+    table.add_row("linker", " ".join(found["linker"] or ("none",)))
+    table.add_row("state", found["off_because"] or "on")
     Console().print(table)
 
 
-def show_kernels() -> None:
+def show_kernels(as_json: bool = False) -> None:
     """Prints what the search of O3 found for every kernel."""
+    records = list(tuning.records())
+    if as_json:
+        print_json([
+            {"kernel": r.kernel, "threads": r.threads, "decisions": dict(r.decisions),
+             "us": r.best_us, "us_before": r.default_us, "tried": r.trials}
+            for r in records
+        ])  # fmt: skip
+        return
     table = Table(
         "kernel", "threads", "decided otherwise than the model", "us", "instead of", "tried"
     )
-    for record in tuning.records():
-        decided = ", ".join(f"{name}: {value}" for name, value in record.decisions.items())
-        times = (f"{record.best_us:.1f}", f"{record.default_us:.1f}")
-        table.add_row(
-            record.kernel, str(record.threads), decided or "nothing", *times, str(record.trials)
-        )
+    for r in records:
+        decided = ", ".join(f"{name}: {value}" for name, value in r.decisions.items())
+        times = (f"{r.best_us:.1f}", f"{r.default_us:.1f}")
+        table.add_row(r.kernel, str(r.threads), decided or "nothing", *times, str(r.trials))
     Console().print(table)
 
 
-def clear_all() -> None:
+def clear_all(as_json: bool = False) -> None:
     """Deletes every executable and all prepared weights and says how much that was."""
     usage = disk.store().clear()
     executables = usage.entries - usage.weights
+    if as_json:
+        found = {"executables": executables, "prepared_weights": usage.weights}
+        print_json({**found, "bytes": usage.bytes})
+        return
     size = f"{usage.bytes / 2**20:.1f} MiB"
     print(f"deleted {executables} executables, {usage.weights} prepared weights, {size}")

@@ -7,6 +7,7 @@ import threading
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tvmgraph.cli.options import print_json
 from tvmgraph.compiler.library import describe_target
 from tvmgraph.config import JitConfig
 from tvmgraph.errors import NotFoundError
@@ -16,7 +17,9 @@ from tvmgraph.testing.isolated import Isolated
 from tvmgraph.testing.samples import Case, all_cases, has_column
 
 
-def run_check(name: str = "", target: str = "host", level: str = "O2") -> bool:
+def run_check(
+    name: str = "", target: str = "host", level: str = "O2", as_json: bool = False
+) -> bool:
     """Checks every sample whose operator contains ``name``; returns whether all agree.
 
     Samples are compiled and run in other processes: an operator that ends one, or never ends, is a
@@ -26,6 +29,7 @@ def run_check(name: str = "", target: str = "host", level: str = "O2") -> bool:
         name: Part of an operator's name.
         target: A name from ``configs/targets.toml``.
         level: ``"O0"`` to ``"O3"``.
+        as_json: Print JSON.
 
     Raises:
         NotFoundError: if no operator has such a name.
@@ -39,6 +43,11 @@ def run_check(name: str = "", target: str = "host", level: str = "O2") -> bool:
         raise NotFoundError(f"no operator is called like {name!r}", op="tvmgraph check",
                             fix="`tvmgraph ops` lists them")  # fmt: skip
     failures = _failures(cases, Isolated(target, level, runs))
+    if as_json:
+        told = [{"sample": label, "problem": problem} for label, problem in failures]
+        print_json({"target": target, "level": level, "ran": runs, "samples": len(cases),
+                    "failures": told})  # fmt: skip
+        return not failures
     console = Console()
     for label, problem in failures:
         console.print(f"[red]{label}[/]: {problem}", highlight=False)

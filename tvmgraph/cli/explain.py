@@ -2,35 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tvmgraph.cli.guard import users_code
-from tvmgraph.cli.model_argument import find_name
-from tvmgraph.cli.show import example_arguments
+from tvmgraph.cli.model_argument import example_inputs, find_model
 from tvmgraph.debug.dump import write_atomically
 from tvmgraph.jit import JitFunction, jit
 
-_CALLS = 3  # until what was split is compiled
+CALLS = 3  # until what was split is compiled
 
 
-def explain(target: str, inputs: list[str], draw: str = "") -> str:
-    """Calls a function and returns what :meth:`JitFunction.explain` says of it.
+def called(target: str, inputs: list[str], config: Any = None) -> tuple[JitFunction, Sequence[Any]]:
+    """Calls a function until it is compiled.
 
     Args:
         target: ``file.py:name``; the name is a function or a Cell.
-        inputs: Types such as ``float32[8,3]``; the module's ``example_inputs`` if there are none.
+        inputs: Types such as ``float32[8,3]``; if there are none, ``example_calls`` of the file,
+            a list of tuples of arguments, or its ``example_inputs``, those of one call.
+        config: Settings of the compiler; those of the function, or the default, if ``None``.
+
+    Returns:
+        The jitted function, and the arguments of its last call.
+
+    Raises:
+        NotFoundError: if the file, or the name in it, does not exist.
+        ArgumentError: if the target or an input cannot be read.
+    """
+    found, known, calls = find_model(target)
+    args = example_inputs(found, inputs, known) if inputs or known else ()
+    calls = [args] if inputs or not calls else calls
+    with users_code(target.rpartition(":")[0]):
+        function = found if isinstance(found, JitFunction) else jit(found, jit_config=config)
+        for given in calls:
+            for _ in range(CALLS):
+                function(*given)
+    return function, calls[-1]
+
+
+def explain(target: str, inputs: list[str], draw: str = "") -> JitFunction:
+    """Calls a function and returns it, to be asked :meth:`JitFunction.explain`.
+
+    Args:
+        target: ``file.py:name``; the name is a function or a Cell.
+        inputs: As for :func:`called`.
         draw: Where to write the source with its segments coloured, as SVG; nowhere if empty.
 
     Raises:
         NotFoundError: if the file, or the name in it, does not exist.
         ArgumentError: if the target or an input cannot be read.
     """
-    module, found = find_name(target)
-    with users_code(target.rpartition(":")[0]):
-        found = found() if isinstance(found, type) else found  # a Cell without arguments
-        function = found if isinstance(found, JitFunction) else jit(found)
-        for _ in range(_CALLS):
-            function(*example_arguments(module, inputs))
+    function, _ = called(target, inputs)
     if draw:
         write_atomically(Path(draw).absolute(), function.draw().svg)
-    return function.explain()
+    return function

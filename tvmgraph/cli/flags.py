@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
 from rich.table import Table
 
 from tvmgraph.config.flag_registry import REGISTRY, active
+
+
+def facts() -> list[dict[str, Any]]:
+    """Returns every flag with the value in force, and what every value means."""
+    return [
+        {"name": flag.name, "variable": flag.variable, "value": getattr(active, flag.name),
+         "meanings": list(flag.levels)}
+        for flag in REGISTRY.values()
+    ]  # fmt: skip
 
 
 def print_flags() -> None:

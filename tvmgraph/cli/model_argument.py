@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.util
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import tvmgraph as ms
-from tvmgraph import JitConfig, Tensor
+from tvmgraph import Graph, JitConfig, Tensor
 from tvmgraph.cli.guard import users_code
 from tvmgraph.errors import ArgumentError, ConfigError, NotFoundError
 
@@ -56,8 +57,23 @@ def find_name(text: str) -> tuple[Any, Any]:
     return module, found
 
 
-def find_model(text: str) -> Any:
-    """Returns the network that ``model.onnx``, ``model.graph`` or ``file.py:Name`` stands for.
+class Found(NamedTuple):
+    """A network, and what its file knows of its arguments.
+
+    Attributes:
+        net: The network.
+        inputs: Arguments of one call: ``example_inputs`` of the file, tensors or a function that
+            returns them; none where there are none.
+        calls: Arguments of several calls, a list of tuples: ``example_calls`` of the file.
+    """
+
+    net: Any
+    inputs: tuple[Any, ...] = ()
+    calls: tuple[tuple[Any, ...], ...] = ()
+
+
+def find_model(text: str) -> Found:
+    """Returns what ``model.onnx``, ``model.graph`` or ``file.py:Name`` stands for.
 
     A class or factory is called without arguments.
 
@@ -66,41 +82,49 @@ def find_model(text: str) -> Any:
         ArgumentError: if the object is no network.
     """
     file = text.rpartition(":")[0]
-    if not file.endswith(".py"):
-        return ms.load(text)
-    _, found = find_name(text)
-    if isinstance(found, type):
-        with users_code(file):
+    if not file.endswith(".py") and Path(text).suffix not in ("", ".py"):
+        net = ms.load(text)
+        return Found(net, tuple(getattr(net, "example_inputs", tuple)()))
+    module, found = find_name(text)
+    with users_code(file):
+        if isinstance(found, type):
             found = found()
-    if not callable(found):
+        given = getattr(module, "example_inputs", ())
+        given = given() if callable(given) else given
+        calls = tuple(tuple(args) for args in getattr(module, "example_calls", ()))
+    if not callable(found) and not isinstance(found, Graph):
         raise ArgumentError(
             f"{text} is a {type(found).__name__}, no network", op="tvmgraph",
             fix="name a Cell, a class of one, or a function of tensors",
         )  # fmt: skip
-    return found
+    return Found(found, tuple(given) if isinstance(given, (tuple, list)) else (given,), calls)
 
 
-def example_inputs(net: Any, texts: list[str]) -> tuple[Tensor, ...]:
-    """Builds inputs from ``name:2x3`` and ``name:2x3:int32``; an ONNX model may know its own.
+def example_inputs(net: Any, texts: list[str], known: Sequence[Any] = ()) -> tuple[Any, ...]:
+    """Builds arguments from what the command line says, see :func:`parse_input`.
+
+    Args:
+        net: The network, which may know the names of its inputs.
+        texts: One per argument.
+        known: What is taken if there are no texts.
 
     Raises:
         ArgumentError: if a text cannot be read, or no input is known.
     """
     if texts:
-        return tuple(_in_order(net, [_input(t) for t in texts]))
-    found = getattr(net, "example_inputs", tuple)()
-    if not found:
+        return tuple(_in_order(net, [parse_input(t) for t in texts]))
+    if not known:
         raise ArgumentError(
             "no inputs are given, and the model does not fix them", op="tvmgraph",
-            fix="add --input x:1x3x224x224 for every input",
+            fix="add --input 1x3x224x224 for every input, or example_inputs = [...] to the file",
         )  # fmt: skip
-    return found
+    return tuple(known)
 
 
 def _in_order(net: Any, given: list[tuple[str, Tensor]]) -> list[Tensor]:
     """Sorts inputs by the names that an imported model gives them."""
     wanted = getattr(net, "input_names", None)
-    if wanted is None:
+    if wanted is None or not any(name for name, _ in given):
         return [t for _, t in given]
     by_name = dict(given)
     if sorted(by_name) != sorted(wanted):
@@ -111,20 +135,46 @@ def _in_order(net: Any, given: list[tuple[str, Tensor]]) -> list[Tensor]:
     return [by_name[n] for n in wanted]
 
 
-def _input(text: str) -> tuple[str, Tensor]:
-    name, *rest = text.split(":")
+def parse_input(text: str) -> tuple[str, Tensor]:
+    """Reads an argument: ``8x3``, ``x:8x3``, ``x:8x3:int32``, ``float32[8,3]``, ``x:int32[8]``.
+
+    Returns:
+        Its name, empty if it has none, and a tensor: normal numbers, zeros of a dtype that is no
+        float (they may be indices), a placeholder where a size is ``?`` or a name.
+
+    Raises:
+        ArgumentError: if the text has another form.
+    """
     try:
-        shape, kind = rest if len(rest) == 2 else (*rest, "float32")
-        sizes = [_size(d) for d in shape.split("x")] if shape else []
+        name, kind, sizes = _parts(text)
         fixed = [d for d in sizes if isinstance(d, int)]
         if len(fixed) < len(sizes):
-            return name, Tensor(shape=sizes, dtype=ms.dtypes.dtype_of(kind))
-        return name, Tensor(np.zeros(fixed, ms.dtypes.dtype_of(kind).numpy))
+            return name, Tensor(shape=sizes, dtype=kind)
+        if kind.is_float:
+            values = np.random.default_rng(0).standard_normal(fixed).astype(kind.numpy)
+            return name, Tensor(values)
+        return name, Tensor(np.zeros(fixed, kind.numpy))
     except (ValueError, TypeError, MemoryError):
         raise ArgumentError(
-            f"{text!r} is no input", op="tvmgraph", got=name,
-            fix="write x:1x3x224x224 or x:8:int32; ? or a name stands for a size that varies",
+            f"{text!r} is no input", op="tvmgraph",
+            fix="write it like float32[8,3], 8x3 or x:8x3:int32; ? or a name is a size that varies",
         ) from None  # fmt: skip
+
+
+def _parts(text: str) -> tuple[str, ms.dtypes.DType, list[int | str | None]]:
+    name, _, rest = text.rpartition(":")
+    if rest.endswith("]"):
+        kind, bracket, sizes = rest[:-1].partition("[")
+        words = sizes.split(",") if sizes else []
+        if not bracket or ":" in name:
+            raise ValueError(text)
+    else:
+        fields = text.split(":")
+        if len(fields) == 1 or (len(fields) == 2 and text[0] in "0123456789?"):
+            fields = ["", *fields]
+        name, shape, kind = fields if len(fields) == 3 else (*fields, "float32")
+        words = shape.split("x") if shape else []
+    return name, ms.dtypes.dtype_of(kind), [_size(word.strip()) for word in words]
 
 
 def _size(text: str) -> int | str | None:

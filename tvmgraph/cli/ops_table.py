@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
 from rich.table import Table
 
@@ -41,6 +43,15 @@ def print_table(name: str = "") -> bool:
     console.print(table)
     console.print(f"{len(rows)} rows; {len(public_functions())} public functions in tvmgraph.ops")
     return bool(rows)
+
+
+def facts(name: str = "") -> list[dict[str, Any]]:
+    """Returns the rows whose name contains ``name`` as data."""
+    return [
+        {"name": n, "family": _family(OPS[n]), "samples": len(OPS[n].samples),
+         **{c: _mark(OPS[n], c) for c in COLUMNS}}
+        for n in sorted(OPS) if name in n
+    ]  # fmt: skip
 
 
 def _mark(op: Op, column: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
 from rich.table import Table
 
@@ -14,6 +16,15 @@ def print_passes() -> None:
     for row in passes():
         table.add_row(_name(row), row.stage.value, row.cpu or "-", row.cuda or "-", row.why)
     Console().print(table)
+
+
+def facts() -> list[dict[str, Any]]:
+    """Returns the table as data; a level is ``None`` where the pass does not run."""
+    return [
+        {"name": row.name, "within": row.within, "takes": row.stage.value, "cpu": row.cpu,
+         "gpu": row.cuda, "optional": row.optional, "why": row.why}
+        for row in passes()
+    ]  # fmt: skip
 
 
 def _name(row: Pass) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tvmgraph import partial
+from tvmgraph.cli.options import print_json
 from tvmgraph.errors import ArgumentError
 from tvmgraph.runtime import load
 
 
-def run_module(path: str, inputs: list[str], output: str, threads: int | None) -> None:
+def run_module(
+    path: str, inputs: list[str], output: str, threads: int | None, as_json: bool = False
+) -> None:
     """Runs a module on ``.npy`` files; prints the results, or writes them to an ``.npz`` file.
 
     Args:
@@ -20,6 +24,7 @@ def run_module(path: str, inputs: list[str], output: str, threads: int | None) -
         inputs: ``x.npy`` in order, or ``name=x.npy``.
         output: The file to write; empty to print.
         threads: Workers, ``None`` for all cores.
+        as_json: Print the results as JSON.
 
     Raises:
         ArgumentError: if a file cannot be read, or an input is missing.
@@ -42,8 +47,24 @@ def run_module(path: str, inputs: list[str], output: str, threads: int | None) -
     if output:
         _save(Path(output), {e.name: r for e, r in zip(entries, results)})
         return
+    if as_json:
+        print_json(
+            {e.name: {"type": str(e), "value": _values(r)} for e, r in zip(entries, results)}
+        )
+        return
     for entry, result in zip(entries, results):
         print(f"{entry.name}: {entry}\n{result}")
+
+
+def _values(array: np.ndarray) -> Any:
+    """Elements as nested lists; what JSON has no number for is ``None``."""
+    if array.dtype.kind in "biu":
+        return array.tolist()
+    if array.dtype.kind == "c":
+        return [_values(np.real(array)), _values(np.imag(array))]
+    found = array.astype(np.float64).astype(object)
+    found[~np.isfinite(array.astype(np.float64))] = None
+    return found.tolist()
 
 
 def _array(file: str) -> np.ndarray:

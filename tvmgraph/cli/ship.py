@@ -7,21 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from tvmgraph.cli.guard import guarded
+from tvmgraph.cli.options import Config, Inputs, Json, Level, Output, Target, Threads, print_json
 
 _Model = Annotated[str, typer.Argument(help="model.onnx, model.graph, or file.py:Name of a Cell.")]
-_Inputs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input", help="name:1x3x224 or name:?x3:int32 (? or a name: any size), once per input."
-    ),
-]
-_Output = Annotated[str, typer.Option("--output", "-o", help="File to write.")]
-_Threads = Annotated[int, typer.Option(min=0, help="Workers; 0 for all cores.")]
 _Dynamic = Annotated[
     list[str] | None, typer.Option(help="An axis of variable size, as name:0=batch.")
-]
-_Config = Annotated[
-    str, typer.Option(help="Settings: a preset of configs/jit.toml, or file.toml:preset.")
 ]
 
 
@@ -33,15 +23,16 @@ def register(app: typer.Typer) -> None:
 
 def compile_(
     model: _Model,
-    input: _Inputs = None,
-    output: _Output = "model.tvm",
-    target: Annotated[str, typer.Option(help="A name from configs/targets.toml.")] = "",
-    level: Annotated[str, typer.Option(help="O0, O1, O2 or O3; O2 by default.")] = "",
-    config: _Config = "",
+    input: Inputs = None,
+    output: Output = "model.tvm",
+    target: Target = "",
+    level: Level = "",
+    config: Config = "",
     linker: Annotated[str, typer.Option(help="Compiler driver of another target.")] = "",
     frozen: Annotated[bool, typer.Option(help="Put the weights into the code.")] = False,
     dynamic: _Dynamic = None,
     sign: Annotated[str, typer.Option(help="PEM file with the private Ed25519 key.")] = "",
+    json: Json = False,
 ) -> None:
     """Compile a model into one file that runs without Python code of the model."""
     from tvmgraph.cli.model_argument import find_config
@@ -51,22 +42,23 @@ def compile_(
         "linker": linker, "frozen": frozen, "dynamic": axes_of(dynamic or []),
         "sign": sign or None,
     }  # fmt: skip
-    _write(model, input, output, "TVM", options)
+    _write(model, input, output, "TVM", options, json)
 
 
 def export(
     model: _Model,
-    input: _Inputs = None,
-    output: _Output = "model.onnx",
+    input: Inputs = None,
+    output: Output = "model.onnx",
     opset: Annotated[int, typer.Option(help="Version of the standard operators.")] = 20,
     dynamic: _Dynamic = None,
+    json: Json = False,
 ) -> None:
     """Write a model as ONNX, or as a graph file when the output ends in .graph."""
     kind = "GRAPH" if output.endswith(".graph") else "ONNX"
     options: dict[str, Any] = {}
     if kind == "ONNX":
         options = {"opset": opset, "dynamic": axes_of(dynamic or [])}
-    _write(model, input, output, kind, options)
+    _write(model, input, output, kind, options, json)
 
 
 def axes_of(texts: list[str]) -> dict[str, dict[int, str]]:
@@ -89,56 +81,65 @@ def axes_of(texts: list[str]) -> dict[str, dict[int, str]]:
 
 
 def _write(
-    model: str, inputs: list[str] | None, output: str, kind: str, options: dict[str, Any]
-) -> None:
+    model: str, inputs: list[str] | None, output: str, kind: str, options: dict[str, Any],
+    json: bool,
+) -> None:  # fmt: skip
     from rich.console import Console
 
     import tvmgraph as ms
     from tvmgraph.cli.guard import users_code
     from tvmgraph.cli.model_argument import example_inputs, find_model
 
-    net = find_model(model)
-    args = example_inputs(net, inputs or [])
+    net, known, _ = find_model(model)
+    args = example_inputs(net, inputs or [], known)
     with Console(stderr=True).status(f"writing {output}"), users_code(model.rpartition(":")[0]):
         path = ms.export(net, *args, file_name=output, file_format=kind, **options)
-    typer.echo(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+    size = path.stat().st_size
+    if json:
+        print_json({"path": path, "bytes": size})
+    else:
+        typer.echo(f"{path}  {size / 1e6:.1f} MB")
 
 
 def run(
     module: Annotated[str, typer.Argument(help="A compiled module.")],
     input: Annotated[
-        list[str] | None, typer.Option("--input", help="x.npy or name=x.npy, once per input.")
+        list[str] | None,
+        typer.Option("--input", "-i", help="x.npy or name=x.npy, once per input."),
     ] = None,
-    output: _Output = "",
-    threads: _Threads = 0,
+    output: Output = "",
+    threads: Threads = 0,
+    json: Json = False,
 ) -> None:
     """Run a compiled module on arrays from files."""
     from tvmgraph.cli.run_module import run_module
 
-    run_module(module, input or [], output, threads or None)
+    run_module(module, input or [], output, threads or None, json)
 
 
 def bench(
     model: Annotated[
         str, typer.Argument(help="A compiled module, or a model: .onnx, .graph, file.py:Name.")
     ],
-    input: _Inputs = None,
+    input: Inputs = None,
     vs: Annotated[
         str, typer.Option(help="Also time onnxruntime, torch (separated by commas).")
     ] = "",
-    config: _Config = "",
+    config: Config = "",
     repeat: Annotated[int, typer.Option(min=1, help="How many calls of each.")] = 100,
-    threads: _Threads = 0,
+    threads: Threads = 0,
     onnx: Annotated[str, typer.Option(help="The ONNX file of a compiled module, for --vs.")] = "",
+    json: Json = False,
 ) -> None:
     """Time a model, compiled, on random inputs; turns are taken with the others in --vs."""
     from tvmgraph.cli.bench import bench_model
 
-    bench_model(model, input or [], vs, config, repeat, threads or None, onnx)
+    bench_model(model, input or [], vs, config, repeat, threads or None, onnx, json)
 
 
 def bundle(
     folder: Annotated[str, typer.Argument(help="A new folder.")],
+    json: Json = False,
 ) -> None:
     """Copy the files a machine needs to run compiled modules (NumPy aside) into a folder."""
     from pathlib import Path
@@ -146,4 +147,8 @@ def bundle(
     from tvmgraph.export.bundle import write_bundle
 
     files = write_bundle(Path(folder))
-    typer.echo(f"{len(files)} files, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB")
+    size = sum(f.stat().st_size for f in files)
+    if json:
+        print_json({"path": folder, "files": len(files), "bytes": size})
+    else:
+        typer.echo(f"{len(files)} files, {size / 1e6:.1f} MB")

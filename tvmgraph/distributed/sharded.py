@@ -193,9 +193,9 @@ class ShardedGraph(CompiledGraph):
         """Names of the kernels of this process's part."""
         return self.inner.kernels
 
-    def explain_kernels(self) -> list[str]:
+    def kernel_choices(self) -> list[Any]:
         """What is known of the kernels of this process's part."""
-        return self.inner.explain_kernels()
+        return self.inner.kernel_choices()
 
     def run(
         self, args: Sequence[Tensor], consume: bool = False, kept: list[Any] | None = None

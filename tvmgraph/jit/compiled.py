@@ -28,6 +28,7 @@ from tvmgraph.jit.execution import choose_path
 from tvmgraph.jit.frozen import FrozenExecutable, prepare_early
 
 if TYPE_CHECKING:
+    from tvmgraph.backend.table import Choice
     from tvmgraph.compiler.compile import CompileStats
 
 _MAX_DERIVATIVES = 64  # of a graph with symbolic sizes whose derivative needs their values
@@ -86,7 +87,7 @@ class CompiledGraph:
             self._options = compile_options(config, native=False)
             self.stats = self.steps.compile(self._options)
 
-    def explain_kernels(self) -> list[str]:
+    def kernel_choices(self) -> list[Choice]:
         """For every kernel: its name in the table, what those before it said, and its plan."""
         from tvmgraph.compiler import explain_kernels
         from tvmgraph.compiler.build import isolate
@@ -96,7 +97,7 @@ class CompiledGraph:
         else:
             graphs = [self._main or self.unfrozen]
         found = (explain_kernels(graph, self._options) for graph in graphs)
-        return [choice.text() for choices in found for choice in choices]
+        return [choice for choices in found for choice in choices]
 
     @functools.cached_property
     def unfrozen(self) -> Graph:

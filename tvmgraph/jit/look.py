@@ -9,11 +9,19 @@ from tvmgraph.errors import ArgumentError, CaptureError, CompileError, user_sour
 from tvmgraph.graph import Graph
 from tvmgraph.jit import observe, pieces
 from tvmgraph.jit.measure import kernels_of, measure
-from tvmgraph.jit.regions.report import describe, described_cache, picture
+from tvmgraph.jit.regions.report import (
+    Break,
+    breaks,
+    describe,
+    described_cache,
+    picture,
+    used_segments,
+)
 from tvmgraph.jit.watch import explain_record
 from tvmgraph.view import Drawing, Kernel, draw_pair
 
 if TYPE_CHECKING:
+    from tvmgraph.backend.table import Choice
     from tvmgraph.jit.compiled import CompiledGraph
 
 _MOST_REPEATS = 10**6
@@ -148,10 +156,26 @@ class Inspectable:
         for program in pieces.programs(self):  # pyright: ignore[reportArgumentType]
             lines += describe(program)
         lines += described_cache(self)
-        newest = next(reversed(self.entries.values()), None) if kernels else None
-        if newest and newest[0].compiled is not None:
-            lines += newest[0].compiled.explain_kernels()
+        lines += [choice.text() for choice in (self.kernel_choices() if kernels else ())]
         return "\n".join(lines)
+
+    def breaks(self) -> list[Break]:
+        """Returns what Python runs between compiled segments, and why; nothing of one graph."""
+        found = pieces.programs(self)  # pyright: ignore[reportArgumentType]
+        return [b for program in found for b in breaks(program)]
+
+    def kernel_choices(self) -> list[Choice]:
+        """Returns which entry of the backend's table took each kernel of the newest call.
+
+        What :meth:`explain` says with ``kernels=True``, as data.
+        """
+        programs = pieces.programs(self)  # pyright: ignore[reportArgumentType]
+        segments = [s for program in programs for s in used_segments(program)]
+        found = [choice for s in segments for choice in s.kernel_choices()]
+        newest = next(reversed(self.entries.values()), None)
+        if newest is not None and newest[0].compiled is not None:
+            found += newest[0].compiled.kernel_choices()
+        return found
 
     def draw(self, *args: Any, **kwargs: Any) -> Drawing:
         """Draws the captured graph beside the kernels it became, for a notebook.

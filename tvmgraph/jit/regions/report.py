@@ -6,6 +6,7 @@ import ast
 import html
 import linecache
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tvmgraph.errors import TvmgraphError
@@ -35,7 +36,7 @@ def reason(error: Exception) -> str:
 def describe(program: Program) -> list[str]:
     """Returns lines about the segments, and about the statements that Python runs."""
     file = os.path.basename(program.source.file)
-    used = _used(program)
+    used = used_segments(program)
     lines = ["  compiled segments:"] if used else []
     for s in used:
         first, last = span(s.statements)
@@ -49,17 +50,45 @@ def describe(program: Program) -> list[str]:
         stopped = f", not any more: {s.stopped}" if s.stopped else ""
         lines.append(f"    {where}  ({ins}) -> ({outs}): {sizes}{more}{stopped}")
         lines += [f"    {line}" for line in described_cache(s)]
-    native = [(node, why) for node, why in program.why.values() if id(node) in program.native]
-    if native:
+    found = breaks(program)
+    if found:
         lines.append("  in Python:")
     changes: dict[str, int] = {}
-    for node, why in sorted(native, key=lambda x: x[0].lineno):  # pyright: ignore
-        text, _, change = why.partition(CHANGE)
-        number = f" [{changes.setdefault(change, len(changes) + 1)}]" if change else ""
-        lines.append(f"    {file}:{node.lineno}  {_shown(program, node)}  because {text}{number}")  # pyright: ignore
+    for b in found:
+        number = f" [{changes.setdefault(b.change, len(changes) + 1)}]" if b.change else ""
+        lines.append(f"    {b.where}  {b.statement}  because {b.because}{number}")
     if changes:
         lines.append("  to compile more:")
     return [*lines, *(f"    [{number}] {change}" for change, number in changes.items())]
+
+
+@dataclass(frozen=True)
+class Break:
+    """A statement, or a part of one, that Python runs between compiled segments.
+
+    Attributes:
+        where: File and line.
+        statement: Its source.
+        because: Why it is not compiled.
+        change: What to do to have it compiled, empty if nothing is known.
+    """
+
+    where: str
+    statement: str
+    because: str
+    change: str
+
+
+def breaks(program: Program) -> list[Break]:
+    """Returns what Python runs of a function in pieces, by line."""
+    file = os.path.basename(program.source.file)
+    native = [(node, why) for node, why in program.why.values() if id(node) in program.native]
+    found = []
+    for node, why in sorted(native, key=lambda x: x[0].lineno):  # pyright: ignore
+        text, _, change = why.partition(CHANGE)
+        where = f"{file}:{node.lineno}"  # pyright: ignore[reportAttributeAccessIssue]
+        found.append(Break(where, _shown(program, node), text, change))
+    return found
 
 
 def described_cache(function: Inspectable) -> list[str]:
@@ -76,7 +105,7 @@ def described_cache(function: Inspectable) -> list[str]:
     return lines
 
 
-def _used(program: Program) -> list[Segment]:
+def used_segments(program: Program) -> list[Segment]:
     """Returns the segments of the newest outline that were compiled."""
     made = [s for name, s in program.segments.values() if name in program.used]
     return sorted([s for s in made if s.history and s.entries], key=lambda s: span(s.statements))
@@ -109,7 +138,7 @@ def picture(program: Program) -> str:
     first, last = node.lineno, node.end_lineno or node.lineno
     lines = [linecache.getline(program.source.file, i).rstrip("\n") for i in range(first, last + 1)]
     color: dict[int, str] = {}
-    for i, s in enumerate(_used(program)):
+    for i, s in enumerate(used_segments(program)):
         start, end = span(s.statements)
         color.update(dict.fromkeys(range(start, end + 1), _COLORS[i % len(_COLORS)]))
     for n, _ in program.why.values():
