@@ -135,4 +135,4 @@ except LoadError as error:
 # tvmgraph bundle runtime/        # the files a machine needs to run net.tvm
 # ```
 #
-# From C++: [docs/examples/cpp](../docs/examples/cpp).
+# From C++: [docs/examples/cpp](../docs/examples/cpp/run.cc).

@@ -78,7 +78,7 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = dtyp
     Example:
         >>> net = ms.amp.auto_mixed_precision(nn.Dense(3, 4), "O2")
         >>> net(ops.ones((2, 3))).dtype, net.weight.dtype
-        (mindspore.float32, mindspore.float32)
+        (tvmgraph.float32, tvmgraph.float32)
     """
     if not isinstance(network, Cell):
         _reject(DTypeError, f"network must be a Cell, not {type(network).__name__}")

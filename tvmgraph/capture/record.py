@@ -243,6 +243,11 @@ def record(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
 
     Example:
         >>> print(record(lambda x: x * 2, Tensor([1.0])))
+        graph fn_lambda_(%0: float32[1] input "x") {
+          %1: float32[] = const([2.0])
+          %2: float32[1] = mul(%0, %1)  # <doctest tvmgraph.capture.record.record[0]>:1
+          return %2
+        }
     """
     return capture(fn, args, kwargs).graph
 

@@ -22,7 +22,7 @@ class Initializer:
     """Base of all initializers; a subclass fills an array in ``_initialize``.
 
     Args:
-        kwargs: Kept as :attr:`init_kwargs`.
+        kwargs: Kept as ``init_kwargs``.
 
     Example:
         >>> class Ramp(Initializer):

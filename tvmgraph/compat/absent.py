@@ -231,7 +231,8 @@ def not_found(
     """
     why = reason(name, where.removeprefix("tvmgraph").removeprefix("."))
     names = {n.lower(): n for n in known if not n.startswith("_")}
-    near = difflib.get_close_matches(name.lower(), names, 1, 0.85 if why else 0.75)
+    closeness = 0.85 if why else 0.75
+    near = difflib.get_close_matches(name.lower(), names, 1, closeness) if name[:2] != "__" else []
     importing = stands_at("IMPORT_NAME" if module else "IMPORT_FROM")
     return (NotFoundImportError if importing else NotFoundError)(
         f"{where} has no {name!r}" + (f": {why}" if why else ""), at=user_source(),

@@ -71,6 +71,7 @@ class MultitypeFuncGraph:
         ... def double_tensor(x):
         ...     return x + x
         >>> double(Tensor([1.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])
     """
 
     def __init__(self, name: str, read_value: bool = False) -> None:
@@ -162,6 +163,8 @@ class HyperMap(_Mapper):
 
     Example:
         >>> ops.HyperMap()(ops.add, (Tensor(1), [Tensor(2), Tensor(3)]), (4, (5, 6)))
+        (Tensor(shape=[], dtype=Int64, value= 5), (Tensor(shape=[], dtype=Int64, value= 7),
+         Tensor(shape=[], dtype=Int64, value= 9)))
     """
 
     def __call__(self, *args: Any) -> Any:
@@ -184,6 +187,7 @@ class Map(_Mapper):
 
     Example:
         >>> ops.Map()(ops.add, (Tensor(1), Tensor(2)), (3, 4))
+        (Tensor(shape=[], dtype=Int64, value= 4), Tensor(shape=[], dtype=Int64, value= 6))
     """
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
@@ -205,6 +209,7 @@ def partial(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., 
 
     Example:
         >>> ops.partial(ops.sub, Tensor([5.0]))(Tensor([3.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])
     """
     if not callable(fn):
         raise ArgumentError(
@@ -219,6 +224,7 @@ class Partial(Shown):
 
     Example:
         >>> ops.Partial()(ops.sub, Tensor([5.0]))(Tensor([3.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:

@@ -147,6 +147,7 @@ def flags(**settings: object) -> Iterator[Flags]:
     Example:
         >>> with ms.flags(debug=1):
         ...     ms.jit(lambda x: x + 1)(Tensor([1.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])
     """
     values: dict[str, int] = {}
     for name, value in settings.items():

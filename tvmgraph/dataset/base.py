@@ -46,7 +46,7 @@ def count_of(op: str, name: str, value: Any, low: int) -> int:
 class Dataset(Shown):
     """Rows with named columns; the base of every source and stage.
 
-    Subclasses give :attr:`columns`, :meth:`rows` and :meth:`get_dataset_size`.
+    Subclasses give ``columns``, :meth:`rows` and :meth:`get_dataset_size`.
     """
 
     columns: list[str]

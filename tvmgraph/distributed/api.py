@@ -166,7 +166,7 @@ class Sharded(JitFunction):
 
     @property
     def programs(self) -> list[Any]:
-        """What the newest captures became: graph, layouts and collectives of a process's part."""
+        """Graph, layouts and collectives of a process's part, for each of the newest captures."""
         found = [e.compiled for kept in self.entries.values() for e in kept]
         return [c.found for c in found if isinstance(c, ShardedGraph)]
 

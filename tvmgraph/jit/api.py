@@ -82,6 +82,7 @@ def jit(
         ... def f(x):
         ...     return x * 2 + 1
         >>> f(Tensor([1.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 3.00000000e+00])
     """
     _check_options(mode, capture_mode, dynamic, fullgraph, backend, options)
     config = as_jit_config(jit_config) if jit_config is not None else None
@@ -235,6 +236,7 @@ def ms_function(
         ... def f(x):
         ...     return x * 2
         >>> f(Tensor([1.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])
     """
     for name, value in (("input_signature", input_signature), ("hash_args", hash_args)):
         if value is not None:

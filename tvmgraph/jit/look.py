@@ -97,7 +97,7 @@ class Inspectable:
             takes no second storage where its kernel can write in place.
 
         Example:
-            >>> bool(jit(lambda x: x + 1).memory(ops.ones((2, 3))).peak >= 48)
+            >>> bool(ms.jit(lambda x: x + 1).memory(ops.ones((2, 3))).peak >= 48)
             True
         """
         return self.profile(*args, repeat=1, **kwargs).memory

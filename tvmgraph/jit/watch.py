@@ -148,6 +148,8 @@ def assert_max_compiles(limit: int, function: Any = None) -> Iterator[None]:
         >>> f = ms.jit(lambda x: x + 1)
         >>> with ms.assert_max_compiles(1):
         ...     f(Tensor([1.0])), f(Tensor([2.0]))
+        (Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00]), Tensor(shape=[1],
+         dtype=Float32, value= [ 3.00000000e+00]))
     """
     at = user_source()
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:

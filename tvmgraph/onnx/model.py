@@ -49,6 +49,7 @@ def load(path: str | os.PathLike[str] | onnx.ModelProto) -> OnnxCell:
     Example:
         >>> path = ms.export(nn.ReLU(), Tensor([1.0, -1.0]), file_name="relu")
         >>> ms.onnx.load(path)(Tensor([-2.0, 3.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  3.00000000e+00])
     """
     if isinstance(path, onnx.ModelProto):
         return _cell(path, path.graph.name)

@@ -129,7 +129,7 @@ def fractional_max_pool3d(
 
 
 def poisson(shape: Any, mean: Any, seed: int | None = None) -> Tensor:
-    """Draws float32 numbers of Poisson distributions: [*shape, *mean.shape].
+    """Draws float32 numbers of Poisson distributions, of shape ``(*shape, *mean.shape)``.
 
     Args:
         shape: Sizes.
@@ -140,7 +140,7 @@ def poisson(shape: Any, mean: Any, seed: int | None = None) -> Tensor:
 
 
 def random_poisson(shape: Any, rate: Any, seed: int | None = None, dtype: Any = float32) -> Tensor:
-    """Draws numbers of Poisson distributions: [*shape, *rate.shape].
+    """Draws numbers of Poisson distributions, of shape ``(*shape, *rate.shape)``.
 
     Args:
         shape: Sizes.

@@ -117,7 +117,7 @@ def dtype(x: Tensor) -> dtypes.DType:
 
     Example:
         >>> ops.dtype(Tensor([1.0]))
-        Float32
+        tvmgraph.float32
     """
     if not isinstance(x, Tensor):
         raise DTypeError(
@@ -168,6 +168,7 @@ def deepcopy(input_x: Tensor) -> Tensor:
 
     Example:
         >>> ops.deepcopy(Tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
     return require_tensor("deepcopy", input_x, "input_x").copy()
 
@@ -185,6 +186,7 @@ def move_to(input: Tensor, to: str = "CPU", blocking: bool = True) -> Tensor:
 
     Example:
         >>> ops.move_to(Tensor([1.0]), "CPU")
+        Tensor(shape=[1], dtype=Float32, value= [ 1.00000000e+00])
     """
     return input.to(device=to)
 
@@ -198,6 +200,7 @@ def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
 
     Example:
         >>> ops.mixed_precision_cast(ms.float16, (Tensor([1.0]), 2))
+        (Tensor(shape=[1], dtype=Float16, value= [ 1.0000e+00]), 2)
     """
     if isinstance(x, Tensor):
         return F.cast(x, dtypes.dtype_of(dst_dtype)) if x.dtype.is_float else x
@@ -220,5 +223,6 @@ def hyper_add(x: Any, y: Any) -> Any:
 
     Example:
         >>> ops.hyper_add((Tensor(1), Tensor(2)), (3, 4))
+        (Tensor(shape=[], dtype=Int64, value= 4), Tensor(shape=[], dtype=Int64, value= 6))
     """
     return F.HyperMap()(F.add, x, y)

@@ -186,12 +186,12 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     @offered
     def hyper_map(self) -> Any:
-        """Applies a function to every gradient: ``hyper_map(fn, gradients)``."""
+        """A function that applies another one to every gradient, ``hyper_map(fn, gradients)``."""
         return HyperMap()
 
     @offered
     def base(self) -> Tensor:
-        """1: from this sum of overflow flags on there is an overflow."""
+        """The sum of overflow flags from which on there is an overflow, 1."""
         return Tensor(1.0, dtypes.float32)
 
     @offered

@@ -131,6 +131,7 @@ class SummaryRecord:
         >>> with ms.SummaryRecord("./summary") as record:
         ...     record.add_value("scalar", "loss", Tensor(0.5))
         ...     record.record(step=1)
+        True
     """
 
     def __init__(
@@ -275,7 +276,11 @@ class SummaryCollector(Callback):
         ArgumentError: for an unknown key or a frequency below 1.
 
     Example:
-        >>> model.train(1, dataset, callbacks=[ms.SummaryCollector("./summary", collect_freq=1)])
+        >>> net = nn.Dense(2, 1)
+        >>> model = ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1))
+        >>> rows = (np.ones((4, 2), np.float32), np.ones((4, 1), np.float32))
+        >>> data = dataset.NumpySlicesDataset(rows, ["x", "y"]).batch(2)
+        >>> model.train(1, data, callbacks=[ms.SummaryCollector("summary", collect_freq=1)])
     """
 
     def __init__(

@@ -63,6 +63,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
     Example:
         >>> ops.relu(Tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  2.00000000e+00])
     """
     return input.rebind(_relu(input)) if inplace else _relu(input)
 
@@ -86,6 +87,7 @@ def relu6(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.relu6(Tensor([-1.0, 2.0, 9.0]))
+        Tensor(shape=[3], dtype=Float32, value= [ 0.00000000e+00,  2.00000000e+00,  6.00000000e+00])
     """
     ...
 
@@ -135,6 +137,7 @@ def leaky_relu(input: Tensor, alpha: float = 0.2) -> Tensor:
 
     Example:
         >>> ops.leaky_relu(Tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [-2.00000003e-01,  2.00000000e+00])
     """
     if input.dtype.is_float:
         return leaky_rectifier(input, alpha)
@@ -157,6 +160,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Example:
         >>> ops.prelu(Tensor([[-1.0, -1.0]]), Tensor([0.1, 0.2]))
+        Tensor(shape=[1, 2], dtype=Float32, value=
+        [[-1.00000001e-01, -2.00000003e-01]])
     """
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.size not in (1, channels):
@@ -181,6 +186,7 @@ def sigmoid(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.sigmoid(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e-01,  7.31058598e-01])
     """
     ...
 
@@ -196,6 +202,7 @@ def silu(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.silu(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  7.31058598e-01])
     """
     ...
 
@@ -220,6 +227,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.hardsigmoid(Tensor([-4.0, 0.0, 4.0]))
+        Tensor(shape=[3], dtype=Float32, value= [ 0.00000000e+00,  5.00000000e-01,  1.00000000e+00])
     """
     ...
 
@@ -236,6 +244,7 @@ def hardswish(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.hardswish(Tensor([-4.0, 1.0, 4.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-0.00000000e+00,  6.66666687e-01,  4.00000000e+00])
     """
     ...
 
@@ -253,6 +262,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
 
     Example:
         >>> ops.hardtanh(Tensor([-2.0, 0.5, 2.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-1.00000000e+00,  5.00000000e-01,  1.00000000e+00])
     """
     return F.clamp(input, min_val, max_val)
 
@@ -269,6 +279,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
     Example:
         >>> ops.hardshrink(Tensor([-1.0, 0.2, 1.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-1.00000000e+00,  0.00000000e+00,  1.00000000e+00])
     """
     return F.where(F.abs(input) <= lambd, 0, input)
 
@@ -285,6 +296,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
     Example:
         >>> ops.softshrink(Tensor([-1.0, 0.2, 1.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-5.00000000e-01,  0.00000000e+00,  5.00000000e-01])
     """
     return F.where(F.abs(input) <= lambd, 0, input - F.sign(input) * lambd)
 
@@ -303,6 +315,7 @@ def softsign(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.softsign(Tensor([-1.0, 0.0, 3.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-5.00000000e-01,  0.00000000e+00,  7.50000000e-01])
     """
     return x / (F.abs(x) + 1)
 
@@ -318,6 +331,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.tanhshrink(Tensor([-1.0, 0.0, 1.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-2.38405824e-01,  0.00000000e+00,  2.38405824e-01])
     """
     return input - F.tanh(input)
 
@@ -335,5 +349,6 @@ def threshold(input: Tensor, thr: float, value: float) -> Tensor:
 
     Example:
         >>> ops.threshold(Tensor([0.0, 2.0, 3.0]), 1, 100)
+        Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+02,  2.00000000e+00,  3.00000000e+00])
     """
     return F.where(input <= thr, F.cast(F.full_like(input, value), input.dtype), input)

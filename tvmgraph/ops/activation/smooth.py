@@ -112,6 +112,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
     Example:
         >>> ops.gelu(Tensor([-1.0, 0.0, 1.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-1.58655241e-01,  0.00000000e+00,  8.41344774e-01])
     """
     ...
 
@@ -127,6 +128,7 @@ def fast_gelu(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.fast_gelu(Tensor([-1.0, 0.0, 1.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-1.54204234e-01,  0.00000000e+00,  8.45795751e-01])
     """
     return x * F.sigmoid(x * 1.702)
 
@@ -156,6 +158,7 @@ def elu(input_x: Tensor, alpha: float = 1.0) -> Tensor:
 
     Example:
         >>> ops.elu(Tensor([-1.0, 0.0, 1.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-6.32120550e-01,  0.00000000e+00,  1.00000000e+00])
     """
     ...
 
@@ -187,6 +190,7 @@ def selu(input_x: Tensor) -> Tensor:
 
     Example:
         >>> ops.selu(Tensor([-1.0, 0.0, 1.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-1.11133075e+00,  0.00000000e+00,  1.05070102e+00])
     """
     ...
 
@@ -237,6 +241,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
     Example:
         >>> ops.celu(Tensor([-1.0, 0.0, 1.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-6.32120550e-01,  0.00000000e+00,  1.00000000e+00])
     """
     ...
 
@@ -292,6 +297,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 
     Example:
         >>> ops.softplus(Tensor([-1.0, 0.0, 30.0]))
+        Tensor(shape=[3], dtype=Float32, value= [ 3.13261628e-01,  6.93147182e-01,  3.00000000e+01])
     """
     ...
 
@@ -308,6 +314,7 @@ def logsigmoid(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.logsigmoid(Tensor([-1.0, 0.0, 1.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-1.31326163e+00, -6.93147182e-01, -3.13261628e-01])
     """
     ...
 
@@ -323,5 +330,6 @@ def mish(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.mish(Tensor([-1.0, 0.0, 1.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-3.03401411e-01,  0.00000000e+00,  8.65098417e-01])
     """
     ...

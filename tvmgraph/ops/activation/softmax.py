@@ -154,6 +154,7 @@ def softmax(input: Tensor, axis: Any = -1, *, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.softmax(Tensor([1.0, 2.0, 3.0]))
+        Tensor(shape=[3], dtype=Float32, value= [ 9.00305733e-02,  2.44728461e-01,  6.65240943e-01])
     """
     if dtype is not None:
         input = F.cast(input, dtypes.dtype_of(dtype))
@@ -179,6 +180,7 @@ def softmin(x: Tensor, axis: Any = -1, *, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.softmin(Tensor([1.0, 2.0, 3.0]))
+        Tensor(shape=[3], dtype=Float32, value= [ 6.65240943e-01,  2.44728461e-01,  9.00305733e-02])
     """
     if dtype is not None:
         x = F.cast(x, dtypes.dtype_of(dtype))
@@ -201,6 +203,7 @@ def log_softmax(logits: Tensor, axis: int = -1) -> Tensor:
 
     Example:
         >>> ops.log_softmax(Tensor([1.0, 2.0, 3.0]))
+        Tensor(shape=[3], dtype=Float32, value= [-2.40760612e+00, -1.40760601e+00, -4.07606006e-01])
     """
     return _log_softmax(logits, axis)
 
@@ -231,6 +234,7 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
 
     Example:
         >>> ops.glu(Tensor([1.0, 2.0, 3.0, 4.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 9.52574134e-01,  1.96402752e+00])
     """
     a, b = _halves(x, axis, "ops.glu")
     return a * F.sigmoid(b)
@@ -251,6 +255,7 @@ def swiglu(input: Tensor, dim: int = -1) -> Tensor:
 
     Example:
         >>> ops.swiglu(Tensor([1.0, 2.0, 3.0, 4.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 2.19317579e+00,  7.04637718e+00])
     """
     a, b = _halves(input, dim, "ops.swiglu")
     return F.silu(a) * b
@@ -275,5 +280,6 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tens
 
     Example:
         >>> ops.rrelu(Tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
     return F.where(input < 0, input * _uniform(input, lower, upper), input)

@@ -167,6 +167,7 @@ def if_(*operands: Tensor, then: Graph, orelse: Graph) -> tuple[Tensor, ...]:
 
     Example:
         >>> ms.jit(lambda x: x * 2 if x.sum() > 0 else x)(Tensor([1.0])).asnumpy()
+        array([2.], dtype=float32)
     """
     ...
 
@@ -282,7 +283,8 @@ def while_(*operands: Tensor, cond: Graph, body: Graph) -> tuple[Tensor, ...]:
         ShapeError: if the state would change its type.
 
     Example:
-        >>> ms.ops.while_loop(lambda x: x < 9, lambda x: x * 2, Tensor(1)).item()
+        >>> ops.WhileLoop()(lambda x: x < 9, lambda x: x * 2, Tensor(1)).item()
+        16
     """
     ...
 
@@ -399,7 +401,8 @@ def while_grad(*operands: Tensor, cond: Graph, body: Graph, pull_back: Graph) ->
         ShapeError: if the regions do not fit each other.
 
     Example:
-        >>> double = lambda x: ms.ops.while_loop(lambda v: v < 9, lambda v: v * 2, x)
+        >>> double = ms.jit(lambda x: ops.WhileLoop()(lambda v: v < 9, lambda v: v * 2, x))
         >>> ms.grad(double)(Tensor(1.0)).item()
+        16.0
     """
     ...

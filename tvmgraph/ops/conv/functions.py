@@ -63,6 +63,8 @@ def conv1d(
 
     Example:
         >>> ops.conv1d(ops.ones((1, 1, 4)), ops.ones((1, 1, 2)), stride=2)
+        Tensor(shape=[1, 1, 2], dtype=Float32, value=
+        [[[ 2.00000000e+00,  2.00000000e+00]]])
     """
     return _conv("conv1d", 1, input, weight, bias, stride, pad_mode, padding, dilation, groups)
 

@@ -178,6 +178,8 @@ def convolution(input: Tensor, weight: Tensor, stride: Ints, padding: Pairs, dil
 
     Example:
         >>> ops.convolution(ops.ones((1, 1, 3)), ops.ones((1, 1, 2)), (1,), ((0, 0),), (1,), 1)
+        Tensor(shape=[1, 1, 2], dtype=Float32, value=
+        [[[ 2.00000000e+00,  2.00000000e+00]]])
     """
     ...
 
@@ -418,5 +420,7 @@ def conv_transpose(input: Tensor, weight: Tensor, stride: Ints, padding: Pairs,
     Example:
         >>> ops.conv_transpose(
         ...     ops.ones((1, 1, 2)), ops.ones((1, 1, 2)), (2,), ((0, 0),), (0,), (1,), 1)
+        Tensor(shape=[1, 1, 4], dtype=Float32, value=
+        [[[ 1.00000000e+00,  1.00000000e+00,  1.00000000e+00,  1.00000000e+00]]])
     """
     ...

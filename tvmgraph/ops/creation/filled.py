@@ -102,6 +102,9 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.full((2, 2), 0.5)
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 5.00000000e-01,  5.00000000e-01],
+         [ 5.00000000e-01,  5.00000000e-01]])
     """
     if not dtypes.is_number(fill_value):
         raise bad(
@@ -125,6 +128,9 @@ def zeros(size: Any, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.zeros((2, 3), ms.int32)
+        Tensor(shape=[2, 3], dtype=Int32, value=
+        [[0, 0, 0],
+         [0, 0, 0]])
     """
     return _full(int_tuple(size, "zeros", "size"), 0, dtype_or(dtype, dtypes.float32))
 
@@ -141,6 +147,9 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.ones((2, 3))
+        Tensor(shape=[2, 3], dtype=Float32, value=
+        [[ 1.00000000e+00,  1.00000000e+00,  1.00000000e+00],
+         [ 1.00000000e+00,  1.00000000e+00,  1.00000000e+00]])
     """
     return _full(int_tuple(shape, "ones", "shape"), 1, dtype_or(dtype, dtypes.float32))
 
@@ -163,6 +172,7 @@ def empty(*size: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
     Example:
         >>> ops.empty((2, 3)).shape
+        (2, 3)
     """
     return zeros(size[0] if len(size) == 1 else size, dtype)
 
@@ -181,6 +191,7 @@ def eps(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.eps(Tensor([4.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.19209290e-07,  1.19209290e-07])
     """
     _require_tensor(x, "eps")
     if not x.dtype.is_float:
@@ -201,6 +212,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.full_like(Tensor([1, 2]), 7)
+        Tensor(shape=[2], dtype=Int64, value= [7, 7])
     """
     _require_tensor(input, "full_like")
     if not dtypes.is_number(fill_value):
@@ -230,6 +242,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.zeros_like(Tensor([1, 2]))
+        Tensor(shape=[2], dtype=Int64, value= [0, 0])
     """
     _require_tensor(input, "zeros_like")
     return _full(input.type.shape, 0, dtype_or(dtype, input.dtype))
@@ -247,6 +260,7 @@ def ones_like(input: Tensor, *, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.ones_like(Tensor([1, 2]))
+        Tensor(shape=[2], dtype=Int64, value= [1, 1])
     """
     _require_tensor(input, "ones_like")
     return _full(input.type.shape, 1, dtype_or(dtype, input.dtype))
@@ -265,6 +279,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tenso
 
     Example:
         >>> ops.empty_like(Tensor([1, 2])).shape
+        (2,)
     """
     return zeros_like(input, dtype=dtype)
 
@@ -282,6 +297,9 @@ def fill(type: Any, shape: Any, value: Any) -> Tensor:
 
     Example:
         >>> ops.fill(ms.float32, (2, 2), 1)
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 1.00000000e+00,  1.00000000e+00],
+         [ 1.00000000e+00,  1.00000000e+00]])
     """
     wanted = dtypes.dtype_of(type)
     if isinstance(value, Tensor):
@@ -302,6 +320,7 @@ def fills(x: Tensor, value: Any) -> Tensor:
 
     Example:
         >>> ops.fills(Tensor([1.0, 2.0]), 3)
+        Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  3.00000000e+00])
     """
     _require_tensor(x, "fills")
     return fill(x.dtype, x.type.shape, value)
@@ -321,6 +340,7 @@ def new_full(input: Tensor, size: Any, fill_value: Any, *, dtype: Any = None) ->
 
     Example:
         >>> ops.new_full(Tensor([1.0]), (2,), 3)
+        Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  3.00000000e+00])
     """
     return full(size, fill_value, dtype=dtype_or(dtype, input.dtype))
 
@@ -338,6 +358,7 @@ def new_zeros(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.new_zeros(Tensor([1]), (2,))
+        Tensor(shape=[2], dtype=Int64, value= [0, 0])
     """
     return zeros(size, dtype_or(dtype, input.dtype))
 
@@ -355,6 +376,7 @@ def new_ones(input: Tensor, size: Any, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.new_ones(Tensor([1]), (2,))
+        Tensor(shape=[2], dtype=Int64, value= [1, 1])
     """
     return ones(size, dtype_or(dtype, input.dtype))
 
@@ -429,6 +451,9 @@ def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.eye(2, 3)
+        Tensor(shape=[2, 3], dtype=Float32, value=
+        [[ 1.00000000e+00,  0.00000000e+00,  0.00000000e+00],
+         [ 0.00000000e+00,  1.00000000e+00,  0.00000000e+00]])
     """
     rows = as_int(n, "eye", "n")
     cols = rows if m is None else as_int(m, "eye", "m")
@@ -447,6 +472,7 @@ def scalar_to_tensor(input_x: Any, dtype: Any = dtypes.float32) -> Tensor:
 
     Example:
         >>> ops.scalar_to_tensor(3, ms.int32)
+        Tensor(shape=[], dtype=Int32, value= 3)
     """
     return full((), input_x, dtype=dtype)
 
@@ -462,6 +488,7 @@ def tuple_to_array(input_x: Any) -> Tensor:
 
     Example:
         >>> ops.tuple_to_array((1, 2, 3))
+        Tensor(shape=[3], dtype=Int32, value= [1, 2, 3])
     """
     if not isinstance(input_x, tuple) or not all(dtypes.is_number(v) for v in input_x):
         raise bad(DTypeError, "input_x must be a tuple of numbers", "tuple_to_array",

@@ -106,6 +106,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
 
     Example:
         >>> ops.arange(1, 7, 2)
+        Tensor(shape=[3], dtype=Int64, value= [1, 3, 5])
     """
     return _range("arange", *((0, start) if end is None else (start, end)), step, dtype)
 
@@ -141,6 +142,7 @@ def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
 
     Example:
         >>> ops.range(0, 6, 2)
+        Tensor(shape=[3], dtype=Int64, value= [0, 2, 4])
     """
     result = _range("range", start, end, step, None)
     if result.size > maxlen:
@@ -166,6 +168,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.linspace(0, 1, 5)
+        Tensor(shape=[5], dtype=Float32, value= [ 0.00000000e+00,  2.50000000e-01,  5.00000000e-01,
+        7.50000000e-01,  1.00000000e+00])
     """
     count = as_int(steps, "linspace", "steps")
     if count < 1:
@@ -205,6 +209,7 @@ def logspace(
 
     Example:
         >>> ops.logspace(0, 2, 3)
+        Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+00,  1.00000000e+01,  1.00000000e+02])
     """
     wanted = dtypes.dtype_of(dtype)
     wide = dtypes.float32 if wanted in (dtypes.float16, dtypes.bfloat16) else wanted

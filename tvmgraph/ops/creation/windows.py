@@ -49,6 +49,8 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: Any = None)
 
     Example:
         >>> ops.hann_window(5)
+        Tensor(shape=[5], dtype=Float64, value= [ 0.00000000e+00,  3.45491503e-01,  9.04508497e-01,
+        9.04508497e-01,  3.45491503e-01])
     """
 
     def curve(t: np.ndarray) -> np.ndarray:
@@ -78,6 +80,8 @@ def hamming_window(
 
     Example:
         >>> ops.hamming_window(5)
+        Tensor(shape=[5], dtype=Float32, value= [ 7.99999982e-02,  3.97852182e-01,  9.12147820e-01,
+        9.12147820e-01,  3.97852182e-01])
     """
 
     def curve(t: np.ndarray) -> np.ndarray:
@@ -102,6 +106,8 @@ def blackman_window(window_length: Any, periodic: bool = True, *, dtype: Any = N
 
     Example:
         >>> ops.blackman_window(5)
+        Tensor(shape=[5], dtype=Float32, value= [-1.38777878e-17,  2.00770140e-01,  8.49229872e-01,
+        8.49229872e-01,  2.00770140e-01])
     """
 
     def curve(t: np.ndarray) -> np.ndarray:
@@ -126,6 +132,8 @@ def bartlett_window(window_length: Any, periodic: bool = True, *, dtype: Any = N
 
     Example:
         >>> ops.bartlett_window(5)
+        Tensor(shape=[5], dtype=Float32, value= [ 0.00000000e+00,  4.00000006e-01,  8.00000012e-01,
+        8.00000012e-01,  4.00000006e-01])
     """
 
     def curve(t: np.ndarray) -> np.ndarray:
@@ -153,6 +161,8 @@ def kaiser_window(
 
     Example:
         >>> ops.kaiser_window(5)
+        Tensor(shape=[5], dtype=Float64, value= [ 5.27734413e-05,  1.01719688e-01,  7.92939834e-01,
+        7.92939834e-01,  1.01719688e-01])
     """
 
     def curve(t: np.ndarray) -> np.ndarray:

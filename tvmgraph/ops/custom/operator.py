@@ -74,10 +74,12 @@ class Custom:
         ArgumentError: if the description is incomplete or contradictory.
 
     Example:
+        >>> import tvm.te
         >>> double = ops.Custom(
         ...     lambda x: tvm.te.compute(x.shape, lambda *i: x(*i) * 2),
         ...     out_shape=lambda s: s, out_dtype=lambda d: d)
         >>> double(Tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  4.00000000e+00])
     """
 
     def __init__(

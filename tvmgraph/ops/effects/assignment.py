@@ -55,6 +55,7 @@ def assign(variable: Tensor, value: Any) -> Tensor:
 
     Example:
         >>> ops.assign(ms.Parameter(Tensor([1.0, 2.0])), Tensor([3.0, 4.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  4.00000000e+00])
     """
     target = _target(variable, "assign")
     new = _like(value if isinstance(value, Tensor) else Tensor(value, target.dtype), target)
@@ -79,6 +80,7 @@ def assign_add(variable: Tensor, value: Any) -> Tensor:
 
     Example:
         >>> ops.assign_add(ms.Parameter(Tensor([1.0, 2.0])), 1)
+        Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  3.00000000e+00])
     """
     target = _target(variable, "assign_add")
     return _set(target, _like(F.add(target, value), target))
@@ -100,6 +102,7 @@ def assign_sub(variable: Tensor, value: Any) -> Tensor:
 
     Example:
         >>> ops.assign_sub(ms.Parameter(Tensor([1.0, 2.0])), 1)
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.00000000e+00])
     """
     target = _target(variable, "assign_sub")
     return _set(target, _like(F.sub(target, value), target))

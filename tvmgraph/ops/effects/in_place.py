@@ -38,7 +38,7 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False)
 
 
 def random_(input: Tensor, from_: int = 0, to: Any = None, *, generator: Any = None) -> Tensor:
-    """Fills with whole numbers of [from_, to)."""
+    """Fills with whole numbers of ``[from_, to)``."""
     return input.random_(from_, to, generator=generator)
 
 
@@ -48,7 +48,7 @@ def tanh_(input: Tensor) -> Tensor:
 
 
 def uniform_(input: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
-    """Fills with numbers of [from_, to)."""
+    """Fills with numbers of ``[from_, to)``."""
     return input.uniform_(from_, to, generator=generator)
 
 

@@ -101,5 +101,6 @@ def host_print(*operands: Tensor, words: Words, end: str, numbers: tuple[str, ..
 
     Example:
         >>> ms.jit(lambda x: print(x) if x.sum() > 0 else None)(Tensor([1.0]))
+        [1.]
     """
     ...

@@ -86,6 +86,7 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
 
     Example:
         >>> ops.cast(Tensor([1.7]), ms.int32)
+        Tensor(shape=[1], dtype=Int32, value= [1])
     """
     dtype = dtypes.dtype_of(dtype)
     if isinstance(input, Tensor) and input.type.dtype is dtype:
@@ -136,6 +137,7 @@ def add(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.add(Tensor([1.0, 2.0]), 1)
+        Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  3.00000000e+00])
     """
     ...
 
@@ -158,6 +160,7 @@ def sub(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.sub(Tensor([1.0, 2.0]), 1)
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.00000000e+00])
     """
     ...
 
@@ -177,6 +180,7 @@ def mul(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.mul(Tensor([1.0, 2.0]), 3)
+        Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  6.00000000e+00])
     """
     ...
 
@@ -200,6 +204,7 @@ def subtract(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
     Example:
         >>> ops.subtract(Tensor([4.0, 5.0]), Tensor([1.0, 2.0]), alpha=2)
+        Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  1.00000000e+00])
     """
     return F.sub(input, other if alpha == 1 else F.mul(other, alpha))
 
@@ -233,6 +238,7 @@ def neg(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.neg(Tensor([1.0, -2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [-1.00000000e+00,  2.00000000e+00])
     """
     ...
 
@@ -262,6 +268,7 @@ def abs(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.abs(Tensor([1.0, -2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
     ...
 
@@ -305,6 +312,7 @@ def sign(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.sign(Tensor([3.0, 0.0, -2.0]))
+        Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+00,  0.00000000e+00, -1.00000000e+00])
     """
     ...
 
@@ -323,6 +331,7 @@ def positive(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.positive(Tensor([-1.0]))
+        Tensor(shape=[1], dtype=Float32, value= [-1.00000000e+00])
     """
     return require_tensor("positive", input)
 
@@ -344,6 +353,7 @@ def identity(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.identity(Tensor([1.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 1.00000000e+00])
     """
     ...
 
@@ -401,6 +411,7 @@ def stop_gradient(value: Any) -> Any:
 
     Example:
         >>> ops.stop_gradient(Tensor([1.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 1.00000000e+00])
     """
     if isinstance(value, Tensor):
         return gradient_barrier(value)
@@ -424,6 +435,7 @@ def depend(value: Any, expr: Any) -> Any:
 
     Example:
         >>> ops.depend(Tensor([1.0]), Tensor([2.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 1.00000000e+00])
     """
     return value
 
@@ -443,6 +455,7 @@ def addn(x: Any) -> Tensor:
 
     Example:
         >>> ops.addn([Tensor([1.0]), Tensor([2.0]), Tensor([3.0])])
+        Tensor(shape=[1], dtype=Float32, value= [ 6.00000000e+00])
     """
     if not isinstance(x, (tuple, list)):
         raise DTypeError(

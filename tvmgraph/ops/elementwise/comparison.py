@@ -91,6 +91,7 @@ def equal(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.equal(Tensor([1, 2]), Tensor([1, 3]))
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     ...
 
@@ -109,6 +110,7 @@ def not_equal(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.not_equal(Tensor([1, 2]), Tensor([1, 3]))
+        Tensor(shape=[2], dtype=Bool, value= [False,  True])
     """
     ...
 
@@ -122,6 +124,7 @@ def greater(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.greater(Tensor([1, 2]), Tensor([0, 3]))
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     ...
 
@@ -135,6 +138,7 @@ def greater_equal(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.greater_equal(Tensor([1, 2]), Tensor([1, 3]))
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     ...
 
@@ -148,6 +152,7 @@ def less(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.less(Tensor([1, 2]), Tensor([2, 2]))
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     ...
 
@@ -161,6 +166,7 @@ def less_equal(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.less_equal(Tensor([1, 2]), Tensor([1, 1]))
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     ...
 
@@ -213,6 +219,7 @@ def isnan(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.isnan(Tensor([1.0, float("nan")]))
+        Tensor(shape=[2], dtype=Bool, value= [False,  True])
     """
     ...
 
@@ -226,6 +233,7 @@ def isinf(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.isinf(Tensor([1.0, float("inf")]))
+        Tensor(shape=[2], dtype=Bool, value= [False,  True])
     """
     ...
 
@@ -239,6 +247,7 @@ def isfinite(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.isfinite(Tensor([1.0, float("inf")]))
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     ...
 
@@ -254,6 +263,7 @@ def isposinf(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.isposinf(Tensor([1.0, float("inf")]))
+        Tensor(shape=[2], dtype=Bool, value= [False,  True])
     """
     return F.logical_and(isinf(input), greater(input, 0))
 
@@ -269,6 +279,7 @@ def isneginf(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.isneginf(Tensor([1.0, -float("inf")]))
+        Tensor(shape=[2], dtype=Bool, value= [False,  True])
     """
     return F.logical_and(isinf(input), less(input, 0))
 
@@ -284,6 +295,7 @@ def isreal(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.isreal(Tensor([1.0]))
+        Tensor(shape=[1], dtype=Bool, value= [True])
     """
     return F.equal(F.imag(require_tensor("isreal", input)), 0)
 
@@ -299,6 +311,7 @@ def signbit(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.signbit(Tensor([0.3, -2.5]))
+        Tensor(shape=[2], dtype=Bool, value= [False,  True])
     """
     return less(input, 0)
 
@@ -323,6 +336,7 @@ def isclose(
 
     Example:
         >>> ops.isclose(Tensor([1.0, 2.0]), Tensor([1.0, 2.1]))
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     distance, bound = F.abs(input - other), F.abs(other) * rtol + atol
     near = F.logical_and(distance <= bound, isfinite(bound))
@@ -348,6 +362,7 @@ def approximate_equal(x: Tensor, y: Tensor, tolerance: float = 1e-05) -> Tensor:
 
     Example:
         >>> ops.approximate_equal(Tensor([1.0, 2.0]), Tensor([1.1, 4.0]), 0.5)
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     return less(F.abs(x - y), tolerance)
 
@@ -363,6 +378,7 @@ def is_tensor(obj: Any) -> bool:
 
     Example:
         >>> ops.is_tensor([1.0])
+        False
     """
     return isinstance(obj, Tensor)
 
@@ -378,6 +394,7 @@ def is_floating_point(input: Tensor) -> bool:
 
     Example:
         >>> ops.is_floating_point(Tensor([1]))
+        False
     """
     return input.dtype.is_float
 
@@ -393,5 +410,6 @@ def is_complex(input: Tensor) -> bool:
 
     Example:
         >>> ops.is_complex(Tensor([1.0]))
+        False
     """
     return require_tensor("is_complex", input).dtype in dtypes.COMPLEX

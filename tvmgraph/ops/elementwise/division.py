@@ -231,6 +231,7 @@ def floor_divide(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.floor_divide(Tensor([7, -7]), 2)
+        Tensor(shape=[2], dtype=Int64, value= [ 3, -4])
     """
     ...
 
@@ -253,6 +254,7 @@ def floor_div(x: Any, y: Any) -> Tensor:
 
     Example:
         >>> ops.floor_div(Tensor([7, -7]), 2)
+        Tensor(shape=[2], dtype=Int64, value= [ 3, -4])
     """
     return floor_divide(x, y)
 
@@ -274,6 +276,7 @@ def trunc_div(x: Tensor, y: Tensor) -> Tensor:
 
     Example:
         >>> ops.truncate_div(Tensor([7, -7]), Tensor([2, 2]))
+        Tensor(shape=[2], dtype=Int64, value= [ 3, -3])
     """
     ...
 
@@ -335,6 +338,7 @@ def floor_mod(x: Tensor, y: Tensor) -> Tensor:
 
     Example:
         >>> ops.floor_mod(Tensor([7, -7]), 3)
+        Tensor(shape=[2], dtype=Int64, value= [1, 2])
     """
     ...
 
@@ -360,6 +364,7 @@ def fmod(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.fmod(Tensor([7, -7]), 3)
+        Tensor(shape=[2], dtype=Int64, value= [ 1, -1])
     """
     ...
 
@@ -382,6 +387,7 @@ def truncate_mod(x: Any, y: Any) -> Tensor:
 
     Example:
         >>> ops.truncate_mod(Tensor([7, -7]), 3)
+        Tensor(shape=[2], dtype=Int64, value= [ 1, -1])
     """
     return fmod(x, y)
 
@@ -401,6 +407,7 @@ def remainder(input: Any, other: Any) -> Tensor:
 
     Example:
         >>> ops.remainder(Tensor([-4.0, 5.0]), 3)
+        Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  2.00000000e+00])
     """
     return F.floor_mod(input, other)
 
@@ -423,6 +430,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
     Example:
         >>> ops.div(Tensor([7.0, -7.0]), 2, rounding_mode="floor")
+        Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00, -4.00000000e+00])
     """
     if rounding_mode is None:
         return real_div(input, other)
@@ -455,6 +463,7 @@ def tensor_div(x: Any, y: Any) -> Tensor:
 
     Example:
         >>> ops.tensor_div(Tensor([1.0, 2.0]), 4)
+        Tensor(shape=[2], dtype=Float32, value= [ 2.50000000e-01,  5.00000000e-01])
     """
     return real_div(x, y)
 
@@ -474,5 +483,6 @@ def true_divide(dividend: Any, divisor: Any) -> Tensor:
 
     Example:
         >>> ops.true_divide(Tensor([1, 2]), 4)
+        Tensor(shape=[2], dtype=Float32, value= [ 2.50000000e-01,  5.00000000e-01])
     """
     return real_div(dividend, divisor)

@@ -145,6 +145,7 @@ def maximum(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.maximum(Tensor([1.0, 5.0]), Tensor([4.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 4.00000000e+00,  5.00000000e+00])
     """
     ...
 
@@ -158,6 +159,7 @@ def minimum(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.minimum(Tensor([1.0, 5.0]), Tensor([4.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
     ...
 
@@ -168,6 +170,7 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.fmax(Tensor([1.0, float("nan")]), Tensor([4.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 4.00000000e+00,  2.00000000e+00])
     """
     ...
 
@@ -178,6 +181,7 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.fmin(Tensor([1.0, float("nan")]), Tensor([4.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
     ...
 
@@ -232,6 +236,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
     Example:
         >>> ops.clamp(Tensor([1, 25, 5]), 5, 20)
+        Tensor(shape=[3], dtype=Int64, value= [ 5, 20,  5])
     """
     return _limit(input, min, max, "ops.clamp")
 
@@ -253,6 +258,7 @@ def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
     Example:
         >>> ops.clip(Tensor([1, 25, 5]), 5, 20)
+        Tensor(shape=[3], dtype=Int64, value= [ 5, 20,  5])
     """
     return _limit(input, min, max, "ops.clip")
 
@@ -274,6 +280,7 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
 
     Example:
         >>> ops.clip_by_value(Tensor([1.0, 25.0, 5.0]), 5, 20)
+        Tensor(shape=[3], dtype=Float32, value= [ 5.00000000e+00,  2.00000000e+01,  5.00000000e+00])
     """
     if isinstance(x, (tuple, list)):
         return type(x)(clip_by_value(v, clip_value_min, clip_value_max) for v in x)
@@ -343,6 +350,7 @@ def nan_to_num(
 
     Example:
         >>> ops.nan_to_num(Tensor([1.0, float("nan")]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  0.00000000e+00])
     """
     d = input.dtype
     if not d.is_float:

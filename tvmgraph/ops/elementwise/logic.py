@@ -63,6 +63,7 @@ def logical_and(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.logical_and(Tensor([True, True]), Tensor([True, False]))
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     ...
 
@@ -80,6 +81,7 @@ def logical_or(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.logical_or(Tensor([True, False]), Tensor([False, False]))
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     ...
 
@@ -97,6 +99,7 @@ def logical_xor(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.logical_xor(Tensor([True, False]), Tensor([True, True]))
+        Tensor(shape=[2], dtype=Bool, value= [False,  True])
     """
     ...
 
@@ -128,6 +131,7 @@ def logical_not(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.logical_not(Tensor([True, False]))
+        Tensor(shape=[2], dtype=Bool, value= [False,  True])
     """
     ...
 
@@ -177,6 +181,7 @@ def bitwise_and(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.bitwise_and(Tensor([6, 7]), Tensor([3, 8]))
+        Tensor(shape=[2], dtype=Int64, value= [2, 0])
     """
     ...
 
@@ -197,6 +202,7 @@ def bitwise_or(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.bitwise_or(Tensor([6, 7]), Tensor([3, 8]))
+        Tensor(shape=[2], dtype=Int64, value= [ 7, 15])
     """
     ...
 
@@ -217,6 +223,7 @@ def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.bitwise_xor(Tensor([6, 7]), Tensor([3, 8]))
+        Tensor(shape=[2], dtype=Int64, value= [ 5, 15])
     """
     ...
 
@@ -250,6 +257,7 @@ def bitwise_not(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.bitwise_not(Tensor([0, 5]))
+        Tensor(shape=[2], dtype=Int64, value= [-1, -6])
     """
     ...
 
@@ -268,6 +276,7 @@ def invert(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.invert(Tensor([25, 4]))
+        Tensor(shape=[2], dtype=Int64, value= [-26,  -5])
     """
     return bitwise_not(x)
 
@@ -377,6 +386,7 @@ def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.bitwise_left_shift(Tensor([1, 3]), 2)
+        Tensor(shape=[2], dtype=Int64, value= [ 4, 12])
     """
     ...
 
@@ -398,5 +408,6 @@ def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.bitwise_right_shift(Tensor([8, -8]), 2)
+        Tensor(shape=[2], dtype=Int64, value= [ 2, -2])
     """
     ...

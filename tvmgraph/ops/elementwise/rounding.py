@@ -43,6 +43,7 @@ def floor(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.floor(Tensor([1.7, -1.2]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00, -2.00000000e+00])
     """
     ...
 
@@ -56,6 +57,7 @@ def ceil(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.ceil(Tensor([1.2, -1.7]))
+        Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00, -1.00000000e+00])
     """
     ...
 
@@ -69,6 +71,7 @@ def trunc(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.trunc(Tensor([1.7, -1.7]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00, -1.00000000e+00])
     """
     ...
 
@@ -94,6 +97,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
 
     Example:
         >>> ops.round(Tensor([0.5, 1.5, 2.7]))
+        Tensor(shape=[3], dtype=Float32, value= [ 0.00000000e+00,  2.00000000e+00,  3.00000000e+00])
     """
     if decimals == 0 or (decimals > 0 and not input.dtype.is_float):
         return _round(input)
@@ -116,5 +120,6 @@ def frac(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.frac(Tensor([1.25, -1.25]))
+        Tensor(shape=[2], dtype=Float32, value= [ 2.50000000e-01, -2.50000000e-01])
     """
     return x - F.trunc(x)

@@ -44,6 +44,8 @@ def fftfreq(n: int, d: float = 1.0, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.fftfreq(4)
+        Tensor(shape=[4], dtype=Float32, value= [ 0.00000000e+00,  2.50000000e-01, -5.00000000e-01,
+        -2.50000000e-01])
     """
     n = _window_length(n, "fftfreq")
     k = np.arange(n)
@@ -66,6 +68,7 @@ def rfftfreq(n: int, d: float = 1.0, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.rfftfreq(4)
+        Tensor(shape=[3], dtype=Float32, value= [ 0.00000000e+00,  2.50000000e-01,  5.00000000e-01])
     """
     n = _window_length(n, "rfftfreq")
     return _frequencies(np.arange(n // 2 + 1), n, d, dtype)
@@ -92,6 +95,8 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
 
     Example:
         >>> ops.fftshift(ops.fftfreq(4))
+        Tensor(shape=[4], dtype=Float32, value= [-5.00000000e-01, -2.50000000e-01,  0.00000000e+00,
+        2.50000000e-01])
     """
     return _shift(input, dim, False, "fftshift")
 
@@ -111,6 +116,8 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
 
     Example:
         >>> ops.ifftshift(ops.fftshift(ops.fftfreq(5)))
+        Tensor(shape=[5], dtype=Float32, value= [ 0.00000000e+00,  2.00000003e-01,  4.00000006e-01,
+        -4.00000006e-01, -2.00000003e-01])
     """
     return _shift(input, dim, True, "ifftshift")
 

@@ -37,6 +37,8 @@ def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
 
     Example:
         >>> ops.iou(Tensor([[0.0, 0.0, 9.0, 9.0]]), Tensor([[0.0, 0.0, 9.0, 4.0]]))
+        Tensor(shape=[1, 1], dtype=Float32, value=
+        [[ 5.00000000e-01]])
     """
     op = "iou"
     if mode not in ("iou", "iof"):
@@ -83,6 +85,8 @@ def bounding_box_encode(
 
     Example:
         >>> ops.bounding_box_encode(Tensor([[0.0, 0.0, 9.0, 9.0]]), Tensor([[1.0, 1.0, 8.0, 8.0]]))
+        Tensor(shape=[1, 4], dtype=Float32, value=
+        [[ 0.00000000e+00,  0.00000000e+00, -2.23143533e-01, -2.23143533e-01]])
     """
     _require_boxes("bounding_box_encode", anchor_box=anchor_box, groundtruth_box=groundtruth_box)
     px, py, pw, ph = _centers(anchor_box)
@@ -114,6 +118,8 @@ def bounding_box_decode(
 
     Example:
         >>> ops.bounding_box_decode(Tensor([[0.0, 0.0, 9.0, 9.0]]), ops.zeros((1, 4)), (16, 16))
+        Tensor(shape=[1, 4], dtype=Float32, value=
+        [[ 0.00000000e+00,  0.00000000e+00,  9.00000000e+00,  9.00000000e+00]])
     """
     _require_boxes("bounding_box_decode", anchor_box=anchor_box, deltas=deltas)
     height, width = (float(v) for v in max_shape)
@@ -146,6 +152,7 @@ def check_valid(bboxes: Tensor, img_metas: Tensor) -> Tensor:
 
     Example:
         >>> ops.check_valid(Tensor([[0.0, 0.0, 9.0, 9.0]]), Tensor([8.0, 8.0, 1.0]))
+        Tensor(shape=[1], dtype=Bool, value= [False])
     """
     op = "check_valid"
     _require_boxes(op, bboxes=bboxes)

@@ -121,6 +121,9 @@ def deformable_conv2d(
     Example:
         >>> ops.deformable_conv2d(ops.ones((1, 1, 3, 3)), ops.ones((1, 1, 2, 2)),
         ...     ops.ones((1, 12, 2, 2)), (2, 2), (1, 1, 1, 1), (0, 0, 0, 0))
+        Tensor(shape=[1, 1, 2, 2], dtype=Float32, value=
+        [[[[ 4.00000000e+00,  2.00000000e+00],
+           [ 2.00000000e+00,  1.00000000e+00]]]])
     """
     read = deformable_offsets(
         x, offsets, strides, padding, kernel_size, dilations, deformable_groups, modulated

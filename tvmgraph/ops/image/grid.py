@@ -160,6 +160,8 @@ def grid_sample(
     Example:
         >>> x = Tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
         >>> ops.grid_sample(x, Tensor([[[[0.0, 0.0]]]]))
+        Tensor(shape=[1, 1, 1, 1], dtype=Float32, value=
+        [[[[ 2.50000000e+00]]]])
     """
     _check_grid(input, grid, mode, padding_mode)
     align, count = bool(align_corners), input.ndim - 2

@@ -91,6 +91,8 @@ def interpolate(
 
     Example:
         >>> ops.interpolate(Tensor([[[1.0, 2.0]]]), size=4)
+        Tensor(shape=[1, 1, 4], dtype=Float32, value=
+        [[[ 1.00000000e+00,  1.00000000e+00,  2.00000000e+00,  2.00000000e+00]]])
     """
     op = "interpolate"
     _check(input, mode, align_corners, size, scale_factor)

@@ -282,5 +282,7 @@ def resample(
 
     Example:
         >>> ops.resample(Tensor([1.0, 3.0]), 0, 4, "linear", False, 0.0, False)
+        Tensor(shape=[4], dtype=Float32, value= [ 1.00000000e+00,  1.50000000e+00,  2.50000000e+00,
+        3.00000000e+00])
     """
     ...

@@ -52,6 +52,9 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
 
     Example:
         >>> ops.gather(Tensor([[1, 2], [3, 4], [5, 6]]), Tensor([2, 0]), 0)
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[5, 6],
+         [1, 2]])
     """
     x = require_tensor("gather", input_params, "input_params")
     index = as_index("gather", input_indices, "input_indices")
@@ -100,6 +103,9 @@ def gather_elements(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
     Example:
         >>> ops.gather_elements(Tensor([[1, 2], [3, 4]]), 1, Tensor([[0, 0], [1, 0]]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 1],
+         [4, 3]])
     """
     axis = resolve_axis("gather_elements", input, dim, "dim")
     return gather_along(input, as_index("gather_elements", index, "index"), axis)
@@ -121,6 +127,9 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
 
     Example:
         >>> ops.gather_d(Tensor([[1, 2], [3, 4]]), 1, Tensor([[0, 0], [1, 0]]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 1],
+         [4, 3]])
     """
     return gather_elements(x, dim, index)
 
@@ -156,6 +165,7 @@ def gather_nd(input_x: Tensor, indices: Tensor) -> Tensor:
 
     Example:
         >>> ops.gather_nd(Tensor([[1, 2], [3, 4]]), Tensor([[0, 1], [1, 0]]))
+        Tensor(shape=[2], dtype=Int64, value= [2, 3])
     """
     require_tensor("gather_nd", input_x, "input_x")
     columns = split_columns("gather_nd", input_x, indices)
@@ -177,6 +187,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
     Example:
         >>> ops.take(Tensor([[1, 2], [3, 4]]), Tensor([3, 0]))
+        Tensor(shape=[2], dtype=Int64, value= [4, 1])
     """
     require_tensor("take", input)
     return index_get(F.reshape(input, (-1,)), as_index("take", index, "index"), axes=(0,))
@@ -199,6 +210,9 @@ def index_select(input: Tensor, axis: int, index: Tensor) -> Tensor:
 
     Example:
         >>> ops.index_select(Tensor([[1, 2], [3, 4]]), 1, Tensor([1]))
+        Tensor(shape=[2, 1], dtype=Int64, value=
+        [[2],
+         [4]])
     """
     axis = resolve_axis("index_select", input, axis)
     index = as_index("index_select", index, "index")
@@ -225,6 +239,7 @@ def choose(input: Tensor, choices: Any, mode: str = "clip") -> Tensor:
 
     Example:
         >>> ops.choose(Tensor([0, 1]), [Tensor([1, 2]), Tensor([3, 4])])
+        Tensor(shape=[2], dtype=Int64, value= [1, 4])
     """
     index = as_index("choose", input, "input")
     if mode not in ("clip", "wrap", "raise"):
@@ -269,6 +284,8 @@ def reverse_sequence(x: Tensor, seq_lengths: Tensor, seq_dim: int, batch_dim: in
 
     Example:
         >>> ops.reverse_sequence(Tensor([[1, 2, 3]]), Tensor([2]), 1)
+        Tensor(shape=[1, 3], dtype=Int64, value=
+        [[2, 1, 3]])
     """
     seq = resolve_axis("reverse_sequence", x, seq_dim, "seq_dim")
     batch = resolve_axis("reverse_sequence", x, batch_dim, "batch_dim")
@@ -321,6 +338,9 @@ def embedding(
 
     Example:
         >>> ops.embedding(Tensor([1, 0]), Tensor([[1.0, 2.0], [3.0, 4.0]]))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 3.00000000e+00,  4.00000000e+00],
+         [ 1.00000000e+00,  2.00000000e+00]])
     """
     ids = as_index("embedding", input, "input")
     require_tensor("embedding", weight, "weight")

@@ -58,6 +58,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
     Example:
         >>> ops.getitem(Tensor([[1, 2], [3, 4]]), (slice(None), -1))
+        Tensor(shape=[2], dtype=Int64, value= [2, 4])
     """
     shape: Any = x.type.shape
     if index.__class__ is int and shape and shape[0].__class__ is int:
@@ -161,6 +162,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> Tensor:
 
     Example:
         >>> ops.setitem(Tensor([[1, 2], [3, 4]]), (slice(None), -1), 0)
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 0],
+         [3, 0]])
     """
     return put_at("setitem", x, index, value, "set")
 

@@ -98,7 +98,8 @@ _TENSOR_DOC = r"""{verb} the slices whose coordinates stand in the last axis of 
         OutOfRangeError: if a coordinate lies outside its axis.
 
     Example:
-        >>> ops.{name}(Tensor([1.0, 2.0]), Tensor([[0]]), Tensor([4.0]))
+        >>> ops.{name}(Tensor([1.0, 2.0]), Tensor([[0]]), Tensor([4.0])).tolist()
+        [{result}, 2.0]
     """
 
 _ND_DOC = r"""{verb} slices of a parameter, whose coordinates stand in ``indices``' last axis.
@@ -120,7 +121,8 @@ _ND_DOC = r"""{verb} slices of a parameter, whose coordinates stand in ``indices
         OutOfRangeError: if a coordinate lies outside its axis.
 
     Example:
-        >>> ops.{name}(ms.Parameter(Tensor([1.0, 2.0])), Tensor([[0]]), Tensor([4.0]))
+        >>> ops.{name}(ms.Parameter(Tensor([1.0, 2.0])), Tensor([[0]]), Tensor([4.0])).tolist()
+        [{result}, 2.0]
     """
 
 _FIRST_DOC = r"""{verb} slices along the first axis of a parameter.
@@ -141,8 +143,12 @@ _FIRST_DOC = r"""{verb} slices along the first axis of a parameter.
         OutOfRangeError: if an index lies outside the axis.
 
     Example:
-        >>> ops.{name}(ms.Parameter(Tensor([1.0, 2.0])), Tensor([0]), Tensor([4.0]))
+        >>> ops.{name}(ms.Parameter(Tensor([1.0, 2.0])), Tensor([0]), Tensor([4.0])).tolist()
+        [{result}, 2.0]
     """
+
+#: Of the examples: what 1 becomes with the update 4.
+_RESULTS = {"update": 4.0, "add": 5.0, "sub": -3.0, "mul": 4.0, "div": 0.25, "max": 4.0, "min": 1.0}
 
 
 def _described(function: Callable[..., Any], name: str, how: str, doc: str) -> Callable[..., Any]:
@@ -150,7 +156,7 @@ def _described(function: Callable[..., Any], name: str, how: str, doc: str) -> C
     function.__name__ = function.__qualname__ = name
     # error messages name the function by its code
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
-    function.__doc__ = doc.format(verb=verb, formula=formula, name=name)
+    function.__doc__ = doc.format(verb=verb, formula=formula, name=name, result=_RESULTS[how])
     return function
 
 
@@ -223,6 +229,7 @@ def scatter_nd(indices: Tensor, updates: Tensor, shape: Any) -> Tensor:
 
     Example:
         >>> ops.scatter_nd(Tensor([[1], [1]]), Tensor([9.0, 1.0]), (3,))
+        Tensor(shape=[3], dtype=Float32, value= [ 0.00000000e+00,  1.00000000e+01,  0.00000000e+00])
     """
     require_tensor("scatter_nd", updates, "updates")
     shape = tuple(shape.tolist()) if isinstance(shape, Tensor) else tuple(shape)
@@ -252,6 +259,9 @@ def scatter(input: Tensor, axis: int, index: Tensor, src: Any) -> Tensor:
 
     Example:
         >>> ops.scatter(Tensor([[1, 2], [3, 4]]), 0, Tensor([[1, 0]]), Tensor([[8, 9]]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 9],
+         [8, 4]])
     """
     axis = resolve_axis("scatter", input, axis)
     index = as_index("scatter", index, "index")
@@ -286,6 +296,7 @@ def tensor_scatter_elements(
 
     Example:
         >>> ops.tensor_scatter_elements(Tensor([1.0, 2.0]), Tensor([1]), Tensor([9.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  9.00000000e+00])
     """
     name = "tensor_scatter_elements"
     axis = resolve_axis(name, input_x, axis)
@@ -334,6 +345,7 @@ def index_add(
 
     Example:
         >>> ops.index_add(ms.Parameter(Tensor([1.0, 2.0])), Tensor([1]), Tensor([3.0]), 0)
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  5.00000000e+00])
     """
     axis = resolve_axis("index_add", x, axis)
     index = F.reshape(as_index("index_add", indices, "indices"), (-1,))
@@ -358,6 +370,7 @@ def inplace_index_add(var: Tensor, indices: Tensor, updates: Tensor, axis: int) 
 
     Example:
         >>> ops.inplace_index_add(ms.Parameter(Tensor([1.0, 2.0])), Tensor([1]), Tensor([3.0]), 0)
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  5.00000000e+00])
     """
     return index_add(var, indices, updates, axis)
 
@@ -379,6 +392,9 @@ def index_fill(x: Tensor, axis: int, index: Tensor, value: Any) -> Tensor:
 
     Example:
         >>> ops.index_fill(Tensor([[1, 2], [3, 4]]), 1, Tensor([0]), 9)
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[9, 2],
+         [9, 4]])
     """
     axis = resolve_axis("index_fill", x, axis)
     index = F.reshape(as_index("index_fill", index, "index"), (-1,))
@@ -403,6 +419,7 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
 
     Example:
         >>> ops.index_put(Tensor([1.0, 2.0]), (Tensor([0, 0]),), Tensor([3.0, 4.0]), True)
+        Tensor(shape=[2], dtype=Float32, value= [ 8.00000000e+00,  2.00000000e+00])
     """
     require_tensor("index_put", input)
     if not isinstance(indices, (tuple, list)):
@@ -435,6 +452,9 @@ def inplace_update(x: Tensor, v: Tensor, indices: Any) -> Tensor:
 
     Example:
         >>> ops.inplace_update(Tensor([[1, 2], [3, 4]]), Tensor([[8, 9]]), 0)
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[8, 9],
+         [3, 4]])
     """
     return _inplace("inplace_update", x, v, indices, "update")
 
@@ -456,6 +476,9 @@ def inplace_add(x: Tensor, v: Tensor, indices: Any) -> Tensor:
 
     Example:
         >>> ops.inplace_add(Tensor([[1, 2], [3, 4]]), Tensor([[8, 9]]), 0)
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[ 9, 11],
+         [ 3,  4]])
     """
     return _inplace("inplace_add", x, v, indices, "add")
 
@@ -477,5 +500,8 @@ def inplace_sub(x: Tensor, v: Tensor, indices: Any) -> Tensor:
 
     Example:
         >>> ops.inplace_sub(Tensor([[1, 2], [3, 4]]), Tensor([[8, 9]]), 0)
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[-7, -7],
+         [ 3,  4]])
     """
     return _inplace("inplace_sub", x, v, indices, "sub")

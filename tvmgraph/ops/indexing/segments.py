@@ -68,6 +68,7 @@ def unsorted_segment_sum(input_x: Tensor, segment_ids: Tensor, num_segments: int
 
     Example:
         >>> ops.unsorted_segment_sum(Tensor([1.0, 2.0, 3.0]), Tensor([0, 1, 0]), 2)
+        Tensor(shape=[2], dtype=Float32, value= [ 4.00000000e+00,  2.00000000e+00])
     """
     return _segments("unsorted_segment_sum", input_x, segment_ids, num_segments, "add", 0)
 
@@ -90,6 +91,7 @@ def unsorted_segment_prod(x: Tensor, segment_ids: Tensor, num_segments: int) -> 
 
     Example:
         >>> ops.unsorted_segment_prod(Tensor([1.0, 2.0, 3.0]), Tensor([0, 1, 0]), 2)
+        Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  2.00000000e+00])
     """
     return _segments("unsorted_segment_prod", x, segment_ids, num_segments, "mul", 1)
 
@@ -112,6 +114,7 @@ def unsorted_segment_max(x: Tensor, segment_ids: Tensor, num_segments: int) -> T
 
     Example:
         >>> ops.unsorted_segment_max(Tensor([1.0, 2.0, 3.0]), Tensor([0, 1, 0]), 2)
+        Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  2.00000000e+00])
     """
     low = _limit(x, False)
     return _segments("unsorted_segment_max", x, segment_ids, num_segments, "max", low)
@@ -135,6 +138,7 @@ def unsorted_segment_min(x: Tensor, segment_ids: Tensor, num_segments: int) -> T
 
     Example:
         >>> ops.unsorted_segment_min(Tensor([1.0, 2.0, 3.0]), Tensor([0, 1, 0]), 2)
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
     high = _limit(x, True)
     return _segments("unsorted_segment_min", x, segment_ids, num_segments, "min", high)
@@ -158,6 +162,8 @@ def sparse_segment_mean(x: Tensor, indices: Tensor, segment_ids: Tensor) -> Tens
 
     Example:
         >>> ops.sparse_segment_mean(Tensor([[1.0], [3.0]]), Tensor([0, 1]), Tensor([0, 0]))
+        Tensor(shape=[1, 1], dtype=Float32, value=
+        [[ 2.00000000e+00]])
     """
     name = "sparse_segment_mean"
     index, ids = as_index(name, indices, "indices"), as_index(name, segment_ids, "segment_ids")

@@ -76,6 +76,7 @@ def where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.where(Tensor([True, False]), Tensor([1.0, 2.0]), 0.0)
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  0.00000000e+00])
     """
     ...
 
@@ -96,6 +97,7 @@ def select(condition: Tensor, input: Any, other: Any) -> Tensor:
 
     Example:
         >>> ops.select(Tensor([True, False]), 1, Tensor([2, 3]))
+        Tensor(shape=[2], dtype=Int64, value= [1, 3])
     """
     return where(condition, input, other)
 
@@ -130,6 +132,7 @@ def masked_fill(input_x: Tensor, mask: Tensor, value: Any) -> Tensor:
 
     Example:
         >>> ops.masked_fill(Tensor([1.0, 2.0]), Tensor([True, False]), 0.5)
+        Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e-01,  2.00000000e+00])
     """
     require_tensor("masked_fill", input_x, "input_x")
     return where(_require_mask("masked_fill", mask), like(value, input_x), input_x)
@@ -161,6 +164,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
     Example:
         >>> ops.masked_select(Tensor([1, 2, 3]), Tensor([True, False, True]))
+        Tensor(shape=[2], dtype=Int64, value= [1, 3])
     """
     require_tensor("masked_select", input)
     _require_mask("masked_select", mask)
@@ -185,6 +189,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
     Example:
         >>> ops.masked_scatter(Tensor([1, 2, 3]), Tensor([True, False, True]), Tensor([8, 9]))
+        Tensor(shape=[3], dtype=Int64, value= [8, 2, 9])
     """
     require_tensor("masked_scatter", input)
     mask = F.broadcast_to(_require_mask("masked_scatter", mask), input.shape)
@@ -260,6 +265,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
     Example:
         >>> ops.nonzero(Tensor([0, 3, 4]))
+        Tensor(shape=[2, 1], dtype=Int64, value=
+        [[1],
+         [2]])
     """
     require_tensor("nonzero", input)
     if as_tuple:
@@ -281,6 +289,9 @@ def argwhere(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.argwhere(Tensor([[0, 3], [4, 0]]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[0, 1],
+         [1, 0]])
     """
     return nonzero(input)
 
@@ -309,6 +320,9 @@ def one_hot(
 
     Example:
         >>> ops.one_hot(Tensor([0, 2]), 3)
+        Tensor(shape=[2, 3], dtype=Int64, value=
+        [[1, 0, 0],
+         [0, 0, 1]])
     """
     require_tensor("one_hot", indices, "indices")
     if not indices.type.dtype.is_integer:
@@ -347,6 +361,9 @@ def sequence_mask(lengths: Tensor, maxlen: int | None = None) -> Tensor:
 
     Example:
         >>> ops.sequence_mask(Tensor([1, 3]), 4)
+        Tensor(shape=[2, 4], dtype=Bool, value=
+        [[ True, False, False, False],
+         [ True,  True,  True, False]])
     """
     require_tensor("sequence_mask", lengths, "lengths")
     if maxlen is None:

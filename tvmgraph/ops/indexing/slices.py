@@ -41,6 +41,9 @@ def slice(input_x: Tensor, begin: Any, size: Any) -> Tensor:
 
     Example:
         >>> ops.slice(Tensor([[1, 2, 3], [4, 5, 6]]), (0, 1), (2, 1))
+        Tensor(shape=[2, 1], dtype=Int64, value=
+        [[2],
+         [5]])
     """
     require_tensor("slice", input_x, "input_x")
     begins, sizes = _ints("slice", begin, "begin"), _ints("slice", size, "size")
@@ -104,6 +107,9 @@ def strided_slice(
 
     Example:
         >>> ops.strided_slice(Tensor([[1, 2, 3], [4, 5, 6]]), (0, 0), (2, 3), (1, 2))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 3],
+         [4, 6]])
     """
     name = "strided_slice"
     require_tensor(name, input_x, "input_x")
@@ -151,6 +157,9 @@ def narrow(input: Tensor, axis: int, start: int, length: int) -> Tensor:
 
     Example:
         >>> ops.narrow(Tensor([[1, 2, 3], [4, 5, 6]]), 1, 1, 2)
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[2, 3],
+         [5, 6]])
     """
     axis = resolve_axis("narrow", input, axis)
     size = input.type.static_shape[axis] if input.ndim else 0
@@ -187,6 +196,7 @@ def slice_scatter(
 
     Example:
         >>> ops.slice_scatter(Tensor([1, 2, 3, 4]), Tensor([8, 9]), 0, 1, 3)
+        Tensor(shape=[4], dtype=Int64, value= [1, 8, 9, 4])
     """
     axis = resolve_axis("slice_scatter", input, axis)
     region = builtins.slice(start, end, step)
@@ -211,6 +221,9 @@ def select_scatter(input: Tensor, src: Tensor, axis: int, index: int) -> Tensor:
 
     Example:
         >>> ops.select_scatter(Tensor([[1, 2], [3, 4]]), Tensor([8, 9]), 0, 1)
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 2],
+         [8, 9]])
     """
     axis = resolve_axis("select_scatter", input, axis)
     return setitem(input, (*[builtins.slice(None)] * axis, int(index)), src)

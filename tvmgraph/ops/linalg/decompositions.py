@@ -93,6 +93,9 @@ def cholesky(input_x: Tensor, upper: bool = False) -> Tensor:
 
     Example:
         >>> ops.cholesky(Tensor([[4.0, 0.0], [0.0, 9.0]]))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 2.00000000e+00,  0.00000000e+00],
+         [ 0.00000000e+00,  3.00000000e+00]])
     """
     factor = _cholesky(input_x)
     return F.swapaxes(factor, -1, -2) if upper else factor
@@ -113,6 +116,9 @@ def cholesky_inverse(input_x: Tensor, upper: bool = False) -> Tensor:
 
     Example:
         >>> ops.cholesky_inverse(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 2.50000000e-01,  0.00000000e+00],
+         [ 0.00000000e+00,  6.25000000e-02]])
     """
     inverted = F.inverse(F.triu(input_x) if upper else F.tril(input_x))
     return F.matmul(inverted, inverted, transpose_a=not upper, transpose_b=upper)
@@ -134,6 +140,9 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
 
     Example:
         >>> ops.cholesky_solve(Tensor([[4.0], [8.0]]), Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        Tensor(shape=[2, 1], dtype=Float32, value=
+        [[ 1.00000000e+00],
+         [ 5.00000000e-01]])
     """
     factor = F.swapaxes(F.triu(input2), -1, -2) if upper else F.tril(input2)
     return F.solve(F.swapaxes(factor, -1, -2), F.solve(factor, input))
@@ -238,6 +247,7 @@ def svd(input: Tensor, full_matrices: bool = False, compute_uv: bool = True) -> 
 
     Example:
         >>> ops.svd(Tensor([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
+        Tensor(shape=[2], dtype=Float32, value= [ 4.00000000e+00,  3.00000000e+00])
     """
     return _svd(input, full_matrices) if compute_uv else singular_values(input)
 
@@ -261,6 +271,9 @@ def pinv(
 
     Example:
         >>> ops.pinv(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 5.00000000e-01,  0.00000000e+00],
+         [ 0.00000000e+00,  2.50000000e-01]])
     """
     if hermitian:
         lower = F.tril(x, -1)
@@ -318,6 +331,11 @@ def qr(input: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
 
     Example:
         >>> ops.qr(Tensor([[3.0, 0.0], [4.0, 5.0]]))
+        (Tensor(shape=[2, 2], dtype=Float32, value=
+        [[-6.00000024e-01, -8.00000012e-01],
+         [-8.00000012e-01,  6.00000024e-01]]), Tensor(shape=[2, 2], dtype=Float32, value=
+        [[-5.00000000e+00, -4.00000000e+00],
+         [ 0.00000000e+00,  3.00000000e+00]]))
     """
     ...
 
@@ -358,6 +376,10 @@ def eig(A: Tensor) -> tuple[Tensor, Tensor]:
 
     Example:
         >>> ops.eig(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        (Tensor(shape=[2], dtype=Complex64, value= [2+0j, 4+0j]), Tensor(shape=[2, 2],
+         dtype=Complex64, value=
+        [[1+0j, 0+0j],
+         [0+0j, 1+0j]]))
     """
     ...
 
@@ -376,5 +398,6 @@ def eigvals(A: Tensor) -> Tensor:
 
     Example:
         >>> ops.eigvals(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        Tensor(shape=[2], dtype=Complex64, value= [2+0j, 4+0j])
     """
     return eig(A)[0]

@@ -272,6 +272,8 @@ def matmul(
 
     Example:
         >>> ops.matmul(Tensor([[1.0, 2.0]]), Tensor([[3.0], [4.0]]))
+        Tensor(shape=[1, 1], dtype=Float32, value=
+        [[ 1.10000000e+01]])
     """
     ...
 
@@ -296,6 +298,7 @@ def bmm(input_x: Tensor, mat2: Tensor) -> Tensor:
 
     Example:
         >>> ops.bmm(ops.ones((2, 3, 4)), ops.ones((2, 4, 5))).shape
+        (2, 3, 5)
     """
     _require("bmm", input_x.ndim >= 3 and mat2.ndim >= 2,
              "input_x must have at least 3 axes and mat2 at least 2",
@@ -318,6 +321,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
     Example:
         >>> ops.mm(ops.ones((2, 3)), ops.ones((3, 4))).shape
+        (2, 4)
     """
     _require("mm", input.ndim == 2 == mat2.ndim, "both operands must have 2 axes",
              input=input, mat2=mat2)  # fmt: skip
@@ -339,6 +343,7 @@ def mv(mat: Tensor, vec: Tensor) -> Tensor:
 
     Example:
         >>> ops.mv(ops.ones((2, 3)), ops.ones((3,)))
+        Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  3.00000000e+00])
     """
     _require("mv", mat.ndim == 2 and vec.ndim == 1, "mat must have 2 axes and vec 1",
              mat=mat, vec=vec)  # fmt: skip
@@ -361,6 +366,7 @@ def dense(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Example:
         >>> ops.dense(ops.ones((2, 3)), ops.ones((4, 3)), ops.zeros(4)).shape
+        (2, 4)
     """
     y = matmul(input, weight, False, weight.ndim > 1)
     return y if bias is None else F.add(y, bias)
@@ -379,6 +385,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Example:
         >>> ops.linear(ops.ones((2, 3)), ops.ones((4, 3))).shape
+        (2, 4)
     """
     return dense(input, weight, bias)
 
@@ -399,6 +406,7 @@ def bias_add(input_x: Tensor, bias: Tensor) -> Tensor:
 
     Example:
         >>> ops.bias_add(ops.ones((2, 3)), ops.ones(3)).shape
+        (2, 3)
     """
     shapes = describe(input_x=input_x, bias=bias)
     if not 2 <= input_x.ndim <= 5 or bias.ndim != 1 or bias.shape[0] != input_x.shape[1]:

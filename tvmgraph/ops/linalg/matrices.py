@@ -30,6 +30,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.kron(Tensor([1, 2]), Tensor([1, 10]))
+        Tensor(shape=[4], dtype=Int64, value= [ 1, 10,  2, 20])
     """
     ndim = max(input.ndim, other.ndim)
     a = (1,) * (ndim - input.ndim) + input.shape
@@ -55,6 +56,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
     Example:
         >>> ops.cross(Tensor([1.0, 0.0, 0.0]), Tensor([0.0, 1.0, 0.0]))
+        Tensor(shape=[3], dtype=Float32, value= [ 0.00000000e+00,  0.00000000e+00,  1.00000000e+00])
     """
     _require("cross", input.type.shape == other.type.shape, "the shapes differ",
              input=input, other=other)  # fmt: skip
@@ -81,6 +83,9 @@ def adjoint(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.adjoint(Tensor([[1.0, 2.0]]))
+        Tensor(shape=[2, 1], dtype=Float32, value=
+        [[ 1.00000000e+00],
+         [ 2.00000000e+00]])
     """
     return F.swapaxes(F.conj(x), -1, -2)
 
@@ -100,6 +105,9 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 
     Example:
         >>> ops.matrix_power(Tensor([[[1.0, 1.0], [0.0, 1.0]]]), 3)
+        Tensor(shape=[1, 2, 2], dtype=Float32, value=
+        [[[ 1.00000000e+00,  3.00000000e+00],
+          [ 0.00000000e+00,  1.00000000e+00]]])
     """
     square = input.ndim >= 2 and input.type.shape[-1] == input.type.shape[-2]
     _require("matrix_power", square, "input must hold square matrices", input=input)
@@ -133,6 +141,10 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
     Example:
         >>> ops.vander(Tensor([1.0, 2.0, 3.0]))
+        Tensor(shape=[3, 3], dtype=Float32, value=
+        [[ 1.00000000e+00,  1.00000000e+00,  1.00000000e+00],
+         [ 4.00000000e+00,  2.00000000e+00,  1.00000000e+00],
+         [ 9.00000000e+00,  3.00000000e+00,  1.00000000e+00]])
     """
     _require("vander", x.ndim == 1, f"x must have 1 axis, not {x.ndim}", x=x)
     count = x.shape[0] if N is None else countable(as_int(N, "vander", "N"), "vander", "N")
@@ -187,6 +199,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
 
     Example:
         >>> ops.cdist(Tensor([[0.0, 0.0]]), Tensor([[3.0, 4.0]]))
+        Tensor(shape=[1, 1], dtype=Float32, value=
+        [[ 5.00000000e+00]])
     """
     fits = x1.ndim > 1 and x2.ndim > 1 and x1.type.shape[-1] == x2.type.shape[-1]
     _require("cdist", fits, "both operands must hold rows of one length", x1=x1, x2=x2)
@@ -215,6 +229,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
     Example:
         >>> ops.dist(Tensor([0.0, 0.0]), Tensor([3.0, 4.0]))
+        Tensor(shape=[], dtype=Float32, value= 5)
     """
     if not p >= 0:
         raise bad(ArgumentError, "p must not be negative", "dist", f"p={p}")

@@ -32,6 +32,7 @@ def matrix_determinant(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.matrix_determinant(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        Tensor(shape=[], dtype=Float32, value= 8)
     """
     return F.det(input)
 
@@ -47,6 +48,7 @@ def log_matrix_determinant(input: Tensor) -> tuple[Tensor, Tensor]:
 
     Example:
         >>> ops.log_matrix_determinant(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        (Tensor(shape=[], dtype=Float32, value= 1), Tensor(shape=[], dtype=Float32, value= 2.07944))
     """
     return F.slogdet(input)
 
@@ -110,6 +112,9 @@ def matrix_exp(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.matrix_exp(Tensor([[0.0, 1.0], [0.0, 0.0]]))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 1.00000000e+00,  1.00000000e+00],
+         [ 0.00000000e+00,  1.00000000e+00]])
     """
     ...
 
@@ -133,6 +138,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
 
     Example:
         >>> ops.cond(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        Tensor(shape=[], dtype=Float32, value= 2)
     """
     if p in (None, 2, -2):
         s = F.svd(A, compute_uv=False)
@@ -228,5 +234,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
     Example:
         >>> ops.lu_solve(Tensor([[2.0]]), Tensor([[4.0]]), Tensor([1]))
+        Tensor(shape=[1, 1], dtype=Float32, value=
+        [[ 5.00000000e-01]])
     """
     ...

@@ -60,6 +60,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
     Example:
         >>> ops.addmm(ops.ones((2, 2)), ops.ones((2, 3)), ops.ones((3, 2)))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 4.00000000e+00,  4.00000000e+00],
+         [ 4.00000000e+00,  4.00000000e+00]])
     """
     _require("addmm", mat1.ndim == 2 == mat2.ndim, "mat1 and mat2 must have 2 axes",
              mat1=mat1, mat2=mat2)  # fmt: skip
@@ -84,6 +87,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
 
     Example:
         >>> ops.addmv(ops.ones(2), ops.ones((2, 3)), ops.ones(3))
+        Tensor(shape=[2], dtype=Float32, value= [ 4.00000000e+00,  4.00000000e+00])
     """
     return _scaled("addmv", input, F.mv(mat, vec), beta, alpha)
 
@@ -106,6 +110,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha:
 
     Example:
         >>> ops.baddbmm(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2)))
+        Tensor(shape=[1, 2, 2], dtype=Float32, value=
+        [[[ 4.00000000e+00,  4.00000000e+00],
+          [ 4.00000000e+00,  4.00000000e+00]]])
     """
     _require_batches("baddbmm", batch1, batch2)
     return _scaled("baddbmm", input, F.matmul(batch1, batch2), beta, alpha)
@@ -137,6 +144,9 @@ def addbmm(
 
     Example:
         >>> ops.addbmm(ops.ones((2, 2)), ops.ones((4, 2, 3)), ops.ones((4, 3, 2)))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 1.30000000e+01,  1.30000000e+01],
+         [ 1.30000000e+01,  1.30000000e+01]])
     """
     _require_batches("addbmm", batch1, batch2)
     c, m, k = batch1.shape
@@ -166,6 +176,9 @@ def addr(x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1
 
     Example:
         >>> ops.addr(ops.ones((2, 3)), ops.ones(2), ops.ones(3))
+        Tensor(shape=[2, 3], dtype=Float32, value=
+        [[ 2.00000000e+00,  2.00000000e+00,  2.00000000e+00],
+         [ 2.00000000e+00,  2.00000000e+00,  2.00000000e+00]])
     """
     return _scaled("addr", x, outer(vec1, vec2), beta, alpha)
 
@@ -188,6 +201,9 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
     Example:
         >>> ops.outer(Tensor([1, 2]), Tensor([3, 4]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[3, 4],
+         [6, 8]])
     """
     _require("outer", input.ndim == 1 == vec2.ndim, "both operands must have 1 axis",
              input=input, vec2=vec2)  # fmt: skip
@@ -234,6 +250,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.inner(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]))
+        Tensor(shape=[], dtype=Float32, value= 11)
     """
     if input.ndim == 0 or other.ndim == 0:
         return input * other
@@ -256,6 +273,7 @@ def vecdot(x: Tensor, y: Tensor, *, axis: int = -1) -> Tensor:
 
     Example:
         >>> ops.vecdot(Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]]))
+        Tensor(shape=[1], dtype=Float32, value= [ 1.10000000e+01])
     """
     product = F.conj(x) * y
     if not -product.ndim <= axis < product.ndim:

@@ -66,6 +66,10 @@ def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
 
     Example:
         >>> ops.geqrf(Tensor([[-2.0, -1.0], [1.0, 2.0]]))
+        (Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 2.23606801e+00,  1.78885436e+00],
+         [-2.36067981e-01,  1.34164083e+00]]), Tensor(shape=[2], dtype=Float32, value= [
+         1.89442718e+00,  0.00000000e+00]))
     """
     ...
 
@@ -107,6 +111,9 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
 
     Example:
         >>> ops.orgqr(*ops.geqrf(Tensor([[-2.0, -1.0], [1.0, 2.0]])))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[-8.94427180e-01,  4.47213590e-01],
+         [ 4.47213590e-01,  8.94427180e-01]])
     """
     _check(input, input2, "orgqr")
     start = F.eye(input.shape[-2], input.shape[-1], input.dtype)
@@ -134,6 +141,9 @@ def ormqr(
     Example:
         >>> y, tau = ops.geqrf(Tensor([[-2.0, -1.0], [1.0, 2.0]]))
         >>> ops.ormqr(y, tau, ops.eye(2))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[-8.94427180e-01,  4.47213590e-01],
+         [ 4.47213590e-01,  8.94427180e-01]])
     """
     _check(input, tau, "ormqr")
     if input.dtype.kind == "c":
@@ -167,6 +177,11 @@ def triangular_solve(
 
     Example:
         >>> ops.triangular_solve(Tensor([[3.0], [2.0]]), Tensor([[1.0, 1.0], [0.0, 2.0]]))
+        (Tensor(shape=[2, 1], dtype=Float32, value=
+        [[ 2.00000000e+00],
+         [ 1.00000000e+00]]), Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 1.00000000e+00,  1.00000000e+00],
+         [ 0.00000000e+00,  2.00000000e+00]]))
     """
     offset = int(unitriangular)
     matrix = F.triu(A, offset) if upper else F.tril(A, -offset)

@@ -100,6 +100,9 @@ def inverse(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.inverse(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 5.00000000e-01,  0.00000000e+00],
+         [ 0.00000000e+00,  2.50000000e-01]])
     """
     ...
 
@@ -138,6 +141,7 @@ def det(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.det(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        Tensor(shape=[], dtype=Float32, value= 8)
     """
     ...
 
@@ -166,6 +170,7 @@ def slogdet(input: Tensor) -> tuple[Tensor, Tensor]:
 
     Example:
         >>> ops.slogdet(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        (Tensor(shape=[], dtype=Float32, value= 1), Tensor(shape=[], dtype=Float32, value= 2.07944))
     """
     ...
 
@@ -184,6 +189,7 @@ def logdet(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.logdet(Tensor([[2.0, 0.0], [0.0, 4.0]]))
+        Tensor(shape=[], dtype=Float32, value= 2.07944)
     """
     sign, value = slogdet(input)
     return F.where(sign < 0, F.full_like(value, float("nan")), value)
@@ -237,6 +243,9 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
 
     Example:
         >>> ops.solve(Tensor([[2.0, 0.0], [0.0, 4.0]]), Tensor([[2.0], [2.0]]))
+        Tensor(shape=[2, 1], dtype=Float32, value=
+        [[ 1.00000000e+00],
+         [ 5.00000000e-01]])
     """
     ...
 
@@ -258,6 +267,9 @@ def matrix_solve(matrix: Tensor, rhs: Tensor, adjoint: bool = False) -> Tensor:
 
     Example:
         >>> ops.matrix_solve(Tensor([[2.0, 0.0], [0.0, 4.0]]), Tensor([[2.0], [2.0]]))
+        Tensor(shape=[2, 1], dtype=Float32, value=
+        [[ 1.00000000e+00],
+         [ 5.00000000e-01]])
     """
     return solve(F.swapaxes(matrix, -1, -2) if adjoint else matrix, rhs)
 
@@ -277,6 +289,8 @@ def lstsq(input: Tensor, A: Tensor) -> Tensor:
 
     Example:
         >>> ops.lstsq(Tensor([[1.0], [1.0]]), Tensor([[1.0], [3.0]]))
+        Tensor(shape=[1, 1], dtype=Float32, value=
+        [[ 1.99999988e+00]])
     """
     if input.ndim != 2 or A.ndim not in (1, 2) or input.shape[0] != A.shape[0]:
         raise bad(ShapeError, "input must have shape (m, n) and A (m, k) or (m,)", "lstsq",

@@ -113,6 +113,7 @@ def cross_entropy(
 
     Example:
         >>> ops.cross_entropy(Tensor([[2.0, 1.0, 0.0]]), Tensor([0]))
+        Tensor(shape=[], dtype=Float32, value= 0.407606)
     """
     op = "cross_entropy"
     if not input.dtype.is_float:
@@ -154,6 +155,7 @@ def nll_loss(
 
     Example:
         >>> ops.nll_loss(Tensor([[-0.1, -2.4]]), Tensor([0]))
+        Tensor(shape=[], dtype=Float32, value= 0.1)
     """
     op = "nll_loss"
     if not target.dtype.is_integer:
@@ -190,6 +192,7 @@ def multi_margin_loss(
 
     Example:
         >>> ops.multi_margin_loss(Tensor([[0.2, 0.7]]), Tensor([0]))
+        Tensor(shape=[], dtype=Float32, value= 0.75)
     """
     op = "multi_margin_loss"
     if p not in (1, 2):
@@ -224,6 +227,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 
     Example:
         >>> ops.multilabel_margin_loss(Tensor([[0.1, 0.2, 0.4]]), Tensor([[2, -1, 0]]))
+        Tensor(shape=[], dtype=Float32, value= 0.5)
     """
     op = "multilabel_margin_loss"
     same_shape(input, target, ("input", "target"), op)
@@ -265,6 +269,7 @@ def multilabel_soft_margin_loss(
 
     Example:
         >>> ops.multilabel_soft_margin_loss(Tensor([[0.3, 0.6]]), Tensor([[0.0, 1.0]]))
+        Tensor(shape=[], dtype=Float32, value= 0.645922)
     """
     op = "multilabel_soft_margin_loss"
     same_shape(input, target, ("input", "target"), op)

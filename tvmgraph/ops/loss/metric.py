@@ -51,6 +51,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
     Example:
         >>> ops.cosine_similarity(Tensor([[1.0, 0.0]]), Tensor([[1.0, 1.0]]))
+        Tensor(shape=[1], dtype=Float32, value= [ 7.07106769e-01])
     """
     a, b = wide(x1), wide(x2)
 
@@ -83,6 +84,7 @@ def cosine_embedding_loss(
     Example:
         >>> ops.cosine_embedding_loss(
         ...     Tensor([[1.0, 0.0]]), Tensor([[1.0, 1.0]]), Tensor([1]))
+        Tensor(shape=[], dtype=Float32, value= 0.292893)
     """
     op = "cosine_embedding_loss"
     same_shape(input1, input2, ("input1", "input2"), op)
@@ -118,6 +120,7 @@ def hinge_embedding_loss(
 
     Example:
         >>> ops.hinge_embedding_loss(Tensor([0.3, 0.7]), Tensor([1.0, -1.0]))
+        Tensor(shape=[], dtype=Float32, value= 0.3)
     """
     near = F.where(F.greater(targets, 0), inputs, 0.0)
     far = F.where(F.less(targets, 0), F.relu(margin - inputs), 0.0)
@@ -144,6 +147,7 @@ def margin_ranking_loss(
 
     Example:
         >>> ops.margin_ranking_loss(Tensor([1.0]), Tensor([2.0]), Tensor([1.0]))
+        Tensor(shape=[], dtype=Float32, value= 1)
     """
     d = input1 - input2
     loss = F.relu(margin - F.cast(target, d.dtype) * d)
@@ -175,6 +179,7 @@ def triplet_margin_loss(
 
     Example:
         >>> ops.triplet_margin_loss(Tensor([[0.0]]), Tensor([[1.0]]), Tensor([[3.0]]))
+        Tensor(shape=[], dtype=Float32, value= 0)
     """
     op = "triplet_margin_loss"
     if not anchor.ndim:
@@ -205,6 +210,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
     Example:
         >>> ops.pdist(Tensor([[0.0, 0.0], [3.0, 4.0]]))
+        Tensor(shape=[1], dtype=Float32, value= [ 5.00000000e+00])
     """
     op = "pdist"
     if input.ndim < 2:

@@ -80,6 +80,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
     Example:
         >>> ops.mse_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0]))
+        Tensor(shape=[], dtype=Float32, value= 2)
     """
     d = _difference(input, target)
     return reduce_loss(F.real(d * F.conj(d)), reduction, "mse_loss")
@@ -102,6 +103,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
     Example:
         >>> ops.l1_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0]))
+        Tensor(shape=[], dtype=Float32, value= 1)
     """
     return reduce_loss(F.abs(_difference(input, target)), reduction, "l1_loss")
 
@@ -126,6 +128,7 @@ def smooth_l1_loss(
 
     Example:
         >>> ops.smooth_l1_loss(Tensor([1.0, 2.0]), Tensor([1.5, 4.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.25000000e-01,  1.50000000e+00])
     """
     op = "smooth_l1_loss"
     if beta < 0:
@@ -158,6 +161,7 @@ def huber_loss(
 
     Example:
         >>> ops.huber_loss(Tensor([1.0, 2.0]), Tensor([1.5, 4.0]))
+        Tensor(shape=[], dtype=Float32, value= 0.8125)
     """
     op = "huber_loss"
     if delta <= 0:
@@ -190,6 +194,7 @@ def binary_cross_entropy(
 
     Example:
         >>> ops.binary_cross_entropy(Tensor([0.2, 0.7]), Tensor([0.0, 1.0]))
+        Tensor(shape=[], dtype=Float32, value= 0.289909)
     """
     op = "binary_cross_entropy"
     same_shape(logits, labels, ("logits", "labels"), op)
@@ -223,6 +228,7 @@ def binary_cross_entropy_with_logits(
 
     Example:
         >>> ops.binary_cross_entropy_with_logits(Tensor([-1.0, 2.0]), Tensor([0.0, 1.0]))
+        Tensor(shape=[], dtype=Float32, value= 0.220095)
     """
     op = "binary_cross_entropy_with_logits"
     same_shape(input, target, ("input", "target"), op)
@@ -252,6 +258,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 
     Example:
         >>> ops.soft_margin_loss(Tensor([0.3, 0.7]), Tensor([-1.0, 1.0]))
+        Tensor(shape=[], dtype=Float32, value= 0.628771)
     """
     op = "soft_margin_loss"
     same_shape(input, target, ("input", "target"), op)
@@ -276,6 +283,7 @@ def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
 
     Example:
         >>> ops.kl_div(Tensor([-0.7, -0.7]), Tensor([0.5, 0.5]))
+        Tensor(shape=[], dtype=Float32, value= 0.0034264)
     """
     op = "kl_div"
     check_reduction(reduction, op, ("none", "mean", "batchmean", "sum"))
@@ -314,6 +322,7 @@ def gaussian_nll_loss(
 
     Example:
         >>> ops.gaussian_nll_loss(Tensor([1.0, 2.0]), Tensor([1.0, 3.0]), Tensor([1.0, 2.0]))
+        Tensor(shape=[], dtype=Float32, value= 0.298287)
     """
     op = "gaussian_nll_loss"
     if not eps > 0:

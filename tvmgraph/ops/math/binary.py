@@ -40,6 +40,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 
     Example:
         >>> ops.lerp(Tensor([1.0, 2.0]), Tensor([10.0, 10.0]), 0.5)
+        Tensor(shape=[2], dtype=Float32, value= [ 5.50000000e+00,  6.00000000e+00])
     """
     return input + (end - input) * weight
 
@@ -61,6 +62,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> 
 
     Example:
         >>> ops.addcmul(Tensor([1.0]), Tensor([2.0]), Tensor([3.0]), 0.5)
+        Tensor(shape=[1], dtype=Float32, value= [ 4.00000000e+00])
     """
     product = tensor1 * tensor2
     return input + (product if isinstance(value, (int, float)) and value == 1 else product * value)
@@ -83,6 +85,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> 
 
     Example:
         >>> ops.addcdiv(Tensor([1.0]), Tensor([2.0]), Tensor([4.0]), 0.5)
+        Tensor(shape=[1], dtype=Float32, value= [ 1.25000000e+00])
     """
     quotient = tensor1 / tensor2
     return input + (
@@ -152,6 +155,7 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.hypot(Tensor([3.0, 5.0]), Tensor([4.0, 12.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e+00,  1.30000000e+01])
     """
     ...
 
@@ -188,6 +192,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.logaddexp(Tensor([1.0, 2.0]), Tensor([2.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 2.31326175e+00,  2.69314718e+00])
     """
     ...
 
@@ -207,6 +212,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.logaddexp2(Tensor([1.0, 2.0]), Tensor([2.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 2.58496261e+00,  3.00000000e+00])
     """
     return logaddexp(input * _LN2, other * _LN2) * (1 / _LN2)
 
@@ -236,6 +242,7 @@ def copysign(x: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.copysign(Tensor([1.0, -2.0]), Tensor([-1.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [-1.00000000e+00,  2.00000000e+00])
     """
     ...
 
@@ -268,6 +275,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.nextafter(Tensor([0.0]), Tensor([1.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 1.40129846e-45])
     """
     ...
 
@@ -287,6 +295,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
 
     Example:
         >>> ops.heaviside(Tensor([-2.0, 0.0, 3.0]), Tensor(0.5))
+        Tensor(shape=[3], dtype=Float32, value= [ 0.00000000e+00,  5.00000000e-01,  1.00000000e+00])
     """
     return F.where(input == 0, values, F.where(input < 0, 0, F.where(input > 0, 1, input)))
 
@@ -306,6 +315,7 @@ def ldexp(x: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.ldexp(Tensor([1.0]), Tensor([1, 2, 3]))
+        Tensor(shape=[3], dtype=Float32, value= [ 2.00000000e+00,  4.00000000e+00,  8.00000000e+00])
     """
     return x * F.exp2(other)
 
@@ -355,6 +365,7 @@ def xlogy(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.xlogy(Tensor([0.0, 2.0]), Tensor([0.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.38629436e+00])
     """
     ...
 
@@ -374,6 +385,7 @@ def xdivy(x: Any, y: Any) -> Tensor:
 
     Example:
         >>> ops.xdivy(Tensor([0.0, 4.0]), Tensor([0.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  2.00000000e+00])
     """
     both = F.logical_and(F.equal(x, 0), F.equal(y, 0))
     return F.div(x, F.where(both, 1, y))  # a divisor of 1 keeps the cotangents finite too

@@ -87,6 +87,7 @@ def complex_part(input: Tensor, part: str) -> Tensor:
 
     Example:
         >>> ops.complex_part(ops.complex(Tensor(3.0), Tensor(4.0)), "imag")
+        Tensor(shape=[], dtype=Float32, value= 4)
     """
     ...
 
@@ -148,6 +149,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
     Example:
         >>> ops.complex(Tensor([1.0]), Tensor([2.0]))
+        Tensor(shape=[1], dtype=Complex64, value= [1+2j])
     """
     ...
 
@@ -164,6 +166,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 
     Example:
         >>> ops.polar(Tensor([1.0, 2.0]), Tensor([0.0, 1.5]))
+        Tensor(shape=[2], dtype=Complex64, value= [1+0j, 0.141474+1.99499j])
     """
     return F.complex(abs * F.cos(angle), abs * F.sin(angle))
 
@@ -183,6 +186,7 @@ def real(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.real(Tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
     return F.complex_part(input, "real") if _is_complex(input) else require_tensor("real", input)
 
@@ -198,6 +202,7 @@ def imag(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.imag(Tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  0.00000000e+00])
     """
     return F.complex_part(input, "imag") if _is_complex(input) else F.zeros_like(input)
 
@@ -213,6 +218,7 @@ def conj(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.conj(Tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
     if _is_complex(input):
         return F.complex(F.real(input), F.neg(F.imag(input)))
@@ -230,6 +236,7 @@ def angle(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.angle(Tensor([1.0, -2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  3.14159274e+00])
     """
     if _is_complex(input):
         return F.atan2(F.imag(input), F.real(input))

@@ -43,6 +43,7 @@ def exp(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.exp(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.71828198e+00])
     """
     ...
 
@@ -58,6 +59,7 @@ def exp2(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.exp2(Tensor([0.0, 3.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  8.00000000e+00])
     """
     ...
 
@@ -81,6 +83,7 @@ def expm1(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.expm1(Tensor([0.0, 1e-5]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.00000498e-05])
     """
     ...
 
@@ -98,6 +101,7 @@ def log(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.log(Tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  6.93147182e-01])
     """
     ...
 
@@ -114,6 +118,7 @@ def log2(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.log2(Tensor([1.0, 8.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  3.00000000e+00])
     """
     ...
 
@@ -130,6 +135,7 @@ def log10(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.log10(Tensor([1.0, 100.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  2.00000024e+00])
     """
     ...
 
@@ -155,6 +161,7 @@ def log1p(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.log1p(Tensor([0.0, 1e-5]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  9.99994973e-06])
     """
     ...
 
@@ -168,6 +175,7 @@ def sqrt(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.sqrt(Tensor([1.0, 4.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
     """
     ...
 
@@ -184,6 +192,7 @@ def rsqrt(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.rsqrt(Tensor([1.0, 4.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  5.00000000e-01])
     """
     ...
 
@@ -206,6 +215,7 @@ def square(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.square(Tensor([1.0, -3.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  9.00000000e+00])
     """
     ...
 
@@ -222,6 +232,7 @@ def reciprocal(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.reciprocal(Tensor([1.0, 4.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.50000000e-01])
     """
     ...
 
@@ -237,5 +248,6 @@ def inv(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.inv(Tensor([2.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 5.00000000e-01])
     """
     return F.reciprocal(x)

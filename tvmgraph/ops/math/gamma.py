@@ -104,6 +104,7 @@ def igamma(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.igamma(Tensor([2.0, 4.0]), Tensor([2.0, 3.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 5.93994141e-01,  3.52768123e-01])
     """
     ...
 
@@ -128,6 +129,7 @@ def igammac(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.igammac(Tensor([2.0, 4.0]), Tensor([2.0, 3.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 4.06005859e-01,  6.47231877e-01])
     """
     ...
 
@@ -172,6 +174,7 @@ def zeta(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.zeta(Tensor([10.0]), Tensor([1.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 1.00099456e+00])
     """
     ...
 
@@ -194,6 +197,7 @@ def polygamma(n: Any, input: Tensor) -> Tensor:
 
     Example:
         >>> ops.polygamma(1, Tensor([0.5, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 4.93480206e+00,  6.44934058e-01])
     """
     x = input if input.dtype in _REAL else F.cast(input, dtypes.float32)
     if isinstance(n, Tensor):
@@ -233,6 +237,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
     Example:
         >>> ops.mvlgamma(Tensor([3.0, 4.0]), 3)
+        Tensor(shape=[2], dtype=Float32, value= [ 2.69492483e+00,  5.40297508e+00])
     """
     p = countable(as_int(p, "mvlgamma", "p"), "mvlgamma", "p")
     if p < 1:

@@ -27,6 +27,7 @@ def betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
 
     Example:
         >>> ops.Betainc()(Tensor([1.0]), Tensor([2.0]), Tensor([0.5]))
+        Tensor(shape=[1], dtype=Float32, value= [ 7.50000000e-01])
     """
     p, q, z = (F.cast(t, dtypes.float64) for t in (a, b, x))
     swap = z > (p + 1) / (p + q + 2)  # on the other side of the peak the fraction is slow

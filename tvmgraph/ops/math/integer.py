@@ -51,6 +51,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.gcd(Tensor([12, 18]), Tensor([8, 27]))
+        Tensor(shape=[2], dtype=Int64, value= [4, 9])
     """
     ...
 
@@ -71,6 +72,7 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.lcm(Tensor([4, 6]), Tensor([6, 9]))
+        Tensor(shape=[2], dtype=Int64, value= [12, 18])
     """
     input, other = (x if isinstance(x, Tensor) else Tensor(x) for x in (input, other))
     divisor = F.gcd(input, other)
@@ -117,5 +119,6 @@ def population_count(input_x: Tensor) -> Tensor:
 
     Example:
         >>> ops.population_count(Tensor([0, 1, 3, -1], ms.int16))
+        Tensor(shape=[4], dtype=UInt8, value= [ 0,  1,  2, 16])
     """
     ...

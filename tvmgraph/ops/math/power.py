@@ -233,6 +233,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
 
     Example:
         >>> ops.pow(Tensor([1.0, 3.0]), 2)
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  9.00000000e+00])
     """
     if isinstance(exponent, (int, float)) and isinstance(input, Tensor):
         dtype = input.type.dtype
@@ -258,6 +259,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
     Example:
         >>> ops.float_power(Tensor([-1.5, 0.0, 2.0]), 2)
+        Tensor(shape=[3], dtype=Float64, value= [ 2.25000000e+00,  0.00000000e+00,  4.00000000e+00])
     """
 
     def wide(x: Any) -> Any:

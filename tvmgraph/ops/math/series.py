@@ -49,6 +49,7 @@ def diff(
 
     Example:
         >>> ops.diff(Tensor([1, 3, 2]))
+        Tensor(shape=[2], dtype=Int64, value= [ 2, -1])
     """
     n = as_int(n, "diff", "n")
     if x.ndim == 0:
@@ -85,6 +86,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
 
     Example:
         >>> ops.trapz(Tensor([1.0, 2.0, 3.0]))
+        Tensor(shape=[], dtype=Float32, value= 4)
     """
     if y.ndim == 0:
         raise bad(ShapeError, "y must have at least one axis", "trapz", describe(y=y))
@@ -130,6 +132,9 @@ def cov(
 
     Example:
         >>> ops.cov(Tensor([[0.0, 5.0, 7.0], [3.0, 5.0, 0.0]]))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 1.30000000e+01, -3.50000000e+00],
+         [-3.50000000e+00,  6.33333349e+00]])
     """
     if input.ndim > 2:
         raise bad(ShapeError, f"input must have at most 2 axes, not {input.ndim}", "cov",
@@ -155,19 +160,21 @@ def bidense(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None 
     r"""Bilinear form per output channel: :math:`out_o = x_1^T W_o x_2 + b_o`.
 
     Args:
-        input1: Tensor of shape (*, in1_channels).
-        input2: Tensor of shape (*, in2_channels) with the same leading axes.
+        input1: Tensor of shape ``(*, in1_channels)``.
+        input2: Tensor of shape ``(*, in2_channels)`` with the same leading axes.
         weight: Tensor of shape (out_channels, in1_channels, in2_channels).
         bias: Tensor of shape (out_channels,) or ().
 
     Returns:
-        Tensor of shape (*, out_channels).
+        Tensor of shape ``(*, out_channels)``.
 
     Raises:
         ShapeError: if the sizes do not fit.
 
     Example:
         >>> ops.bidense(Tensor([[1.0, 2.0]]), Tensor([[3.0]]), Tensor([[[1.0], [1.0]]]))
+        Tensor(shape=[1, 1], dtype=Float32, value=
+        [[ 9.00000000e+00]])
     """
     if weight.ndim != 3 or input1.shape[:-1] != input2.shape[:-1] or weight.shape[1:] != (
         input1.shape[-1], input2.shape[-1]
@@ -209,6 +216,7 @@ def clip_by_norm(
 
     Example:
         >>> ops.clip_by_norm(Tensor([3.0, 4.0]), 1.0)
+        Tensor(shape=[2], dtype=Float32, value= [ 5.99999905e-01,  7.99999833e-01])
     """
     tensors = [x] if isinstance(x, Tensor) else list(x)
     if not tensors:
@@ -241,6 +249,8 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: None = None) -
 
     Example:
         >>> ops.clip_by_global_norm((Tensor([3.0]), Tensor([4.0])), 1.0)
+        (Tensor(shape=[1], dtype=Float32, value= [ 6.00000024e-01]), Tensor(shape=[1],
+         dtype=Float32, value= [ 8.00000012e-01]))
     """
     if use_norm is not None or not clip_norm > 0:
         raise bad(ArgumentError, "clip_norm must be positive and use_norm None",

@@ -83,6 +83,7 @@ def erf(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.erf(Tensor([0.0, 0.5]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  5.20499885e-01])
     """
     ...
 
@@ -101,6 +102,7 @@ def erfc(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.erfc(Tensor([0.0, 0.5]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  4.79500115e-01])
     """
     ...
 
@@ -194,6 +196,7 @@ def erfinv(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.erfinv(Tensor([0.0, 0.5]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  4.76936281e-01])
     """
     ...
 
@@ -249,6 +252,7 @@ def lgamma(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.lgamma(Tensor([0.5, 3.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 5.72364926e-01,  6.93147182e-01])
     """
     ...
 
@@ -291,6 +295,7 @@ def digamma(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.digamma(Tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [-5.77215672e-01,  4.22784328e-01])
     """
     ...
 
@@ -325,6 +330,7 @@ def trigamma(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.trigamma(Tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.64493406e+00,  6.44934058e-01])
     """
     ...
 
@@ -341,6 +347,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
     Example:
         >>> ops.logit(Tensor([0.1, 0.5]))
+        Tensor(shape=[2], dtype=Float32, value= [-2.19722462e+00,  0.00000000e+00])
     """
     z = input if input.dtype.kind in "fc" else F.cast(input, dtypes.float32)
     if eps is not None:

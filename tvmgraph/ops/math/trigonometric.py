@@ -42,6 +42,7 @@ def sin(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.sin(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  8.41471016e-01])
     """
     ...
 
@@ -52,6 +53,7 @@ def cos(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.cos(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  5.40302277e-01])
     """
     ...
 
@@ -68,6 +70,7 @@ def tan(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.tan(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.55740774e+00])
     """
     ...
 
@@ -78,6 +81,7 @@ def asin(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.asin(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.57079637e+00])
     """
     ...
 
@@ -88,6 +92,7 @@ def acos(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.acos(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.57079637e+00,  0.00000000e+00])
     """
     ...
 
@@ -98,6 +103,7 @@ def atan(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.atan(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  7.85398185e-01])
     """
     ...
 
@@ -108,6 +114,7 @@ def sinh(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.sinh(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.17520118e+00])
     """
     ...
 
@@ -118,6 +125,7 @@ def cosh(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.cosh(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  1.54308069e+00])
     """
     ...
 
@@ -133,6 +141,7 @@ def tanh(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.tanh(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  7.61594176e-01])
     """
     ...
 
@@ -148,6 +157,7 @@ def asinh(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.asinh(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  8.81373584e-01])
     """
     ...
 
@@ -164,6 +174,7 @@ def acosh(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.acosh(Tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.31695795e+00])
     """
     ...
 
@@ -180,6 +191,7 @@ def atanh(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.atanh(Tensor([0.0, 0.5]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  5.49306154e-01])
     """
     ...
 
@@ -199,6 +211,7 @@ def arcsin(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.arcsin(Tensor([0.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  1.57079637e+00])
     """
     return asin(x)
 
@@ -253,6 +266,7 @@ def atan2(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.atan2(Tensor([0.0, 1.0]), Tensor([1.0, 1.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  7.85398126e-01])
     """
     ...
 
@@ -284,6 +298,7 @@ def sinc(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.sinc(Tensor([0.0, 0.5]))
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  6.36619747e-01])
     """
     ...
 
@@ -299,6 +314,7 @@ def deg2rad(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.deg2rad(Tensor([180.0]))
+        Tensor(shape=[1], dtype=Float32, value= [ 3.14159274e+00])
     """
     return x * (math.pi / 180)
 
@@ -314,5 +330,6 @@ def rad2deg(x: Tensor) -> Tensor:
 
     Example:
         >>> ops.rad2deg(Tensor([3.1415927]))
+        Tensor(shape=[1], dtype=Float32, value= [ 1.80000000e+02])
     """
     return x * (180 / math.pi)

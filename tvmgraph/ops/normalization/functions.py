@@ -74,6 +74,9 @@ def batch_norm(
     Example:
         >>> x, c = ops.ones((2, 3)), ops.ones((3,))
         >>> ops.batch_norm(x, c, c, c, c)
+        Tensor(shape=[2, 3], dtype=Float32, value=
+        [[ 1.00000000e+00,  1.00000000e+00,  1.00000000e+00],
+         [ 1.00000000e+00,  1.00000000e+00,  1.00000000e+00]])
     """
     op = "batch_norm"
     channels = _require_channels(input_x, op)
@@ -148,6 +151,8 @@ def layer_norm(
 
     Example:
         >>> ops.layer_norm(Tensor([[1.0, 2.0, 3.0]]), (3,))
+        Tensor(shape=[1, 3], dtype=Float32, value=
+        [[-1.22473562e+00,  0.00000000e+00,  1.22473562e+00]])
     """
     op = "layer_norm"
     many = isinstance(normalized_shape, (tuple, list))
@@ -222,6 +227,8 @@ def rms_norm(x: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, T
 
     Example:
         >>> ops.rms_norm(Tensor([[1.0, 2.0, 3.0]]), ops.ones((3,)))[0]
+        Tensor(shape=[1, 3], dtype=Float32, value=
+        [[ 4.62909997e-01,  9.25819993e-01,  1.38873005e+00]])
     """
     count = gamma.ndim
     if not 1 <= count <= x.ndim or x.type.shape[-count:] != gamma.type.shape:
@@ -261,6 +268,9 @@ def lrn(
 
     Example:
         >>> ops.lrn(ops.ones((1, 2, 1, 1)))
+        Tensor(shape=[1, 2, 1, 1], dtype=Float32, value=
+        [[[[ 5.77350259e-01]],
+          [[ 5.77350259e-01]]]])
     """
     op = "lrn"
     if x.ndim != 4:
@@ -295,6 +305,7 @@ def l2_normalize(x: Tensor, axis: Any = 0, epsilon: float = 1e-4) -> Tensor:
 
     Example:
         >>> ops.l2_normalize(Tensor([3.0, 4.0]))
+        Tensor(shape=[2], dtype=Float32, value= [ 6.00000024e-01,  8.00000012e-01])
     """
     op = "l2_normalize"
     if not x.dtype.is_float:

@@ -176,6 +176,8 @@ def row_normalize(x: Tensor, count: int, eps: float, center: bool) -> Tensor:
 
     Example:
         >>> ops.row_normalize(Tensor([[1.0, 3.0]]), 1, 1e-5, True)
+        Tensor(shape=[1, 2], dtype=Float32, value=
+        [[-9.99994993e-01,  9.99994993e-01]])
     """
     ...
 

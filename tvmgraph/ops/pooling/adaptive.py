@@ -125,6 +125,8 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
 
     Example:
         >>> ops.adaptive_avg_pool1d(Tensor([[[1.0, 2.0, 3.0]]]), 2)
+        Tensor(shape=[1, 1, 2], dtype=Float32, value=
+        [[[ 1.50000000e+00,  2.50000000e+00]]])
     """
     return _average(input, output_size, 1, "adaptive_avg_pool1d")
 
@@ -187,6 +189,8 @@ def adaptive_max_pool1d(input: Tensor, output_size: int) -> Tensor:
 
     Example:
         >>> ops.adaptive_max_pool1d(Tensor([[[1.0, 2.0, 3.0]]]), 2)
+        Tensor(shape=[1, 1, 2], dtype=Float32, value=
+        [[[ 2.00000000e+00,  3.00000000e+00]]])
     """
     return _maximum(input, output_size, 1, "adaptive_max_pool1d", False)[0]
 

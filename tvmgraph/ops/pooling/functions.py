@@ -133,6 +133,8 @@ def max_pool1d(
 
     Example:
         >>> ops.max_pool1d(Tensor([[[1.0, 3.0, 2.0, 0.0]]]), 2)
+        Tensor(shape=[1, 1, 2], dtype=Float32, value=
+        [[[ 3.00000000e+00,  2.00000000e+00]]])
     """
     return _max("max_pool1d", x, 1, kernel_size, stride, "pad", padding, dilation, return_indices,
                 ceil_mode)  # fmt: skip
@@ -285,6 +287,8 @@ def avg_pool1d(
 
     Example:
         >>> ops.avg_pool1d(Tensor([[[1.0, 3.0, 2.0, 0.0]]]), 2, 2)
+        Tensor(shape=[1, 1, 2], dtype=Float32, value=
+        [[[ 2.00000000e+00,  1.00000000e+00]]])
     """
     return _avg("avg_pool1d", input_x, 1, kernel_size, stride, padding, ceil_mode,
                 count_include_pad, 0)  # fmt: skip
@@ -391,6 +395,8 @@ def lp_pool1d(
 
     Example:
         >>> ops.lp_pool1d(Tensor([[[3.0, 4.0]]]), 2, 2)
+        Tensor(shape=[1, 1, 1], dtype=Float32, value=
+        [[[ 5.00000000e+00]]])
     """
     return _lp("lp_pool1d", x, 1, norm_type, kernel_size, stride, ceil_mode)
 

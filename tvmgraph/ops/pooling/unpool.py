@@ -77,6 +77,8 @@ def max_unpool1d(
 
     Example:
         >>> ops.max_unpool1d(Tensor([[[2.0, 4.0]]]), Tensor([[[1, 3]]]), 2)
+        Tensor(shape=[1, 1, 4], dtype=Float32, value=
+        [[[ 0.00000000e+00,  2.00000000e+00,  0.00000000e+00,  4.00000000e+00]]])
     """
     return _unpool("max_unpool1d", x, indices, 1, kernel_size, stride, padding, output_size)
 
@@ -106,6 +108,9 @@ def max_unpool2d(
 
     Example:
         >>> ops.max_unpool2d(Tensor([[[[4.0]]]]), Tensor([[[[3]]]]), 2)
+        Tensor(shape=[1, 1, 2, 2], dtype=Float32, value=
+        [[[[ 0.00000000e+00,  0.00000000e+00],
+           [ 0.00000000e+00,  4.00000000e+00]]]])
     """
     return _unpool("max_unpool2d", x, indices, 2, kernel_size, stride, padding, output_size)
 

@@ -48,6 +48,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
     Example:
         >>> ops.sum(Tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
+        Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  7.00000000e+00])
     """
     axes = resolve_axes("sum", input, dim, "dim")
     return rows.reduce_sum(accumulated(input, dtype), axes, bool(keepdim))
@@ -70,6 +71,7 @@ def mean(x: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
 
     Example:
         >>> ops.mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)
+        Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  3.00000000e+00])
     """
     axes = resolve_axes("mean", x, axis)
     d = x.type.dtype
@@ -102,6 +104,7 @@ def prod(input: Tensor, axis: Any = None, keep_dims: bool = False, dtype: Any = 
 
     Example:
         >>> ops.prod(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
+        Tensor(shape=[2], dtype=Float32, value= [ 2.00000000e+00,  1.20000000e+01])
     """
     axes = resolve_axes("prod", input, axis)
     return rows.reduce_prod(accumulated(input, dtype), axes, bool(keep_dims))
@@ -155,6 +158,7 @@ def amax(
 
     Example:
         >>> ops.amax(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e+00,  4.00000000e+00])
     """
     axes = resolve_axes("amax", input, axis)
     y = rows.reduce_max(_masked("amax", input, initial, where), axes, bool(keepdims))
@@ -187,6 +191,7 @@ def amin(
 
     Example:
         >>> ops.amin(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  3.00000000e+00])
     """
     axes = resolve_axes("amin", input, axis)
     y = rows.reduce_min(_masked("amin", input, initial, where), axes, bool(keepdims))
@@ -247,6 +252,8 @@ def max(
 
     Example:
         >>> ops.max(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        (Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e+00,  4.00000000e+00]),
+         Tensor(shape=[2], dtype=Int64, value= [1, 1]))
     """
     return _extreme("max", input, axis, keepdims, initial, where)
 
@@ -278,6 +285,8 @@ def min(
 
     Example:
         >>> ops.min(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        (Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  3.00000000e+00]),
+         Tensor(shape=[2], dtype=Int64, value= [0, 0]))
     """
     return _extreme("min", input, axis, keepdims, initial, where)
 
@@ -310,6 +319,7 @@ def argmax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
     Example:
         >>> ops.argmax(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        Tensor(shape=[2], dtype=Int64, value= [1, 1])
     """
     return _argument("argmax", input, dim, keepdim, dtypes.int64)
 
@@ -331,6 +341,7 @@ def argmin(input: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 
     Example:
         >>> ops.argmin(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        Tensor(shape=[2], dtype=Int32, value= [0, 0])
     """
     return _argument("argmin", input, axis, keepdims, dtypes.int32)
 
@@ -353,6 +364,8 @@ def argmax_with_value(
 
     Example:
         >>> ops.argmax_with_value(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        (Tensor(shape=[2], dtype=Int64, value= [1, 1]), Tensor(shape=[2], dtype=Float32, value= [
+         5.00000000e+00,  4.00000000e+00]))
     """
     axis = resolve_axis("argmax_with_value", input, axis)
     return arg_and_value(input, axis, bool(keep_dims), True)
@@ -376,6 +389,8 @@ def argmin_with_value(
 
     Example:
         >>> ops.argmin_with_value(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        (Tensor(shape=[2], dtype=Int64, value= [0, 0]), Tensor(shape=[2], dtype=Float32, value= [
+         1.00000000e+00,  3.00000000e+00]))
     """
     axis = resolve_axis("argmin_with_value", input, axis)
     return arg_and_value(input, axis, bool(keep_dims), False)
@@ -397,6 +412,8 @@ def aminmax(input: Tensor, *, axis: Any = 0, keepdims: bool = False) -> tuple[Te
 
     Example:
         >>> ops.aminmax(Tensor([[1.0, 5.0], [3.0, 4.0]]), axis=1)
+        (Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  3.00000000e+00]),
+         Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e+00,  4.00000000e+00]))
     """
     return amin(input, axis, keepdims), amax(input, axis, keepdims)
 
@@ -417,6 +434,7 @@ def ptp(input: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 
     Example:
         >>> ops.ptp(Tensor([1.0, 5.0, 3.0]))
+        Tensor(shape=[], dtype=Float32, value= 4)
     """
     return amax(input, axis, keepdims) - amin(input, axis, keepdims)
 
@@ -440,6 +458,7 @@ def all(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
 
     Example:
         >>> ops.all(Tensor([[True, False], [True, True]]), 1)
+        Tensor(shape=[2], dtype=Bool, value= [False,  True])
     """
     return rows.reduce_all(input, resolve_axes("all", input, axis), bool(keep_dims))
 
@@ -460,6 +479,7 @@ def any(input: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
 
     Example:
         >>> ops.any(Tensor([[True, False], [False, False]]), 1)
+        Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
     return rows.reduce_any(input, resolve_axes("any", input, axis), bool(keep_dims))
 
@@ -483,6 +503,7 @@ def count_nonzero(
 
     Example:
         >>> ops.count_nonzero(Tensor([[0, 3], [4, 5]]), 1)
+        Tensor(shape=[2], dtype=Int32, value= [1, 2])
     """
     axes = resolve_axes("count_nonzero", x, axis)
     d = dtypes.dtype_of(dtype)

@@ -40,6 +40,8 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0.0, max: Any = 0.0) -> Ten
 
     Example:
         >>> ops.histc(Tensor([1.0, 2.0, 1.0]), bins=4, min=0.0, max=3.0)
+        Tensor(shape=[4], dtype=Float32, value= [ 0.00000000e+00,  2.00000000e+00,  1.00000000e+00,
+        0.00000000e+00])
     """
     require_tensor("histc", input)
     if bins < 1 or min > max:
@@ -149,6 +151,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
 
     Example:
         >>> ops.bincount(Tensor([0, 1, 1]))
+        Tensor(shape=[2], dtype=Int64, value= [1, 2])
     """
     require_tensor("bincount", input)
     weights = F.ones_like(input, dtype=dtypes.int64) if weights is None else weights

@@ -99,6 +99,7 @@ def vector_norm(
 
     Example:
         >>> ops.vector_norm(Tensor([3.0, 4.0]))
+        Tensor(shape=[], dtype=Float32, value= 5)
     """
     axes = resolve_axes("vector_norm", x, axis)
     _require_order("vector_norm", ord, x)
@@ -128,6 +129,7 @@ def matrix_norm(
 
     Example:
         >>> ops.matrix_norm(Tensor([[3.0, 4.0], [1.0, 2.0]]), 1)
+        Tensor(shape=[], dtype=Float32, value= 6)
     """
     return _checked_matrix_norm("matrix_norm", A, ord, axis, keepdims, dtype)
 
@@ -170,6 +172,7 @@ def norm(
 
     Example:
         >>> ops.norm(Tensor([[3.0, 4.0], [1.0, 2.0]]), dim=1)
+        Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e+00,  2.23606801e+00])
     """
     require_tensor("norm", A, "A")
     if ord is None:
@@ -210,6 +213,9 @@ def renorm(input: Tensor, p: Any, axis: int, maxnorm: float) -> Tensor:
 
     Example:
         >>> ops.renorm(Tensor([[1.0, 2.0], [3.0, 4.0]]), 2, 0, 2.0)
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 8.94427180e-01,  1.78885436e+00],
+         [ 1.20000005e+00,  1.60000002e+00]])
     """
     axis = resolve_axis("renorm", input, axis)
     got = f"input={input.type}, p={p!r}, axis={axis}, maxnorm={maxnorm!r}"

@@ -298,6 +298,7 @@ def cumsum(x: Tensor, axis: int, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.cumsum(Tensor([1.0, 2.0, 4.0]), 0)
+        Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+00,  3.00000000e+00,  7.00000000e+00])
     """
     axis = resolve_axis("cumsum", x, axis)
     if dtype is not None or x.type.dtype is dtypes.bool_:
@@ -321,6 +322,7 @@ def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
     Example:
         >>> ops.cumprod(Tensor([1.0, 2.0, 4.0]), 0)
+        Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00,  8.00000000e+00])
     """
     axis = resolve_axis("cumprod", input, dim, "dim")
     return running_product(accumulated(input, dtype), axis)
@@ -341,6 +343,7 @@ def logcumsumexp(input: Tensor, axis: int) -> Tensor:
 
     Example:
         >>> ops.logcumsumexp(Tensor([1.0, 2.0, 4.0]), 0)
+        Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+00,  2.31326175e+00,  4.16984606e+00])
     """
     axis = resolve_axis("logcumsumexp", input, axis)
     return running_logsumexp(as_float(input), axis, False)
@@ -368,6 +371,8 @@ def cummax(input: Tensor, axis: int) -> tuple[Tensor, Tensor]:
 
     Example:
         >>> ops.cummax(Tensor([1.0, 3.0, 2.0]), 0)
+        (Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+00,  3.00000000e+00,
+         3.00000000e+00]), Tensor(shape=[3], dtype=Int64, value= [0, 1, 1]))
     """
     return _running_extreme("cummax", input, axis)
 
@@ -387,6 +392,8 @@ def cummin(input: Tensor, axis: int) -> tuple[Tensor, Tensor]:
 
     Example:
         >>> ops.cummin(Tensor([3.0, 1.0, 2.0]), 0)
+        (Tensor(shape=[3], dtype=Float32, value= [ 3.00000000e+00,  1.00000000e+00,
+         1.00000000e+00]), Tensor(shape=[3], dtype=Int32, value= [0, 1, 1]))
     """
     values, at = _running_extreme("cummin", input, axis)
     return values, F.cast(at, dtypes.int32)

@@ -70,6 +70,7 @@ def var(input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False) 
 
     Example:
         >>> ops.var(Tensor([1.0, 2.0, 4.0]))
+        Tensor(shape=[], dtype=Float32, value= 1.55556)
     """
     variance, _, d = _moments("var", input, axis, ddof, keepdims)
     return _narrow(variance, d)
@@ -93,6 +94,7 @@ def std(input: Tensor, axis: Any = None, ddof: Any = 0, keepdims: bool = False) 
 
     Example:
         >>> ops.std(Tensor([1.0, 2.0, 4.0]))
+        Tensor(shape=[], dtype=Float32, value= 1.24722)
     """
     variance, _, d = _moments("std", input, axis, ddof, keepdims)
     return _narrow(F.sqrt(variance), d)
@@ -117,6 +119,8 @@ def var_mean(
 
     Example:
         >>> ops.var_mean(Tensor([1.0, 2.0, 4.0]))
+        (Tensor(shape=[], dtype=Float32, value= 1.55556), Tensor(shape=[], dtype=Float32, value=
+         2.33333))
     """
     variance, center, d = _moments("var_mean", input, axis, ddof, keepdims)
     return _narrow(variance, d), _narrow(center, d)
@@ -141,6 +145,8 @@ def std_mean(
 
     Example:
         >>> ops.std_mean(Tensor([1.0, 2.0, 4.0]))
+        (Tensor(shape=[], dtype=Float32, value= 1.24722), Tensor(shape=[], dtype=Float32, value=
+         2.33333))
     """
     variance, center, d = _moments("std_mean", input, axis, ddof, keepdims)
     return _narrow(F.sqrt(variance), d), _narrow(center, d)
@@ -163,6 +169,7 @@ def nansum(input: Tensor, axis: Any = None, keepdims: bool = False, *, dtype: An
 
     Example:
         >>> ops.nansum(Tensor([1.0, float("nan")]))
+        Tensor(shape=[], dtype=Float32, value= 1)
     """
     axes = resolve_axes("nansum", input, axis)
     if dtype is not None:
@@ -194,6 +201,7 @@ def nanmean(
 
     Example:
         >>> ops.nanmean(Tensor([1.0, float("nan"), 3.0]))
+        Tensor(shape=[], dtype=Float32, value= 2)
     """
     axes = resolve_axes("nanmean", input, axis)
     d = input.type.dtype
@@ -221,6 +229,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
     Example:
         >>> ops.logsumexp(Tensor([1.0, 2.0]), 0)
+        Tensor(shape=[], dtype=Float32, value= 2.31326)
     """
     axes = resolve_axes("logsumexp", input, dim, "dim")
     x = as_float(input)
@@ -279,6 +288,7 @@ def median(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tenso
 
     Example:
         >>> ops.median(Tensor([4.0, 1.0, 3.0, 2.0]))
+        (Tensor(shape=[], dtype=Float32, value= 2), Tensor(shape=[], dtype=Int64, value= 3))
     """
     return _median("median", input, axis, keepdims, False)
 
@@ -300,6 +310,7 @@ def nanmedian(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Te
 
     Example:
         >>> ops.nanmedian(Tensor([4.0, 1.0, float("nan"), 2.0]))
+        (Tensor(shape=[], dtype=Float32, value= 2), Tensor(shape=[], dtype=Int64, value= 3))
     """
     return _median("nanmedian", input, axis, keepdims, True)
 
@@ -364,6 +375,7 @@ def quantile(input: Tensor, q: Any, axis: Any = None, keepdims: bool = False) ->
 
     Example:
         >>> ops.quantile(Tensor([1.0, 2.0, 4.0]), 0.25)
+        Tensor(shape=[], dtype=Float32, value= 1.5)
     """
     return _quantile("quantile", input, q, axis, keepdims, False)
 
@@ -386,5 +398,6 @@ def nanquantile(input: Tensor, q: Any, axis: Any = None, keepdims: bool = False)
 
     Example:
         >>> ops.nanquantile(Tensor([1.0, float("nan"), 4.0]), 0.5)
+        Tensor(shape=[], dtype=Float32, value= 2.5)
     """
     return _quantile("nanquantile", input, q, axis, keepdims, True)

@@ -89,6 +89,10 @@ def transpose(input: Tensor, dims: Any) -> Tensor:
 
     Example:
         >>> ops.transpose(Tensor([[1, 2, 3]]), (1, 0))
+        Tensor(shape=[3, 1], dtype=Int64, value=
+        [[1],
+         [2],
+         [3]])
     """
     return _transpose(input, wrap_axes(int_tuple(dims, "transpose", "dims"), input.ndim))
 
@@ -105,6 +109,10 @@ def permute(input: Tensor, axis: Any) -> Tensor:
 
     Example:
         >>> ops.permute(Tensor([[1, 2, 3]]), (1, 0))
+        Tensor(shape=[3, 1], dtype=Int64, value=
+        [[1],
+         [2],
+         [3]])
     """
     return transpose(input, axis)
 
@@ -125,6 +133,10 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
     Example:
         >>> ops.swapaxes(Tensor([[1, 2, 3]]), 0, 1)
+        Tensor(shape=[3, 1], dtype=Int64, value=
+        [[1],
+         [2],
+         [3]])
     """
     dims = list(range(input.ndim))
     a, b = _existing_axes((axis0, axis1), input, "swapaxes")
@@ -145,6 +157,10 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
     Example:
         >>> ops.swapdims(Tensor([[1, 2, 3]]), 0, 1)
+        Tensor(shape=[3, 1], dtype=Int64, value=
+        [[1],
+         [2],
+         [3]])
     """
     return swapaxes(input, dim0, dim1)
 
@@ -177,6 +193,7 @@ def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
 
     Example:
         >>> ops.moveaxis(Tensor([[[1, 2, 3]]]), 2, 0).shape
+        (3, 1, 1)
     """
     start = _existing_axes(source, x, "moveaxis")
     end = _existing_axes(destination, x, "moveaxis")
@@ -208,6 +225,10 @@ def t(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.t(Tensor([[1, 2, 3]]))
+        Tensor(shape=[3, 1], dtype=Int64, value=
+        [[1],
+         [2],
+         [3]])
     """
     if input.ndim > 2:
         raise bad(ShapeError, f"input must have at most 2 axes, not {input.ndim}", "t",

@@ -97,6 +97,9 @@ def matrix_diag(
 
     Example:
         >>> ops.matrix_diag(Tensor([1, 2]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 0],
+         [0, 2]])
     """
     low, high = _diagonals(k, "matrix_diag")
     n = x.shape[-1]
@@ -139,6 +142,7 @@ def matrix_diag_part(
 
     Example:
         >>> ops.matrix_diag_part(Tensor([[1, 2], [3, 4]]), 0)
+        Tensor(shape=[2], dtype=Int64, value= [1, 4])
     """
     low, high = _diagonals(k, "matrix_diag_part")
     if low == high:
@@ -168,6 +172,9 @@ def matrix_set_diag(x: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RIGHT
 
     Example:
         >>> ops.matrix_set_diag(ops.zeros((2, 2)), ops.ones(2))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 1.00000000e+00,  0.00000000e+00],
+         [ 0.00000000e+00,  1.00000000e+00]])
     """
     low, high = _diagonals(k, "matrix_set_diag")
     if low == high:

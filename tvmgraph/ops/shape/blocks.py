@@ -43,6 +43,7 @@ def atleast_1d(inputs: Any) -> Any:
 
     Example:
         >>> ops.atleast_1d(Tensor(1))
+        Tensor(shape=[1], dtype=Int64, value= [1])
     """
     return _at_least(inputs, lambda x: F.reshape(x, (1,)) if x.ndim == 0 else x, "atleast_1d")
 
@@ -58,6 +59,8 @@ def atleast_2d(inputs: Any) -> Any:
 
     Example:
         >>> ops.atleast_2d(Tensor([1, 2]))
+        Tensor(shape=[1, 2], dtype=Int64, value=
+        [[1, 2]])
     """
 
     def convert(x: Tensor) -> Tensor:
@@ -77,6 +80,7 @@ def atleast_3d(inputs: Any) -> Any:
 
     Example:
         >>> ops.atleast_3d(Tensor([1, 2])).shape
+        (1, 2, 1)
     """
 
     def convert(x: Tensor) -> Tensor:
@@ -105,6 +109,11 @@ def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
 
     Example:
         >>> ops.meshgrid(Tensor([1, 2]), Tensor([3, 4]), indexing="ij")
+        (Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 1],
+         [2, 2]]), Tensor(shape=[2, 2], dtype=Int64, value=
+        [[3, 4],
+         [3, 4]]))
     """
     items = _vectors(inputs, "meshgrid")
     if indexing not in ("xy", "ij"):
@@ -151,6 +160,9 @@ def cartesian_prod(*inputs: Tensor) -> Tensor:
 
     Example:
         >>> ops.cartesian_prod(Tensor([1, 2]), Tensor([5]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 5],
+         [2, 5]])
     """
     items = _vectors(inputs, "cartesian_prod")
     if len(items) == 1:
@@ -176,6 +188,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
     Example:
         >>> ops.combinations(Tensor([1, 2, 3]))
+        Tensor(shape=[3, 2], dtype=Int64, value=
+        [[1, 2],
+         [1, 3],
+         [2, 3]])
     """
     if input.ndim != 1:
         raise bad(ShapeError, f"input must have 1 axis, not {input.ndim}", "combinations",
@@ -207,6 +223,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
     Example:
         >>> ops.pixel_shuffle(ops.ones((1, 8, 2, 3)), 2).shape
+        (1, 2, 4, 6)
     """
     got = describe(input=input, upscale_factor=upscale_factor)
     f = _block("pixel_shuffle", upscale_factor, "upscale_factor", got)
@@ -234,6 +251,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
     Example:
         >>> ops.pixel_unshuffle(ops.ones((1, 2, 4, 6)), 2).shape
+        (1, 8, 2, 3)
     """
     got = describe(input=input, downscale_factor=downscale_factor)
     f = _block("pixel_unshuffle", downscale_factor, "downscale_factor", got)
@@ -267,6 +285,7 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
 
     Example:
         >>> ops.channel_shuffle(ops.ones((1, 4, 2, 2)), 2).shape
+        (1, 4, 2, 2)
     """
     got = describe(x=x, groups=groups)
     g = _block("channel_shuffle", groups, "groups", got)
@@ -293,6 +312,7 @@ def depth_to_space(x: Tensor, block_size: int) -> Tensor:
 
     Example:
         >>> ops.depth_to_space(ops.ones((1, 8, 2, 3)), 2).shape
+        (1, 2, 4, 6)
     """
     got = describe(x=x, block_size=block_size)
     b = _block("depth_to_space", block_size, "block_size", got)
@@ -318,6 +338,7 @@ def space_to_depth(x: Tensor, block_size: int) -> Tensor:
 
     Example:
         >>> ops.space_to_depth(ops.ones((1, 2, 4, 6)), 2).shape
+        (1, 8, 2, 3)
     """
     got = describe(x=x, block_size=block_size)
     b = _block("space_to_depth", block_size, "block_size", got)
@@ -344,6 +365,7 @@ def space_to_batch_nd(input_x: Tensor, block_size: Any, paddings: Any) -> Tensor
 
     Example:
         >>> ops.space_to_batch_nd(ops.ones((1, 1, 2, 2)), (2, 2), ((0, 0), (0, 0))).shape
+        (4, 1, 1, 1)
     """
     pads = tuple(int_tuple(tuple(p), "space_to_batch_nd", "paddings") for p in paddings)
     count = len(pads)
@@ -384,6 +406,7 @@ def batch_to_space_nd(input_x: Tensor, block_shape: Any, crops: Any) -> Tensor:
 
     Example:
         >>> ops.batch_to_space_nd(ops.ones((4, 1, 1, 1)), (2, 2), ((0, 0), (0, 0))).shape
+        (1, 1, 2, 2)
     """
     op = "batch_to_space_nd"
     cuts = tuple(int_tuple(tuple(c), op, "crops") for c in crops)

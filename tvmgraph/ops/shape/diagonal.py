@@ -136,6 +136,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
     Example:
         >>> ops.diagonal(Tensor([[1, 2], [3, 4]]))
+        Tensor(shape=[2], dtype=Int64, value= [1, 4])
     """
     ndim = input.ndim
     return _diagonal(input, offset, wrap_axis(dim1, ndim), wrap_axis(dim2, ndim))
@@ -155,6 +156,7 @@ def trace(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.trace(Tensor([[1.0, 2.0], [3.0, 4.0]]))
+        Tensor(shape=[], dtype=Float32, value= 5)
     """
     if input.ndim != 2:
         raise bad(ShapeError, f"input must have 2 axes, not {input.ndim}", "trace",
@@ -294,6 +296,9 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
     Example:
         >>> ops.diag_embed(Tensor([1, 2]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 0],
+         [0, 2]])
     """
     if input.ndim == 0:
         raise bad(ShapeError, "input must have at least 1 axis", "diag_embed",
@@ -317,6 +322,9 @@ def diag(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.diag(Tensor([1, 2]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 0],
+         [0, 2]])
     """
     if input.ndim == 0:
         raise bad(ShapeError, "input must have at least 1 axis", "diag", describe(input=input))
@@ -336,6 +344,10 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
     Example:
         >>> ops.diagflat(Tensor([[1, 2]]), 1)
+        Tensor(shape=[3, 3], dtype=Int64, value=
+        [[0, 1, 0],
+         [0, 0, 2],
+         [0, 0, 0]])
     """
     return diag_embed(F.ravel(input), offset)
 
@@ -354,6 +366,10 @@ def block_diag(*inputs: Tensor) -> Tensor:
 
     Example:
         >>> ops.block_diag(Tensor([[1, 2]]), Tensor([[3], [4]]))
+        Tensor(shape=[3, 3], dtype=Int64, value=
+        [[1, 2, 0],
+         [0, 0, 3],
+         [0, 0, 4]])
     """
     if not inputs:
         raise bad(ArgumentError, "there is nothing to arrange", "block_diag")
@@ -395,6 +411,9 @@ def diagonal_scatter(
 
     Example:
         >>> ops.diagonal_scatter(ops.zeros((2, 2)), ops.ones(2))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 1.00000000e+00,  0.00000000e+00],
+         [ 0.00000000e+00,  1.00000000e+00]])
     """
     a, b = wrap_axis(dim1, input.ndim), wrap_axis(dim2, input.ndim)
     expected = diagonal(input, offset, a, b)

@@ -119,6 +119,7 @@ def concat(tensors: Any, axis: int = 0) -> Tensor:
 
     Example:
         >>> ops.concat((Tensor([1, 2]), Tensor([3])))
+        Tensor(shape=[3], dtype=Int64, value= [1, 2, 3])
     """
     items = _sequence(tensors, "concat")
     return _concat(*items, axis=wrap_axis(axis, items[0].ndim))
@@ -143,6 +144,9 @@ def stack(tensors: Any, axis: int = 0) -> Tensor:
 
     Example:
         >>> ops.stack((Tensor([1, 2]), Tensor([3, 4])), 1)
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 3],
+         [2, 4]])
     """
     items = _sequence(tensors, "stack")
     shape = items[0].type.shape
@@ -167,6 +171,7 @@ def hstack(tensors: Any) -> Tensor:
 
     Example:
         >>> ops.hstack((Tensor([1, 2]), Tensor([3])))
+        Tensor(shape=[3], dtype=Int64, value= [1, 2, 3])
     """
     items = [F.atleast_1d(t) for t in _sequence(tensors, "hstack")]
     return concat(items, 0 if items[0].ndim == 1 else 1)
@@ -183,6 +188,9 @@ def vstack(inputs: Any) -> Tensor:
 
     Example:
         >>> ops.vstack((Tensor([1, 2]), Tensor([3, 4])))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 2],
+         [3, 4]])
     """
     return concat([F.atleast_2d(t) for t in _sequence(inputs, "vstack", "inputs")], 0)
 
@@ -198,6 +206,9 @@ def row_stack(tensors: Any) -> Tensor:
 
     Example:
         >>> ops.row_stack((Tensor([1, 2]), Tensor([3, 4])))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 2],
+         [3, 4]])
     """
     return vstack(tensors)
 
@@ -213,6 +224,9 @@ def dstack(tensors: Any) -> Tensor:
 
     Example:
         >>> ops.dstack((Tensor([1, 2]), Tensor([3, 4])))
+        Tensor(shape=[1, 2, 2], dtype=Int64, value=
+        [[[1, 3],
+          [2, 4]]])
     """
     return concat([F.atleast_3d(t) for t in _sequence(tensors, "dstack")], 2)
 
@@ -228,6 +242,9 @@ def column_stack(tensors: Any) -> Tensor:
 
     Example:
         >>> ops.column_stack((Tensor([1, 2]), Tensor([3, 4])))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 3],
+         [2, 4]])
     """
     items = _sequence(tensors, "column_stack")
     return concat([F.reshape(t, (-1, 1)) if t.ndim < 2 else t for t in items], 1)

@@ -278,6 +278,8 @@ def pad(input_x: Tensor, padding: Any, mode: str = "constant", value: Any = None
 
     Example:
         >>> ops.pad(Tensor([[1, 2]]), (1, 1))
+        Tensor(shape=[1, 4], dtype=Int64, value=
+        [[0, 1, 2, 0]])
     """
     amounts = int_tuple(padding, "pad", "padding")
     got = describe(input_x=input_x, padding=padding, mode=mode, value=value)
@@ -333,6 +335,7 @@ def mirror_pad(input_x: Tensor, paddings: Any, mode: str) -> Tensor:
 
     Example:
         >>> ops.mirror_pad(Tensor([1, 2, 3]), ((1, 1),), "REFLECT")
+        Tensor(shape=[5], dtype=Int64, value= [2, 1, 2, 3, 2])
     """
     got = describe(input_x=input_x, paddings=paddings, mode=mode)
     if mode not in ("REFLECT", "SYMMETRIC"):
@@ -360,6 +363,9 @@ def padding(x: Tensor, pad_dim_size: int = 8) -> Tensor:
 
     Example:
         >>> ops.padding(Tensor([[1.0], [2.0]]), 3)
+        Tensor(shape=[2, 3], dtype=Float32, value=
+        [[ 1.00000000e+00,  0.00000000e+00,  0.00000000e+00],
+         [ 2.00000000e+00,  0.00000000e+00,  0.00000000e+00]])
     """
     got = describe(x=x, pad_dim_size=pad_dim_size)
     if as_int(pad_dim_size, "padding", "pad_dim_size") < 1:

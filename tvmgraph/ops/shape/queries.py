@@ -57,6 +57,7 @@ def dyn_shape(input_x: Tensor) -> Tensor:
 
     Example:
         >>> ops.dyn_shape(Tensor([[1, 2]]))
+        Tensor(shape=[2], dtype=Int64, value= [1, 2])
     """
     return Tensor(np.array(_tensor(input_x, "dyn_shape").type.static_shape, np.int64))
 
@@ -121,6 +122,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.type_as(Tensor([1.5]), Tensor([1]))
+        Tensor(shape=[1], dtype=Int64, value= [1])
     """
     return F.cast(_tensor(input, "type_as"), _tensor(other, "type_as").dtype)
 

@@ -112,6 +112,9 @@ def tile(input: Tensor, dims: Any) -> Tensor:
 
     Example:
         >>> ops.tile(Tensor([1, 2]), (2, 2))
+        Tensor(shape=[2, 4], dtype=Int64, value=
+        [[1, 2, 1, 2],
+         [1, 2, 1, 2]])
     """
     return _tile(input, int_tuple(dims, "tile", "dims"))
 
@@ -136,6 +139,7 @@ def repeat_elements(x: Tensor, rep: int, axis: int = 0) -> Tensor:
 
     Example:
         >>> ops.repeat_elements(Tensor([1, 2]), 2)
+        Tensor(shape=[4], dtype=Int64, value= [1, 1, 2, 2])
     """
     if as_int(rep, "repeat_elements", "rep") < 1:
         raise bad(ArgumentError, "rep must be positive", "repeat_elements", describe(x=x, rep=rep))
@@ -174,6 +178,7 @@ def repeat_interleave(input: Tensor, repeats: Any, axis: int | None = None) -> T
 
     Example:
         >>> ops.repeat_interleave(Tensor([1, 2]), (1, 3))
+        Tensor(shape=[4], dtype=Int64, value= [1, 2, 2, 2])
     """
     if axis is None:
         input, axis = F.ravel(input), 0
@@ -335,6 +340,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
 
     Example:
         >>> ops.flip(Tensor([1, 2, 3]), (0,))
+        Tensor(shape=[3], dtype=Int64, value= [3, 2, 1])
     """
     return _flip(input, wrap_axes(int_tuple(dims, "flip", "dims"), input.ndim))
 
@@ -351,6 +357,7 @@ def reverse(x: Tensor, axis: Any) -> Tensor:
 
     Example:
         >>> ops.reverse(Tensor([1, 2, 3]), (0,))
+        Tensor(shape=[3], dtype=Int64, value= [3, 2, 1])
     """
     return flip(x, axis)
 
@@ -366,6 +373,9 @@ def fliplr(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.fliplr(Tensor([[1, 2], [3, 4]]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[2, 1],
+         [4, 3]])
     """
     return flip(input, (1,))
 
@@ -381,6 +391,9 @@ def flipud(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.flipud(Tensor([[1, 2], [3, 4]]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[3, 4],
+         [1, 2]])
     """
     return flip(input, (0,))
 
@@ -401,6 +414,9 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
     Example:
         >>> ops.rot90(Tensor([[1, 2], [3, 4]]), 1, (0, 1))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[2, 4],
+         [1, 3]])
     """
     axes = wrap_axes(int_tuple(dims, "rot90", "dims"), input.ndim)
     if len(axes) != 2 or axes[0] == axes[1] or not all(0 <= a < input.ndim for a in axes):
@@ -509,6 +525,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
     Example:
         >>> ops.roll(Tensor([1, 2, 3]), 1, 0)
+        Tensor(shape=[3], dtype=Int64, value= [3, 1, 2])
     """
     offsets = int_tuple(shifts, "roll", "shifts")
     if dims is None:

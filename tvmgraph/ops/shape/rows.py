@@ -154,6 +154,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
 
     Example:
         >>> ops.reshape(Tensor([[1, 2], [3, 4]]), (4,))
+        Tensor(shape=[4], dtype=Int64, value= [1, 2, 3, 4])
     """
     return _reshape(input, int_tuple(shape, "reshape"))
 
@@ -170,6 +171,9 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.view_as(Tensor([1, 2, 3, 4]), Tensor([[0, 0], [0, 0]]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 2],
+         [3, 4]])
     """
     return _reshape(input, other.type.shape)
 
@@ -185,6 +189,7 @@ def ravel(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.ravel(Tensor([[1, 2], [3, 4]]))
+        Tensor(shape=[4], dtype=Int64, value= [1, 2, 3, 4])
     """
     return _reshape(input, (-1,)) if input.type.shape.count(0) == 0 else _reshape(input, (0,))
 
@@ -207,6 +212,8 @@ def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int
 
     Example:
         >>> ops.flatten(Tensor([[[1, 2], [3, 4]]]))
+        Tensor(shape=[1, 4], dtype=Int64, value=
+        [[1, 2, 3, 4]])
     """
     got = describe(input=input, order=order, start_dim=start_dim, end_dim=end_dim)
     if order not in ("C", "F"):
@@ -287,6 +294,8 @@ def expand_dims(input_x: Tensor, axis: int) -> Tensor:
 
     Example:
         >>> ops.expand_dims(Tensor([1, 2]), 0)
+        Tensor(shape=[1, 2], dtype=Int64, value=
+        [[1, 2]])
     """
     return _expand_dims(input_x, wrap_axis(axis, input_x.ndim + 1))
 
@@ -303,6 +312,9 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
     Example:
         >>> ops.unsqueeze(Tensor([1, 2]), -1)
+        Tensor(shape=[2, 1], dtype=Int64, value=
+        [[1],
+         [2]])
     """
     return _expand_dims(input, wrap_axis(dim, input.ndim + 1))
 
@@ -370,6 +382,7 @@ def squeeze(input: Tensor, axis: Any = None) -> Tensor:
 
     Example:
         >>> ops.squeeze(Tensor([[[1], [2]]]))
+        Tensor(shape=[2], dtype=Int64, value= [1, 2])
     """
     shape = input.type.shape
     axes: Any = range(len(shape))
@@ -466,6 +479,9 @@ def broadcast_to(input: Tensor, shape: Any) -> Tensor:
 
     Example:
         >>> ops.broadcast_to(Tensor([[1], [2]]), (2, 3))
+        Tensor(shape=[2, 3], dtype=Int64, value=
+        [[1, 1, 1],
+         [2, 2, 2]])
     """
     return _broadcast_to(input, int_tuple(shape, "broadcast_to"))
 
@@ -482,6 +498,9 @@ def expand(input_x: Tensor, size: Any) -> Tensor:
 
     Example:
         >>> ops.expand(Tensor([[1], [2]]), (2, 3))
+        Tensor(shape=[2, 3], dtype=Int64, value=
+        [[1, 1, 1],
+         [2, 2, 2]])
     """
     return broadcast_to(input_x, size)
 
@@ -498,6 +517,9 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
     Example:
         >>> ops.expand_as(Tensor([1, 2]), Tensor([[0, 0], [0, 0]]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 2],
+         [1, 2]])
     """
     if not isinstance(other, Tensor):
         raise bad(DTypeError, "other must be a Tensor", "expand_as", describe(other=other))

@@ -134,6 +134,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, axis: int = 0) -> tuple[T
 
     Example:
         >>> ops.split(ops.arange(5), 2)
+        (Tensor(shape=[2], dtype=Int64, value= [0, 1]), Tensor(shape=[2], dtype=Int64, value= [2,
+         3]), Tensor(shape=[1], dtype=Int64, value= [4]))
     """
     axis, size = _axis_size(tensor, axis, "split")
     sizes = split_size_or_sections
@@ -166,6 +168,8 @@ def chunk(input: Tensor, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
 
     Example:
         >>> ops.chunk(ops.arange(5), 2)
+        (Tensor(shape=[3], dtype=Int64, value= [0, 1, 2]), Tensor(shape=[2], dtype=Int64, value= [3,
+         4]))
     """
     axis, size = _axis_size(input, axis, "chunk")
     count = as_int(chunks, "chunk", "chunks")
@@ -192,6 +196,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any, axis: int = 0) -> tupl
 
     Example:
         >>> ops.tensor_split(ops.arange(5), 3)
+        (Tensor(shape=[2], dtype=Int64, value= [0, 1]), Tensor(shape=[2], dtype=Int64, value= [2,
+         3]), Tensor(shape=[1], dtype=Int64, value= [4]))
     """
     return _tensor_split(input, indices_or_sections, axis, "tensor_split")
 
@@ -239,6 +245,11 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
     Example:
         >>> ops.hsplit(Tensor([[1, 2], [3, 4]]), 2)
+        (Tensor(shape=[2, 1], dtype=Int64, value=
+        [[1],
+         [3]]), Tensor(shape=[2, 1], dtype=Int64, value=
+        [[2],
+         [4]]))
     """
     return _split_along(input, indices_or_sections, 0 if input.ndim == 1 else 1, "hsplit")
 
@@ -255,6 +266,9 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
     Example:
         >>> ops.vsplit(Tensor([[1, 2], [3, 4]]), 2)
+        (Tensor(shape=[1, 2], dtype=Int64, value=
+        [[1, 2]]), Tensor(shape=[1, 2], dtype=Int64, value=
+        [[3, 4]]))
     """
     return _split_along(input, indices_or_sections, 0, "vsplit")
 
@@ -271,6 +285,11 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
     Example:
         >>> ops.dsplit(Tensor([[[1, 2], [3, 4]]]), 2)
+        (Tensor(shape=[1, 2, 1], dtype=Int64, value=
+        [[[1],
+          [3]]]), Tensor(shape=[1, 2, 1], dtype=Int64, value=
+        [[[2],
+          [4]]]))
     """
     return _split_along(input, indices_or_sections, 2, "dsplit")
 
@@ -290,6 +309,8 @@ def unstack(input_x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
 
     Example:
         >>> ops.unstack(Tensor([[1, 2], [3, 4]]))
+        (Tensor(shape=[2], dtype=Int64, value= [1, 2]), Tensor(shape=[2], dtype=Int64, value= [3,
+         4]))
     """
     axis, size = _axis_size(input_x, axis, "unstack")
     if size == 0:
@@ -311,5 +332,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
     Example:
         >>> ops.unbind(Tensor([[1, 2], [3, 4]]))
+        (Tensor(shape=[2], dtype=Int64, value= [1, 2]), Tensor(shape=[2], dtype=Int64, value= [3,
+         4]))
     """
     return unstack(input, dim)

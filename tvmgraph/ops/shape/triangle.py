@@ -94,6 +94,9 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
 
     Example:
         >>> ops.tril(Tensor([[1, 2], [3, 4]]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 0],
+         [3, 4]])
     """
     ...
 
@@ -122,6 +125,9 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
     Example:
         >>> ops.triu(Tensor([[1, 2], [3, 4]]))
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 2],
+         [0, 4]])
     """
     ...
 
@@ -139,6 +145,9 @@ def matrix_band_part(x: Tensor, lower: int, upper: int) -> Tensor:
 
     Example:
         >>> ops.matrix_band_part(Tensor([[1, 2], [3, 4]]), 0, -1)
+        Tensor(shape=[2, 2], dtype=Int64, value=
+        [[1, 2],
+         [0, 4]])
     """
     below, above = (as_int(v, "matrix_band_part", "the band") for v in (lower, upper))
     y = x if below < 0 else triu(x, -below)
@@ -162,6 +171,9 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int
 
     Example:
         >>> ops.tril_indices(2, 2)
+        Tensor(shape=[2, 3], dtype=Int64, value=
+        [[0, 1, 1],
+         [0, 0, 1]])
     """
     return _triangle_indices(np.tril_indices, row, col, offset, dtype, "tril_indices")
 
@@ -183,6 +195,9 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int
 
     Example:
         >>> ops.triu_indices(2, 2)
+        Tensor(shape=[2, 3], dtype=Int64, value=
+        [[0, 0, 1],
+         [0, 1, 1]])
     """
     return _triangle_indices(np.triu_indices, row, col, offset, dtype, "triu_indices")
 

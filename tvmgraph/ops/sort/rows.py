@@ -147,6 +147,7 @@ def argsort(input: Tensor, axis: int = -1, descending: bool = False) -> Tensor:
 
     Example:
         >>> ops.argsort(Tensor([3.0, 1.0, 2.0]))
+        Tensor(shape=[3], dtype=Int32, value= [1, 2, 0])
     """
     axis = resolve_axis("argsort", input, axis)
     if input.ndim == 0:
@@ -171,6 +172,8 @@ def sort(input_x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Ten
 
     Example:
         >>> ops.sort(Tensor([3.0, 1.0, 2.0]))
+        (Tensor(shape=[3], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00,
+         3.00000000e+00]), Tensor(shape=[3], dtype=Int32, value= [1, 2, 0]))
     """
     axis = resolve_axis("sort", input_x, axis)
     if input_x.ndim == 0:
@@ -190,6 +193,9 @@ def msort(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.msort(Tensor([[3.0, 1.0], [2.0, 5.0]]))
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        [[ 2.00000000e+00,  1.00000000e+00],
+         [ 3.00000000e+00,  5.00000000e+00]])
     """
     return sort(input, 0)[0]
 
@@ -218,6 +224,8 @@ def topk(
 
     Example:
         >>> ops.topk(Tensor([3.0, 1.0, 2.0]), 2)
+        (Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  2.00000000e+00]),
+         Tensor(shape=[2], dtype=Int32, value= [0, 2]))
     """
     axis = resolve_axis("topk", input, -1 if dim is None else dim, "dim")
     size: Any = input.type.shape[axis] if input.ndim else 1
@@ -256,6 +264,8 @@ def top_k(input_x: Tensor, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]
 
     Example:
         >>> ops.top_k(Tensor([3.0, 1.0, 2.0]), 1)
+        (Tensor(shape=[1], dtype=Float32, value= [ 3.00000000e+00]), Tensor(shape=[1], dtype=Int32,
+         value= [0]))
     """
     return topk(input_x, k, None, True, sorted)
 
@@ -278,6 +288,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
 
     Example:
         >>> ops.kthvalue(Tensor([3.0, 1.0, 2.0]), 2)
+        (Tensor(shape=[], dtype=Float32, value= 2), Tensor(shape=[], dtype=Int64, value= 2))
     """
     axis = resolve_axis("kthvalue", input, dim, "dim")
     size = input.type.static_shape[axis] if input.ndim else 1
@@ -312,6 +323,7 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
 
     Example:
         >>> ops.intopk(Tensor([[1.0, 3.0, 2.0]]), Tensor([2]), 2)
+        Tensor(shape=[1], dtype=Bool, value= [True])
     """
     require_tensor("intopk", x1, "x1")
     require_tensor("intopk", x2, "x2")
@@ -445,6 +457,7 @@ def searchsorted(
 
     Example:
         >>> ops.searchsorted(Tensor([1.0, 2.0, 3.0]), Tensor([2.5]))
+        Tensor(shape=[1], dtype=Int64, value= [2])
     """
     sequence = require_tensor("searchsorted", sorted_sequence, "sorted_sequence")
     if side not in (None, "left", "right") or (side == "left" and right):
@@ -476,6 +489,7 @@ def bucketize(input: Tensor, boundaries: Any, *, right: bool = False) -> Tensor:
 
     Example:
         >>> ops.bucketize(Tensor([1.0, 3.0]), [1.0, 2.0])
+        Tensor(shape=[2], dtype=Int32, value= [0, 2])
     """
     require_tensor("bucketize", input)
     if not isinstance(boundaries, Tensor):

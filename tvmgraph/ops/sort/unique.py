@@ -122,6 +122,8 @@ def unique(input: Tensor) -> tuple[Tensor, Tensor]:
 
     Example:
         >>> ops.unique(Tensor([2, 1, 2]))
+        (Tensor(shape=[2], dtype=Int64, value= [2, 1]), Tensor(shape=[3], dtype=Int64, value= [0, 1,
+         0]))
     """
     require_tensor("unique", input)
     values, inverse = distinct(F.reshape(input, (-1,)))
@@ -144,6 +146,8 @@ def unique_with_pad(x: Tensor, pad_num: int) -> tuple[Tensor, Tensor]:
 
     Example:
         >>> ops.unique_with_pad(Tensor([3, 1, 3, 2]), 0)
+        (Tensor(shape=[4], dtype=Int64, value= [3, 1, 2, 0]), Tensor(shape=[4], dtype=Int64, value=
+         [0, 1, 0, 2]))
     """
     require_tensor("unique_with_pad", x, "x")
     if x.ndim != 1:
@@ -232,6 +236,7 @@ def unique_consecutive(
 
     Example:
         >>> ops.unique_consecutive(Tensor([1, 1, 2, 1]))
+        Tensor(shape=[3], dtype=Int64, value= [1, 2, 1])
     """
     require_tensor("unique_consecutive", input)
     flat = dim is None

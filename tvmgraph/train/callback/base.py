@@ -169,7 +169,7 @@ class LambdaCallback(Callback):
 
     Example:
         >>> ms.train.LambdaCallback(on_train_end=lambda run_context: print("done"))
-        <...LambdaCallback object at ...>
+        LambdaCallback()
     """
 
     def __init__(self, **functions: Callable[[RunContext], Any]) -> None:
