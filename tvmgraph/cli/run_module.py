@@ -62,8 +62,9 @@ def _values(array: np.ndarray) -> Any:
         return array.tolist()
     if array.dtype.kind == "c":
         return [_values(np.real(array)), _values(np.imag(array))]
-    found = array.astype(np.float64).astype(object)
-    found[~np.isfinite(array.astype(np.float64))] = None
+    wide = array.astype(np.float64)
+    found = np.array(wide, dtype=object)
+    found[~np.isfinite(wide)] = None
     return found.tolist()
 
 

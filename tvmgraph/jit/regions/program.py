@@ -260,7 +260,8 @@ class Program:
             made = ast.ClassDef(self.source.class_name, [], [], body, [])
             body = [ast.copy_location(made, node)]
         free = like.__code__.co_freevars
-        params = [ast.copy_location(ast.arg(n), node) for n in dict.fromkeys((*self.space, *free))]
+        space = self.space.copy()  # other threads may add to it
+        params = [ast.copy_location(ast.arg(n), node) for n in dict.fromkeys((*space, *free))]
         bound = [n for n in (node.name, self.source.class_name) if n and n not in free]
         if bound:  # they are no variables here
             body.insert(0, ast.copy_location(ast.Global(bound), node))
@@ -272,7 +273,7 @@ class Program:
         code = _code_in(compile(module, like.__code__.co_filename, "exec", dont_inherit=True,
                                 flags=like.__code__.co_flags & _FUTURE), name)  # fmt: skip
         cells = dict(zip(free, like.__closure__ or ()))
-        cells |= {n: types.CellType(v) for n, v in self.space.items()}
+        cells |= {n: types.CellType(v) for n, v in space.items()}
         closure = tuple([cells[n] for n in code.co_freevars])
         function = types.FunctionType(
             code, like.__globals__, like.__name__, like.__defaults__, closure
