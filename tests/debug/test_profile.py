@@ -282,3 +282,10 @@ def test_document_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "eager operators" in capsys.readouterr().out
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (page.parent / link).exists(), link
+
+
+def test_operations_of_unknown_sizes_are_not_counted() -> None:
+    """Loops whose length is a symbol have no rate, rather than that of a single round."""
+    double = ms.jit(lambda x: ops.exp(x) * 2.0, dynamic=1)
+    (kernel,) = double.profile(Tensor(np.ones((64, 33), np.float32)), repeat=1).kernels
+    assert kernel.flops is None

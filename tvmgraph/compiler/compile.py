@@ -23,6 +23,7 @@ from tvmgraph.compiler.build import build, in_tvm, link, lowered
 from tvmgraph.compiler.cache import disk
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.debug import Phases
+from tvmgraph.debug.progress import looked_at, watched
 from tvmgraph.errors import TvmgraphError
 from tvmgraph.graph import Graph, Role
 from tvmgraph.interruption import noticed, raise_noticed
@@ -97,7 +98,7 @@ def compile_graph(
             return executable, replace(stats, seconds=0.0, cached=True, phases=())
         start = time.perf_counter()
         try:
-            with noticed():
+            with noticed(), _progress(graph, options):
                 executable, native, kept = _obtain(graph, options, phases)
         except TvmgraphError as e:
             phases.finish({"failed": e.message, "jit_level": options.level})
@@ -113,6 +114,20 @@ def compile_graph(
         phases.finish(_facts(stats, options))
         _remember(key, executable, stats)
         return executable, stats
+
+
+def _progress(graph: Graph, options: CompileOptions) -> contextlib.AbstractContextManager[None]:
+    """Shows what happens to whoever waits; a search shows that itself."""
+    if options.trials or not looked_at():
+        return contextlib.nullcontext()
+    reason = disk.why_not(graph)
+    advice = [
+        "Ctrl-C stops it",
+        "the next process finds it on disk" if reason is None else f"not kept on disk: {reason}",
+    ]
+    if options.level > "O1":
+        advice.append('jit_level="O1" compiles in less time')
+    return watched(graph.name, len(graph.nodes), advice)
 
 
 def _turn(key: _Key) -> Any:

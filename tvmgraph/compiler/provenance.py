@@ -121,7 +121,14 @@ def _sites(mod: tvm.IRModule, provenance: Mapping[str, Provenance], fused: bool)
 
 
 def _count_flops(function: Any) -> float | None:
-    """Counts operations; TVM leaves out calls, so elementary functions are counted as additions."""
+    """Counts operations; TVM leaves out calls, so elementary functions are counted as additions.
+
+    It counts loops of unknown length as if they ran once, so nothing is known where there are any.
+    """
+    extents: list[Any] = []
+    tvm_ffi.structural_walk(function.body, (tvm.tirx.For, lambda loop: extents.append(loop.extent)))
+    if not all(isinstance(extent, tvm.tirx.IntImm) for extent in extents):
+        return None
     try:
         body = tvm_ffi.structural_map(function.body, (tvm.ir.Call, _as_addition))
         return float(estimate_tir_flops(tvm.IRModule({"main": function.with_body(body)})))

@@ -30,6 +30,7 @@ from typing import Any
 from tvmgraph.compiler.cache import disk
 from tvmgraph.compiler.surroundings import surroundings
 from tvmgraph.config import context
+from tvmgraph.debug import announce
 from tvmgraph.errors import ConfigError
 
 #: Environment variables: 0 compiles in this process; seconds of silence that count as a hang, 0 for
@@ -283,8 +284,10 @@ class Worker:
             sys.stderr.flush()
         elif kind == "begins":
             self._at.append(content[0])
+            announce.tell(kind, content[0])
         elif kind == "ends" and content[0] in self._at:
             self._at.remove(content[0])
+            announce.tell(kind, content[0])
         elif kind == "retires":
             self.retired = True
 

@@ -291,6 +291,7 @@ class Context:
     enable_compile_cache: bool = True
     compile_cache_path: str = ""
     compile_worker: bool = True
+    compile_progress: bool = True
     check_numerics: int = 0
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -309,6 +310,7 @@ _WORDS = {"deterministic": ("ON", "OFF"), "global_writes": ("", *GLOBAL_WRITES)}
 _DEVICES = ("CPU", "GPU", "CUDA")
 _SWITCHES = (
     "enable_graph_kernel", "pynative_synchronize", "enable_compile_cache", "compile_worker",
+    "compile_progress",
 )  # fmt: skip
 _IGNORED = (
     "ascend_config", "gpu_config", "print_file_path", "max_device_memory", "memory_optimize_level",

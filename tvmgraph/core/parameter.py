@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -163,6 +164,11 @@ class Parameter(Tensor):
     def __str__(self) -> str:
         return repr(self)
 
+    def _repr_html_(self) -> str:
+        from tvmgraph.core.notebook import tensor_html
+
+        return tensor_html(self, self.name, "trained" if self.requires_grad else "not trained")
+
 
 def leaf_value(parameter: Tensor, new: Tensor) -> Tensor:
     """Returns the value of ``new``, for a parameter to denote, as active tapes shall see it."""
@@ -201,6 +207,11 @@ class ParameterTuple(tuple[Parameter, ...]):
         _require_names(items)
         return super().__new__(cls, items)
 
+    def _repr_html_(self) -> str:
+        from tvmgraph.core.notebook import parameters_html
+
+        return parameters_html(self, "ParameterTuple")
+
     def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
         """Returns copies whose names start with ``prefix.``.
 
@@ -225,3 +236,9 @@ def _require_names(params: tuple[Parameter, ...]) -> None:
                 op="ParameterTuple", got=f"{params[first].type} and {p.type}", at=user_source(),
                 fix="give each a name of its own: Parameter(value, name=...)",
             )  # fmt: skip
+
+
+if "IPython" in sys.modules:  # plain lists of Parameters, as Cell.trainable_params() returns
+    from tvmgraph.core.notebook import show_lists
+
+    show_lists(Parameter)

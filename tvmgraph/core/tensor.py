@@ -284,6 +284,11 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         array = getattr(self, "array", None)
         return f"{head})" if array is None else f"{head}, value={tensor_text(array)})"
 
+    def _repr_html_(self) -> str:
+        from tvmgraph.core.notebook import tensor_html
+
+        return tensor_html(self)
+
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
 

@@ -67,6 +67,21 @@ class Dataset(Shown):
     def __len__(self) -> int:
         return self.get_dataset_size()
 
+    def _repr_html_(self) -> str:
+        from tvmgraph.core.notebook import fragment, heading, table
+
+        stages: list[tuple[str, str]] = []
+        stage: Any = self
+        while stage is not None:
+            stages.append((repr(stage), ", ".join(map(str, stage.columns))))
+            following = getattr(stage, "children", None)
+            stage = getattr(stage, "child", None)
+            if following:
+                stages += [(f"from {one!r}", ", ".join(map(str, one.columns))) for one in following]
+        head = heading(type(self).__name__, f"{len(stages)} stages, the source first")
+        rows = [(i, *row) for i, row in enumerate(reversed(stages), 1)]
+        return fragment(head + table(("", "stage", "columns"), rows))
+
     def __iter__(self) -> Iterator[list[Any]]:
         return iter(self.create_tuple_iterator(num_epochs=1))
 

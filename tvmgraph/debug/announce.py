@@ -17,14 +17,23 @@ def listen(listener: Listener) -> None:
     _listeners.append(listener)
 
 
+def leave(listener: Listener) -> None:
+    """Ends what :func:`listen` began."""
+    _listeners.remove(listener)
+
+
+def tell(kind: str, what: str) -> None:
+    """Passes on what another process announced: ``kind`` is ``begins`` or ``ends``."""
+    for listener in tuple(_listeners):
+        listener(kind, what)
+
+
 @contextmanager
 def announced(what: str) -> Iterator[None]:
     """Announces what a ``with`` block does; nothing ends that leaves it by an exception."""
-    for listener in _listeners:
-        listener("begins", what)
+    tell("begins", what)
     yield
-    for listener in _listeners:
-        listener("ends", what)
+    tell("ends", what)
 
 
 def kernels_of(names: Iterable[str]) -> str:

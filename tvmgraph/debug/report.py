@@ -11,6 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tvmgraph.core.notebook import size
 from tvmgraph.debug.dump import write_atomically
 from tvmgraph.debug.profile import KernelTime, Peaks, Profile
 
@@ -109,16 +110,6 @@ def micro(seconds: float) -> str:
 def share(seconds: float, total: float) -> str:
     """A part of a total in per cent."""
     return f"{seconds / max(total, 1e-12):.1%}"
-
-
-def size(count: int) -> str:
-    """Bytes with a unit."""
-    number = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.2f} GiB"
 
 
 def kernel_csv(rows: Sequence[KernelTime]) -> str:

@@ -5,24 +5,22 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from tvmgraph.core.notebook import STYLE
 from tvmgraph.debug.profile import KernelTime, Peaks, Profile
 from tvmgraph.debug.recorder import Event
 from tvmgraph.debug.report import micro, rates, share, size
 
 _STYLE = """
-.profile{font:14px/1.5 system-ui,sans-serif;color:#1f2328;max-width:76em}
-.profile table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-.profile th{font-weight:600;text-align:right;border-bottom:2px solid #d0d7de;padding:.3em .6em}
-.profile td{text-align:right;border-bottom:1px solid #eaeef2;padding:.25em .6em;
-  white-space:nowrap}
-.profile td:first-child,.profile th:first-child,.profile td:last-child,.profile th:last-child
-  {text-align:left;white-space:normal;overflow-wrap:anywhere}
-.profile code{font:12px ui-monospace,Menlo,Consolas,monospace}
-.profile .bar{background:linear-gradient(#8ec5ff,#8ec5ff) no-repeat left/var(--w) 70%}
-.profile .facts{color:#57606a;margin:.3em 0 1em}
-.profile .facts b{color:#1f2328;font-weight:600}
-.profile svg text{font:11px ui-monospace,Menlo,Consolas,monospace}
-.profile tr.sum td{font-weight:600;border-top:2px solid #d0d7de}
+.profile{max-width:76em}
+.profile.profile.profile tr>*{text-align:right}
+.profile.profile.profile tr>:first-child,.profile.profile.profile tr>:last-child
+  {text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:16em}
+.profile .bar{background:linear-gradient(var(--tg-bar),var(--tg-bar)) no-repeat left/var(--w) 70%}
+.profile .facts{color:var(--tg-dim);margin:.3em 0 1em}
+.profile .facts b{color:var(--tg-text);font-weight:600}
+.profile svg text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:var(--tg-text)}
+.profile svg rect+text{fill:#1f2328}
+.profile tr.sum td{font-weight:600;border-top:2px solid var(--tg-line)}
 """
 _HEADINGS = ("µs", "share", "calls", "GFLOP/s", "of peak", "GB/s", "of memory", "computes")
 _COLOURS = {"call": "#cfe5ff", "kernel": "#54aeff", "operator": "#4ac26b", "step": "#eaeef2",
@@ -35,11 +33,17 @@ _MOST = 3000  # rectangles of a timeline; the trace file holds everything
 def page(title: str, body: str) -> str:
     """Returns a page of its own."""
     title = html.escape(title)
+    head = f'<meta charset="utf-8"><title>{title}</title>'
+    inside = section(f"<h1>{title}</h1>{body}")
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        f'<body style="margin:2em"><div class="profile"><style>{_STYLE}</style>'
-        f"<h1>{title}</h1>{body}</div></html>\n"
+        f'<!doctype html><html lang="en" style="color-scheme:light dark">{head}'
+        f'<body style="margin:2em">{inside}</html>\n'
     )
+
+
+def section(body: str) -> str:
+    """Returns what a notebook shows, or the inside of a page."""
+    return f'<div class="tvmgraph profile"><style>{STYLE}{_STYLE}</style>{body}</div>'
 
 
 def profile_page(profile: Profile) -> str:
@@ -49,7 +53,7 @@ def profile_page(profile: Profile) -> str:
 
 def profile_fragment(profile: Profile) -> str:
     """Returns what a notebook shows."""
-    return f'<div class="profile"><style>{_STYLE}</style>{_body(profile)}</div>'
+    return section(_body(profile))
 
 
 def _body(profile: Profile) -> str:
@@ -125,7 +129,7 @@ def timeline(events: Sequence[Event]) -> str:
             f'height="{_LANE - 4}" rx="2" fill="{_COLOURS[e.kind]}"/>{text if w > 24 else ""}</g>'
         )
     names = "".join(
-        f'<text x="-8" y="{i * _LANE + 15}" text-anchor="end" fill="#57606a">{kind}</text>'
+        f'<text x="-8" y="{i * _LANE + 15}" text-anchor="end">{kind}</text>'
         for i, kind in enumerate(lanes)
     )
     height = len(lanes) * _LANE

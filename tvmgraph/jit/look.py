@@ -23,8 +23,43 @@ from tvmgraph.view import Drawing, Kernel, draw_pair
 if TYPE_CHECKING:
     from tvmgraph.backend.table import Choice
     from tvmgraph.jit.compiled import CompiledGraph
+    from tvmgraph.jit.function import CompileRecord
 
 _MOST_REPEATS = 10**6
+
+
+class Explanation(str):
+    """The text of :meth:`Inspectable.explain`; notebooks show the compiles as a table above it.
+
+    Attributes:
+        history: The compiles.
+    """
+
+    history: tuple[CompileRecord, ...]
+
+    def __new__(cls, text: str, history: tuple[CompileRecord, ...] = ()) -> Explanation:
+        found = super().__new__(cls, text)
+        found.history = history
+        return found
+
+    def __reduce__(self) -> Any:
+        return (Explanation, (str(self), self.history))
+
+    def _repr_html_(self) -> str:
+        import html
+
+        from tvmgraph.core.notebook import fragment, heading, table
+
+        rows = [
+            (i, r.why, r.signature, r.capture_seconds * 1e3, r.compile_seconds * 1e3, r.operators,
+             r.kernels, "an equal graph was there" if r.cached else r.disk)
+            for i, r in enumerate(self.history, 1)
+        ]  # fmt: skip
+        heads = ("", "why", "arguments", "capture ms", "compile ms", "operators", "kernels", "disk")
+        first, _, rest = self.partition("\n")
+        shown = table(heads, rows) if rows else ""
+        more = f"<details><summary>all of it</summary><pre>{html.escape(rest)}</pre></details>"
+        return fragment(heading("", first) + shown + more)
 
 
 class Inspectable:
@@ -137,7 +172,7 @@ class Inspectable:
         """How often the function was captured so far."""
         return len(self.history)
 
-    def explain(self, kernels: bool = False) -> str:
+    def explain(self, kernels: bool = False) -> Explanation:
         """Returns for every capture why it happened, its time by phase, and what came out.
 
         Then what the newest one depends on besides the types of its arguments, and how many were
@@ -157,7 +192,7 @@ class Inspectable:
             lines += describe(program)
         lines += described_cache(self)
         lines += [choice.text() for choice in (self.kernel_choices() if kernels else ())]
-        return "\n".join(lines)
+        return Explanation("\n".join(lines), tuple(self.history))
 
     def breaks(self) -> list[Break]:
         """Returns what Python runs between compiled segments, and why; nothing of one graph."""

@@ -479,6 +479,11 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             lines.append(f"  ({name}): " + repr(cell).replace("\n", "\n  "))
         return "\n".join([*lines, ")"])
 
+    def _repr_html_(self) -> str:
+        from tvmgraph.nn.shown import cell_html
+
+        return cell_html(self)
+
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(self.__dict__)
         kept["_graph_mode"] = None

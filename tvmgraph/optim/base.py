@@ -19,6 +19,12 @@ from tvmgraph.optim.members import Members
 from tvmgraph.optim.schedule import LearningRateSchedule
 
 
+def _shown(setting: Any) -> str:
+    """A learning rate or weight decay as people write it."""
+    number = setting.item() if isinstance(setting, Tensor) else setting
+    return f"{number:.6g}" if isinstance(number, float) else repr(number)
+
+
 class Optimizer(Members):
     """Base class of optimizers: called with gradients, it changes the parameters.
 
@@ -81,6 +87,24 @@ class Optimizer(Members):
         self.parameters = ParameterTuple(s.param for s in settings)
         self._parameters = self.parameters
         self.__register(self.parameters)
+
+    def _repr_html_(self) -> str:
+        from tvmgraph.core.notebook import fragment, heading, size, table
+
+        of_state = {id(p): p for p in self.get_parameters()}
+        for p in self.parameters:
+            of_state.pop(id(p), None)
+        groups: dict[tuple[str, str], list[Parameter]] = {}
+        for s in self._settings:
+            groups.setdefault((_shown(s.lr), _shown(s.weight_decay)), []).append(s.param)
+        rows = [
+            (rate, decay, len(params), sum(p.size for p in params))
+            for (rate, decay), params in groups.items()
+        ]
+        state = f"{size(sum(p.nbytes for p in of_state.values()))} of state"
+        head = heading(self.cls_name, f"{len(self.parameters)} parameters", state)
+        return fragment(head + table(("learning rate", "weight decay", "parameters", "elements"),
+                                     rows))  # fmt: skip
 
     def __register(self, params: Sequence[Parameter]) -> None:
         for p in params:

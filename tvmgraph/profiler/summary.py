@@ -15,7 +15,7 @@ from tvmgraph.debug.dump import write_atomically
 from tvmgraph.debug.profile import KernelTime, Peaks, merged
 from tvmgraph.debug.recorder import Event, Recorder
 from tvmgraph.debug.report import as_text, kernel_csv, kernel_table, micro, share
-from tvmgraph.debug.report_page import facts_html, kernels_html, page, timeline
+from tvmgraph.debug.report_page import facts_html, kernels_html, page, section, timeline
 from tvmgraph.debug.trace import chrome_trace, trace_text
 from tvmgraph.jit.measure import described, sites_of
 
@@ -122,6 +122,9 @@ class Summary:
 
     def html(self) -> str:
         """Returns a page with the tables and a timeline."""
+        return page("Profile", self._body())
+
+    def _body(self) -> str:
         total = max(self.seconds, 1e-12)
         body = facts_html(self._facts())
         if self.kernels:
@@ -130,10 +133,10 @@ class Summary:
         if self.operators:
             body += "<h3>Eager operators</h3>"
             body += kernels_html(self.operators, total, None, first="operator")
-        return page("Profile", body + timeline(self.events))
+        return body + timeline(self.events)
 
     def _repr_html_(self) -> str:
-        return self.html()
+        return section(self._body())
 
     def trace(self) -> dict[str, Any]:
         """Returns everything as a Chrome trace, which Perfetto opens."""

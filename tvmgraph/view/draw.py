@@ -30,6 +30,14 @@ _DRAW = (
     " new ELK().layout(View.layoutInput(model, boxes, open))"
     " .then((laid) => { result = 'ok' + View.svg(laid); }, (e) => { result = 'no' + e; }); })(); 0"
 )
+_NIGHT = "filter:invert(1) hue-rotate(180deg)"
+# JupyterLab and VS Code say whether they are dark; elsewhere the browser's preference counts
+_STYLE = (
+    ".tvmgraph-drawing{overflow:auto;color:#1f2328}"
+    f"[data-jp-theme-light=false] .tvmgraph-drawing,.vscode-dark .tvmgraph-drawing{{{_NIGHT}}}"
+    "@media(prefers-color-scheme:dark){:root:not(:has([data-jp-theme-light],.vscode-light,"
+    f".vscode-dark)) .tvmgraph-drawing{{{_NIGHT}}}}}"
+)
 _lock = threading.Lock()
 
 
@@ -61,7 +69,10 @@ class Drawing:
             f"<figure style='margin:0'><figcaption>{html.escape(title)}</figcaption>{svg}</figure>"
             for title, svg in self.svgs
         ]
-        return f"<div style='display:flex;gap:2em;overflow:auto'>{''.join(parts)}</div>"
+        return (
+            f"<div class='tvmgraph-drawing'><style>{_STYLE}</style>"
+            f"<div style='display:flex;gap:2em'>{''.join(parts)}</div></div>"
+        )
 
     def save(self, path: str | Path) -> Path:
         """Writes the picture: ``.svg`` for a single one, ``.html`` for any.
@@ -80,7 +91,14 @@ class Drawing:
                 "two pictures do not fit one SVG file", op="Drawing.save", at=user_source(),
                 fix="save them as .html",
             )  # fmt: skip
-        text = self.svg if path.suffix == ".svg" else f"<!doctype html>{self._repr_html_()}"
+        text = (
+            self.svg
+            if path.suffix == ".svg"
+            else (
+                "<!doctype html><html lang='en' style='color-scheme:light dark'>"
+                f"<meta charset='utf-8'>{self._repr_html_()}</html>"
+            )
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path

@@ -197,6 +197,35 @@ class History(Callback):
         self.epoch: dict[str, list[int]] = {"epoch": []}
         self.history: dict[str, list[float]] = {}
 
+    def plot(self, *names: str, ax: Any = None) -> Any:
+        """Draws values over epochs by matplotlib.
+
+        Args:
+            *names: Which values; all by default.
+            ax: Axes of matplotlib to draw into; new ones by default.
+
+        Returns:
+            The axes.
+
+        Raises:
+            NotFoundError: if matplotlib is not installed.
+            ArgumentError: if no value has such a name.
+
+        Example:
+            >>> ms.train.History().plot()  # doctest: +SKIP
+        """
+        from tvmgraph.train.plots import curves
+
+        return curves(self.epoch["epoch"], self.history, names, ax)
+
+    def _repr_html_(self) -> str:
+        from tvmgraph.core.notebook import fragment, heading, table
+
+        names = list(self.history)
+        rows = list(zip(self.epoch["epoch"], *self.history.values()))
+        head = heading("History", f"{len(rows)} epochs", "plot() draws the curves")
+        return fragment(head + table(("epoch", *names), rows))
+
     def on_train_begin(self, run_context: RunContext) -> None:
         """Forgets an earlier run."""
         self.epoch, self.history = {"epoch": []}, {}

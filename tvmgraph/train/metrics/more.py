@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,6 +130,33 @@ class ConfusionMatrix(Metric):
             reject(ArgumentError, "ConfusionMatrix",
                    f"class {pairs.max()} is outside the {self.num_classes} classes")  # fmt: skip
         np.add.at(self._matrix, tuple(pairs), 1)
+
+    def plot(self, labels: Sequence[str] | None = None, ax: Any = None) -> Any:
+        """Draws the matrix by matplotlib: true classes down, predicted ones across.
+
+        Args:
+            labels: Names of the classes; their numbers by default.
+            ax: Axes of matplotlib to draw into; new ones by default.
+
+        Returns:
+            The axes.
+
+        Raises:
+            NotFoundError: if matplotlib is not installed.
+            ArgumentError: if there are not as many labels as classes.
+        """
+        from tvmgraph.train.plots import confusion
+
+        return confusion(self.eval(), labels, ax)
+
+    def _repr_html_(self) -> str:
+        from tvmgraph.core.notebook import fragment, heading, table
+
+        numbers = self._matrix.astype(int).tolist()
+        rows = [(f"true {i}", *row) for i, row in enumerate(numbers)]
+        heads = ("", *(f"predicted {i}" for i in range(self.num_classes)))
+        return fragment(heading("ConfusionMatrix", f"{self._matrix.sum():,.0f} samples")
+                        + table(heads, rows))  # fmt: skip
 
     def eval(self) -> np.ndarray:
         """Returns the matrix."""
