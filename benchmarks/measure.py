@@ -5,13 +5,15 @@ order, so that all see the same background load; medians and minima are taken ov
 sample during which other processes kept the machine busy is retaken a few times.
 """
 
+import contextlib
 import json
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,19 @@ class WorkerProcess:
         except subprocess.TimeoutExpired:
             self.process.kill()
         self.directory.cleanup()
+
+
+@contextlib.contextmanager
+def busy_processes(count: int) -> Iterator[None]:
+    """Keeps so many other processes computing meanwhile."""
+    command = [sys.executable, "-c", "while True: pass"]
+    processes = [subprocess.Popen(command) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 @dataclass

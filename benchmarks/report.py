@@ -39,7 +39,8 @@ python -m benchmarks.run --data benchmarks/results.json --out benchmarks/RESULTS
 ```
 
 `--rows` (names or groups) and `--peers` select a part, `--cpu x86-64-v3` lets every framework do
-with the instructions of that processor, `--rates` measures the table of GFLOP/s by shape alone;
+with the instructions of that processor, `--neighbours 1` measures beside a busy process, `--rates`
+measures the table of GFLOP/s by shape alone;
 with `--data` the rows measured earlier stay in the report. Frameworks may live in other
 environments, for instance when they need another NumPy: `--python mindspore=/path/to/python`
 (repeatable) names the interpreter of one peer. A framework that is absent is reported as 'not
@@ -316,6 +317,17 @@ def _restricted(cpu: str, results: Results) -> list[str]:
     return [f"## On {cpu}", text, _machine(results), _summary(results), _rates(results)]
 
 
+def _beside(neighbours: str, results: Results) -> list[str]:
+    """The section of what was measured while other processes computed."""
+    text = (
+        f"While {neighbours} other process{'es' * (neighbours != '1')} computed all the time "
+        f"(`python -m benchmarks.run --neighbours {neighbours}`); the frameworks have as many "
+        "threads as there are cores."
+    )
+    return [f"## With {neighbours} busy neighbour{'s' * (neighbours != '1')}", text,
+            _machine(results), _summary(results)]  # fmt: skip
+
+
 def render(results: Results) -> str:
     """Return the text of RESULTS.md in Markdown."""
     sections = [
@@ -327,6 +339,7 @@ def render(results: Results) -> str:
         _summary(results),
         *_rated(results.rates),
         *(part for cpu, r in results.cpus.items() for part in _restricted(cpu, r) if part),
+        *(part for count, r in results.busy.items() for part in _beside(count, r) if part),
         *filter(None, [_memory(results.memory)]),
         *[_row_section(row) for row in results.rows.values()],
         REPRODUCE.strip(),

@@ -39,6 +39,7 @@ class Results:
         cpus: What was found when all frameworks did with the instructions of another processor, by
             its name.
         rates: Products by shape, by processor and number of threads: ``"host, 1"``.
+        busy: What was found while so many other processes computed, by their number.
     """
 
     machine: list[tuple[str, str]] = field(default_factory=list)
@@ -48,6 +49,7 @@ class Results:
     memory: dict[str, dict[str, int]] = field(default_factory=dict)
     cpus: "dict[str, Results]" = field(default_factory=dict)
     rates: "dict[str, Results]" = field(default_factory=dict)
+    busy: "dict[str, Results]" = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the file; a reader never sees half of it."""
@@ -73,8 +75,8 @@ class Results:
             for name, row in data["rows"].items()
         }  # fmt: skip
         machine = [(name, value) for name, value in data["machine"]]
-        cpus, rates = (
+        parts = (
             {name: cls.of(found) for name, found in data.get(part, {}).items()}
-            for part in ("cpus", "rates")
+            for part in ("cpus", "rates", "busy")
         )
-        return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), cpus, rates)
+        return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), *parts)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.kernel_rows import SHAPES
-from benchmarks.measure import RESTRICTIONS, Coordinator, RowTimings
+from benchmarks.measure import RESTRICTIONS, Coordinator, RowTimings, busy_processes
 from benchmarks.peers import OURS, PEERS
 from benchmarks.report import format_seconds, machine_description, render
 from benchmarks.results import Results, Row
@@ -42,6 +42,10 @@ Cpu = Annotated[
         help="Processor whose instructions all frameworks do with, instead of those of this one: "
         f"{', '.join(RESTRICTIONS)}. The results go into a section of their own."
     ),
+]
+Neighbours = Annotated[
+    int,
+    typer.Option(min=0, help="Other processes that compute all the time; a section of its own."),
 ]
 Rates = Annotated[
     bool,
@@ -111,6 +115,7 @@ def main(
     threads: Threads = 2,
     quiet: Quiet = 0.15,
     cpu: Cpu = "",
+    neighbours: Neighbours = 0,
     rates: Rates = False,
     python: Pythons = None,
 ) -> None:
@@ -132,13 +137,21 @@ def main(
         select(cpu, dict(RESTRICTIONS), "processor")
     machine = machine_description(threads, cpu)
     pythons = interpreters(python or [], peer_names)
-    coordinator = Coordinator(peer_names, pythons, threads, quiet, _log, cpu)
-    results = report.cpus.setdefault(cpu, Results()) if cpu else report
+    if cpu and neighbours:
+        raise typer.BadParameter("measure --neighbours without --cpu")
+    coordinator = Coordinator(
+        peer_names, pythons, threads, math.inf if neighbours else quiet, _log, cpu
+    )
+    results = report
+    if cpu or neighbours:
+        part, key = (report.cpus, cpu) if cpu else (report.busy, str(neighbours))
+        results = part.setdefault(key, Results())
     results.machine, results.info = machine, results.info | coordinator.info
     try:
-        if not cpu:  # what is found is remembered as this processor's own
+        if results is report:  # what is found is remembered as this processor's own
             results.peaks = coordinator.peaks() or results.peaks
-        _measure(coordinator, results, row_names, repeats, save)
+        with busy_processes(neighbours):
+            _measure(coordinator, results, row_names, repeats, save)
     finally:
         coordinator.close()
     _write(report, out)
@@ -181,7 +194,7 @@ def _measure_rates(
 def _write(report: Results, out: Path | None) -> None:
     if out is None:
         return
-    for part in (report, *report.cpus.values()):
+    for part in (report, *report.cpus.values(), *report.busy.values()):
         part.rows = {row: part.rows[row] for row in ROWS if row in part.rows}
     out.write_text(render(report))
     _log(f"wrote {out}")

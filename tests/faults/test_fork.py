@@ -73,8 +73,8 @@ def test_a_forked_child_runs_parallel_kernels(bind: str) -> None:
     run(program, TVMGRAPH_BIND_WORKERS=bind)
 
 
-def test_a_child_of_another_thread_and_of_a_new_kind_of_pool() -> None:
-    """The thread that forks is the child's only one; others of the child have their own pools."""
+def test_a_child_of_another_thread() -> None:
+    """The thread that forks is the child's only one."""
     program = """
     def in_thread(f):
         thread = threading.Thread(target=f)
@@ -84,23 +84,6 @@ def test_a_child_of_another_thread_and_of_a_new_kind_of_pool() -> None:
     check()
     in_thread(lambda: (check(), child(lambda: (check(), in_thread(check)))))
     child(lambda: (in_thread(check), check()))
-    """
-    run(program)
-
-
-def test_a_pool_of_an_unknown_form_is_an_error() -> None:
-    program = """
-    from tvmgraph.runtime import pool
-    check()
-    pool._has_form = lambda words: False
-    def refused():
-        try:
-            product(x)
-        except ms.errors.DeviceError as e:
-            assert "forked" in str(e) and "spawn" in str(e)
-        else:
-            raise AssertionError("not refused")
-    child(refused)
     """
     run(program)
 

@@ -21,6 +21,7 @@ from tvmgraph.runtime.archive import LIBRARY, OBJECTS, PARAMETERS, Archive, Entr
 from tvmgraph.runtime.signature import Key
 from tvmgraph.runtime.tensors import ALIGNMENT, BadTensors, aligned_bytes
 from tvmgraph.runtime.tensors import views as tensor_views
+from tvmgraph.runtime.workers import affinity
 
 _CPU, _CUDA = 1, 2  # DLPack's numbers
 _POOLED = 2  # TVM's allocator that keeps freed blocks
@@ -69,7 +70,7 @@ class Module:
             self._ffi = host.ffi()
             self._gpu = _gpu(archive, device_id)
             self._parameters = self._load_parameters(archive)
-            self._library = _load_library(self._ffi, archive)
+            self._library = _load_library(archive)
             if self._gpu is not None:
                 self._gpu.attach(self._library)
         finally:
@@ -115,7 +116,7 @@ class Module:
             try:
                 machine = self._library["vm_load_executable"]()
                 machine["vm_initialization"](*self._devices())
-                pool.start()
+                affinity()  # starts the workers
                 found = machine["main"]
                 if self._gpu is not None and self.manifest.options.get("replay"):
                     found = self._replayed(found)
@@ -209,8 +210,9 @@ class Module:
         given, weights = iter(arrays), iter(self._parameters)
         args = [next(given) if kind == "input" else next(weights) for kind in m.order]
         function = self._function()
-        if pool.lost():
-            pool.start()
+        here = affinity()
+        if here.core[0] != here.home:
+            here.move()
         result = function(*args) if self._gpu is None else self._gpu.call(function, args)
         count = len(m.outputs)
         found = [result] if count + len(m.written) == 1 else list(result)
@@ -349,7 +351,7 @@ def _check_machine(archive: Archive) -> None:
 
 
 @forking.enters_compiled
-def _load_library(ffi: Any, archive: Archive) -> Any:
+def _load_library(archive: Archive) -> Any:
     """Loads the shared library through a file that is gone right afterwards."""
     if LIBRARY not in archive.manifest.files and OBJECTS in archive.manifest.files:
         raise archive.fail(
@@ -361,7 +363,7 @@ def _load_library(ffi: Any, archive: Archive) -> Any:
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(archive.member(LIBRARY))
-        return ffi.load_module(name)
+        return pool.load(name)
     except (RuntimeError, OSError, ValueError) as e:
         if isinstance(e, LoadError):
             raise

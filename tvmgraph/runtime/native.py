@@ -16,7 +16,7 @@ from typing import Any
 from tvmgraph.errors import DeviceError
 from tvmgraph.forking import enters_compiled
 from tvmgraph.machine.tiles import permit_tiles
-from tvmgraph.runtime import host
+from tvmgraph.runtime import host, pool
 from tvmgraph.runtime.ffi import tvm_ffi
 from tvmgraph.runtime.workers import affinity
 
@@ -65,7 +65,7 @@ def load(path: str | Path) -> Any:
     """Returns the module in a shared library."""
     use_runtime()
     permit_tiles()  # its code may use them
-    return tvm_ffi.load_module(str(path))
+    return pool.load(str(path))
 
 
 @enters_compiled

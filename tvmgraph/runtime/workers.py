@@ -1,9 +1,8 @@
-"""Keeps each worker of TVM's thread pool on a core of its own, where there are as many as cores.
+"""Keeps each worker on a core of its own, where there are as many threads as cores.
 
 A worker that wakes up is often put on the core of the thread that woke it, and may stay there for
-many calls, which then take twice as long. TVM's own binding would pin the calling thread, too, and
-with it the pools that other libraries start from it; that thread stays free here. When it comes to
-a core of one of its workers, that worker goes to the core that it left.
+many calls, which then take twice as long. Calling threads stay free. When one comes to the core of
+a worker, that worker goes to the core that is left.
 """
 
 from __future__ import annotations
@@ -12,101 +11,108 @@ import ctypes
 import os
 import platform
 import threading
+import time
 from collections.abc import Sequence
-from pathlib import Path
 
+from tvmgraph import forking
 from tvmgraph.runtime import pool
 
-_TASKS = Path("/proc/self/task")
-_NOWHERE = -1  # the home of a thread whose workers were lost in a fork
+_NOWHERE = -1  # the home after a fork, until there are workers again
+_FREE = (0,)  # the core of all threads while nothing is bound
 _CPU_ID = 4  # bytes from the beginning of Linux's `struct rseq` to `cpu_id`
+#: Seconds between two moves at least: threads that call in turns from two cores must not drive the
+#: worker to and fro.
+_REST = 1e-3
+_PATIENCE = 0.2  # seconds in which new workers begin to run
 
 _this = threading.local()
+_turn = forking.lock()
 
 
 class Affinity:
-    """The cores of a calling thread and of its workers.
+    """The cores of the workers of this process.
 
-    Before a call whose kernels share their work: ``if own.core[0] != own.home: own.move()``.
+    Before a call whose kernels share their work: ``if core[0] != own.home: own.move()``.
 
     Attributes:
-        core: Its first element is the core that the thread runs on, at any time.
         home: The core that no worker is bound to.
+        started: Whether there is a pool.
     """
 
-    def __init__(self, core: Sequence[int], home: int, workers: dict[int, int]) -> None:
-        self.core = core
-        self.home = home
-        self._workers = workers
+    home: int = _FREE[0]
+    started = False
+
+    def __init__(self) -> None:
+        self._workers: dict[int, int] = {}
+        self._rested = 0.0
+
+    @property
+    def core(self) -> Sequence[int]:
+        """For the asking thread: its first element is the core that it runs on, at any time."""
+        if not self._workers:
+            return _FREE
+        found = getattr(_this, "core", None)
+        if found is None:
+            found = _this.core = core_word() or [self.home]
+        return found
 
     def move(self) -> None:
-        """Lets the worker of the core that the thread came to have the core that it left.
-
-        Raises:
-            DeviceError: if the workers were lost in a fork and cannot be started again.
-        """
+        """Lets the worker of the core that the thread came to have the core that it left."""
         if self.home == _NOWHERE:
-            self._take(_bound())
+            self.bind()
             return
-        here, left = self.core[0], self.home
-        worker = self._workers.get(here)
-        if worker is None:
-            return  # the thread was bound to other cores since
-        self._workers[left] = self._workers.pop(here)
+        here, left, now = self.core[0], self.home, time.monotonic()
+        if here not in self._workers or now < self._rested:
+            return
+        self._rested = now + _REST
+        worker = self._workers[left] = self._workers.pop(here)
         self.home = here
         try:
             os.sched_setaffinity(worker, {left})
         except OSError:
-            self.core, self._workers = [here], {}  # not allowed any more: do not ask again
+            self._workers = {}  # not allowed any more: do not ask again
 
     def leave(self) -> None:
         """Notes that the workers were lost; the next call starts others."""
         self.home, self._workers = _NOWHERE, {}
 
-    def _take(self, other: Affinity | None) -> None:
-        """Becomes another one of the same thread; ``core`` stays what calls have kept of it."""
-        if other is None or isinstance(self.core, list):
-            self.home = self.core[0]
-        else:
-            self.home, self._workers = other.home, other._workers
+    def bind(self) -> None:
+        """Starts the workers, and binds them where there are as many threads as cores."""
+        with _turn:
+            if self.started and self.home != _NOWHERE:
+                return  # another thread was here before
+            count = pool.start()
+            self.started, self.home = count > 0, _FREE[0]
+            if count < 2 or os.environ.get("TVMGRAPH_BIND_WORKERS", "1") == "0":
+                return
+            cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+            if count != len(cores):
+                return
+            end = time.monotonic() + _PATIENCE
+            while len(tasks := pool.threads()) < count - 1 and time.monotonic() < end:
+                time.sleep(1e-4)
+            here = ctypes.CDLL(None).sched_getcpu()  # the caller mostly stays where it is
+            workers = dict(zip((c for c in cores if c != here), tasks))
+            try:
+                for core, worker in workers.items():
+                    os.sched_setaffinity(worker, {core})
+            except OSError:
+                return  # not allowed here
+            self.home, self._workers = here, workers
+
+
+_affinity = Affinity()
 
 
 def affinity() -> Affinity:
-    """Returns that of the calling thread; the first call starts its pool and binds its workers.
+    """Returns that of the process; the first call starts the workers and binds them.
 
     Nothing is bound if there are more cores than threads (which would put the workers of several
     processes on the same cores), or with ``TVMGRAPH_BIND_WORKERS=0``. Nothing moves then.
     """
-    found = getattr(_this, "affinity", None)
-    if found is None:
-        found = _this.affinity = _bound() or Affinity([0], 0, {})
-    return found
-
-
-def _bound() -> Affinity | None:
-    before = _tasks()
-    count = pool.start()
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    wanted = os.environ.get("TVMGRAPH_BIND_WORKERS", "1") != "0"
-    if not wanted or count < 2 or count != len(cores):
-        return None
-    tasks = sorted(_tasks() - before)
-    here = ctypes.CDLL(None).sched_getcpu()  # the caller mostly stays where it is
-    free = [c for c in cores if c != here]
-    if len(tasks) != count - 1 or len(free) != len(tasks):
-        return None  # another library started threads at the same moment
-    workers = dict(zip(free, tasks))
-    try:
-        for core, worker in workers.items():
-            os.sched_setaffinity(worker, {core})
-    except OSError:
-        return None  # not allowed here
-    return Affinity(core_word() or [here], here, workers)
-
-
-def _tasks() -> set[int]:
-    """The threads of this process."""
-    return {int(task.name) for task in _TASKS.iterdir()} if _TASKS.is_dir() else set()
+    if not _affinity.started:
+        _affinity.bind()
+    return _affinity
 
 
 def core_word() -> Sequence[int] | None:
@@ -134,9 +140,8 @@ def core_word() -> Sequence[int] | None:
 
 
 def _forked() -> None:
-    found = getattr(_this, "affinity", None)
-    if pool.lost() and found is not None:
-        found.leave()
+    if pool.lost():
+        _affinity.leave()
 
 
 if hasattr(os, "register_at_fork"):

@@ -55,6 +55,7 @@ _ROOMS = (
     "backend", "compiler", "core", "graph", "lowering", "machine", "numerics", "ops", "passes",
     "runtime",
 )  # fmt: skip
+_SOURCES = (".py", ".ll")
 _MAGIC = b"tvmgraph-executable"
 _DIGEST = 16  # bytes of XXH3, which finds every accident and is as fast as memory
 _TAIL = _DIGEST + 8 + len(_MAGIC)  # the digest, the length of the description
@@ -345,7 +346,7 @@ def _processor() -> str:
 def _sources() -> str:
     """The sizes and times of the source files, so that an edited package compiles again."""
     root = Path(__file__).parents[2]
-    rooms = (p for room in _ROOMS for p in sorted((root / room).rglob("*.py")))
+    rooms = (p for room in _ROOMS for p in sorted((root / room).rglob("*")) if p.suffix in _SOURCES)
     files = (*sorted(root.glob("*.py")), *rooms, *sorted((root / "configs").glob("*.toml")))
     states = ((p.relative_to(root), p.stat()) for p in files)
     return "\n".join(f"{p} {s.st_size} {s.st_mtime_ns}" for p, s in states)

@@ -8,9 +8,11 @@ kept on disk; without a linker they are translated in memory.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,8 +26,10 @@ from tvm.relax import vm_build
 
 from tvmgraph.backend.cpu.codegen.calls import split_calls
 from tvmgraph.backend.cpu.codegen.pipeline import generate
+from tvmgraph.backend.cpu.codegen.thread_pool import thread_pool
 from tvmgraph.backend.tvm_private import private
 from tvmgraph.debug.announce import announced, kernels_of
+from tvmgraph.runtime.pool import adopt
 
 #: Statements per part. One takes LLVM half a millisecond and more, a part by itself ten, so that
 #: dividing less costs more than it saves, even for a worker that has nothing else to do.
@@ -85,6 +89,10 @@ def translate(program: Program, target: Any, workers: int, checked: bool = False
         The executable, ready to run.
     """
 
+    pool = thread_pool(target)
+    if pool is not None and "mtriple" not in target.attrs:
+        adopt(pool)  # before any code is generated, which would call TVM's
+
     def build(part: tvm.IRModule) -> Any:
         with announced(_names(part)):
             library = generate(part, target, checked)
@@ -95,7 +103,7 @@ def translate(program: Program, target: Any, workers: int, checked: bool = False
     # In memory, machine code can call only kernels of its own part.
     parts = deal(program.kernels, 1) if program.native else _divide(program.kernels, workers)
     libraries = in_parallel(build, parts, workers)
-    return join(program, target, libraries)
+    return join(program, target, [*libraries, pool] if pool is not None else libraries)
 
 
 def write_objects(
@@ -126,7 +134,10 @@ def write_objects(
             write_object(library, folder / f"part{number}.o")
         return library
 
+    pool = thread_pool(target)
     built = in_parallel(build, list(enumerate(parts)), 1 if singly else workers)
+    if pool is not None:
+        (folder / "thread_pool.o").write_bytes(_object(pool))
     executable = join(program, target, built)
     write_program(executable, target, folder)
     return executable
@@ -151,6 +162,15 @@ def write_object(library: Any, path: Path) -> None:
         library.write_to_file(f"/proc/self/fd/{memory.fileno()}", "o")
         with path.open("wb") as file:
             shutil.copyfileobj(memory, file)
+
+
+@functools.cache
+def _object(library: Any) -> bytes:
+    """Returns machine code that many programs have in common as the content of an object file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "common.o"
+        write_object(library, path)
+        return path.read_bytes()
 
 
 def join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
