@@ -79,6 +79,16 @@ class ShapeError(TvmgraphError, ValueError):
     """Shapes do not fit the operator."""
 
 
+class TooFewElements(ShapeError):
+    """Values decided on fewer elements than what comes after needs, in compiled code."""
+
+
+def require_size(size: int, least: int) -> None:
+    """Raises :class:`TooFewElements` if a size that values decided is too small."""
+    if size < least:
+        raise TooFewElements(f"values decided on {size} elements, and at least {least} are needed")
+
+
 class DTypeError(TvmgraphError, TypeError):
     """A dtype or the class of an argument does not fit."""
 

@@ -12,9 +12,10 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import JitConfig, Tensor, jit, nn, ops
-from tvmgraph.errors import CaptureError
+from tvmgraph.errors import CaptureError, TvmgraphError
 
 STRICT = JitConfig(jit_syntax_level="STRICT")
+_MODES = {"LAX": "PSJit", "PIJit": "PIJit"}
 Function = Callable[[Tensor], Any]
 #: Some elements, others, none, all.
 INPUTS = [np.random.RandomState(i).randn(3, 4).astype(np.float32) for i in (0, 1)]
@@ -89,6 +90,29 @@ GRADIENTS: dict[str, Function] = {
 }
 
 
+def _set_last(x: Tensor) -> Any:
+    y = x[x > 0] * 1
+    y[-1] = 5
+    return y
+
+
+#: What is possible, or another result, from some number of elements on; calls check that.
+ENOUGH: dict[str, Function] = {
+    "max": lambda x: max(x[x > 0]),
+    "min": lambda x: (min(x[x > 0]), x[x > 0].max(), ops.logsumexp(x[x > 0], 0)),
+    "last": lambda x: x[x > 0][-1],
+    "second": lambda x: x[x > 0][1] * x[x > 0][-2],
+    "row": lambda x: (x[x[:, 0] > 0][-1], x[x[:, 0] > 0][0, -1]),
+    "largest": lambda x: x.sum() / max(x[x > 0].shape[0], 3),
+    "smallest": lambda x: (x[x > 0][: min(x[x > 0].shape[0], 3)], abs(x[x > 0].shape[0] - 5)),
+    "padded": lambda x: ops.concat([x[x > 0], ops.zeros(max(9, x[x > 0].shape[0]))]),
+    "to_ten": lambda x: ops.concat([x[x > 0], ops.zeros(10 - x[x > 0].shape[0])]),
+    "builtins": lambda x: (any(x[x > 0] > 1), all(x[x > 0] > 0.3), sum(x[x > 0])),
+    "fraction": lambda x: (x * (x[x > 0].shape[0] / 2), float(len(x[x > 0]))),
+    "set_last": _set_last,
+}
+
+
 def _flat(value: Any) -> Iterator[Any]:
     if isinstance(value, (tuple, list)):
         for v in value:
@@ -126,6 +150,53 @@ def test_derivatives(name: str) -> None:
     assert len(inside.history) == len(outside.history) == 1
 
 
+def _result(run: Function, x: Tensor) -> Any:
+    try:
+        return run(x)
+    except (TvmgraphError, ValueError) as e:
+        return [type(e).__name__, *str(e).split("\n  at:")[:1]]
+
+
+@pytest.mark.parametrize("mode", ["STRICT", "LAX", "PIJit"])
+@pytest.mark.parametrize("name", ENOUGH)
+def test_too_few_elements_are_as_in_plain_python(name: str, mode: str) -> None:
+    f = ENOUGH[name]
+    run = jit(f, jit_config=STRICT) if mode == "STRICT" else jit(f, mode=_MODES[mode])
+    for a in (*INPUTS, -INPUTS[3]):
+        wanted = _result(f, Tensor(a))
+        _same(_result(run, Tensor(a)), wanted)
+    assert len(run.history) == 1
+    assert "in pieces" not in run.explain()
+
+
+@pytest.mark.parametrize("name", ["max", "second", "largest", "to_ten", "set_last"])
+def test_derivatives_where_there_are_enough_elements(name: str) -> None:
+    def total(x: Tensor) -> Any:
+        return ENOUGH[name](x).sum()
+
+    runs = [jit(ms.grad(total), jit_config=STRICT), ms.grad(jit(total, jit_config=STRICT))]
+    for a in (*INPUTS[:2], -INPUTS[3]):
+        wanted = _result(ms.grad(total), Tensor(a))
+        for run in runs:
+            _same(_result(run, Tensor(a)), wanted)
+
+
+def test_too_few_elements_leave_parameters_and_random_numbers_alone() -> None:
+    weight = ms.Parameter(Tensor([1.0, 2.0]), name="w")
+
+    def f(x: Tensor) -> Any:
+        weight.set_data(weight * 2)
+        noise = ops.rand(2)
+        return x[x > 0].max() * noise, weight + 0
+
+    found = []
+    for run in (f, jit(f, jit_config=STRICT)):
+        ms.set_seed(3)
+        weight.set_data(Tensor([1.0, 2.0]))
+        found.append([_result(run, Tensor(a)) for a in INPUTS] + [weight + 0])
+    _same(found[1], found[0])
+
+
 def test_levels_agree() -> None:
     for level in ("O0", "O1", "O3"):
         config = JitConfig(jit_syntax_level="STRICT", jit_level=level)
@@ -147,9 +218,10 @@ def test_sizes_of_arguments_and_of_values_together() -> None:
     assert len(run.history) == 1
 
 
-def test_lax_has_no_break() -> None:
+@pytest.mark.parametrize("mode", ["PSJit", "PIJit"])
+def test_no_mode_has_a_break(mode: str) -> None:
     for name in ("mask", "store", "unique", "branch"):
-        run = jit(FUNCTIONS[name])
+        run = jit(FUNCTIONS[name], mode=mode)
         for a in INPUTS:
             _same(run(Tensor(a)), FUNCTIONS[name](Tensor(a)))
         assert len(run.history) == 1

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from tvmgraph import dtypes
-from tvmgraph.capture import logs, printing
+from tvmgraph.capture import builtin, logs, printing
 from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.changes import changed_by_call
 from tvmgraph.capture.effects import Effects
@@ -193,8 +193,12 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             return self.set_attribute(*args, node, frame)
         if function in (int, float) and len(args) == 1 and number_type(args[0]) is function:
             return args[0]
-        builtin = isinstance(function, (type, types.BuiltinFunctionType))
-        if builtin and args and not kwargs and function in _ON_SYMBOLS:
+        is_builtin = isinstance(function, (type, types.BuiltinFunctionType))
+        if is_builtin and not kwargs and function in builtin.FUNCTIONS:
+            found = builtin.call(self, function, args, node, frame)
+            if found is not None:
+                return found
+        if is_builtin and args and not kwargs and function in _ON_SYMBOLS:
             found = _ON_SYMBOLS[function](*args)
             if found is not None:
                 return found
@@ -321,6 +325,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
 
     def operate(self, operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         """Applies a binary operator; a tensor that stands for a number behaves like one."""
+        found = builtin.arithmetic(self, operation, left, right)
+        if found is not None:
+            return found
         kinds = number_type(left), number_type(right)
         symbolic = self.is_symbolic(left), self.is_symbolic(right)
         if not any(k is not None and s for k, s in zip(kinds, symbolic)):

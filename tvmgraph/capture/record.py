@@ -179,7 +179,7 @@ def _capture_with(
     aliased: bool,
 ) -> Captured:  # fmt: skip
     recorder = Recorder(_graph_name(fn))
-    recorder.keeps_identity, recorder.whole = aliased, settings.mode != "region"
+    recorder.keeps_identity = aliased
     if not promotion:
         return _capture(recorder, fn, given, settings, _NOTHING)
     leaves = tree.tensors(given)

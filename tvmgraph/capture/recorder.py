@@ -49,7 +49,6 @@ class Recorder:
         numbers: Symbolic Python numbers that became parameters, by text and dtype.
         computes: Whether Python computes numbers at every call.
         keeps_identity: Whether one tensor that comes in several ways stays one.
-        whole: Whether a whole function is recorded, and no piece of one.
     """
 
     def __init__(self, name: str) -> None:
@@ -64,7 +63,6 @@ class Recorder:
         self.numbers: dict[tuple[str, DType | None], tuple[Symbol, Value | None, DType | None]] = {}
         self.computes = True
         self.keeps_identity = False
-        self.whole = True
         self._arguments_of: dict[int, TracedTensor] = {}  # by id of the tensor that was passed
         self._current: dict[int, Value] = {}  # value denoted by a concrete tensor, by id
         self._written: dict[int, Tensor] = {}
@@ -90,7 +88,6 @@ class Recorder:
         inputs = [self.value_of(a) for a in args]
         region = self.region
         if op.traits.binds:
-            self._require_whole(op, args)
             found = region.equal(op, inputs, attrs)
             if found is not None:
                 return tuple([TracedTensor(self, v) for v in found])
@@ -101,19 +98,6 @@ class Recorder:
             size = attrs[op.traits.binds]
             self.sizes[size] = next(v for v in outputs if size in v.type.roots)
         return tuple([TracedTensor(self, v) for v in outputs])
-
-    def _require_whole(self, op: Op, args: tuple[Tensor, ...]) -> None:
-        """Refuses a size of values in a piece of a function: other pieces do not know it.
-
-        Raises:
-            CaptureError: in a piece.
-        """
-        if not self.whole:
-            raise CaptureError(
-                "the shape of the result depends on values, so it cannot be part of a piece",
-                op=f"ops.{op.name}", got=", ".join(str(a.type) for a in args), at=user_source(),
-                fix="call it outside the compiled function",
-            )  # fmt: skip
 
     def _bound(
         self, op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]
@@ -136,8 +120,7 @@ class Recorder:
         every call and becomes a parameter.
         """
         if isinstance(value, Dim):
-            likes = [TracedTensor(self, self.sizes[root]) for root in sorted(value.roots)]
-            return F.size_value(*likes, size=value, dtype=dtype)
+            return F.size_value(*self.having(value.roots), size=value, dtype=dtype)
         key = (value.text, dtype)
         found = self.numbers.get(key)
         if found is None:
@@ -150,6 +133,10 @@ class Recorder:
             found = self.numbers[key] = (value, param, dtype)
         assert found[1] is not None
         return TracedTensor(self, found[1])
+
+    def having(self, roots: frozenset[str]) -> list[Tensor]:
+        """Returns tensors that have some sizes."""
+        return [TracedTensor(self, self.sizes[root]) for root in sorted(roots)]
 
     def is_bound(self, value: Any) -> bool:
         """Whether a number is a size that only the values decide."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvmgraph.core.dispatch import apply
 from tvmgraph.core.state import state
+from tvmgraph.core.symbols import being_sizes
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError
 from tvmgraph.graph.ir import CustomCall, Graph, Node, Role, Value
@@ -56,7 +57,8 @@ def _run_nodes(nodes: Sequence[Node], known: dict[Value, Tensor]) -> None:
             sizes = sizes_of(node.inputs, shapes)
             numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
             keywords = fixed_keywords(node, numbers) if numbers else keywords
-        result = apply(node.op, args, keywords)
+        with being_sizes(*[d for v in node.outputs if v.type.roots for d in v.type.shape]):
+            result = apply(node.op, args, keywords)
         known.update(zip(node.outputs, result if node.op.multi else (result,)))
 
 

@@ -7,6 +7,7 @@ input types and attributes, which keeps a small eager call near the cost of NumP
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
@@ -17,9 +18,21 @@ from tvmgraph.config.flag_registry import active
 from tvmgraph.core import kinds, numerics, promotion
 from tvmgraph.core.memory import require_memory
 from tvmgraph.core.op import OPS, F, Op
+from tvmgraph.core.sizes import proven
 from tvmgraph.core.state import scope_text, state
-from tvmgraph.core.symbols import Symbol, contains_symbol, inferring, scope
+from tvmgraph.core.symbols import (
+    Symbol,
+    TooSmall,
+    assuming,
+    being_sizes,
+    bound,
+    contains_symbol,
+    inferring,
+    needed,
+    scope,
+)
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.traits import Pattern
 from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import (
     ArgumentError,
@@ -106,17 +119,61 @@ def _apply_symbolic(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any
     Its rule is asked anew: what it decides about the sizes becomes a condition of the capture.
     """
     attrs = {k: _sizes_only(_freeze(v)) for k, v in attrs.items()}
-    with inferring():
-        plan = _plan_of(op, args, attrs)
+    try:
+        with inferring():
+            plan = _plan_of(op, args, attrs)
+    except TooSmall as e:
+        checked = [at_least(a, {e.root: e.least}) for a in args]
+        if all(a is b for a, b in zip(args, checked)):
+            raise needed(frozenset([e.root])) from None
+        with assuming({e.root: e.least}):
+            return _apply_symbolic(op, tuple(checked), attrs)
     if plan.casts is not None:
         if plan.form is not None:
             return plan.form(*args, **attrs)
         args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
     assert state.interpreter is not None
+    for d in _unproven_sizes(args, plan.types):
+        if args:
+            args = (_not_negative(args[0], d), *args[1:])
+        elif op.traits.pattern is Pattern.BROADCAST:  # one element, of which there are many
+            element = _not_negative(apply(op, (), {**attrs, op.traits.sized: ()}), d)
+            with being_sizes(d):
+                return F.broadcast_to(element, attrs[op.traits.sized])
+        else:
+            raise needed(d.roots)
     outputs = state.interpreter.run(op, args, attrs, plan.types)
     for tape in state.tapes:
         tape.record(op, args, attrs, outputs)
     return outputs if op.multi else outputs[0]
+
+
+def _unproven_sizes(args: tuple[Any, ...], types: tuple[TensorType, ...]) -> list[Dim]:
+    """Returns sizes that are computed from sizes of values and could come out negative."""
+    given = [d for a in args for d in a.type.shape]
+    return [
+        d for t in types for d in t.shape
+        if isinstance(d, Dim) and not d.is_root and bound(d.roots)
+        and not any(d is g for g in given) and not proven(">=", d, 0)
+    ]  # fmt: skip
+
+
+def _not_negative(x: Tensor, size: Dim) -> Tensor:
+    recorder: Any = state.interpreter
+    return F.at_least(x, *recorder.having(size.roots), size=size, least=0)
+
+
+def at_least(x: Tensor, least: Mapping[str, int]) -> Tensor:
+    """Returns a tensor whose sizes of values are checked to be large enough.
+
+    Args:
+        x: Tensor of any shape.
+        least: What sizes must be at least; those that it does not have are left out.
+    """
+    for root, number in least.items():
+        if root in x.type.roots:
+            x = F.at_least(x, size=Dim(root), least=number)
+    return x
 
 
 def _sizes_only(value: Any) -> Any:
@@ -351,4 +408,6 @@ def call_context(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[
 
 def describe(value: Any) -> str:
     """Returns a short description of an argument for error messages."""
+    if isinstance(value, Symbol):
+        return value.text
     return str(value.type) if isinstance(value, Tensor) else repr(value)[:80]

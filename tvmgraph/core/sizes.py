@@ -11,7 +11,16 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from tvmgraph.core.symbols import Symbol, bound, current, needed, roots_of, scope, text_of
+from tvmgraph.core.symbols import (
+    Symbol,
+    TooSmall,
+    bound,
+    current,
+    needed,
+    roots_of,
+    scope,
+    text_of,
+)
 from tvmgraph.errors import GraphError
 
 #: The least size that an axis of the arguments has where it is symbolic (``s0``, ``s1``, ...).
@@ -83,6 +92,22 @@ class Dim(Symbol):
             raise GraphError(f"whether {text_of(a)} {symbol} {text_of(b)} is not known here")
         return known
 
+    def needs(self, symbol: str, a: Any, b: Any) -> TooSmall | None:
+        """Returns from which size on an order is certain, or that there is some element."""
+        both = all(isinstance(x, Dim) or x.__class__ is int for x in (a, b))
+        terms = dict(_terms(_combine_sizes("-", a, b))) if both else {}
+        constant = terms.pop((), 0)
+        if len(terms) != 1 or any(len(k) != 1 or not k[0].isidentifier() for k in terms):
+            return None
+        (((root,), factor),) = terms.items()
+        if factor < 0:
+            symbol, factor, constant = _MIRRORED.get(symbol, symbol), -factor, -constant
+        open_ends = symbol not in (">=", "<")
+        least = -constant // factor + 1 if open_ends else -(constant // factor)
+        if symbol in ("==", "!=") and least > 1:
+            return None
+        return TooSmall(root, least)
+
     @property
     def name(self) -> str:
         """The expression, a single name for a root."""
@@ -115,6 +140,9 @@ class Dim(Symbol):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_parse, (self.text,))
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 # ---- arithmetic ---------------------------------------------------------------------------------
@@ -239,11 +267,23 @@ def bounds(size: Dim) -> tuple[int | None, int | None]:
         least = math.prod(_least(a) for a in product) * c
         low = None if low is None or (c < 0 and product) else low + least
         high = None if high is None or (c > 0 and product) else high + least
+    here = scope()
+    for s in [*filter(_is_dim, here.sizes)] if here is not None else ():
+        above, below = _combine_sizes("-", size, s), _combine_sizes("+", size, s)
+        low = above if low is None and isinstance(above, int) else low
+        high = below if high is None and isinstance(below, int) else high
     return low, high
 
 
+def _is_dim(value: Any) -> bool:
+    return isinstance(value, Dim)
+
+
 def _least(atom: str) -> int:
-    return LEAST if atom[:1] == "s" and atom[1:].isdigit() else 0
+    if atom[:1] == "s" and atom[1:].isdigit():
+        return LEAST
+    here = scope()
+    return 0 if here is None else here.assumed.get(atom, 0)
 
 
 def same_size(a: int | Dim, b: int | Dim) -> bool:

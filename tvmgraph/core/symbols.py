@@ -40,6 +40,19 @@ class Specialise(BaseException):
         self.at = user_source()
 
 
+class TooSmall(BaseException):
+    """Something is possible if a size that only the values decide is large enough.
+
+    Attributes:
+        root: The size.
+        least: What it must be at least.
+    """
+
+    def __init__(self, root: str, least: int) -> None:
+        super().__init__(root, least)
+        self.root, self.least = root, least
+
+
 @dataclass
 class SymbolScope:
     """The symbols of one capture.
@@ -51,6 +64,10 @@ class SymbolScope:
         bound: Roots that an operator binds when it has run: no call decides anything by them.
         inferring: Whether the rule of an operator compares, and not the user's code: a size that
             must be a certain number for the operator to be possible is that number.
+        hoping: Whether a comparison that holds once a size of values is large enough raises
+            :class:`TooSmall`: whoever asked has that checked when the graph runs.
+        assumed: Sizes of values that are checked, with the least number they are.
+        sizes: Expressions that are sizes of tensors, so that they are not negative.
     """
 
     values: Mapping[str, Any]
@@ -58,6 +75,9 @@ class SymbolScope:
     decided: set[str] = field(default_factory=set)
     bound: set[str] = field(default_factory=set)
     inferring: bool = False
+    hoping: bool = False
+    assumed: dict[str, int] = field(default_factory=dict)
+    sizes: tuple[Any, ...] = ()
 
 
 def bound(roots: frozenset[str]) -> bool:
@@ -95,11 +115,59 @@ def inferring() -> Iterator[None]:
     if here is None:
         yield
         return
-    here.inferring = True
+    here.inferring = here.hoping = True
     try:
         yield
     finally:
-        here.inferring = False
+        here.inferring = here.hoping = False
+
+
+def large_enough(decide: Callable[[], Any]) -> dict[str, int]:
+    """Returns how large sizes of values must be for something to be decided.
+
+    Args:
+        decide: Compares sizes, and raises an error where they do not fit.
+    """
+    here, least = scope(), {}
+    while here is not None:
+        here.hoping = True
+        try:
+            with assuming(least):
+                decide()
+            break
+        except TooSmall as e:
+            least[e.root] = e.least
+        finally:
+            here.hoping = False
+    return least
+
+
+@contextmanager
+def assuming(least: Mapping[str, int]) -> Iterator[None]:
+    """While sizes of values are known to be large enough, because that is checked."""
+    here = scope()
+    if here is None or not least:
+        yield
+        return
+    before, here.assumed = here.assumed, {**here.assumed, **least}
+    try:
+        yield
+    finally:
+        here.assumed = before
+
+
+@contextmanager
+def being_sizes(*sizes: Any) -> Iterator[None]:
+    """While expressions are known to be sizes of tensors, so that they are not negative."""
+    here = scope()
+    if here is None:
+        yield
+        return
+    before, here.sizes = here.sizes, (*here.sizes, *sizes)
+    try:
+        yield
+    finally:
+        here.sizes = before
 
 
 class Symbol:
@@ -146,6 +214,10 @@ class Symbol:
             b: Its right operand.
             outside: Whether no capture is going on, so that nothing can be noted.
         """
+        return None
+
+    def needs(self, symbol: str, a: Any, b: Any) -> TooSmall | None:
+        """Returns from which size of values on a comparison always comes out alike, if any."""
         return None
 
     def specialise(self) -> Any:
@@ -374,7 +446,9 @@ def decide(symbol: str, a: Any, b: Any) -> bool:
         if known is not None:
             return known
     if bound(roots_of(a, b)):
-        raise needed(roots_of(a, b))
+        few = (x.needs(symbol, a, b) for x in (a, b) if isinstance(x, Symbol))
+        hope = next(few) if here is not None and here.hoping else None
+        raise hope or needed(roots_of(a, b))
     outcome = bool(_OPERATORS[symbol](current(a), current(b)))
     if here is not None:
         if here.inferring and outcome == (symbol == "==") and symbol in ("==", "!="):

@@ -137,6 +137,7 @@ class Traits:
             after it as well as before.
         alias: Whether its result may share memory with its last operand.
         binds: Attribute with the name of a size that the values decide.
+        stops: Whether it may raise when a graph runs, so that nothing is computed after it.
     """
 
     pattern: Pattern
@@ -152,6 +153,7 @@ class Traits:
     linear: bool = False
     alias: bool = False
     binds: str = ""
+    stops: bool = False
 
     def split(self, types: Sequence[TensorType], attrs: Mapping[str, Any]) -> Factors | None:
         """Returns how the dimensions of a call may be split, or None if nothing can be.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.autodiff.reverse import reverse
@@ -19,7 +20,7 @@ from tvmgraph.core.state import has_cotangent, state
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import CompileError, TvmgraphError
+from tvmgraph.errors import CompileError, TooFewElements, TvmgraphError
 from tvmgraph.graph import Graph, Node, Role, Value
 from tvmgraph.graph.simplify import pulled_back_to, read_by
 from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
@@ -55,6 +56,8 @@ class CompiledGraph:
         from tvmgraph.compiler import compile_graph
         from tvmgraph.passes.freeze import freeze, prepares
 
+        if any(node.op.traits.stops for node in graph.walk()):
+            graph = replace(graph, writes=())  # a call that stops half-way has written nothing
         self.graph = graph
         self.config = config
         self.path = choose_path(graph, config)
@@ -357,6 +360,8 @@ class _Steps:
                 result = node.op.eager(*[t.array for t in inputs], **node.attrs)
                 return [tensor_from_numpy(r) for r in (result if node.op.multi else (result,))]
             return executable.run(inputs, types)
+        except TooFewElements:
+            raise
         except Exception as e:
             got = ", ".join(str(t.type) for t in inputs)
             raise CompileError(

@@ -17,6 +17,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import note_act, turn
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import TooFewElements
 from tvmgraph.graph import Graph
 from tvmgraph.interruption import held_back
 from tvmgraph.jit.compiled import CompiledGraph
@@ -180,7 +181,13 @@ class Entry:
                 args[self.random] = position = default_generator.advance(self._blocks(leaves))
                 if self.draws:
                     args = [a.draw(position) if a.__class__ is Drawn else a for a in args]
-            outputs = self.compiled(args, True, kept)
+            try:
+                outputs = self.compiled(args, True, kept)
+            except TooFewElements:  # plain Python draws now
+                if kept is None and self.random is not None:
+                    at = int(args[self.random].array[1])
+                    default_generator.take_back(at, self._blocks(leaves))
+                raise
         elif kept is not None:
             kept.append(outputs)
         return self.finish(leaves, given, outputs, kept)

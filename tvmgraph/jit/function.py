@@ -27,7 +27,14 @@ from tvmgraph.core.explained import explained
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import CaptureError, CompileError, DTypeError, LeavesGraph, user_source
+from tvmgraph.errors import (
+    CaptureError,
+    CompileError,
+    DTypeError,
+    LeavesGraph,
+    TooFewElements,
+    user_source,
+)
 from tvmgraph.graph import Graph, check
 from tvmgraph.interruption import noticed
 from tvmgraph.jit import pieces, watch
@@ -178,7 +185,10 @@ class JitFunction(Inspectable):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the compiled function, compiling it first for a new kind of arguments."""
         if self.fast_call is not None and not kwargs:
-            result = self.fast_call(args)
+            try:
+                result = self.fast_call(args)
+            except TooFewElements as e:
+                return pieces.run_once(self, args, kwargs, e)
             if result is not MISS:
                 return result
         if self.region is not None and pieces.only_in_pieces(self):
@@ -192,14 +202,16 @@ class JitFunction(Inspectable):
         except RecursionError as e:
             given = python_signature(self.fn).bind_partial(*args, **kwargs).arguments
             raise explained(e, "jit", given)  # noqa: B904
-        except Raised as e:
-            error = e.error
+        except (Raised, TooFewElements) as e:
+            error = e.error if isinstance(e, Raised) else e
         except CaptureError as e:
             if not pieces.may_break(self, e):
                 raise
             pieces.let_go(e)
         if error is None:
             return pieces.run_in_pieces(self, args, kwargs)
+        if isinstance(error, TooFewElements):
+            return pieces.run_once(self, args, kwargs, error)
         return pieces.run_plain(self, args, kwargs, error)
 
     def _look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import settings as configuration
 from tvmgraph.core.state import state
-from tvmgraph.errors import CaptureError, GlobalWrite, LeavesGraph, user_source
+from tvmgraph.errors import CaptureError, GlobalWrite, LeavesGraph, TooFewElements, user_source
 from tvmgraph.jit.regions.report import reason
 
 if TYPE_CHECKING:
@@ -139,6 +139,17 @@ def run_plain(
         stacklevel=3,
     )
     return result
+
+
+def run_once(
+    function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], error: TooFewElements
+) -> Any:
+    """Calls a function as plain Python because values decided on too few elements for its graph.
+
+    So what the code does about that happens, or its own exception is raised.
+    """
+    let_go(error)
+    return _run(function, args, kwargs)
 
 
 def _run(

@@ -122,6 +122,24 @@ class RelaxBuilder:
             callback.COLUMN, given, kinds if len(kinds) > 1 else kinds[0]
         )
 
+    def at_least(self, x: Any, size: Dim, least: int) -> Any:
+        """Returns a copy of a tensor if a size is large enough; the code raises if it is not.
+
+        The call gives a constant back, and no memory that is planned to be free after it.
+        """
+        given = relax.ShapeExpr([self.dim(size), tirx.IntImm("int64", least)])
+        one = self.emit(self.const(np.ones((1, 1, 1)), "uint8"))
+        call = relax.op.call_pure_packed(callback.AT_LEAST, one, given, ty_args=[one.ty])
+
+        def copied(x: Any, checked: Any) -> Any:
+            def element(*i: Any) -> Any:
+                zero = tirx.const(0, x.dtype)
+                return tirx.if_then_else(checked(0, 0, 0) != tirx.const(0, "uint8"), x(*i), zero)
+
+            return te.compute(x.shape, element, name="checked")
+
+        return self.emit_te(copied, x, self.emit(call))
+
     def const(self, value: Any, dtype: str) -> Any:
         """Returns a constant of a number or array."""
         return constant(np.asarray(value), dtype)

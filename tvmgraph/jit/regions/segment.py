@@ -17,7 +17,7 @@ from tvmgraph.capture.source import definition_of, source_of
 from tvmgraph.config import JitConfig
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import CaptureError
+from tvmgraph.errors import CaptureError, TooFewElements
 from tvmgraph.jit.fast import MISS
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.jit.pieces import ENTERED, Raised, let_go, node_of
@@ -63,15 +63,18 @@ class Segment(JitFunction):
 
     def __call__(self, *args: Any) -> Any:
         """Runs the statements: compiled, in smaller segments, or in Python."""
-        if self.fast_call is not None:
-            result = self.fast_call(args)
-            if result is not MISS:
-                return result
         result = self.attempt(*args)
         return self._in_pieces(args) if result is Refused else result
 
     def attempt(self, *args: Any) -> Any:
         """Runs the statements compiled; returns :class:`Refused` if that cannot be."""
+        try:
+            return self._attempt(args)
+        except TooFewElements as e:
+            let_go(e)
+            return Refused
+
+    def _attempt(self, args: tuple[Any, ...]) -> Any:
         if self.fast_call is not None:
             result = self.fast_call(args)
             if result is not MISS:

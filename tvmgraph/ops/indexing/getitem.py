@@ -14,9 +14,10 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import is_one
-from tvmgraph.core.symbols import bound, contains_symbol, scope
+from tvmgraph.core.symbols import assuming, bound, contains_symbol, large_enough, scope
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy, to_array
 from tvmgraph.core.types import Dim, Shape
 from tvmgraph.errors import (
@@ -74,15 +75,26 @@ def getitem(x: Tensor, index: Any) -> Tensor:
             if plain is not None:
                 return basic_index(x, plain)
         if not x.type.is_static and bound(x.type.roots):
-            x, index = _slice_bound(x, index)
-        basic, advanced = _Parser(x.type.shape, index).split()
-        y = x if _is_trivial(basic) else basic_index(x, tuple(basic))
-        if not advanced:
-            return y if y is not x else basic_index(x, ())
-        axes, indices = _as_integers(advanced, y.type.shape)
-        return index_get(y, *indices, axes=axes)
+            return _getitem_bound(*_slice_bound(x, index))
+        return _getitem(x, index)
     except TvmgraphError as e:
         raise e.locate("ops.getitem", _got(x, index), user_source()) from None
+
+
+def _getitem(x: Tensor, index: Any) -> Tensor:
+    basic, advanced = _Parser(x.type.shape, index).split()
+    y = x if _is_trivial(basic) else basic_index(x, tuple(basic))
+    if not advanced:
+        return y if y is not x else basic_index(x, ())
+    axes, indices = _as_integers(advanced, y.type.shape)
+    return index_get(y, *indices, axes=axes)
+
+
+def _getitem_bound(x: Tensor, index: Any) -> Tensor:
+    """Takes elements at positions that exist if there are enough, which is checked."""
+    least = large_enough(lambda: _Parser(x.type.shape, index).split())
+    with assuming(least):
+        return _getitem(at_least(x, least), index)
 
 
 def _slice_bound(x: Tensor, index: Any) -> tuple[Tensor, Any]:
@@ -173,19 +185,27 @@ def put_at(name: str, x: Tensor, index: Any, value: Any, mode: str) -> Tensor:
     """Sets (or with the mode ``"add"`` adds to) what an index addresses."""
     try:
         new = _as_value(value, x.type.dtype)
-        basic, advanced = _Parser(x.type.shape, index, new.ndim == 0).split()
-        if not advanced:
-            region = selected_shape(x.type.shape, tuple(basic))
-            new = _drop_leading(new, len(region))
-            new = basic_index(x, tuple(basic)) + new if mode == "add" else new
-            return basic_update(x, new, tuple(basic))
-        if _is_trivial(basic):
-            return _update_advanced(x, advanced, new, mode)
-        part = _update_advanced(basic_index(x, tuple(basic)), advanced, new, mode)
-        return basic_update(x, part, tuple(basic))
+        if x.type.is_static or not bound(x.type.roots):
+            return _put_at(x, index, new, mode)
+        least = large_enough(lambda: _Parser(x.type.shape, index, new.ndim == 0).split())
+        with assuming(least):
+            return _put_at(at_least(x, least), index, new, mode)
     except TvmgraphError as e:
         got = f"{_got(x, index)}, value={getattr(value, 'type', value)!s:.60}"
         raise e.locate(f"ops.{name}", got, user_source()) from None
+
+
+def _put_at(x: Tensor, index: Any, new: Tensor, mode: str) -> Tensor:
+    basic, advanced = _Parser(x.type.shape, index, new.ndim == 0).split()
+    if not advanced:
+        region = selected_shape(x.type.shape, tuple(basic))
+        new = _drop_leading(new, len(region))
+        new = basic_index(x, tuple(basic)) + new if mode == "add" else new
+        return basic_update(x, new, tuple(basic))
+    if _is_trivial(basic):
+        return _update_advanced(x, advanced, new, mode)
+    part = _update_advanced(basic_index(x, tuple(basic)), advanced, new, mode)
+    return basic_update(x, part, tuple(basic))
 
 
 def _got(x: Tensor, index: Any) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
+from tvmgraph.core.symbols import being_sizes
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, Pattern, along_axis
 from tvmgraph.core.types import TensorType
@@ -49,8 +50,9 @@ def _lower_concat(R: Any, *xs: Any, axis: int) -> Any:
 def _vjp_concat(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> tuple[Tensor, ...]:
     if len(xs) == 1:
         return (g,)
-    ends = itertools.accumulate(x.shape[axis] for x in xs[:-1])
-    return F.split_at(g, tuple(ends), axis)
+    sizes = [x.type.shape[axis] for x in xs]
+    with being_sizes(*sizes):
+        return F.split_at(g, tuple(itertools.accumulate(sizes[:-1])), axis)
 
 
 @primitive(

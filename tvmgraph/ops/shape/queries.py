@@ -13,7 +13,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import DTypeError, ExportError
+from tvmgraph.errors import DTypeError, ExportError, require_size
 from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE
 
@@ -179,6 +179,40 @@ def size_value(*likes: Tensor, size: Any, dtype: dtypes.DType) -> Tensor:
 
     Returns:
         0-d tensor of type ``dtype``.
+    """
+    ...
+
+
+def _eager_at_least(x: np.ndarray, *likes: np.ndarray, size: Any, least: int) -> np.ndarray:
+    require_size(size, least)
+    return x
+
+
+def _lower_at_least(R: Any, x: Any, *likes: Any, size: Any, least: int) -> Any:
+    if isinstance(size, Dim):
+        return R.at_least(x, size, least)
+    return R.numpy_column("at_least", {"size": size, "least": least}, [x], [R.type(x)])
+
+
+@primitive(
+    infer=lambda x, *likes, size, least: x,
+    traits=Traits(Pattern.OPAQUE, Reason("the size of the whole is checked"), stops=True),
+    eager=_eager_at_least,
+    lower=_lower_at_least,
+    vjp=lambda g, y, x, *likes, size, least: (g, *[None] * len(likes)),
+    onnx=lambda O, x, *likes, size, least: O.Identity(x),
+    samples=[sample((3,), attrs={"size": 3, "least": 1})],
+)
+def at_least(*tensors: Tensor, size: Any, least: int) -> Tensor:
+    """Returns the first of some tensors after checking a size that the values decided.
+
+    Args:
+        tensors: What is returned, and tensors that have the sizes which ``size`` is computed from.
+        size: The size: symbolic, or an int.
+        least: What it must be at least.
+
+    Raises:
+        TooFewElements: if it is less.
     """
     ...
 

@@ -1,0 +1,148 @@
+"""Python's functions of numbers, where tensors or sizes that the values decide take their place.
+
+The result is that of Python: the first of equals, and NaN is neither larger nor smaller.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from tvmgraph import dtypes
+from tvmgraph.capture.frame import Frame
+from tvmgraph.capture.merge import as_tensor, marked
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.op import F
+from tvmgraph.core.sizes import proven
+from tvmgraph.core.symbols import is_number
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.types import Dim
+
+_ARITHMETIC = {operator.add, operator.sub, operator.mul, operator.truediv}
+
+
+def call(
+    interpreter: Any, function: Any, args: tuple[Any, ...], node: ast.AST, frame: Frame
+) -> Any:
+    """Calls ``max``, ``min``, ``sum``, ``any``, ``all``, ``abs`` or ``float``.
+
+    Returns:
+        ``None`` if Python can do it itself, or must.
+    """
+    if function in (builtins.max, builtins.min):
+        return _extreme(interpreter, function, args, node, frame)
+    if len(args) != 1:
+        return None
+    (x,) = args
+    if function in _OF_ITEMS:
+        return _OF_ITEMS[function](interpreter, x) if _has_unknown_length(interpreter, x) else None
+    if not interpreter.recorder.is_bound(x):
+        return None
+    if function is abs and isinstance(x, Dim):
+        return x if proven(">=", x, 0) else _size_of(F.abs(interpreter.recorder.size_as_tensor(x)))
+    return (
+        marked(interpreter.recorder.number(x, dtypes.float64), float) if function is float else None
+    )
+
+
+def arithmetic(interpreter: Any, operation: Any, left: Any, right: Any) -> Any:
+    """Computes with a size of values where the result is no size; ``None`` if it is one."""
+    bound = any(map(interpreter.recorder.is_bound, (left, right)))
+    if not bound or operation not in _ARITHMETIC or not (is_number(left) and is_number(right)):
+        return None
+    if operation is not operator.truediv and not any(isinstance(v, float) for v in (left, right)):
+        return None
+    return marked(operation(*[as_tensor(v, dtypes.float64) for v in (left, right)]), float)
+
+
+def _has_unknown_length(interpreter: Any, x: Any) -> bool:
+    return (
+        isinstance(x, TracedTensor) and bool(x.shape) and interpreter.recorder.is_bound(x.shape[0])
+    )
+
+
+def _extreme(
+    interpreter: Any, function: Any, args: tuple[Any, ...], node: ast.AST, frame: Frame
+) -> Any:
+    if len(args) == 1 and isinstance(args[0], TracedTensor):
+        return (
+            _of_tensor(function, args[0]) if args[0].ndim == 1 and args[0].number is None else None
+        )
+    items = [*args[0]] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    if len(items) < 2 or not any(map(interpreter.is_symbolic, items)):
+        return _of_sizes(interpreter, function, items)
+    compare = operator.gt if function is builtins.max else operator.lt
+    best = items[0]
+    for item in items[1:]:
+        pair = map(interpreter.recorder.size_as_tensor, (item, best))
+        truth = interpreter.truth(compare(*pair))
+        if isinstance(truth, Tensor):
+            best = interpreter.choose(truth, lambda v=item: v, lambda v=best: v, node, frame)
+        else:
+            best = item if truth else best
+    return best
+
+
+def _of_tensor(function: Any, x: Tensor) -> Tensor | None:
+    """The first of the largest or smallest elements."""
+    largest = function is builtins.max
+    given = x
+    if x.dtype is dtypes.bool_:
+        given = F.cast(x, dtypes.int32)
+    elif x.dtype.is_float:
+        given = F.where(F.isnan(x), -math.inf if largest else math.inf, x)
+    elif not x.dtype.is_integer:
+        return None
+    at = F.arg_extreme(given, axis=0, keep_dims=False, largest=largest)
+    if x.dtype.is_float:  # nothing is larger than NaN, if that comes first
+        at = F.where(F.isnan(x[0]), 0, at)
+    return x[at]
+
+
+def _of_sizes(interpreter: Any, function: Any, items: Any) -> Any:
+    """The largest or smallest of sizes is a size as well."""
+    whole = all(isinstance(v, Dim) or type(v) is int for v in items)
+    if not whole or not any(map(interpreter.recorder.is_bound, items)):
+        return None
+    counts = any if function is builtins.max else all
+    if not counts(proven(">=", v, 0) for v in items):
+        return None
+    combine = F.maximum if function is builtins.max else F.minimum
+    best: Any = items[0]
+    for v in items[1:]:
+        largest = proven(">=", best, v)
+        if largest is not None:
+            best = best if largest is (function is builtins.max) else v
+            continue
+        best = _size_of(combine(*[as_tensor(s, dtypes.int64) for s in (best, v)]))
+    return best
+
+
+def _size_of(count: Tensor) -> Any:
+    return F.count_up(count, "counted").type.shape[0]
+
+
+def _sum(interpreter: Any, x: TracedTensor) -> Tensor:
+    from tvmgraph.core.dispatch import at_least
+
+    del interpreter
+    least = {root: 1 for root in x.shape[0].roots}  # the sum of nothing is the number 0
+    return F.reduce_sum(at_least(x, least), axis=(0,), keep_dims=False)
+
+
+def _truth(name: str) -> Callable[..., Any]:
+    def found(interpreter: Any, x: TracedTensor) -> Any:
+        if x.ndim != 1:
+            return None
+        return interpreter.number_of(getattr(x.astype(dtypes.bool_), name)())
+
+    return found
+
+
+_OF_ITEMS: dict[Any, Callable[..., Any]] = {sum: _sum, any: _truth("any"), all: _truth("all")}
+#: What :func:`call` takes.
+FUNCTIONS = frozenset({max, min, abs, float, *_OF_ITEMS})
