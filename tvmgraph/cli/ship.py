@@ -1,4 +1,4 @@
-"""``tvmgraph compile``, ``export``, ``run``, ``bench``, ``bundle``: networks as files."""
+"""The commands for networks as files, from ``tvmgraph compile`` to ``bundle``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Dynamic = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Adds the commands to the command line."""
-    for command in (compile_, export, run, bench, bundle):
+    for command in (compile_, export, run, bench, serve, bundle):
         app.command(command.__name__.rstrip("_"))(guarded(command))
 
 
@@ -135,6 +135,35 @@ def bench(
     from tvmgraph.cli.bench import bench_model
 
     bench_model(model, input or [], vs, config, repeat, threads or None, onnx, json)
+
+
+def serve(
+    module: Annotated[str, typer.Argument(help="A compiled module.")],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port.")] = 8000,
+    name: Annotated[str, typer.Option(help="Of the model in addresses.")] = "",
+    max_rows: Annotated[int, typer.Option(min=1, help="Rows of one call.")] = 32,
+    max_wait_ms: Annotated[float, typer.Option(min=0, help="To wait for other requests.")] = 2.0,
+    max_queue: Annotated[int, typer.Option(min=1, help="Requests that may wait.")] = 1024,
+    calls: Annotated[int, typer.Option(min=1, help="Calls at the same time.")] = 1,
+    threads: Threads = 0,
+    public_key: Annotated[str, typer.Option(help="PEM file; the module must be signed.")] = "",
+    json: Json = False,
+) -> None:
+    """Serve a compiled module over HTTP (the Open Inference Protocol), batching requests."""
+    from tvmgraph.runtime.serving import run_server
+    from tvmgraph.runtime.serving import serve as prepared
+
+    app, served = prepared(
+        module, threads or None, public_key or None, name=name, max_rows=max_rows,
+        max_wait=max_wait_ms / 1e3, max_queue=max_queue, calls=calls,
+    )  # fmt: skip
+    url = f"http://{host}:{port}/v2/models/{served}"
+    if json:
+        print_json({"url": url})
+    else:
+        typer.echo(url)
+    run_server(app, host, port)
 
 
 def bundle(
