@@ -36,6 +36,8 @@ from tvmgraph.machine import processor
 from tvmgraph.passes.freeze import freeze as split_weights
 from tvmgraph.runtime import archive, host, load
 
+#: Names a folder with the wheels of apache-tvm and apache-tvm-ffi for aarch64, unpacked.
+AARCH64_PACKAGES = "TVMGRAPH_AARCH64_PACKAGES"
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples" / "cpp"
 
 
@@ -518,9 +520,7 @@ def test_aarch64_objects(tmp_path: Path) -> None:
 
 def test_aarch64_runs_in_an_emulator(tmp_path: Path) -> None:
     """A kernel for another processor, linked by its compiler driver, computes the same."""
-    compiler, emulator = shutil.which("aarch64-linux-gnu-g++"), shutil.which("qemu-aarch64")
-    if compiler is None or emulator is None:
-        pytest.xfail("aarch64-linux-gnu-g++ or qemu-aarch64 is not installed")
+    compiler, emulator = _for_aarch64()
     x = np.linspace(-3, 3, 37, dtype=np.float32)
     path = ms.export(
         lambda x: ops.tanh(x) * 2 + 1, Tensor(x), file_name=tmp_path / "f", file_format="TVM",
@@ -539,12 +539,46 @@ def test_aarch64_runs_in_an_emulator(tmp_path: Path) -> None:
          str(Path(__file__).parent / "kernel_main.c"), "-ldl"], check=True,
     )  # fmt: skip
     found = subprocess.run(
-        [emulator, "-L", "/usr/aarch64-linux-gnu", str(main), str(library), kernel, str(x.size)],
+        [*emulator, str(main), str(library), kernel, str(x.size)],
         input=x.tobytes(), capture_output=True,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr
     y = np.frombuffer(found.stdout, np.float32)
     np.testing.assert_allclose(y, np.tanh(x) * 2 + 1, rtol=1e-6, atol=1e-6)
+
+
+def _for_aarch64() -> tuple[str, list[str]]:
+    """The cross compiler, and the command of the emulator with the compiler's libraries."""
+    compiler = shutil.which("aarch64-linux-gnu-g++")
+    emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+    if compiler is None or emulator is None:
+        pytest.skip("aarch64-linux-gnu-g++ or qemu-aarch64 is not installed")
+    return compiler, [emulator, "-L", "/usr/aarch64-linux-gnu"]
+
+
+def test_cpp_on_aarch64_in_an_emulator(tmp_path: Path) -> None:
+    """A whole network, TVM's own runtime and the example in C++, on another processor."""
+    compiler, emulator = _for_aarch64()
+    packages = os.environ.get(AARCH64_PACKAGES)
+    if packages is None:
+        pytest.skip(f"{AARCH64_PACKAGES} names no folder with TVM's wheels for aarch64, unpacked")
+    model = next(m for m in MODELS if m.name == "lenet")
+    net, (x,) = model.build(), model.inputs(2)
+    path = ms.export(
+        net, x, file_name=tmp_path / "net", file_format="TVM", frozen=True, target="aarch64",
+        linker=compiler,
+    )  # fmt: skip
+    with zipfile.ZipFile(path) as z:
+        z.extract(archive.LIBRARY, tmp_path)
+    subprocess.run(
+        ["sh", str(EXAMPLES / "build.sh"), str(tmp_path / "run")], check=True,
+        env=os.environ | {"CXX": compiler, "PACKAGES": packages},
+    )  # fmt: skip
+    command = [*emulator, str(tmp_path / "run"), str(tmp_path / archive.LIBRARY), "2,1,32,32"]
+    found = subprocess.run(command, input=x.asnumpy().tobytes(), capture_output=True)
+    assert found.returncode == 0, found.stderr
+    output = np.frombuffer(found.stdout, np.float32).reshape(2, 10)
+    assert relative_error([output], eager(net, (x,))) <= MAX_ERROR
 
 
 def test_smaller_target(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -28,7 +29,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 from tvmgraph.runtime.serving import make_app  # noqa: E402
 
-ROOT = Path(__file__).parent.parent.parent
+RECIPE = Path(__file__).parents[2] / "docs" / "examples" / "container" / "Containerfile"
 
 
 class Net(nn.Cell):
@@ -289,30 +290,53 @@ def bundle(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "bundle"
 
 
-def test_the_bundle_serves(file: Path, bundle: Path) -> None:
-    """The small runtime alone answers, and SIGTERM ends it when the answers are out."""
+def test_the_container_lints() -> None:
+    hadolint = shutil.which("hadolint")
+    if hadolint is None:
+        pytest.skip("hadolint is not installed")
+    found = subprocess.run([hadolint, str(RECIPE)], capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
+
+
+def instruction(name: str) -> str:
+    """The last instruction of a kind in the recipe, without its name."""
+    lines = RECIPE.read_text().replace("\\\n", "").splitlines()
+    return [line for line in lines if line.startswith(f"{name} ")][-1].removeprefix(f"{name} ")
+
+
+def test_the_container_serves(file: Path, bundle: Path, tmp_path: Path) -> None:
+    """The commands of the recipe: the runtime alone answers, the health check sees it, SIGTERM
+    ends it when the answers are out."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "tvmgraph.runtime.serving", str(file), "--port", str(port)]
-    env = {**os.environ, "PYTHONPATH": str(bundle)}
-    with subprocess.Popen(command, env=env, cwd=bundle, stdout=subprocess.PIPE, text=True) as p:
+    assert instruction("COPY").split()[-1] == "/models/net.tvm"
+    places = {"/models/net.tvm": str(file), "0.0.0.0": "127.0.0.1", "python": sys.executable,
+              "8000": str(port)}  # fmt: skip
+    command = [places.get(word, word) for word in json.loads(instruction("CMD"))]
+    given = dict(word.split("=") for word in instruction("ENV").split())
+    assert given.pop("PYTHONPATH") == instruction("COPY --from=build").split()[-1] == "/app"
+    env = {**os.environ, **given, "PYTHONPATH": str(bundle)}
+    with subprocess.Popen(command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as p:
         try:
             assert p.stdout is not None
             url = p.stdout.readline().strip()
             assert url == f"http://127.0.0.1:{port}/v2/models/Net"
-            for _ in range(200):
-                try:
-                    if httpx.get(f"{url}/ready").status_code == 200:
-                        break
-                except httpx.ConnectError:
-                    time.sleep(0.05)
+            check = json.loads(instruction("HEALTHCHECK").partition("CMD ")[2])
+            check = [sys.executable, "-c", check[2].replace("8000", str(port))]
+            for _ in range(40):
+                seen = subprocess.run(check, env=env, capture_output=True).returncode
+                if seen == 0:
+                    break
+            assert seen == 0
             sent, arrays = request(2)
             found = outputs_of(httpx.post(f"{url}/infer", json=sent))
             np.testing.assert_allclose(found["output0"], load(file)(**arrays)[0], rtol=1e-5)
         finally:
             p.send_signal(signal.SIGTERM)
         assert p.wait(20) in (0, -signal.SIGTERM)
+    gone = subprocess.run(check, env=env, capture_output=True)
+    assert gone.returncode != 0
 
 
 def test_what_cannot_be_served(tmp_path: Path) -> None:
