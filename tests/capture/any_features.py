@@ -295,7 +295,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "generators": (
         "for v in gen({a}, 3):\n    x = x + v\n    if {c}: break", "g = gen({a}, 3); acc.append(next(g)); acc.append(g.send({b})); g.close()",
         "g = gen({a}, 1); next(g)\ntry: next(g)\nexcept StopIteration: SEEN.append('stop')",
-        "acc += [v.sum() for v in gen({t}, 2) if float(v.sum()) > 0]", "p, *q = gen({a}, 3)\nx = p + q[-1]",
+        "w = gen({t}, 2); acc += [v.sum() for v in w if float(v.sum()) > 0]", "p, *q = gen({a}, 3)\nx = p + q[-1]",
         "acc += [w * float(v.sum()) for v in ({a}, {b}) for w in v]",
         "def local():\n    nonlocal x\n    for k in range(2):\n        x = x + {b}\n        yield x * k\nacc += list(local())",
     ),

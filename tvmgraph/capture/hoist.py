@@ -117,4 +117,4 @@ def recorded_again(
             return record()
         except Hoist as hoist:
             snapshot.restore()
-            interpreter.hoisted.add(hoist, node, frame)
+            interpreter.hoisted.add(hoist.with_traceback(None), node, frame)  # holds no frames

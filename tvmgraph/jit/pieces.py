@@ -77,9 +77,11 @@ def node_of(error: BaseException) -> Any:
 def let_go(error: _Error) -> _Error:
     """Forgets the frames of an exception, and of those that led to it: they hold arguments."""
     todo: list[BaseException | None] = [error]
+    seen: set[int] = set()
     while todo:
         e = todo.pop()
-        if e is not None and e.__traceback__ is not None:
+        if e is not None and id(e) not in seen:
+            seen.add(id(e))
             e.__traceback__ = None
             todo += [e.__cause__, e.__context__]
     return error
