@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable, Iterator
+from itertools import filterfalse
 
 from tvmgraph.capture.source import bound_names
+from tvmgraph.jit.regions.split import is_temporary
 
 Names = frozenset[str]
 Flat = Callable[[list[ast.stmt]], list[ast.stmt]]
@@ -218,7 +220,8 @@ class Flow:
         if isinstance(s, (ast.For, ast.AsyncFor, ast.While)):
             return self._before_loop(s, out, caught)
         inner = [x for b in blocks for x in every(b, self._flat)]
-        again = out | jump | reads(*inner, *headers(s))  # an exception may lead anywhere
+        # an exception may lead anywhere, but not between the parts of one statement
+        again = out | jump | frozenset(filterfalse(is_temporary, reads(*inner, *headers(s))))
         for b in blocks:
             self._backward(b, again, jump, caught | again)
         return again
