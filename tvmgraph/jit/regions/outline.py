@@ -213,13 +213,13 @@ class Outline:
         """Returns the call of a segment; statements that compute nothing stay as they are."""
         cold = self.program.cold
         if all(id(s) in cold for s in run):
-            return copy.deepcopy(run)
+            return self._as_is(run)
         start, end = 0, len(run)
         while id(run[start]) in cold:
             start += 1
         while not returns and id(run[end - 1]) in cold:
             end -= 1
-        head, tail = copy.deepcopy(run[:start]), copy.deepcopy(run[end:])
+        head, tail = self._as_is(run[:start]), self._as_is(run[end:])
         live |= reads(*run[end:])
         return [*head, *self._call(run[start:end], place, returns, live), *tail]
 
@@ -235,7 +235,8 @@ class Outline:
         needed = reads(*run) | (frozenset(outs) - self._sure(run))
         ins = sorted(needed & self.local & bound)
         unsure = frozenset(outs) - self._sure(run) - bound
-        segment = self.program.segment(run, ins, outs, unsure, returns)
+        inline = self._as_is(run)
+        segment = self.program.segment(run, inline, ins, outs, unsure, returns)
         call: ast.expr = ast.Call(
             split.name(segment + (".attempt" if place.caught else ""), first),
             [split.name(n, first) for n in ins], [],
@@ -244,9 +245,26 @@ class Outline:
             return _located(self._unpack(call, outs, unsure, returns), first)
         result = split.name(RESULT, first)
         test = ast.Compare(result, [ast.Is()], [split.name(REFUSED, first)])
-        inline, unpacked = copy.deepcopy(run), self._unpack(result, outs, unsure, returns)
-        fork = ast.If(test, inline, unpacked)
+        fork = ast.If(test, inline, self._unpack(result, outs, unsure, returns))
         return _located([split.assign(RESULT, call, first), fork], first)
+
+    def _as_is(self, run: list[ast.stmt]) -> list[ast.stmt]:
+        """Returns statements for Python; what was computed apart for one is let go after it."""
+        if not any(map(split.is_temporary, reads(*run))):
+            return copy.deepcopy(run)
+        return [part for s in self.program.flat(run) for part in self._one_as_is(s)]
+
+    def _one_as_is(self, s: ast.stmt) -> list[ast.stmt]:
+        dropping = _Dropping(self._dying(s))
+        if not bodies(s):
+            return [dropping.visit(copy.deepcopy(s)), *self._let_go(s)]
+        fields = dict(ast.iter_fields(s))
+        for f in ("test", "iter"):
+            if f in fields:
+                fields[f] = dropping.visit(copy.deepcopy(fields[f]))
+        for f in ("body", "orelse"):
+            fields[f] = self._as_is(fields[f])
+        return [split.replaced(s, **fields), *self._let_go(s)]
 
     def _sure(self, run: list[ast.stmt]) -> Names:
         """Returns the names that a run binds on all its paths."""
@@ -313,12 +331,12 @@ class Outline:
         return _Entering(dying).visit(copy.deepcopy(node))
 
 
-class _Entering(ast.NodeTransformer):
+class _Dropping(ast.NodeTransformer):
     def __init__(self, dying: Names) -> None:
         self.dying = dying
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id not in self.dying:
+        if node.id not in self.dying or not isinstance(node.ctx, ast.Load):
             return node
         # reads a variable for the last time: Python would have it on its stack alone
         empty = ast.NamedExpr(ast.Name(node.id, ast.Store()), ast.Constant(None))
@@ -333,13 +351,15 @@ class _Entering(ast.NodeTransformer):
         self.dying = dying
         return found
 
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        return node
+
+
+class _Entering(_Dropping):
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
         if not (isinstance(node.func, ast.Name) and node.func.id in ("super", "print")):
             node.func = _at(ast.Call(split.name(ENTER, node.func), [node.func], []), node.func)
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:

@@ -203,43 +203,48 @@ class Program:
         return self.define(written, like, f"{like.__code__.co_name}")
 
     def segment(
-        self, run: list[ast.stmt], ins: list[str], outs: list[str], unsure: Names, returns: bool
-    ) -> str:
-        """Returns the name of the segment that runs statements."""
+        self, run: list[ast.stmt], plain: list[ast.stmt], ins: list[str], outs: list[str],
+        unsure: Names, returns: bool,
+    ) -> str:  # fmt: skip
+        """Returns the name of the segment that runs statements; ``plain`` is what Python runs."""
         key = (tuple(map(id, run)), tuple(ins), tuple(outs), returns)
         if key not in self.segments:
             name = f"$s{len(self.segments)}"
             like = run[0]
-            body: list[ast.stmt] = [
-                split.assign(n, split.name(UNBOUND, like), like) for n in sorted(unsure)
-            ]
-            body += run
+            head = [split.assign(n, split.name(UNBOUND, like), like) for n in sorted(unsure)]
+            tail: list[ast.stmt] = []
             if outs:
                 values: list[ast.expr] = [split.name(n, like) for n in outs]
                 value = values[0] if len(outs) == 1 else ast.Tuple(values, ast.Load())
                 last = ast.Return(ast.copy_location(value, run[-1]))
-                body.append(ast.copy_location(last, run[-1]))
-            made = self._make(self, self._synthetic(name, ins, body), run, ins, outs)
+                tail.append(ast.copy_location(last, run[-1]))
+            variants = [*head, *run, *tail], [*head, *plain, *tail]
+            made = self._make(self, self._synthetic(name, ins, *variants), run, ins, outs)
             self._kept.extend(run)
             self.segments[key] = name, made
             self.space[name], self.space[f"{name}.attempt"] = made, made.attempt
         self.used.add(self.segments[key][0])
         return self.segments[key][0]
 
-    def _synthetic(self, name: str, ins: list[str], body: list[ast.stmt]) -> types.FunctionType:
-        """Makes a function of some statements, which the interpreter can read."""
+    def _synthetic(
+        self, name: str, ins: list[str], body: list[ast.stmt], plain: list[ast.stmt]
+    ) -> types.FunctionType:
+        """Makes a function of some statements: what the interpreter reads, and Python runs."""
+        title = f"{self.source.name} ({name[1:]})"
+        read, run = [self._definition(title, ins, b) for b in (body, plain)]
+        function = self.define(run, self.function, title)
+        source = describe(read, self.source.file, self.source.name, self.source.class_name)
+        register(function, source)
+        return function
+
+    def _definition(self, title: str, ins: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
         first = body[0]
         shared = sorted(self.source.globals)
         if shared:
             body = [ast.copy_location(ast.Global(shared), first), *body]
         params = [ast.copy_location(ast.arg(n), first) for n in ins]
         arguments = ast.arguments([], params, None, [], [], None, [])
-        title = f"{self.source.name} ({name[1:]})"
-        node = ast.copy_location(ast.FunctionDef(title, arguments, body, []), first)
-        function = self.define(node, self.function, title)
-        source = describe(node, self.source.file, self.source.name, self.source.class_name)
-        register(function, source)
-        return function
+        return ast.copy_location(ast.FunctionDef(title, arguments, body, []), first)
 
     def define(self, node: Function, like: types.FunctionType, name: str) -> types.FunctionType:
         """Compiles a definition into a function with the globals and closure of another.
