@@ -167,7 +167,7 @@ def symbols_for(promotion: Promotion, given: Any) -> Iterator[Any]:
 
 def resolver(
     promotion: Promotion,
-    conditions: Mapping[str, bool],
+    symbols: SymbolScope,
     computed: Sequence[tuple[Symbol, DType | None]],
     leaves: Sequence[Tensor],
     given: Any,
@@ -176,7 +176,7 @@ def resolver(
 
     Args:
         promotion: What is symbolic.
-        conditions: Comparisons that were decided while capturing, with their outcomes.
+        symbols: What was decided and computed by them while capturing.
         computed: Numbers that the graph takes (with the dtype of the 0-d tensor) or that are
             results (``None``).
         leaves: Tensor arguments of the captured call.
@@ -199,8 +199,9 @@ def resolver(
     for name, slot in promotion.slots.items():
         env[f"read_{name}"], env[f"c_{name}"] = slot.read, slot.read().__class__
         lines += [f"{name} = read_{name}()", f"if {name}.__class__ is not c_{name}: return None"]
-    for text, outcome in conditions.items():
+    for text, outcome in symbols.conditions.items():
         lines.append(f"if {'not ' if outcome else ''}{text}: return None")
+    lines += symbols.possible  # raises where the code would
     parts = []
     for i, (symbol, dtype) in enumerate(computed):
         env[f"k_{i}"], env[f"d{i}"] = symbol.kind, dtype and tensor_type((), dtype)

@@ -187,7 +187,7 @@ def _capture_with(
     with promotion.in_place(symbols):
         captured = _capture(recorder, fn, given, settings, promotion)
     computed = [(symbol, dtype) for symbol, _, dtype in recorder.computed()]
-    resolve = resolver(promotion, symbols.conditions, computed, leaves, given)
+    resolve = resolver(promotion, symbols, computed, leaves, given)
     return replace(
         captured, resolve=resolve, promotion=promotion, decided=frozenset(symbols.decided),
         computes=bool(computed),

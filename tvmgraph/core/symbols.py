@@ -61,6 +61,7 @@ class SymbolScope:
         values: Value of every root in the call at hand.
         conditions: Comparisons that were decided, with their outcomes.
         decided: Roots of those.
+        possible: Numbers that were computed in a way that raises for some values.
         bound: Roots that an operator binds when it has run: no call decides anything by them.
         inferring: Whether the rule of an operator compares, and not the user's code: a size that
             must be a certain number for the operator to be possible is that number.
@@ -73,6 +74,7 @@ class SymbolScope:
     values: Mapping[str, Any]
     conditions: dict[str, bool] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
+    possible: dict[str, None] = field(default_factory=dict)
     bound: set[str] = field(default_factory=set)
     inferring: bool = False
     hoping: bool = False
@@ -385,6 +387,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 
+_DIVISIONS = ("/", "//", "%")
+
 #: Functions of Python numbers that a scalar passes through.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "float": float, "int": int, "round": round, "neg": operator.neg,
@@ -425,14 +429,27 @@ def _combine(symbol: str, a: Any, b: Any) -> Any:
         if found is not None:
             return found
     value = _OPERATORS[symbol](current(a), current(b))
-    return Scalar(f"({text_of(a)} {symbol} {text_of(b)})", roots_of(a, b), value)
+    made = Scalar(f"({text_of(a)} {symbol} {text_of(b)})", roots_of(a, b), value)
+    if symbol == "**" or (symbol in _DIVISIONS and (isinstance(b, Symbol) or not b)):
+        _note_possible(made)
+    return made
 
 
 def apply_function(name: str, *args: Any) -> Any:
     """Applies one of :data:`FUNCTIONS` to numbers of which one is a symbol."""
     value = FUNCTIONS[name](*map(current, args))
     text = f"{name.replace('math.', 'math_')}({', '.join(map(text_of, args))})"
-    return Scalar(text, roots_of(*args), value)
+    made = Scalar(text, roots_of(*args), value)
+    if name not in ("neg", "float"):
+        _note_possible(made)
+    return made
+
+
+def _note_possible(symbol: Scalar) -> None:
+    """Notes that a number was computed: where that raises, the graph does not fit, used or not."""
+    here = scope()
+    if here is not None and here.bound.isdisjoint(symbol.roots):
+        here.possible[symbol.text] = None
 
 
 # ---- decisions ----------------------------------------------------------------------------------
