@@ -31,7 +31,7 @@ def test_an_optimizer_of_ones_own_uses_the_members_of_the_base() -> None:
 
     p = ms.Parameter(Tensor([2.0]), name="p")
     own = Descent([p], 0.1)
-    assert (own.need_scale, own.reciprocal_scale, own.weight_decay) == (True, 0.5, 0.5)
+    assert (own.need_scale, own.reciprocal_scale, own.weight_decay) == (True, 0.5, 1.0)
     assert (own.target, own.parameter_length) == ("CPU", 1)
     assert own._is_dynamic_lr_or_weight_decay() is False
     ms.jit(own)((Tensor([4.0]),))
@@ -50,15 +50,35 @@ def test_a_training_cell_of_ones_own_uses_the_members_of_the_base() -> None:
             self.optimizer(gradients)
             return loss
 
-    def trained(kind: type[nn.Cell]) -> list[float]:
+    def trained(kind: type[nn.Cell], run: Any) -> np.ndarray:
         ms.set_seed(0)
-        net = nn.Dense(2, 1)
-        own = kind(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))  # pyright: ignore
-        for _ in range(3):
-            own(X, Tensor([[1.0], [0.0]]))
-        return net.weight.asnumpy().ravel().tolist()
+        net = nn.SequentialCell(nn.Dense(2, 2), nn.BatchNorm1d(2), nn.Dropout(0.3), nn.Dense(2, 1))
+        own: Any = kind(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))  # pyright: ignore
+        own.set_train()
+        call = run(own)
+        for _ in range(3):  # one forward pass each: statistics move once, masks are drawn once
+            call(X, Tensor([[1.0], [0.0]]))
+        return np.concatenate([p.asnumpy().ravel() for p in net.get_parameters()])
 
-    np.testing.assert_allclose(trained(Step), trained(nn.TrainOneStepCell), rtol=1e-6)
+    for run in (lambda cell: cell, ms.jit):
+        np.testing.assert_allclose(trained(Step, run), trained(nn.TrainOneStepCell, run), rtol=1e-5)
+
+
+def test_a_kept_pass_is_not_used_for_other_values() -> None:
+    net = nn.Dense(2, 1).set_train().set_grad()
+    grad = ms.grad(net, 0, net.trainable_params())
+    x = Tensor([[1.0, 2.0]])
+    net(x)
+    net.weight.set_data(Tensor([[3.0, 4.0]]))
+    assert grad(x)[0].asnumpy().tolist() == [[3.0, 4.0]]
+    net(x)
+    x += 1.0
+    assert grad(x)[1][0].asnumpy().tolist() == [[2.0, 3.0]]
+    y = net(x)
+    y *= 5.0
+    dx, (dw, _) = grad(x)
+    assert dx.asnumpy().tolist() == [[3.0, 4.0]]
+    assert dw.asnumpy().tolist() == [[2.0, 3.0]]
 
 
 def test_a_model_trains_a_training_cell() -> None:

@@ -95,6 +95,28 @@ def test_names_inside_a_network_follow_edits() -> None:
     assert names(outer) == ["net.blocks.1.weight", "net.head.0.weight", "net.head.1.weight"]
 
 
+def test_cells_added_to_attributes_are_called_as_in_mindspore() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.CellList()
+            for _ in range(2):
+                self.layers.append(nn.SequentialCell(nn.ReLU(), nn.Dense(1, 1, has_bias=False)))
+            self.more = nn.CellList([nn.Dense(1, 1, has_bias=False)])
+            self.more.append(nn.Dense(1, 1, has_bias=False))
+            self.more[0].inner = nn.Dense(1, 1, has_bias=False)
+            self.heads = nn.CellDict({"a": nn.PReLU()})
+            self.heads["b"] = nn.PReLU()
+
+    net = Net()
+    names = ["0.1.weight", "1.1.weight", "more.0.weight", "inner.weight", "more.1.weight"]
+    assert [p.name for p in net.get_parameters()] == [*names, "heads.a.w", "heads.b.w"]
+    net.again = nn.CellList()
+    net.again.append(nn.SequentialCell(nn.ReLU(), nn.Dense(1, 1, has_bias=False)))
+    refreshed = [p.name for p in net.trainable_params()]  # two have one name: paths are used
+    assert refreshed == [path for path, _ in net.parameters_and_names()]
+
+
 def test_cell_list_is_a_list() -> None:
     cells = nn.CellList([nn.ReLU()])
     cells.append(dense())

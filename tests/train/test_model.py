@@ -144,6 +144,41 @@ def test_learning_rates_by_callback() -> None:
         train.LambdaCallback(on_lunch=print)
 
 
+def test_a_callback_is_entered_and_may_evaluate() -> None:
+    model, data = linear()
+    seen: list[Any] = []
+
+    class Evaluates(train.Callback):
+        def __enter__(self) -> train.Callback:
+            seen.append("enter")
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            seen.append("exit")
+
+        def on_train_begin(self, run_context: Any) -> None:
+            super().on_train_begin(run_context)  # what MindSpore's callbacks do
+
+        def begin(self, run_context: Any) -> None:
+            seen.append("begin")
+
+        def on_train_step_begin(self, run_context: Any) -> None:
+            seen.append(model.train_network.training and model.network.training)
+
+        def on_train_step_end(self, run_context: Any) -> None:
+            seen.append(model.network.training)
+
+        def on_train_epoch_end(self, run_context: Any) -> None:
+            model.eval(data)
+
+    model.fit(2, data.batch(2), data.batch(2), callbacks=[Evaluates()])
+    first = [True, True] * 2
+    assert seen[:2] == ["enter", "begin"]
+    assert seen.count("enter") == seen.count("exit") == 1
+    assert seen[2 : 2 + len(first)] == first
+    assert all(seen[i + 1] for i, v in enumerate(seen) if v is False)
+
+
 def test_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
     model, data = linear()
     model.train(2, data, callbacks=train.ProgressBar(every=1))

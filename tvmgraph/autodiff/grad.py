@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
+from tvmgraph.autodiff.kept import taken
 from tvmgraph.autodiff.tape import GradTape, PullBack, backward, recording, snapshot
 from tvmgraph.capture import tree
 from tvmgraph.core.op import F, Op
@@ -81,11 +82,15 @@ class _Run:
         self.hooks = [gradient_hooks(t) for t in (*given, *(weights or ()))]
         # an integer argument has an integer gradient; other integers (indices, labels) have none
         self.kinds = "fciu" if any(x.dtype.kind in "iu" for x in self.inputs) else "fc"
-        with recording(self.tape):
-            if state.interpreter is not None:
-                self.value = state.interpreter.call(fn, args, kwargs)
-            else:
-                self.value = fn(*args, **kwargs)
+        kept = taken(fn, args, kwargs) if weights is not None else None
+        if kept is not None:
+            self.tape, self.value = kept.tape, kept.value
+        else:
+            with recording(self.tape):
+                if state.interpreter is not None:
+                    self.value = state.interpreter.call(fn, args, kwargs)
+                else:
+                    self.value = fn(*args, **kwargs)
         if isinstance(self.tape, _NotingTape):
             self.weights = list(self.tape.at_start.values())
             self.trained = [True] * len(self.weights)

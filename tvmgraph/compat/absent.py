@@ -114,8 +114,8 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     ),
     "it is how MindSpore's compiler keeps track of Cells and Tensors": (
         "IGNORE_LIST", "T_destination", "add_pipeline_stage", "assign_value_cpp", "bprop_debug",
-        "cache_enable", "cache_shape", "cast_inputs", "cell_init_args",
-        "check_names_and_refresh_name", "comm_fusion", "compile_and_run", "compile_cache",
+        "cache_shape", "cast_inputs", "cell_init_args",
+        "comm_fusion", "compile_and_run", "compile_cache",
         "compile_phase", "compiled", "const_arg", "convert_bytes_to_tensor", "create_time",
         "data_sync", "delta_seed", "exist_names", "exist_objs", "flush_from_cache",
         "generate_scope", "get_func_graph_proto", "get_scope", "getitem_index_info", "global_cells",

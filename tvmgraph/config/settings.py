@@ -312,14 +312,18 @@ _SWITCHES = (
     "enable_graph_kernel", "pynative_synchronize", "enable_compile_cache", "compile_worker",
     "compile_progress",
 )  # fmt: skip
-_IGNORED = (
-    "ascend_config", "gpu_config", "print_file_path", "max_device_memory", "memory_optimize_level",
-    "variable_memory_max_size", "env_config_path", "reserve_class_name_in_scope", "check_bprop",
-    "enable_reduce_precision", "memory_offload", "op_timeout", "inter_op_parallel_num",
-    "auto_tune_mode", "graph_memory_max_size",
-    "enable_profiling", "profiling_options", "mempool_block_size", "disable_format_transform",
-    "support_binary", "enable_mem_offload", "exec_order", "aoe_tune_mode", "aoe_config",
-)  # fmt: skip
+#: Settings of other MindSpore devices, accepted without effect, and what MindSpore has for each.
+_IGNORED: dict[str, Any] = {
+    "aoe_config": {}, "aoe_tune_mode": "", "ascend_config": {}, "auto_tune_mode": "NO_TUNE",
+    "check_bprop": False, "disable_format_transform": False, "enable_mem_offload": False,
+    "enable_profiling": False, "enable_reduce_precision": True, "env_config_path": "",
+    "exec_order": "bfs", "gpu_config": {}, "graph_memory_max_size": "0",
+    "inter_op_parallel_num": 0, "max_device_memory": 1024.0, "memory_offload": "OFF",
+    "memory_optimize_level": 0, "mempool_block_size": 1.0, "op_timeout": 900,
+    "print_file_path": "", "profiling_options": "", "reserve_class_name_in_scope": True,
+    "support_binary": False, "variable_memory_max_size": "0",
+}  # fmt: skip
+_given: dict[str, Any] = {}
 
 
 def _check_context(name: str, value: Any) -> Any:
@@ -392,6 +396,7 @@ def set_context(**settings: Any) -> None:
     for name, value in settings.items():
         if name in _IGNORED:
             warn_user(f"set_context: {name} has no effect in tvmgraph")
+            _given[name] = value
         elif name not in names:
             raise _unknown("set_context", name, names)
         else:
@@ -422,12 +427,17 @@ def get_context(attr_key: str) -> Any:
     """Returns one setting.
 
     Args:
-        attr_key: Its name.
+        attr_key: Its name; of settings without effect as well, for which MindSpore's default or
+            what was given is returned.
 
     Raises:
         ConfigError: if there is no such setting.
     """
     names = [f.name for f in fields(Context)]
+    if attr_key in _IGNORED:
+        return _given.get(attr_key, _IGNORED[attr_key])
+    if attr_key == "enable_ge":  # whether Ascend's graph engine compiles
+        return False
     if attr_key not in names:
         raise _unknown("get_context", attr_key, names)
     return getattr(context, attr_key)

@@ -35,6 +35,9 @@ class Parameter(Tensor):
         'scale'
     """
 
+    #: Whether a parameter server keeps a cache of it; there is none.
+    cache_enable = False
+
     def __init__(
         self,
         default_input: Any,

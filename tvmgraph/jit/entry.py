@@ -13,7 +13,7 @@ from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.record import AttributeRef, Captured, Drawn
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import JitConfig
-from tvmgraph.core.parameter import Parameter
+from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import note_act, turn
 from tvmgraph.core.tensor import Tensor
@@ -264,7 +264,8 @@ def _map(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, dict):
         return {k: _map(v, change) for k, v in value.items()}
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        return type(value)([_map(v, change) for v in value])
+        kind = tuple if isinstance(value, ParameterTuple) else type(value)
+        return kind([_map(v, change) for v in value])
     return change(value)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, Self
 
 from tvmgraph import dtypes, hooks
 from tvmgraph.autodiff.custom import call_with_bprop, recomputed
+from tvmgraph.autodiff.kept import keeping
 from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F
@@ -103,8 +104,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                     fix="keep what is no part of the network in a list, or pass it to construct",
                 )  # fmt: skip
             if self._auto_prefix:
-                own = f"{self.param_prefix}." if self.param_prefix else ""
-                value.update_parameters_name(f"{own}{name}.")
+                value.update_parameters_name(f"{name}.")
         elif isinstance(value, ParameterTuple):
             for p in value:
                 self.insert_param_to_cell(p.name, p, check_name_contain_dot=False)
@@ -228,6 +228,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                 value = HookedCall(self).run(self.__differently, args, kwargs)
             elif self._bprop is not None or "recompute" in self._flags:
                 value = self.__differently(args, kwargs)
+            elif self.requires_grad and self.training and not state.tapes and not kwargs:
+                value = keeping(self, self.__construct, args)
             elif state.interpreter is not None:
                 value = self.__construct(*args, **kwargs)
             elif state.pieces is self:  # it could not be compiled as a whole
@@ -329,6 +331,15 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             if held is not p:
                 self._refuse_names(first, held, path, p)
 
+    def check_names_and_refresh_name(self) -> None:
+        """Names all parameters by their paths where two have one name.
+
+        Cells that containers get after these are part of a network do not know its path.
+        """
+        names = [p.name for p in self.get_parameters()]
+        if self._auto_prefix and len(set(names)) < len(names):
+            self.update_parameters_name()
+
     def _refuse_names(self, first: str, held: Parameter, second: str, param: Parameter) -> NoReturn:
         raise ArgumentError(
             f"the Parameters {first!r} and {second!r} are both named {param.name!r}: "
@@ -369,6 +380,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
     def trainable_params(self, recurse: bool = True) -> list[Parameter]:
         """Returns the parameters with ``requires_grad``."""
+        self.check_names_and_refresh_name()
         return [p for p in self.get_parameters(expand=recurse) if p.requires_grad]
 
     def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
@@ -381,6 +393,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         Raises:
             ArgumentError: if two have one name.
         """
+        self.check_names_and_refresh_name()
         self.check_names()
         return OrderedDict((p.name, p) for p in self.get_parameters(expand=recurse))
 
@@ -416,8 +429,6 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         """Names every parameter ``prefix`` followed by its path in this cell."""
         for path, p in self.parameters_and_names(expand=recurse):
             p.name = prefix + path
-        for path, cell in self.cells_and_names():
-            object.__setattr__(cell, "param_prefix", (prefix + path).rstrip("."))
 
     def update_cell_prefix(self) -> None:
         """Gives every cell its path as ``param_prefix``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from tvmgraph.core.state import bump_epoch
@@ -13,17 +13,47 @@ from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell
 
 
+def _place(cells: Mapping[str, Any]) -> tuple[str, int]:
+    """Returns what precedes the keys in parameters' names, and how many parts that are.
+
+    A container does not know its own path: it is read off the names of the parameters
+    of the first two cells that have some, as MindSpore does it. So a container that was
+    empty when it became an attribute has none, and names of checkpoints stay MindSpore's.
+    """
+    firsts = ((key, next(cell.get_parameters(), None)) for key, cell in cells.items())
+    named = [(key, p.name.split(".")) for key, p in firsts if p is not None][:2]
+    found = ("", 0)
+    for i, part in enumerate(named[0][1] if named else ()):
+        if part == named[0][0]:
+            found = ("".join(f"{n}." for n in named[0][1][:i]), i)
+            if len(named) == 2 and named[1][1][i : i + 1] == [named[1][0]]:
+                break
+    return found
+
+
+def _hold(container: Cell, key: str, cell: Cell) -> None:
+    """Adds a cell to a container and names its parameters as those of the others."""
+    own, _ = _place(container._cells)
+    setattr(container, key, cell)
+    if container._auto_prefix and own:
+        cell.update_parameters_name(f"{own}{key}.")
+
+
 class _Ordered(Cell):
     """What SequentialCell and CellList share: cells by position."""
 
     def _adopt(self, cells: Iterable[tuple[str, Cell]]) -> None:
-        """Replaces all cells, and names their parameters after their new places."""
+        """Replaces all cells, and names the parameters of those whose places are new."""
+        before = {id(cell): key for key, cell in self._cells.items()}
+        own, depth = _place(self._cells)
         kept = OrderedDict((key, self._checked(cell)) for key, cell in cells)
         object.__setattr__(self, "_cells", kept)
-        if self._auto_prefix:
-            own = f"{self.param_prefix}." if self.param_prefix else ""
-            for key, cell in kept.items():
+        for key, cell in kept.items() if self._auto_prefix else ():
+            if id(cell) not in before:
                 cell.update_parameters_name(f"{own}{key}.")
+            elif before[id(cell)] != key:
+                for p in cell.get_parameters():
+                    p.name = ".".join([f"{own}{key}", *p.name.split(".")[depth + 1 :]])
         bump_epoch()
 
     def _renumber(self, cells: Iterable[Any]) -> None:
@@ -100,7 +130,7 @@ class _Ordered(Cell):
             raise ArgumentError(
                 f"a cell is already called {key!r}", op=type(self).__name__, at=user_source()
             )
-        setattr(self, key, self._checked(cell))
+        _hold(self, key, self._checked(cell))
 
     def insert(self, index: int, cell: Cell) -> None:
         """Adds a cell before position ``index``.
@@ -247,7 +277,7 @@ class CellDict(Cell):
                    fix="use another name")  # fmt: skip
         if not isinstance(cell, Cell):
             reject(DTypeError, "CellDict", f"every value must be a Cell, not {type(cell).__name__}")
-        setattr(self, key, cell)
+        _hold(self, key, cell)
 
     def __delitem__(self, key: str) -> None:
         self[key]

@@ -287,10 +287,12 @@ class Optimizer(Members):
         return rates if self.is_group_lr else rates[0]
 
     def get_weight_decay(self) -> Any:
-        """Returns the weight decay of the coming step: a 0-d tensor, a tuple with groups."""
-        decays = tuple(Tensor(d, dtypes.float32) if isinstance(d, float) else d
-                       for d in self.decays())  # fmt: skip
-        return decays if self.is_group else decays[0]
+        """Returns the weight decay of the coming step, of the scaled loss as MindSpore's.
+
+        Returns:
+            A 0-d tensor; a tuple of them with groups.
+        """
+        return self._by_group(self.decays())
 
     def get_lr_parameter(self, param: Any) -> Any:
         """Returns the learning rate (a Parameter or schedule) of one or several parameters.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph import dtypes
 from tvmgraph.config import get_context
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import ParameterTuple
@@ -44,7 +45,16 @@ class Members(Cell):
     group_params = offered(lambda self: list(self.parameters) if self.is_group else [])
     group_lr = offered(lambda self: [s.lr for s in self._settings] if self.is_group_lr else [])
     group_weight_decay = offered(
-        lambda self: [s.weight_decay for s in self._settings] if self.is_group else []
+        lambda self: (
+            [
+                s.weight_decay
+                if isinstance(s.weight_decay, Cell)
+                else s.weight_decay * self.loss_scale
+                for s in self._settings
+            ]
+            if self.is_group
+            else []
+        )
     )
     group_grad_centralization = offered(
         lambda self: [s.centralize for s in self._settings] if self.is_group else []
@@ -68,9 +78,17 @@ class Members(Cell):
 
     @offered
     def weight_decay(self) -> Any:
-        """The weight decay: a number or a Cell, a tuple of them with groups."""
-        decays = tuple(s.weight_decay for s in self._settings)
-        return decays if self.is_group else decays[0]
+        """The weight decay of the scaled loss: a 0-d tensor or a Cell, a tuple with groups."""
+        return self._by_group(s.weight_decay for s in self._settings)
+
+    def _by_group(self, decays: Iterable[Any]) -> Any:
+        """Weight decays as optimizers use them before they divide by the loss scale."""
+        found = tuple(
+            d if isinstance(d, Cell)
+            else d * self.loss_scale if isinstance(d, Tensor)
+            else Tensor(d * self.loss_scale, dtypes.float32) for d in decays
+        )  # fmt: skip
+        return found if self.is_group else found[0]
 
     # ---- methods ----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from tvmgraph.distributed.context import settings
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithEvalCell
+from tvmgraph.optim import Optimizer
 from tvmgraph.train.callback.base import Callbacks, RunContext
 from tvmgraph.train.metrics.basic import Loss, reject
 from tvmgraph.train.metrics.more import metrics_of
@@ -79,11 +80,12 @@ class Model(Shown):
         self.metrics = metrics_of(metrics)
         self.__shared: dict[Any, Shared] = {}
         self.eval_indexes = eval_indexes
-        self.train_network: Any = None
+        self.train_network: Any = network if _takes_steps(network) else None
         if optimizer is not None:
             self.train_network = build_train_network(
                 network, optimizer, loss_fn, amp_level, loss_scale_manager=loss_scale_manager
             )
+        self.__trains = True
         self.eval_network: Any = eval_network
         if eval_network is None and loss_fn is not None:
             self.eval_network = WithEvalCell(network, loss_fn, add_cast_fp32=amp_level != "O0")
@@ -98,6 +100,10 @@ class Model(Shown):
 
     def _evaluating(self) -> Any:
         return self.eval_network
+
+    def _set_mode(self, cell: Any, train: bool) -> None:
+        cell.set_train(train)
+        self.__trains = train
 
     def _shared(self, cell: Any) -> Any:
         """The cell itself, or in ``semi_auto_parallel`` as one program over all processes."""
@@ -175,8 +181,6 @@ class Model(Shown):
         self, epochs: int, data: Any, valid: Any, frequency: Any, callbacks: Any, done: int,
         size: int | None,
     ) -> None:  # fmt: skip
-        if self.train_network is None and getattr(self.network, "optimizer", None) is not None:
-            self.train_network = self.network  # a training cell, which takes steps itself
         if self.train_network is None:
             reject(ArgumentError, "Model.train", "training needs an optimizer",
                    "Model(network, loss_fn, optimizer)")  # fmt: skip
@@ -189,7 +193,7 @@ class Model(Shown):
         p.batch_num = size or p.batch_num
         p.cur_step_num = done * p.batch_num
         context = RunContext(p)
-        self._training().set_train(True)
+        self._set_mode(self._training(), True)
         batches = _epochs_of(data, epochs - done, size)
         with hooks.around("train", "", context):
             while p.cur_epoch_num < epochs and not context.stop_requested:
@@ -199,8 +203,7 @@ class Model(Shown):
                 every = isinstance(frequency, int) and p.cur_epoch_num % frequency == 0
                 listed = not isinstance(frequency, int) and p.cur_epoch_num in frequency
                 if valid is not None and (every or listed):
-                    p.eval_results = self.eval(valid, callbacks)
-                    self._training().set_train(True)
+                    p.eval_results = self.eval(valid, hooks)
                 hooks.call("train", "epoch_end", context)
 
     def _epoch(self, batches: Any, p: Any, context: RunContext, hooks: Callbacks) -> None:
@@ -208,6 +211,8 @@ class Model(Shown):
             p.cur_step_num += 1
             p.train_dataset_element = batch
             hooks.call("train", "step_begin", context)
+            if not self.__trains:  # a callback has evaluated or predicted
+                self._set_mode(self._training(), True)
             p.net_outputs = self._shared(self.train_network)(*batch)
             hooks.call("train", "step_end", context)
             if context.stop_requested:
@@ -257,7 +262,7 @@ class Model(Shown):
         hooks = Callbacks(callbacks)
         p = self._parameters("eval", valid_dataset, hooks, 1)
         context = RunContext(p)
-        self._evaluating().set_train(False)
+        self._set_mode(self._evaluating(), False)
         for metric in self.metrics.values():
             metric.clear()
         with hooks.around("eval", "", context), hooks.around("eval", "epoch_", context):
@@ -290,7 +295,7 @@ class Model(Shown):
         Returns:
             What the network returns.
         """
-        self.network.set_train(False)
+        self._set_mode(self.network, False)
         return self.network(*predict_data)
 
     def build(self, *_: Any, **__: Any) -> None:
@@ -298,6 +303,12 @@ class Model(Shown):
 
 
 __all__ = ["Model"]
+
+
+def _takes_steps(network: Cell) -> bool:
+    """Whether a network trains itself: it holds an optimizer."""
+    held = any(isinstance(c, Optimizer) for c in network.cells())
+    return held or getattr(network, "optimizer", None) is not None
 
 
 def _sink_size(op: str, sink: bool, size: Any) -> int | None:

@@ -62,6 +62,7 @@ def _entries(save_obj: Any, choice: Callable[[str], bool] | None) -> dict[str, T
     pairs: list[tuple[Any, Any]]
     if isinstance(save_obj, Cell):
         if choice is None:
+            save_obj.check_names_and_refresh_name()
             save_obj.check_names()
         pairs = [(p.name, p) for p in save_obj.get_parameters()]
     elif isinstance(save_obj, Mapping):

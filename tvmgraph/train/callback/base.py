@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -47,30 +47,60 @@ class Callback(Shown):
     ``on_train_step_begin``, ``on_train_step_end``, ``on_train_epoch_end``, ``on_train_end``, the
     same with ``eval``, or the older ``begin`` ... ``end``, which both modes call.
 
+    A run is inside of ``with callback:``, so ``__enter__`` and ``__exit__`` may open and close
+    files.
+
     Example:
         >>> class Print(ms.train.Callback):
         ...     def on_train_epoch_end(self, run_context):
         ...         print(run_context.original_args().cur_epoch_num)
     """
 
+    def __enter__(self) -> Callback:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def call(self, mode: str, event: str, run_context: RunContext) -> None:
-        """Calls the method of an event, if there is one.
+        """Calls the method of an event.
 
         Args:
             mode: ``"train"`` or ``"eval"``.
             event: One of :data:`EVENTS`.
             run_context: What the method gets.
         """
-        method = getattr(self, f"on_{mode}_{event}", None) or getattr(self, event, None)
-        if method is not None:
-            method(run_context)
+        getattr(self, f"on_{mode}_{event}")(run_context)
+
+    # the methods of events are made below: on_train_begin calls begin, which does nothing
+
+
+def _event(name: str, older: str = "") -> Callable[[Callback, RunContext], None]:
+    def method(self: Callback, run_context: RunContext) -> None:
+        if older:
+            getattr(self, older)(run_context)
+
+    method.__name__, method.__qualname__ = name, f"Callback.{name}"
+    method.__doc__ = f"Calls ``{older}``." if older else f"What happens at an event: {name}."
+    return method
+
+
+for _name in EVENTS:
+    setattr(Callback, _name, _event(_name))
+    for _mode in ("train", "eval"):
+        setattr(Callback, f"on_{_mode}_{_name}", _event(f"on_{_mode}_{_name}", _name))
 
 
 class Callbacks:
-    """Several callbacks as one."""
+    """Several callbacks as one.
+
+    Args:
+        callbacks: One, several, or another Callbacks whose run this is a part of.
+    """
 
     def __init__(self, callbacks: Any) -> None:
-        items = [] if callbacks is None else callbacks
+        self.inside = isinstance(callbacks, Callbacks)
+        items = callbacks.items if isinstance(callbacks, Callbacks) else callbacks or []
         items = list(items) if isinstance(items, (tuple, list)) else [items]
         for c in items:
             if not isinstance(c, Callback):
@@ -86,9 +116,12 @@ class Callbacks:
     @contextmanager
     def around(self, mode: str, event: str, run_context: RunContext) -> Iterator[None]:
         """Calls ``<event>begin`` and ``<event>end`` around a block."""
-        self.call(mode, f"{event}begin", run_context)
-        yield
-        self.call(mode, f"{event}end", run_context)
+        with ExitStack() as stack:
+            for c in self.items if not event and not self.inside else ():
+                stack.enter_context(c)
+            self.call(mode, f"{event}begin", run_context)
+            yield
+            self.call(mode, f"{event}end", run_context)
 
 
 def loss_value(outputs: Any) -> float:

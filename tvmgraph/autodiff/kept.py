@@ -1,0 +1,71 @@
+"""Forward passes that are kept for a gradient of the same call.
+
+Training cells that programs write call the network for the loss, and ``grad(network, weights)``
+with the same arguments for the gradients. That is one forward pass, not two: running statistics
+move once and masks of dropout are the same, as in MindSpore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tvmgraph.autodiff.tape import GradTape, recording, snapshot
+from tvmgraph.core.state import state
+from tvmgraph.core.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One forward pass.
+
+    Attributes:
+        tape: What was recorded.
+        value: What was returned: a tensor, or a tuple of them.
+        given: What the arguments and trained parameters denoted.
+    """
+
+    tape: GradTape
+    value: Any
+    given: tuple[Any, ...]
+
+
+_kept: WeakKeyDictionary[Any, Kept] = WeakKeyDictionary()
+
+
+def keeping(cell: Any, call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Calls a Cell, and keeps the pass until the next one or until its gradient is taken.
+
+    Args:
+        cell: The Cell.
+        call: What computes its result.
+        args: Its positional arguments.
+    """
+    _kept.pop(cell, None)
+    given, tape = _denoted(args, cell.trainable_params()), GradTape()
+    with recording(tape):
+        value = call(*args)
+    parts = value if isinstance(value, tuple) else (value,)
+    if all(isinstance(v, Tensor) for v in parts):
+        parts = tuple(snapshot(v) for v in parts)
+        _kept[cell] = Kept(tape, parts if isinstance(value, tuple) else parts[0], given)
+    return value
+
+
+def taken(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kept | None:
+    """Returns and forgets the kept pass of a Cell if nothing it was given has changed since."""
+    found = None if kwargs or not hasattr(fn, "trainable_params") else _kept.pop(fn, None)
+    if found is None or state.tapes:
+        return None
+    now = _denoted(args, fn.trainable_params())
+    same = len(now) == len(found.given) and all(a is b for a, b in zip(now, found.given))
+    return found if same else None
+
+
+def _denoted(args: tuple[Any, ...], params: list[Any]) -> tuple[Any, ...]:
+    return tuple(snapshot(a).token if isinstance(a, Tensor) else a for a in (*args, *params))
+
+
+__all__ = ["Kept", "keeping", "taken"]
