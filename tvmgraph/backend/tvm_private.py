@@ -25,6 +25,7 @@ FUNCTIONS = {
 }
 #: Functions of TVM's C++ libraries, and what they are for.
 GLOBALS = {
+    "codegen.LLVMModuleCreate": "how LLVM lays out data for a target",
     "ffi.Module.load_from_file.ll": "the code that divides loops among threads",
     "ir.RegisterOp": "operators of the project's own in loops",
     "target.build.llvm": "machine code of one part of a program",

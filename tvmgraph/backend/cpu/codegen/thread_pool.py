@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import re
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -40,6 +41,9 @@ def thread_pool(target: Any) -> Any:
 def _library(target: str, architecture: str) -> Any:
     quoted = target.replace("\\", "\\5C").replace('"', "\\22")
     text = Template(_SOURCE.read_text()).substitute(_WORDS[architecture], target=quoted)
+    # in memory LLVM runs only code of its own layout of data, which no file can name for all targets
+    empty = private("codegen.LLVMModuleCreate")(target, _SOURCE.stem).inspect_source("ll")
+    text = "\n".join([*re.findall(r"^target .*$", empty, re.MULTILINE), text])
     with open(os.memfd_create(_SOURCE.name), "r+") as memory:
         memory.write(text)
         memory.flush()
