@@ -274,3 +274,18 @@ def test_colours_follow_the_notebook(where: str, dark: bool, page: Any, tmp_path
 
 
 _COLOURED = ("tensor", "cell", "profile", "drawing")
+
+
+def test_the_viewer_in_a_notebook(page: Any, tmp_path: Path) -> None:
+    """In a frame without rights, without a network, on a dark page too."""
+    double = ms.jit(lambda x: ms.ops.exp(x) * 2.0)
+    viewer = double.viewer(Tensor(np.ones((3, 5), np.float32)))
+    assert [m["title"] for m in viewer.models] == ["Cell scope", "kernel"]
+    file = tmp_path / "page.html"
+    file.write_text(f"<!doctype html><meta charset=utf-8><body>{viewer._repr_html_()}")
+    page.emulate_media(color_scheme="dark")
+    page.goto(file.as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("#canvas svg .n").first.wait_for()
+    assert "exp" in " ".join(frame.locator("#canvas svg .n").all_text_contents())
+    assert viewer.save(tmp_path / "viewer.html").read_text() == viewer.html()

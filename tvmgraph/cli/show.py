@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph import Graph
-from tvmgraph.capture import record
 from tvmgraph.cli.guard import users_code
 from tvmgraph.cli.model_argument import example_inputs, find_model
 from tvmgraph.debug.dump import write_atomically
 from tvmgraph.jit import JitFunction, jit
-from tvmgraph.view import model_of, viewer_page
+from tvmgraph.view import Viewer, model_of
 
 
 def show(target: str, inputs: list[str], output: str, compile_it: bool = True) -> Path:
@@ -33,22 +32,17 @@ def show(target: str, inputs: list[str], output: str, compile_it: bool = True) -
     path = Path(output or f"{name}.html")
     file = target.rpartition(":")[0]
     with users_code(file):
-        models = _models(found, known, inputs, compile_it)
-    write_atomically(path.absolute(), viewer_page(models, name, [file]))
+        viewer = _viewer(found, known, inputs, compile_it, name)
+    write_atomically(path.absolute(), viewer.html([file]))
     return path
 
 
-def _models(
-    found: Any, known: Sequence[Any], inputs: list[str], compile_it: bool
-) -> list[dict[str, Any]]:
+def _viewer(
+    found: Any, known: Sequence[Any], inputs: list[str], compile_it: bool, name: str
+) -> Viewer:
     if isinstance(found, Graph):
-        return [model_of(found, title="Cell scope")]
+        return Viewer([model_of(found, title="Cell scope")], name)
     args = example_inputs(found, inputs, known) if inputs or known else ()
     function = found if isinstance(found, JitFunction) else jit(found)
-    if not compile_it:
-        graph = function.graph(*args) if args else record(function.fn)
-        return [model_of(graph, title="Cell scope")]
-    profile, graph = function.profile(*args), function.graph()
-    after, kernels = function.fused_graph(profile)
-    models = [model_of(graph, title="Cell scope")]
-    return [*models, model_of(after, kernels, title="kernel")] if kernels else models
+    viewer = function.viewer(*args, compile_it=compile_it)
+    return Viewer(viewer.models, name)

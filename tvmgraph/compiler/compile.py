@@ -122,7 +122,7 @@ def _progress(graph: Graph, options: CompileOptions) -> contextlib.AbstractConte
         return contextlib.nullcontext()
     reason = disk.why_not(graph)
     advice = [
-        "Ctrl-C stops it",
+        "an interrupt stops it",
         "the next process finds it on disk" if reason is None else f"not kept on disk: {reason}",
     ]
     if options.level > "O1":

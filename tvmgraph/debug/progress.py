@@ -68,19 +68,24 @@ class _Line:
         self.what = f"compiling {name} ({operators:,} operators)"
         self.advice = advice
         self.at: list[str] = []
+        self.newest = "starting"
 
     def hear(self, kind: str, what: str) -> None:
         """Notes what begins and ends, from any thread."""
         if kind == "begins":
             self.at.append(what)
+            self.newest = what
         elif what in self.at:
             self.at.remove(what)
 
     def text(self) -> str:
         """Returns the line of now."""
         spent = time.perf_counter() - self.start
-        at = self.at[-1:] or ["starting"]
-        parts = [f"{self.what}: {at[0][:_NAMED]}, {spent:.0f} s"]
+        at = (self.at[-1:] or [self.newest])[0]
+        kernels = at.removeprefix(announce.KERNEL).split(", ")
+        if len(kernels) > 1:
+            at = f"code of {len(kernels)} kernels"
+        parts = [f"{self.what}: {at[:_NAMED]}, {spent:.0f} s"]
         if spent > _ADVICE_AFTER:
             parts += self.advice
         return " · ".join(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tvmgraph.capture import record as recorded
 from tvmgraph.debug.profile import Memory, Profile
 from tvmgraph.errors import ArgumentError, CaptureError, CompileError, user_source
 from tvmgraph.graph import Graph
@@ -18,7 +19,7 @@ from tvmgraph.jit.regions.report import (
     used_segments,
 )
 from tvmgraph.jit.watch import explain_record
-from tvmgraph.view import Drawing, Kernel, draw_pair
+from tvmgraph.view import Drawing, Kernel, Viewer, draw_pair, model_of
 
 if TYPE_CHECKING:
     from tvmgraph.backend.table import Choice
@@ -211,6 +212,28 @@ class Inspectable:
         if newest is not None and newest[0].compiled is not None:
             found += newest[0].compiled.kernel_choices()
         return found
+
+    def viewer(self, *args: Any, compile_it: bool = True) -> Viewer:
+        """Makes the viewer of a call: what `tvmgraph show` writes, for a notebook or a file.
+
+        Args:
+            *args: Arguments of the function.
+            compile_it: Whether to compile and time it too, to show the kernels.
+
+        Example:
+            >>> double = jit(lambda x: x * 2.0)
+            >>> double.viewer(Tensor([1.0])).save("double.html")  # doctest: +SKIP
+        """
+        name = getattr(self.fn, "__qualname__", "function")
+        if not compile_it:
+            graph = self.graph(*args) if args else recorded(self.fn)
+            return Viewer([model_of(graph, title="Cell scope")], name)
+        profile, graph = self.profile(*args), self.graph()
+        after, kernels = self.fused_graph(profile)
+        models = [model_of(graph, title="Cell scope")]
+        if kernels:
+            models.append(model_of(after, kernels, title="kernel"))
+        return Viewer(models, name)
 
     def draw(self, *args: Any, **kwargs: Any) -> Drawing:
         """Draws the captured graph beside the kernels it became, for a notebook.

@@ -41,7 +41,7 @@ def thread_pool(target: Any) -> Any:
 def _library(target: str, architecture: str) -> Any:
     quoted = target.replace("\\", "\\5C").replace('"', "\\22")
     text = Template(_SOURCE.read_text()).substitute(_WORDS[architecture], target=quoted)
-    # in memory LLVM runs only code of its own layout of data, which no file can name for all targets
+    # in memory LLVM runs only code that names the layout of data of its target
     empty = private("codegen.LLVMModuleCreate")(target, _SOURCE.stem).inspect_source("ll")
     text = "\n".join([*re.findall(r"^target .*$", empty, re.MULTILINE), text])
     with open(os.memfd_create(_SOURCE.name), "r+") as memory:
