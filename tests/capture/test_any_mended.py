@@ -38,6 +38,41 @@ MENDED = {
             5 % (n - 1)
         return x
     """,
+    "an attribute is written beside a return that a tensor decides about": """
+        k = 0
+        while x.sum() < 9 and k < 1:
+            k += 1
+            if y[0] < 0.3: return x
+            o.v += 1
+        return x + 1
+    """,
+    "a list is changed on both sides of a return that a tensor decides about": """
+        acc = [y]; known = {"k": acc}
+        if x.sum() < 9:
+            if x.sum() > 0:
+                acc[0] = y + 1
+                return known
+            acc[0] = y * 3
+        return known, acc
+    """,
+    "variables of the function around change beside a return that a tensor decides about": """
+        m, d = y, {"k": y}
+        def g(t):
+            nonlocal m
+            if t.sum() < 9:
+                if t.sum() > 0:
+                    m = d["k"] = t
+                    return t
+                m = t * 2
+            return t + 1
+        return g(x) + m, d
+    """,
+    "a list that was changed is one of two values": """
+        acc = [y]
+        if x.sum() > 0: acc[0] = y + 1; z = acc
+        else: z = [x]
+        return z[0], acc
+    """,
 }
 
 

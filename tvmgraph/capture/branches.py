@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tvmgraph.capture.frame import Completion, Frame, Unset
 from tvmgraph.capture.hoist import Hoist, recorded_again
 from tvmgraph.capture.merge import Merger, Mismatch, Plan, Side, as_tensor
+from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.snapshot import Snapshot, refill
@@ -125,7 +126,7 @@ class Branches:
         a = self.trace(Region("then", outer), snapshot, then)
         b = self.trace(Region("orelse", outer), snapshot, orelse)
         frame.node = node
-        merger = Merger(self.recorder, a, b)
+        merger = Merger(self.recorder, a, b, snapshot.contents)
         plans = _Plans(self, merger, (a, b), snapshot, node, frame)
         finish = plans.everything()
         outputs = self._emit_if(condition, a.region, b.region, merger)
@@ -157,7 +158,7 @@ class _Plans:
         self.frame = frame
         self.ends: tuple[Completion, Completion] = (sides[0].result, sides[1].result)
         returned = [d.returned is True for d in self.ends]
-        # after a side that returned for sure, only the other side's variables matter
+        # after a side that returned for sure, only the other side's local variables matter
         self.only = returned.index(False) if returned.count(True) == 1 else None
 
     def everything(self) -> Callable[[list[Tensor]], Completion]:
@@ -191,7 +192,7 @@ class _Plans:
         plans: dict[str, Plan] = {}
         for name in dict.fromkeys([*a, *b]):
             line = getattr(self.node, "lineno", 0)
-            if self.only is not None:
+            if self.only is not None and frame is self.frame:
                 value = (a, b)[self.only].get(name, _MISSING)
                 if value is not _MISSING:
                     plans[name] = self.merger.keep(value, self.only)
@@ -210,16 +211,35 @@ class _Plans:
     def _containers(self) -> list[tuple[Any, Plan]]:
         plans = []
         a, b = self.sides
+        outliving = self._outliving() if a.changed or b.changed else set()
         for key in dict.fromkeys([*a.changed, *b.changed]):
             container, before = self.snapshot.contents[key]
             if self.interpreter.effects.is_outside(container):
                 continue  # what was done to it is repeated
             pair = [s.changed.get(key, before) for s in self.sides]
-            if self.only is not None:
+            if self.only is not None and key not in outliving:
                 plans.append((container, self.merger.keep(pair[self.only], self.only)))
                 continue
             plans.append((container, self._merge(pair, f"a {type(container).__name__} becomes")))
         return plans
+
+    def _outliving(self) -> set[int]:
+        """Returns the ids of the containers that are seen after the function has returned."""
+        todo: list[Any] = [*self.frame.given, *[d.value for d in self.ends]]
+        for i, (f, _) in enumerate(self.snapshot.names):
+            if f is not self.frame:
+                todo += [s.names[i] for s in self.sides]
+        seen: dict[int, Any] = {}  # holds them: no id comes again
+        while todo:
+            value = todo.pop()
+            if isinstance(value, NestedFunction):
+                value = [f.names for f in value.frame.chain()]
+            if id(value) in seen or not isinstance(value, (list, dict, set, tuple)):
+                continue
+            seen[id(value)] = value
+            for x in (value, *[s.contents(value) for s in self.sides]):
+                todo += x.values() if isinstance(x, dict) else x
+        return set(seen)
 
     def _effects(self) -> list[tuple[Noted, Plan]]:
         """Merges what both sides did to containers of the outside, if it is the same."""

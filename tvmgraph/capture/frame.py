@@ -34,6 +34,7 @@ class Frame:
         cells: Closure cells of a real function.
         parent: The frame a nested function was defined in.
         node: What is being evaluated, for locations.
+        given: The values of its parameters when it was called.
     """
 
     source: FunctionSource
@@ -42,6 +43,7 @@ class Frame:
     cells: dict[str, types.CellType] = field(default_factory=dict)
     parent: Frame | None = None
     node: ast.AST | None = None
+    given: tuple[Any, ...] = ()
 
     def chain(self) -> list[Frame]:
         """Returns this frame and those it can see, innermost first."""

@@ -229,6 +229,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         frame = Frame(source, function.__globals__, cells=cells)  # pyright: ignore[reportArgumentType]
         frame.names.update(_bind(python_signature(function, follow_wrapped=False), args, kwargs))
+        frame.given = (*frame.names.values(),)
         self.recorder.guards.add_call(function)
         return self._body(frame)
 
@@ -237,6 +238,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         outer = function.frame
         frame = Frame(function.source, outer.globals, parent=outer)
         frame.names.update(_bind(function.__signature__, args, kwargs))
+        frame.given = (*frame.names.values(),)
         return self._body(frame)
 
     def _body(self, frame: Frame) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +126,10 @@ class Side:
             return TracedTensor(self.recorder, now) if tensor is value else value
         return value
 
+    def contents(self, container: Any) -> Any:
+        """Returns what a container held at the end of the branch."""
+        return self.changed.get(id(container), container)
+
 
 class Merger:
     """Collects the pairs of values that differ between two regions.
@@ -134,10 +138,13 @@ class Merger:
         recorder: The recorder.
         first: One branch, finished but for its results.
         second: The other.
+        known: The containers that there were before, by ``id``; what they hold is merged in place.
     """
 
-    def __init__(self, recorder: Recorder, first: Side, second: Side) -> None:
-        self.recorder = recorder
+    def __init__(
+        self, recorder: Recorder, first: Side, second: Side, known: Container[int]
+    ) -> None:
+        self.recorder, self.known = recorder, known
         self.sides = (first, second)
         self.regions = (first.region, second.region)
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
@@ -165,6 +172,7 @@ class Merger:
         raise Mismatch(f"{describe(a)} on one side and {describe(b)} on the other", fix)
 
     def _merge_containers(self, a: Any, b: Any) -> Plan:
+        a, b = (side.contents(x) for side, x in zip(self.sides, (a, b)))
         if type(a) is not type(b) or len(a) != len(b):
             raise Mismatch(
                 f"{describe(a)} on one side and {describe(b)} on the other",
@@ -210,6 +218,8 @@ class Merger:
 
     def keep(self, value: Any, side: int) -> Plan:
         """Merges a value that only one branch has with whatever costs least on the other."""
+        if id(value) in self.known:
+            return lambda outs: value
         value = self.sides[side].final(value)
         if isinstance(value, TracedTensor):
             if not self.regions[side].defines(value.value):
