@@ -73,6 +73,15 @@ MENDED = {
         else: z = [x]
         return z[0], acc
     """,
+    "a segment writes a variable before it reads it": """
+        acc = []
+        x = y + 0
+        x[0] = x.sum().item()
+        if y is y:
+            acc = list({i: x for i in range(3) if i}.values())
+            if len(acc) > 1: return x, y
+        return x + x
+    """,
 }
 
 

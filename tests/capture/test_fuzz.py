@@ -49,7 +49,7 @@ class _NumpyExecutable:
         def run(*handles: Any) -> Any:
             types = [p.value.type for p in self.graph.params]
             given = [from_ffi(h, t).array for h, t in zip(handles, types, strict=True)]
-            outputs = [to_ffi(Tensor(a)) for a in self.evaluate(self.graph, given)]
+            outputs = [to_ffi(Tensor(a)) for a in self._evaluated(given)]
             return outputs[0] if len(outputs) == 1 else outputs
 
         here = affinity()
@@ -60,16 +60,17 @@ class _NumpyExecutable:
         return to_ffi(tensor)
 
     def run(self, args: Any, types: Any, kept: Any = None) -> list[Tensor]:
-        graph = self.graph
-        if is_symbolic(graph):
-            graph = with_sizes(
-                graph, sizes_of([p.value for p in graph.params], [a.shape for a in args])
-            )
-        found = self.evaluate(graph, [a.array for a in args])
-        outputs = [Tensor(np.asarray(a)) for a in found]
+        outputs = [Tensor(np.asarray(a)) for a in self._evaluated([a.array for a in args])]
         if kept is not None:
             kept.append(outputs)
         return outputs
+
+    def _evaluated(self, arrays: list[Any]) -> Any:
+        graph = self.graph
+        if is_symbolic(graph):
+            sizes = sizes_of([p.value for p in graph.params], [a.shape for a in arrays])
+            graph = with_sizes(graph, sizes)
+        return self.evaluate(graph, arrays)
 
 
 class NumpyGraph(CompiledGraph):

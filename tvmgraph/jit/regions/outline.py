@@ -232,9 +232,9 @@ class Outline:
         outs: list[str] = []
         if not returns:
             outs = sorted(written & (self.flow.live.get(id(last), self.captured) | live))
-        needed = reads(*run) | (frozenset(outs) - self._sure(run))
-        ins = sorted(needed & self.local & bound)
-        unsure = frozenset(outs) - self._sure(run) - bound
+        first_read, sure = self._alone(run)
+        ins = sorted((first_read | (frozenset(outs) - sure)) & self.local & bound)
+        unsure = frozenset(outs) - sure - bound
         inline = self._as_is(run)
         segment = self.program.segment(run, inline, ins, outs, unsure, returns)
         call: ast.expr = ast.Call(
@@ -266,11 +266,11 @@ class Outline:
             fields[f] = self._as_is(fields[f])
         return [split.replaced(s, **fields), *self._let_go(s)]
 
-    def _sure(self, run: list[ast.stmt]) -> Names:
-        """Returns the names that a run binds on all its paths."""
-        sentinel = ast.Pass()
-        flow = Flow([*run, sentinel], frozenset(), frozenset(), self.program.flat)
-        return flow.bound[id(sentinel)] & writes(*run)
+    def _alone(self, run: list[ast.stmt]) -> tuple[Names, Names]:
+        """Returns the names that a run may read before it binds them, and those it surely binds."""
+        start, end = ast.Pass(), ast.Pass()
+        flow = Flow([start, *run, end], frozenset(), frozenset(), self.program.flat)
+        return flow.live[id(start)], flow.bound[id(end)] & writes(*run)
 
     def _unpack(
         self, value: ast.expr, outs: list[str], unsure: Names, returns: bool
