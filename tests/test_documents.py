@@ -1,12 +1,14 @@
-"""The README's code runs, and the generated documents are in step with the code."""
+"""The code of the README and the guides runs, and generated documents are in step with the code."""
 
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
+from tests import error_index
 from tvmgraph.cli import passes_table
 from tvmgraph.cli.ops_table import markdown
 
@@ -20,6 +22,30 @@ def test_readme_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
     for block in blocks:
         exec(compile(block, "README.md", "exec"), namespace)
     assert "graph Network(" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", ["index", "modes", "from-mindspore", "from-pytorch", "from-keras"])
+def test_guide_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    program = tmp_path / "guide.py"
+    program.write_text("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)))
+    monkeypatch.chdir(tmp_path)
+    assert runpy.run_path(str(program))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_error_says_what_the_index_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = error_index.PAGE.read_text()
+    entries = error_index.ENTRY.findall(text)
+    assert len(entries) == text.count("\n### ") > 80
+    wrong = [
+        title for title, _, cause, said in entries if error_index.message(cause, tmp_path) != said
+    ]
+    assert not wrong, f"look at the change, then run: python -m tests.error_index ({wrong})"
+    assert all(why.strip() for _, why, _, _ in entries)
 
 
 def test_links_of_the_readme_exist() -> None:

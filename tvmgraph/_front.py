@@ -93,50 +93,93 @@ from_dlpack = Tensor.from_dlpack
 
 
 def to_dlpack(tensor: Tensor) -> Tensor:
-    """Returns what other libraries' ``from_dlpack`` take: the tensor, which has the protocol."""
+    """Returns what other libraries' ``from_dlpack`` take: the tensor, which has the protocol.
+
+    Args:
+        tensor: The tensor.
+    """
     return tensor
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether ``obj`` is a Tensor (or Parameter)."""
+    """Whether ``obj`` is a Tensor (or Parameter).
+
+    Args:
+        obj: Anything.
+    """
     return isinstance(obj, Tensor)
 
 
 def set_device(device_target: str, device_id: int | None = None) -> None:
-    """Chooses the device; the same as ``set_context(device_target=..., device_id=...)``."""
+    """Chooses the device; the same as ``set_context(device_target=..., device_id=...)``.
+
+    Args:
+        device_target: ``"CPU"`` or ``"GPU"``.
+        device_id: Which GPU; 0 by default.
+    """
     set_context(device_target=device_target, device_id=device_id or 0)
 
 
 def export(
     net: Any, *inputs: Any, file_name: Any, file_format: str = "ONNX", **options: Any
 ) -> Any:
-    """Writes a network to one file; see :func:`tvmgraph.export.api.export`."""
+    """Writes a network to one file; see :func:`tvmgraph.export.api.export`.
+
+    Args:
+        net: A Cell, a function of tensors, or what ``jit`` returned.
+        inputs: Example arguments; shapes and dtypes count, values do not. Sizes that vary are
+            written ``Tensor(shape=["batch", 3])``.
+        file_name: Where to write; the suffix of the format is added when it is missing.
+        file_format: ``"ONNX"``, ``"TVM"`` (a compiled module), ``"GRAPH"`` (the graph alone) or
+            ``"MINDIR"`` (written as a graph file).
+        options: Settings of the format, such as ``opset`` and ``dynamic`` of ONNX, ``target``,
+            ``jit_level`` and ``frozen`` of a module.
+    """
     from tvmgraph.export.api import export as write
 
     return write(net, *inputs, file_name=file_name, file_format=file_format, **options)
 
 
 def load(file_name: Any, public_key: Any = None, **kwargs: Any) -> Any:
-    """Loads what :func:`export` wrote, or MINDIR; see :func:`tvmgraph.export.api.load`."""
+    """Loads what :func:`export` wrote, or MINDIR; see :func:`tvmgraph.export.api.load`.
+
+    Args:
+        file_name: A ``.graph``, ``.onnx``, ``.tvm`` or ``.mindir`` file.
+        public_key: A PEM file with the Ed25519 key that must have signed a ``.tvm`` file.
+        kwargs: ``dec_key`` and ``dec_mode`` of MindSpore programs are refused: encrypted files are
+            not read.
+    """
     from tvmgraph.export.api import load as read
 
     return read(file_name, public_key, **kwargs)
 
 
 def load_hf(folder: Any) -> Any:
-    """Loads a local Hugging Face folder; see :func:`tvmgraph.models.hub.load_hf`."""
+    """Loads a local Hugging Face folder; see :func:`tvmgraph.models.hub.load_hf`.
+
+    Args:
+        folder: A folder with ``config.json`` and weights in safetensors, of a BERT or a GPT-2.
+    """
     from tvmgraph.models.hub import load_hf as load
 
     return load(folder)
 
 
 def set_deterministic(deterministic: bool) -> None:
-    """Lets compiled code give equal bits for any number of threads; see :func:`set_context`."""
+    """Lets compiled code give equal bits for any number of threads; see :func:`set_context`.
+
+    Args:
+        deterministic: Whether they shall be equal.
+    """
     set_context(deterministic="ON" if deterministic else "OFF")
 
 
 def set_recursion_limit(recursion_limit: int = 1000) -> None:
-    """Sets how deeply calls may nest; the same as ``set_context(max_call_depth=...)``."""
+    """Sets how deeply calls may nest; the same as ``set_context(max_call_depth=...)``.
+
+    Args:
+        recursion_limit: How many calls may be inside of each other.
+    """
     set_context(max_call_depth=recursion_limit)
 
 
@@ -148,7 +191,11 @@ def get_current_device() -> Any:
 
 
 def get_py_obj_dtype(obj: Any) -> Any:
-    """Returns the dtype of a tensor or of a Python or NumPy number."""
+    """Returns the dtype of a tensor or of a Python or NumPy number.
+
+    Args:
+        obj: A tensor, or a Python or NumPy number.
+    """
     return obj.dtype if isinstance(obj, Tensor) else pytype_to_dtype(type(obj))
 
 

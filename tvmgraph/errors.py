@@ -11,6 +11,7 @@ code, and what to do about it::
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import importlib.util
 import os
@@ -213,11 +214,11 @@ def interprets(code: CodeType, locate: Callable[[FrameType], str]) -> None:
     _interpreters[code] = locate
 
 
-def _file_name(path: str) -> str:
+def file_name(path: str) -> str:
     """Returns the name of a source file; of a notebook cell what the notebook calls it."""
-    if "ipykernel" in path and "IPython" in sys.modules:
-        shell = sys.modules["IPython"].get_ipython()
-        cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    get_shell = getattr(builtins, "get_ipython", None)  # while a cell runs; that of IPython writes
+    if get_shell is not None and "ipykernel" in path:
+        cells = getattr(getattr(get_shell(), "compile", None), "_filename_map", {})
         if path in cells:
             return f"In[{cells[path]}]"
     return os.path.basename(path)
@@ -242,7 +243,7 @@ def user_source() -> str:
         frame = frame.f_back
     if frame is None:
         return ""
-    return f"{_file_name(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return f"{file_name(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def called_operator(default: str) -> str:

@@ -9,7 +9,6 @@ are guarded by identity alone: their elements are read at every call.
 
 from __future__ import annotations
 
-import os
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -46,7 +45,7 @@ from tvmgraph.capture.promotion import Slot
 from tvmgraph.config import context
 from tvmgraph.core.state import current_epoch
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import CaptureError
+from tvmgraph.errors import CaptureError, file_name
 
 _SMALL = 64  # elements of a tensor that are compared one by one, should NumPy code write to them
 _CONTAINERS = (list, dict, set)
@@ -267,7 +266,7 @@ class Guards:
     def _refuse_change(self, frame: types.FrameType) -> None:
         what = self.pure and changed_by_code(frame)
         if what:
-            name, file = frame.f_code.co_name, os.path.basename(frame.f_code.co_filename)
+            name, file = frame.f_code.co_name, file_name(frame.f_code.co_filename)
             self.refused = self.refused or CaptureError(
                 f"{name}, which is not interpreted, changes {what}", op="jit",
                 at=f"{file}:{frame.f_lineno}", fix="do it outside of the compiled function",
@@ -296,7 +295,7 @@ class Guards:
         if call is not None and rule.treatment == "guard":
             self.add_result((name, id(frame)), f"{name}()", call, call())
         elif self.refused is None:
-            at = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+            at = f"{file_name(frame.f_code.co_filename)}:{frame.f_lineno}"
             self.refused = CaptureError(
                 f"{name}(), which plain Python would run at every call, is not supported in a "
                 "static graph", op=frame.f_code.co_name, at=at, fix=rule.fix,

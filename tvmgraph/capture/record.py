@@ -241,6 +241,11 @@ def _capture(
 def record(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
     """Records one call of a function or Cell and returns the graph.
 
+    Args:
+        fn: The function or Cell.
+        args: Its arguments; of tensors shapes and dtypes count, values do not.
+        kwargs: Arguments by name.
+
     Example:
         >>> print(record(lambda x: x * 2, Tensor([1.0])))
         graph fn_lambda_(%0: float32[1] input "x") {

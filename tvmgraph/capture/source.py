@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import linecache
-import os
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tvmgraph import forking
+from tvmgraph.errors import file_name
 
 Function = ast.FunctionDef | ast.Lambda
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -59,7 +59,7 @@ class FunctionSource:
         """Returns ``file:line`` of a node, and its source line with carets below."""
         line = getattr(node, "lineno", getattr(self.node, "lineno", 0))
         text = linecache.getline(self.file, line).rstrip()
-        at = f"{os.path.basename(self.file)}:{line}"
+        at = f"{file_name(self.file)}:{line}"
         if not text:
             return at, ""
         start = getattr(node, "col_offset", 0)

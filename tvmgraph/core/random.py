@@ -146,7 +146,11 @@ def initial_seed() -> int:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Restarts the default generator at a seed, and returns it."""
+    """Restarts the default generator at a seed, and returns it.
+
+    Args:
+        seed: A whole number.
+    """
     return default_generator.manual_seed(seed)
 
 
@@ -161,5 +165,9 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(state: Tensor) -> None:
-    """Restores what :func:`get_rng_state` returned."""
+    """Restores what :func:`get_rng_state` returned.
+
+    Args:
+        state: The tensor that it returned.
+    """
     default_generator.set_state(state)

@@ -257,6 +257,9 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
     def from_numpy(array: np.ndarray) -> Tensor:
         """Builds a tensor from a NumPy array, sharing memory when it is aligned.
 
+        Args:
+            array: The elements.
+
         Raises:
             DTypeError: if it is no NumPy array.
         """
@@ -494,7 +497,12 @@ def _plain(data: Any) -> Any:
 
 
 def tensor(input_data: Any, dtype: Any = None) -> Tensor:
-    """Builds a :class:`Tensor`; the function form of the class."""
+    """Builds a :class:`Tensor`; the function form of the class.
+
+    Args:
+        input_data: A number, nested lists, an array or a tensor.
+        dtype: The type of the elements; that of ``input_data`` by default.
+    """
     return Tensor(input_data, dtype)
 
 

@@ -57,7 +57,7 @@ class DeviceMethods:
 
     @property
     def device(self) -> str:
-        """Where the elements live: ``"CPU"`` or, such as, ``"GPU:0"``."""
+        """Where the elements live, such as ``"CPU"`` or ``"GPU:0"``."""
         return f"GPU:{self._device.index}" if self.on_gpu else "CPU"
 
     @property
@@ -126,7 +126,11 @@ class DeviceMethods:
 
     @staticmethod
     def from_dlpack(dlpack: Any) -> Tensor:
-        """Builds a tensor from any object with ``__dlpack__``, sharing its memory."""
+        """Builds a tensor from any object with ``__dlpack__``, sharing its memory.
+
+        Args:
+            dlpack: A tensor of another library, on the CPU or a GPU.
+        """
         from tvmgraph.core.tensor import tensor_from_numpy
 
         place = getattr(dlpack, "__dlpack_device__", None)

@@ -244,19 +244,34 @@ class Dataset(Shown):
         input_columns: Any = None,
         num_parallel_workers: int | None = None,
     ) -> Dataset:
-        """Keeps the rows for which ``predicate(*input_columns)`` is true."""
+        """Keeps the rows for which ``predicate(*input_columns)`` is true.
+
+        Args:
+            predicate: A function of elements that says whether their row is kept.
+            input_columns: Names of the columns that it is given; all by default.
+            num_parallel_workers: Kept for MindSpore programs.
+        """
         from tvmgraph.dataset.stages import FilterDataset
 
         return FilterDataset(self, predicate, input_columns)
 
     def project(self, columns: Any) -> Dataset:
-        """Keeps the named columns, in this order."""
+        """Keeps the named columns, in this order.
+
+        Args:
+            columns: A name or a list of names.
+        """
         from tvmgraph.dataset.stages import ProjectDataset
 
         return ProjectDataset(self, columns, columns)
 
     def rename(self, input_columns: Any, output_columns: Any) -> Dataset:
-        """Gives columns other names."""
+        """Gives columns other names.
+
+        Args:
+            input_columns: A name or a list of names.
+            output_columns: As many other ones.
+        """
         from tvmgraph.dataset.stages import ProjectDataset
 
         old, new = names_of("rename", input_columns), names_of("rename", output_columns)
@@ -319,7 +334,13 @@ class Dataset(Shown):
     def create_dict_iterator(
         self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
     ) -> Any:
-        """Returns an iterator of dicts by column name; see :meth:`create_tuple_iterator`."""
+        """Returns an iterator of dicts by column name; see :meth:`create_tuple_iterator`.
+
+        Args:
+            num_epochs: How often it may be begun; -1 is without end.
+            output_numpy: Whether elements are arrays, not tensors.
+            do_copy: Whether tensors own their memory.
+        """
         from tvmgraph.dataset.iterator import DatasetIterator
 
         return DatasetIterator(self, num_epochs, output_numpy, do_copy, as_dict=True)

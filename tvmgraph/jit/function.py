@@ -481,7 +481,12 @@ class JitFunction(Inspectable):
     # ---- looking inside ---------------------------------------------------------------------
 
     def compile(self, *args: Any, **kwargs: Any) -> JitFunction:
-        """Compiles for these arguments without running, and returns the function."""
+        """Compiles for these arguments without running, and returns the function.
+
+        Args:
+            args: Arguments as of a call; of tensors shapes and dtypes count, values do not.
+            kwargs: Arguments by name.
+        """
         leaves: list[Tensor] = []
         key = _key_of(args, leaves)
         if kwargs:
@@ -493,7 +498,12 @@ class JitFunction(Inspectable):
         return self
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """Returns the graph of a call with these arguments, or of the newest compiled call."""
+        """Returns the graph of a call with these arguments, or of the newest compiled call.
+
+        Args:
+            args: Arguments as of a call; without any, those of the newest compiled call.
+            kwargs: Arguments by name.
+        """
         if args or kwargs:
             return capture(self.fn, args, kwargs, self.settings).graph
         for entries in reversed(self.entries.values()):

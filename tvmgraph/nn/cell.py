@@ -296,6 +296,11 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     ) -> None:
         """Registers a parameter under an attribute name.
 
+        Args:
+            param_name: The attribute's name.
+            param: The parameter.
+            check_name_contain_dot: Whether a name with a dot is an error.
+
         Raises:
             DTypeError: if ``param`` is not a Parameter.
             ArgumentError: if the name contains a dot, or another parameter of this Cell has the
@@ -349,7 +354,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         )  # fmt: skip
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
-        """Registers a sub-cell under an attribute name."""
+        """Registers a sub-cell under an attribute name.
+
+        Args:
+            child_name: The attribute's name, without a dot.
+            child_cell: The Cell.
+        """
         if not isinstance(child_name, str):
             raise DTypeError(f"child_name must be a string, not {type(child_name).__name__}",
                              op="insert_child_to_cell", at=user_source())  # fmt: skip
@@ -365,7 +375,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     def parameters_and_names(
         self, name_prefix: str = "", expand: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Yields ``(path, parameter)``; a shared parameter comes once."""
+        """Yields ``(path, parameter)``; a shared parameter comes once.
+
+        Args:
+            name_prefix: What paths begin with.
+            expand: Whether those of sub-cells come, too.
+        """
         cells = self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]
         seen: set[int] = set()
         for prefix, cell in cells:
@@ -375,20 +390,35 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                     yield (f"{prefix}.{name}" if prefix else name), p
 
     def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
-        """Yields all parameters."""
+        """Yields all parameters.
+
+        Args:
+            expand: Whether those of sub-cells come, too.
+        """
         return (p for _, p in self.parameters_and_names(expand=expand))
 
     def trainable_params(self, recurse: bool = True) -> list[Parameter]:
-        """Returns the parameters with ``requires_grad``."""
+        """Returns the parameters with ``requires_grad``.
+
+        Args:
+            recurse: Whether those of sub-cells come, too.
+        """
         self.check_names_and_refresh_name()
         return [p for p in self.get_parameters(expand=recurse) if p.requires_grad]
 
     def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
-        """Returns the parameters without ``requires_grad``."""
+        """Returns the parameters without ``requires_grad``.
+
+        Args:
+            recurse: Whether those of sub-cells come, too.
+        """
         return [p for p in self.get_parameters(expand=recurse) if not p.requires_grad]
 
     def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Parameter]:
         """Returns the parameters by their names.
+
+        Args:
+            recurse: Whether those of sub-cells come, too.
 
         Raises:
             ArgumentError: if two have one name.
@@ -414,7 +444,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     def cells_and_names(
         self, cells: set[int] | None = None, name_prefix: str = ""
     ) -> Iterator[tuple[str, Cell]]:
-        """Yields ``(path, cell)`` of this cell and all below it, each once."""
+        """Yields ``(path, cell)`` of this cell and all below it, each once.
+
+        Args:
+            cells: Identities (``id``) of cells to leave out; what is yielded is added.
+            name_prefix: What paths begin with.
+        """
         seen = cells if cells is not None else set()
         if id(self) in seen:
             return
@@ -426,7 +461,12 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                 yield from cell.cells_and_names(seen, path)
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Names every parameter ``prefix`` followed by its path in this cell."""
+        """Names every parameter ``prefix`` followed by its path in this cell.
+
+        Args:
+            prefix: What names begin with.
+            recurse: Whether those of sub-cells are renamed, too.
+        """
         for path, p in self.parameters_and_names(expand=recurse):
             p.name = prefix + path
 
@@ -436,7 +476,11 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             object.__setattr__(cell, "param_prefix", path)
 
     def apply(self, fn: Callable[[Cell], Any]) -> Self:
-        """Calls ``fn`` on every sub-cell, then on this one."""
+        """Calls ``fn`` on every sub-cell, then on this one.
+
+        Args:
+            fn: A function of a Cell; what it returns is ignored.
+        """
         if not callable(fn):
             raise DTypeError(f"fn must be a function, not {type(fn).__name__}",
                              op="Cell.apply", at=user_source())  # fmt: skip
@@ -451,15 +495,32 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         self, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None,
         device: str = "", level: int = 0,
     ) -> Any:  # fmt: skip
-        """Returns the Cell over all processes; see :func:`tvmgraph.shard`."""
+        """Returns the Cell over all processes; see :func:`tvmgraph.shard`.
+
+        Args:
+            in_strategy: A layout or strategy for each argument.
+            out_strategy: Those of the results; propagated by default.
+            parameter_plan: Layouts of parameters by name.
+            device: Kept for MindSpore programs.
+            level: Kept for MindSpore programs.
+        """
         return hooks.shard(self, in_strategy, out_strategy, parameter_plan)
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[str, Parameter]:
-        """Returns the parameters, which are always initialised."""
+        """Returns the parameters, which are always initialised.
+
+        Args:
+            auto_parallel_mode: Kept for MindSpore programs.
+        """
         return self.parameters_dict()
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compiles ``construct`` for these arguments without keeping the result."""
+        """Compiles ``construct`` for these arguments without keeping the result.
+
+        Args:
+            args: Arguments as of a call; values do not count.
+            kwargs: Arguments by name.
+        """
         self.__compiled().compile(*args, **kwargs)  # pyright: ignore[reportFunctionMemberAccess]
 
     @property

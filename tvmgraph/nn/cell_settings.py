@@ -38,12 +38,19 @@ class SettingMethods:
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Self:
-        """Sets the flag that marks the cell for gradients; kept for MindSpore programs."""
+        """Sets the flag that marks the cell for gradients; kept for MindSpore programs.
+
+        Args:
+            requires_grad: The flag.
+        """
         object.__setattr__(self, "requires_grad", requires_grad)
         return self
 
     def set_jit_config(self, jit_config: JitConfig) -> None:
         """Sets how this cell is compiled.
+
+        Args:
+            jit_config: How; the name of a preset will do.
 
         Raises:
             DTypeError: if ``jit_config`` is not a JitConfig.
@@ -94,13 +101,21 @@ class SettingMethods:
         return self
 
     def set_output_float(self, dst_type: Any) -> Self:
-        """Casts float results to another float type."""
+        """Casts float results to another float type.
+
+        Args:
+            dst_type: float16, bfloat16, float32 or float64.
+        """
         object.__setattr__(self, "_output_float", dtypes.dtype_of(dst_type))
         bump_epoch()
         return self
 
     def compute(self, weight: Tensor) -> Tensor:
-        """Returns a weight in the type chosen by :meth:`to_float`."""
+        """Returns a weight in the type chosen by :meth:`to_float`.
+
+        Args:
+            weight: A parameter or tensor.
+        """
         return weight if self._to_float is None else F.cast(weight, self._to_float)
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
@@ -139,6 +154,9 @@ class SettingMethods:
 
         It saves memory, eagerly and in compiled steps (``fn.memory(x)``), for the time of a second
         forward pass of the cell. Results are the same; statistics are updated once.
+
+        Args:
+            kwargs: ``mode=False`` switches it off again; other words of MindSpore's are ignored.
         """
         if kwargs.get("mode", True):
             return self.add_flags(recompute=True)

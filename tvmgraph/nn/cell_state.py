@@ -55,7 +55,13 @@ class StateMethods:
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """Yields ``(path, buffer)`` of this cell and, with ``recurse``, of all below."""
+        """Yields ``(path, buffer)`` of this cell and, with ``recurse``, of all below.
+
+        Args:
+            prefix: What paths begin with.
+            recurse: Whether those of sub-cells come, too.
+            remove_duplicate: Whether a buffer that is in two places comes once.
+        """
         seen: set[int] = set()
         for path, _, buffer in self.__buffers(prefix, recurse):
             if not (remove_duplicate and id(buffer) in seen):
@@ -71,11 +77,18 @@ class StateMethods:
                     yield (f"{place}.{name}" if place else name), persistent, value
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Yields the buffers."""
+        """Yields the buffers.
+
+        Args:
+            recurse: Whether those of sub-cells come, too.
+        """
         return (b for _, b in self.named_buffers(recurse=recurse))
 
     def get_buffer(self, target: str) -> Tensor:
         """Returns the buffer at a path such as ``"layer.0.mask"``.
+
+        Args:
+            target: The path.
 
         Raises:
             NotFoundError: if there is none.
@@ -87,6 +100,9 @@ class StateMethods:
 
     def get_sub_cell(self, target: str) -> Any:
         """Returns the cell at a path such as ``"layer.0"``; the cell itself for ``""``.
+
+        Args:
+            target: The path.
 
         Raises:
             NotFoundError: if there is none.

@@ -313,6 +313,9 @@ class Optimizer(Members):
     def set_lr(self, value: float) -> None:
         """Gives every parameter the same constant learning rate, without compiling again.
 
+        Args:
+            value: The learning rate.
+
         Raises:
             ArgumentError: if the rate follows a list or schedule.
         """

@@ -78,7 +78,7 @@ class Members(Cell):
 
     @offered
     def weight_decay(self) -> Any:
-        """The weight decay of the scaled loss: a 0-d tensor or a Cell, a tuple with groups."""
+        """The weight decay of the scaled loss, a 0-d tensor or a Cell; a tuple with groups."""
         return self._by_group(s.weight_decay for s in self._settings)
 
     def _by_group(self, decays: Iterable[Any]) -> Any:

@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Iterable
 
+from tvmgraph.errors import file_name
+
 _AROUND = 2  # lines before and after
 
 #: Number, text, and whether it is the line itself.
@@ -44,5 +46,5 @@ def _loaded_files() -> dict[str, str]:
     by_name: dict[str, set[str]] = {}
     for path in paths | set(linecache.cache):
         if path.endswith(".py"):
-            by_name.setdefault(os.path.basename(path), set()).add(os.path.realpath(path))
+            by_name.setdefault(file_name(path), set()).add(os.path.realpath(path))
     return {name: min(found) for name, found in by_name.items() if len(found) == 1}

@@ -96,9 +96,46 @@ def loader(name: str, parameters: str, read: Callable[..., Listing], text: str) 
     caller = sys._getframe(1).f_globals["__name__"]
     body = {
         "signature": signature, "read": staticmethod(read), "__module__": caller,
-        "__doc__": f"{text}\n\nArguments: ``{signature}``.", "__signature__": signature,
+        "__doc__": f"{text}\n\nArgs:\n{_described(signature)}", "__signature__": signature,
     }  # fmt: skip
     return type(name, (Loaded,), body)
+
+
+#: What arguments mean that several sources have.
+_MEANINGS = {
+    "dataset_dir": "Folder with the files.",
+    "dataset_file": "The file that lists them.",
+    "annotation_file": "The file with what is known of the images.",
+    "usage": 'Which part of the data; ``"all"``, where there are several, joins them.',
+    "num_samples": "How many rows are used.",
+    "num_parallel_workers": "Kept for MindSpore programs; use ``map`` for work in threads.",
+    "shuffle": "Whether every epoch has another order; true by default.",
+    "decode": "Whether images are decoded, not given as the bytes of their files.",
+    "sampler": "A :class:`Sampler`, or an iterable of row numbers.",
+    "num_shards": "Into how many parts the rows are dealt.",
+    "shard_id": "Which part this is.",
+    "cache": "Kept for MindSpore programs.",
+    "task": "Which columns there are, by what they are for.",
+    "class_indexing": "Numbers of the classes by name.",
+    "classes": "Names of the classes that are read.",
+    "extensions": "Suffixes of the files that are read.",
+    "extra_metadata": "Whether a column with the name of the file is added.",
+    "decrypt": "Kept for MindSpore programs; files are read as they are.",
+    "quality_mode": '``"fine"`` or ``"coarse"`` annotations.',
+    "downgrade": "How images of low resolution were made, as their folders are named.",
+    "scale": "How much smaller they are.",
+    "background": "Whether the images of the background set are read, or those of the evaluation.",
+    "name": "Which of the collections, as its files are named.",
+    "language_pair": "The languages of both columns.",
+    "num_images": "How many images there are.",
+    "image_size": "Their sizes: height, width, channels.",
+    "num_classes": "How many labels there are.",
+    "base_seed": "The seed of their numbers.",
+}
+
+
+def _described(signature: inspect.Signature) -> str:
+    return "\n".join(f"    {name}: {_MEANINGS[name]}" for name in signature.parameters)
 
 
 def _parameter(word: str) -> inspect.Parameter:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import html
 import linecache
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tvmgraph.errors import TvmgraphError
+from tvmgraph.errors import TvmgraphError, file_name
 from tvmgraph.jit.regions.split import is_temporary
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def reason(error: Exception) -> str:
 
 def describe(program: Program) -> list[str]:
     """Returns lines about the segments, and about the statements that Python runs."""
-    file = os.path.basename(program.source.file)
+    file = file_name(program.source.file)
     used = used_segments(program)
     lines = ["  compiled segments:"] if used else []
     for s in used:
@@ -81,7 +80,7 @@ class Break:
 
 def breaks(program: Program) -> list[Break]:
     """Returns what Python runs of a function in pieces, by line."""
-    file = os.path.basename(program.source.file)
+    file = file_name(program.source.file)
     native = [(node, why) for node, why in program.why.values() if id(node) in program.native]
     found = []
     for node, why in sorted(native, key=lambda x: x[0].lineno):  # pyright: ignore

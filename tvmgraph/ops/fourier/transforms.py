@@ -118,27 +118,67 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
 
 
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Inverse of :func:`fft`, with its arguments."""
+    """Inverse of :func:`fft`, with its arguments.
+
+    Args:
+        input: Real or complex tensor.
+        n: Elements taken of the axis, which is cut or padded with zeros; all by default.
+        dim: The axis.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return _transform(input, n, dim, norm, True)
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """First half, ``n // 2 + 1`` elements, of the :func:`fft` of a real tensor."""
+    """First half, ``n // 2 + 1`` elements, of the :func:`fft` of a real tensor.
+
+    Args:
+        input: Real tensor.
+        n: Elements taken of the axis, which is cut or padded with zeros; all by default.
+        dim: The axis.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return _transform(input, n, dim, norm, False, half=True)
 
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Inverse of :func:`rfft`: a real tensor of ``n`` elements, by default twice as many less 2."""
+    """Inverse of :func:`rfft`: a real tensor of ``n`` elements, by default twice as many less 2.
+
+    Args:
+        input: Real or complex tensor.
+        n: Elements along the axis of the result; twice as many less 2 by default.
+        dim: The axis.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return _real_inverse(input, n, dim, norm)
 
 
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """:func:`fft` of a signal that is the mirror image of its own conjugate: a real tensor."""
+    """:func:`fft` of a signal that is the mirror image of its own conjugate: a real tensor.
+
+    Args:
+        input: Real or complex tensor.
+        n: Elements along the axis of the result; twice as many less 2 by default.
+        dim: The axis.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return _real_inverse(input, n, dim, norm, conjugate=True)
 
 
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Inverse of :func:`hfft`."""
+    """Inverse of :func:`hfft`.
+
+    Args:
+        input: Real tensor.
+        n: Elements taken of the axis, which is cut or padded with zeros; all by default.
+        dim: The axis.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return _transform(input, n, dim, norm, True, half=True)
 
 
@@ -160,14 +200,30 @@ def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None)
 
 
 def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """Inverse of :func:`fftn`, with its arguments."""
+    """Inverse of :func:`fftn`, with its arguments.
+
+    Args:
+        input: Real or complex tensor.
+        s: Elements taken of each axis; all by default.
+        dim: The axes; all by default, or the last of them that ``s`` has.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     for axis, n in _axes(input, s, dim):
         input = ifft(input, n, axis, norm)
     return input
 
 
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """:func:`rfft` along the last of several axes, then :func:`fft` along the others."""
+    """:func:`rfft` along the last of several axes, then :func:`fft` along the others.
+
+    Args:
+        input: Real tensor.
+        s: Elements taken of each axis; all by default.
+        dim: The axes; all by default, or the last of them that ``s`` has.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     *others, (axis, n) = _axes(input, s, dim)
     input = rfft(input, n, axis, norm)
     for place, size in others:
@@ -176,7 +232,16 @@ def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
 
 
 def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """Inverse of :func:`rfftn`, with its arguments."""
+    """Inverse of :func:`rfftn`, with its arguments.
+
+    Args:
+        input: Real or complex tensor.
+        s: Elements of each axis of the result; by default those of the input, of the last axis
+            twice as many less 2.
+        dim: The axes; all by default, or the last of them that ``s`` has.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     *others, (axis, n) = _axes(input, s, dim)
     for place, size in others:
         input = ifft(input, size, place, norm)
@@ -184,7 +249,16 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
 
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """:func:`fft` along several axes, then :func:`hfft` along the last of them."""
+    """:func:`fft` along several axes, then :func:`hfft` along the last of them.
+
+    Args:
+        input: Real or complex tensor.
+        s: Elements of each axis of the result; by default those of the input, of the last axis
+            twice as many less 2.
+        dim: The axes; all by default, or the last of them that ``s`` has.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     *others, (axis, n) = _axes(input, s, dim)
     for place, size in others:
         input = fft(input, size, place, norm)
@@ -192,7 +266,15 @@ def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
 
 
 def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """Inverse of :func:`hfftn`, with its arguments."""
+    """Inverse of :func:`hfftn`, with its arguments.
+
+    Args:
+        input: Real tensor.
+        s: Elements taken of each axis; all by default.
+        dim: The axes; all by default, or the last of them that ``s`` has.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     *others, (axis, n) = _axes(input, s, dim)
     input = ihfft(input, n, axis, norm)
     for place, size in others:
@@ -201,32 +283,82 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
 
 def fft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """:func:`fftn` along the last two axes."""
+    """:func:`fftn` along the last two axes.
+
+    Args:
+        input: Real or complex tensor.
+        s: Elements taken of each axis; all by default.
+        dim: The two axes.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return fftn(input, s, dim, norm)
 
 
 def ifft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """:func:`ifftn` along the last two axes."""
+    """:func:`ifftn` along the last two axes.
+
+    Args:
+        input: Real or complex tensor.
+        s: Elements taken of each axis; all by default.
+        dim: The two axes.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return ifftn(input, s, dim, norm)
 
 
 def rfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """:func:`rfftn` along the last two axes."""
+    """:func:`rfftn` along the last two axes.
+
+    Args:
+        input: Real tensor.
+        s: Elements taken of each axis; all by default.
+        dim: The two axes.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return rfftn(input, s, dim, norm)
 
 
 def irfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """:func:`irfftn` along the last two axes."""
+    """:func:`irfftn` along the last two axes.
+
+    Args:
+        input: Real or complex tensor.
+        s: Elements of each axis of the result; by default those of the input, of the last axis
+            twice as many less 2.
+        dim: The two axes.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return irfftn(input, s, dim, norm)
 
 
 def hfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """:func:`hfftn` along the last two axes."""
+    """:func:`hfftn` along the last two axes.
+
+    Args:
+        input: Real or complex tensor.
+        s: Elements of each axis of the result; by default those of the input, of the last axis
+            twice as many less 2.
+        dim: The two axes.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return hfftn(input, s, dim, norm)
 
 
 def ihfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """:func:`ihfftn` along the last two axes."""
+    """:func:`ihfftn` along the last two axes.
+
+    Args:
+        input: Real tensor.
+        s: Elements taken of each axis; all by default.
+        dim: The two axes.
+        norm: Where the factor is: ``"backward"`` (the default) in the inverse, ``"forward"`` in the
+            other direction, ``"ortho"`` as a square root in both.
+    """
     return ihfftn(input, s, dim, norm)
 
 
