@@ -82,7 +82,7 @@ def examine(target: str, inputs: list[str], config: str, calls: int) -> dict[str
                  "machine": str(found.peaks)},
         "kernels": [_kernel(k, found, choices.get(k.name)) for k in found.kernels],
         "calls": calls,
-        "advice": sorted(advice, key=lambda item: -item["gain_ms"]),
+        "advice": sorted(_joined(advice), key=lambda item: -item["gain_ms"]),
     }  # fmt: skip
 
 
@@ -113,6 +113,16 @@ def _in_pieces(function: JitFunction, args: Sequence[Any]) -> Measured:
 
 def _advice(seconds: float, do: str, because: str, **more: Any) -> dict[str, Any]:
     return {"gain_ms": seconds * 1e3, "do": do, "because": because, **more}
+
+
+def _joined(advice: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Adds up what one change would gain in several places."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in advice:
+        known = found.setdefault((item["do"], item["per"]), {**item, "gain_ms": 0.0, "because": ""})
+        known["gain_ms"] += item["gain_ms"]
+        known["because"] += ("; " if known["because"] else "") + item["because"]
+    return list(found.values())
 
 
 def _of_breaks(function: JitFunction, found: Measured) -> list[dict[str, Any]]:
@@ -148,7 +158,7 @@ def _of_kernels(found: Measured, choices: Mapping[str, Choice]) -> list[dict[str
             because = f"{k.name} runs as plain loops: no kernel of the table recognised it"
         else:
             do = 'let jit_level="O3" search other tiles for it; more rows per call fill them better'
-            because = f"{named} is that far from what the machine's peaks allow"
+            because = f"{named}: {gain * 1e6:.1f} us above what the machine's peaks allow"
         advice.append(_advice(gain, do, because, per="call"))
     return advice
 
@@ -235,11 +245,13 @@ def print_findings(found: dict[str, Any]) -> None:
 def _print_kernels(kernels: Sequence[Mapping[str, Any]], console: Console) -> None:
     if not kernels:
         return
-    table = Table(title="Kernels", title_justify="left", title_style="bold", box=None)
+    table = Table(title="Kernels", title_justify="left", title_style="bold", box=None,
+                  pad_edge=False)  # fmt: skip
     for name in ("kernel", "us", "share", "of peak", "of memory", "taken by", "computes"):
         right = name in ("us", "share", "of peak", "of memory")
         table.add_column(name, justify="right" if right else "left",
-                         overflow="fold" if name == "computes" else "ellipsis")  # fmt: skip
+                         overflow="fold" if name == "computes" else "ellipsis",
+                         no_wrap=name == "taken by")  # fmt: skip
     for k in kernels:
         table.add_row(shortened(k["name"]), f"{k['us']:,.1f}", f"{k['share']:.0%}", k["of_peak"],
                       k["of_memory"], k["taken_by"], k["computes"])  # fmt: skip
