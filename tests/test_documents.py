@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import re
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import tvmgraph as ms
 from tests import error_index
 from tvmgraph.cli import passes_table
 from tvmgraph.cli.ops_table import markdown
 
 ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def settings_end_with_the_page() -> Iterator[None]:
+    yield
+    ms.reset_context()
 
 
 def test_readme_code_runs(capsys: pytest.CaptureFixture[str]) -> None:

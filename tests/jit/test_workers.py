@@ -22,12 +22,14 @@ print(os.sched_getaffinity(0) == free, sum(len(m) == 1 for m in masks))
 
 _MOVING = """
 import os
+import time
 from tvmgraph import jit, ops
 product = jit(lambda a: ops.matmul(a, a))
 a = ops.ones((300, 300))
 product(a)
 me = os.getpid()
 for _ in range(3):
+    time.sleep(2e-3)  # a worker moves once in a millisecond at most
     [bound] = [m for t in os.listdir("/proc/self/task")
                if int(t) != me and len(m := os.sched_getaffinity(int(t))) == 1]
     os.sched_setaffinity(0, bound)

@@ -221,7 +221,7 @@ class Inspectable:
             compile_it: Whether to compile and time it too, to show the kernels.
 
         Example:
-            >>> double = jit(lambda x: x * 2.0)
+            >>> double = ms.jit(lambda x: x * 2.0)
             >>> double.viewer(Tensor([1.0])).save("double.html")  # doctest: +SKIP
         """
         name = getattr(self.fn, "__qualname__", "function")

@@ -140,12 +140,12 @@ def _lower_size_value(R: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> An
     places: dict[str, tuple[int, int]] = {}
     for i, like in enumerate(likes):
         for axis, d in enumerate(R.type(like).shape):
-            if isinstance(d, Dim) and d.is_root:
+            if isinstance(d, Dim):
                 places.setdefault(d.text, (i, axis))
 
     def compute(*tensors: Any) -> Any:
-        extents = {root: tensors[i].shape[axis] for root, (i, axis) in places.items()}
-        value = R.size(size, extents)
+        extents = {text: tensors[i].shape[axis] for text, (i, axis) in places.items()}
+        value = extents[size.text] if size.text in extents else R.size(size, extents)
         return R.te.compute((), lambda *_: value.astype(dtype.name), name="size")
 
     return R.emit_te(compute, *likes)
