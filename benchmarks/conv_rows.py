@@ -4,7 +4,7 @@ A network is a tree of nodes, which every peer builds from its own layers:
 
 | node | meaning |
 |---|---|
-| ``("conv", name, stride, padding, groups)`` | convolution, square windows, bias if given |
+| ``("conv", name, stride, dilation, groups)`` | keeps the size but for the stride, bias if given |
 | ``("norm", name)`` | batch normalization with stored statistics |
 | ``("relu",)``, ``("relu6",)`` | activations |
 | ``("maxpool", size, stride, padding)`` | maximum pooling |
@@ -43,7 +43,7 @@ class Network:
         self.params[name] = array.astype(np.float32)
 
     def conv(self, out: int, kernel: int, stride: int = 1, groups: int = 1,
-             bias: bool = False) -> Node:  # fmt: skip
+             bias: bool = False, dilation: int = 1) -> Node:  # fmt: skip
         """A convolution that keeps the size, divided by the stride."""
         name, fan = f"conv{len(self.params)}", self.channels // groups * kernel**2
         scale = np.sqrt(2.0 / fan)
@@ -53,7 +53,7 @@ class Network:
             self._add(f"{name}.b", self.rng.standard_normal(out) / 10)
         self.channels, self.size = out, -(-self.size // stride)
         self.flops += 2 * out * fan * self.size**2
-        return ("conv", name, stride, kernel // 2, groups)
+        return ("conv", name, stride, dilation, groups)
 
     def norm(self) -> Node:
         """A batch normalization."""
@@ -84,18 +84,20 @@ class Network:
         return [self.conv(out, kernel, stride, groups), self.norm(), *last]
 
 
-def _windows(x: Array, kernel: int, stride: int, padding: int, value: float) -> Array:
+def _windows(x: Array, kernel: int, stride: int, padding: int, value: float,
+             dilation: int = 1) -> Array:  # fmt: skip
     pads = ((0, 0), (0, 0), (padding, padding), (padding, padding))
     padded = np.pad(x, pads, constant_values=value)
-    view = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), (2, 3))
-    return view[:, :, ::stride, ::stride]
+    reach = dilation * (kernel - 1) + 1
+    view = np.lib.stride_tricks.sliding_window_view(padded, (reach, reach), (2, 3))
+    return view[:, :, ::stride, ::stride, ::dilation, ::dilation]
 
 
 def _conv(params: dict[str, Array], x: Array, node: Node) -> Array:
-    _, name, stride, padding, groups = node
+    _, name, stride, dilation, groups = node
     weight = params[f"{name}.w"]
     out, per_group, kernel, _ = weight.shape
-    seen = _windows(x, kernel, stride, padding, 0.0)
+    seen = _windows(x, kernel, stride, kernel // 2 * dilation, 0.0, dilation)
     if per_group == 1 and groups > 1:
         y = np.einsum("nchwij,cij->nchw", seen, weight[:, 0], optimize=True)
     else:
@@ -151,11 +153,12 @@ def _image(batch: int, channels: int, size: int) -> Array:
 
 
 def layer(name: str, channels: int, out: int, kernel: int, stride: int, size: int,
-          groups: int = 1) -> Workload:  # fmt: skip
+          groups: int = 1, dilation: int = 1) -> Workload:  # fmt: skip
     """One convolution with bias and ReLU."""
     net = Network(2, channels, size)
-    tree = ("seq", net.conv(out, kernel, stride, groups, bias=True), ("relu",))
+    tree = ("seq", net.conv(out, kernel, stride, groups, True, dilation), ("relu",))
     kind = "depthwise" if groups > 1 else f"{channels} to {out} channels"
+    kind += f", dilation {dilation}" if dilation > 1 else ""
     title = f"convolution {kernel} x {kernel}, stride {stride}, {kind} at {size} x {size}, ReLU"
     return _workload(name, title, net, tree, _image(1, channels, size))
 
@@ -215,7 +218,8 @@ def mobilenet(batch: int) -> Workload:
     return _workload(f"mobilenetv2-b{batch}", title, net, ("seq", *nodes), _image(batch, 3, 224))
 
 
-#: Layers of ResNet-50 and MobileNetV2: channels, outputs, window, stride, size, groups.
+#: Layers of ResNet-50, MobileNetV2 and DeepLab: channels, outputs, window, stride, size, groups,
+#: dilation.
 LAYERS: dict[str, tuple[int, ...]] = {
     "conv-7x7s2-224": (3, 64, 7, 2, 224),
     "conv-1x1-64-256-56": (64, 256, 1, 1, 56),
@@ -231,6 +235,9 @@ LAYERS: dict[str, tuple[int, ...]] = {
     "depthwise-3x3-144-56": (144, 144, 3, 1, 56, 144),
     "depthwise-3x3-576-14": (576, 576, 3, 1, 14, 576),
     "conv-1x1-24-144-56": (24, 144, 1, 1, 56),
+    "conv-3x3d12-960-256-28": (960, 256, 3, 1, 28, 1, 12),
+    "conv-3x3d24-960-256-28": (960, 256, 3, 1, 28, 1, 24),
+    "conv-3x3d36-960-256-28": (960, 256, 3, 1, 28, 1, 36),
 }
 
 CONVOLUTIONS: dict[str, Callable[[], Workload]] = {

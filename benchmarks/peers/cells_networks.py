@@ -39,11 +39,12 @@ def _mean(api: ModuleType) -> Any:
 
 
 def _conv(api: ModuleType, params: Params, node: Node) -> Any:
-    _, name, stride, padding, groups = node
+    _, name, stride, dilation, groups = node
     weight, bias = params[f"{name}.w"], params.get(f"{name}.b")
     out, inp, kernel, _ = weight.shape
-    cell = api.nn.Conv2d(inp * groups, out, kernel, stride, pad_mode="pad", padding=padding,
-                         group=groups, has_bias=bias is not None)  # fmt: skip
+    cell = api.nn.Conv2d(inp * groups, out, kernel, stride, pad_mode="pad",
+                         padding=kernel // 2 * dilation, dilation=dilation, group=groups,
+                         has_bias=bias is not None)  # fmt: skip
     cell.weight.set_data(api.Tensor(weight))
     if bias is not None:
         cell.bias.set_data(api.Tensor(bias))

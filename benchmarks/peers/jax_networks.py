@@ -14,9 +14,11 @@ Params = dict[str, Any]
 
 
 def _conv(params: Params, node: Node, x: Any) -> Any:
-    _, name, stride, padding, groups = node
+    _, name, stride, dilation, groups = node
+    weight = params[f"{name}.w"]
+    padding = weight.shape[2] // 2 * dilation
     y = lax.conv_general_dilated(
-        x, params[f"{name}.w"], (stride, stride), [(padding, padding)] * 2,
+        x, weight, (stride, stride), [(padding, padding)] * 2, rhs_dilation=(dilation, dilation),
         dimension_numbers=("NCHW", "OIHW", "NCHW"), feature_group_count=groups,
     )  # fmt: skip
     bias = params.get(f"{name}.b")

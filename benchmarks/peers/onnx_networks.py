@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
 
 def _conv(n: "Nodes", node: Node, x: str) -> str:
-    _, name, stride, padding, groups = node
+    _, name, stride, dilation, groups = node
+    padding = n.work.params[f"{name}.w"].shape[2] // 2 * dilation
     parts = [n.param(f"{name}.{p}") for p in "wb" if f"{name}.{p}" in n.work.params]
-    return n("Conv", x, *parts, strides=[stride] * 2, pads=[padding] * 4, group=groups)
+    return n("Conv", x, *parts, strides=[stride] * 2, pads=[padding] * 4,
+             dilations=[dilation] * 2, group=groups)  # fmt: skip
 
 
 def _norm(n: "Nodes", name: str, x: str) -> str:

@@ -32,11 +32,11 @@ def _fill(module: nn.Module, **arrays: Array | None) -> nn.Module:
 
 
 def _conv(params: dict[str, Array], node: Node) -> nn.Module:
-    _, name, stride, padding, groups = node
+    _, name, stride, dilation, groups = node
     weight, bias = params[f"{name}.w"], params.get(f"{name}.b")
     out, inp, kernel, _ = weight.shape
-    module = nn.Conv2d(inp * groups, out, kernel, stride, padding, groups=groups,
-                       bias=bias is not None)  # fmt: skip
+    module = nn.Conv2d(inp * groups, out, kernel, stride, kernel // 2 * dilation, dilation,
+                       groups, bias is not None)  # fmt: skip
     return _fill(module, weight=weight, bias=bias)
 
 
