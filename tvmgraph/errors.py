@@ -188,15 +188,26 @@ class NotFoundImportError(TvmgraphError, ModuleNotFoundError):
     """A name or a module that an import asks for does not exist."""
 
 
+class _Files(dict[str, bool]):
+    """Which files are of this package; asked at every operator."""
+
+    def __missing__(self, file: str) -> bool:
+        found = self[file] = file.startswith(_NOT_THE_USER)
+        return found
+
+
+_IS_OWN = _Files()
+
+
 def is_package_file(file: str) -> bool:
     """Whether code of this file is nobody's: of this package, or of a ``with`` block in it."""
-    return file.startswith(_NOT_THE_USER)
+    return _IS_OWN[file]
 
 
 def user_frame() -> FrameType | None:
     """Returns the innermost frame whose code is not part of this package."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
+    while frame is not None and _IS_OWN[frame.f_code.co_filename]:
         frame = frame.f_back
     return frame
 
@@ -228,7 +239,7 @@ def warn_user(message: str) -> None:
     """Warns at the line of the user's code, however deep in this package the caller is."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
+    while frame is not None and _IS_OWN[frame.f_code.co_filename]:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)
 
@@ -236,7 +247,7 @@ def warn_user(message: str) -> None:
 def user_source() -> str:
     """Returns ``file.py:line`` of the user's code being executed, or ``""``."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
+    while frame is not None and _IS_OWN[frame.f_code.co_filename]:
         locate = _interpreters.get(frame.f_code)
         if locate is not None:
             return locate(frame)

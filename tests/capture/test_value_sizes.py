@@ -250,6 +250,30 @@ def test_files(tmp_path: pathlib.Path) -> None:
         _same(tuple(map(Tensor, session.run(None, feed))), wanted)  # pyright: ignore
 
 
+ONNX: dict[str, Function] = {
+    **{n: f for n, f in FUNCTIONS.items() if n in ("rows", "made", "branch", "sorted", "loop")},
+    **ENOUGH,
+    "fraction": lambda x: x[x > 0].sum() / x[x > 0].shape[0],
+    "arange": lambda x: (ops.arange(len(x[x > 0])) * 2, ops.arange(1, 2 * len(x[x > 0]) + 3, 2)),
+    "shapes": lambda x: ops.ones((len(x[x > 0]) // 2, 2)) + len(x[x > 0]) % 3,
+    "expanded": lambda x: ops.broadcast_to(x[0], (len(x[x > 0]), 4)),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ONNX)
+def test_numbers_of_sizes_are_computed_in_onnx_files(name: str, tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "a.onnx"
+    ms.export(jit(ONNX[name]), Tensor(INPUTS[0]), file_name=str(file), file_format="ONNX")
+    session = onnxruntime.InferenceSession(file)
+    for a in INPUTS:
+        wanted = _result(ONNX[name], Tensor(a))
+        if not isinstance(wanted, list):  # ONNX Runtime has errors of its own
+            found: Any = session.run(None, {session.get_inputs()[0].name: a})
+            for f, w in zip(found, _flat(wanted), strict=True):
+                np.testing.assert_allclose(f, np.asarray(w), 1e-5, 1e-5)
+
+
 def test_graph_mode() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     try:

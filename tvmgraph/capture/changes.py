@@ -14,7 +14,7 @@ import functools
 import heapq
 import operator
 import types
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ def _changed_by(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 def _takes_what_it_changes(function: Any, name: str) -> bool:
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return name in _CHANGING
-    return isinstance(function, Hashable) and function in _FUNCTIONS
+    return type(function).__hash__ is not None and function in _FUNCTIONS
 
 
 def changed_by_code(frame: types.FrameType) -> str:

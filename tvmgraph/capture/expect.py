@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import array
+import functools
 import math
 import operator
 import sys
@@ -239,4 +240,9 @@ def is_fixed(value: Any) -> bool:
 
 def is_library(module: Any) -> bool:
     """Whether a module (its name) is no user code."""
-    return str(module or "").partition(".")[0] in LIBRARIES
+    return _is_in_library(str(module or ""))
+
+
+@functools.lru_cache(maxsize=4096)  # asked at every call of library code
+def _is_in_library(module: str) -> bool:
+    return module.partition(".")[0] in LIBRARIES

@@ -9,6 +9,7 @@ are guarded by identity alone: their elements are read at every call.
 
 from __future__ import annotations
 
+import functools
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -283,10 +284,11 @@ class Guards:
 
     def add_builtin(self, frame: types.FrameType, function: Any) -> None:
         """Guards or refuses an impure function in C that native user code calls."""
-        if _is_user(frame):
-            self.handed.keep(getattr(function, "__self__", None))
+        if not _is_user(frame):
+            return
+        self.handed.keep(getattr(function, "__self__", None))
         found = rule_of_builtin(function)
-        if found is not None and _is_user(frame):
+        if found is not None:
             self._add_impure(*found, frame, function if found[0].treatment == "guard" else None)
 
     def _add_impure(
@@ -512,9 +514,13 @@ class _Code(Guard):
 
 
 def _is_user(frame: types.FrameType) -> bool:
-    path = frame.f_code.co_filename
+    return _is_of_user(frame.f_code.co_filename, str(frame.f_globals.get("__name__")))
+
+
+@functools.lru_cache(maxsize=4096)  # asked at every call of library code
+def _is_of_user(path: str, module: str) -> bool:
     installed = "site-packages" in path or "dist-packages" in path
-    return not installed and not is_library(frame.f_globals.get("__name__"))
+    return not installed and not is_library(module)
 
 
 def _is_whole(value: Any) -> bool:

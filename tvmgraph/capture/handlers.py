@@ -6,6 +6,7 @@ of a capture their tensors would be nodes of its graph and what they read its gu
 
 from __future__ import annotations
 
+import _signal  # pyright: ignore[reportMissingImports]
 import signal
 import sys
 import threading
@@ -15,6 +16,8 @@ from typing import Any
 
 from tvmgraph.core.state import state
 
+_SIGNALS = tuple(map(int, signal.valid_signals()))
+_handler_of = _signal.getsignal  # that of `signal` makes members of enums of its results
 _HAS_NO_TENSORS = (signal.default_int_handler,)
 
 
@@ -26,8 +29,8 @@ def apart() -> Iterator[None]:
         return
     placed: dict[int, tuple[Any, Any]] = {}
     try:
-        for number in signal.valid_signals():
-            handler = signal.getsignal(number)
+        for number in _SIGNALS:
+            handler = _handler_of(number)
             if callable(handler) and handler not in _HAS_NO_TENSORS:
                 placed[number] = handler, _aside(handler)
                 signal.signal(number, placed[number][1])

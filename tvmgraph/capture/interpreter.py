@@ -261,7 +261,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
                 "make the recursion end by a Python value, or write a loop",
             )  # fmt: skip
         except Exception as e:
-            at = frame.source.describe(frame.node or frame.source.node)[0]
+            at = frame.source.place(frame.node or frame.source.node)
             e.add_note(f"  while compiling {frame.source.name}, at {at}")
             raise
         finally:
@@ -357,7 +357,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         frame = self.current
         if frame is None:
             return ""
-        return frame.source.describe(frame.node or frame.source.node)[0]
+        return frame.source.place(frame.node or frame.source.node)
 
     def refuse(
         self, node: ast.AST, frame: Frame, what: str, fix: str = "",

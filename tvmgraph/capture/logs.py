@@ -10,7 +10,7 @@ from typing import Any
 from tvmgraph.capture.frame import Frame
 
 _METHODS = ("debug", "info", "warning", "warn", "error", "critical", "fatal", "exception", "log")
-_MODULE = tuple(getattr(logging, name) for name in _METHODS if hasattr(logging, name))
+_MODULE = {id(getattr(logging, name)) for name in _METHODS if hasattr(logging, name)}
 _LEVELS = {"warn": "WARNING", "fatal": "CRITICAL"}  # other methods are called as their levels
 _LOGGERS = (logging.Logger, logging.LoggerAdapter)
 
@@ -22,7 +22,7 @@ def is_call(function: Any) -> bool:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, _LOGGERS):
         return function.__name__ in _METHODS
-    return any(function is f for f in _MODULE)
+    return id(function) in _MODULE
 
 
 class Record:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.capture.expect import is_cell
+from tvmgraph.capture.expect import is_cell, is_library
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -27,6 +27,9 @@ _DATA = frozenset((
     Tensor, Parameter, TracedTensor, DType, int, float, bool, complex, str, bytes, type(None),
     slice, type(...), np.ndarray,
 ))  # fmt: skip
+
+
+_quiet: set[str] = set()  # library modules, whose calls of functions in C do not count
 
 
 class Observer:
@@ -43,10 +46,16 @@ class Observer:
         called: Callable[[types.FrameType, Any], None],
     ) -> None:
         def observe(frame: types.FrameType, event: str, function: Any) -> None:
-            if event == "call":
+            if event == "c_call":
+                module = frame.f_globals.get("__name__")
+                if module.__class__ is str and module in _quiet:
+                    return
+                if is_library(module):
+                    _quiet.add(str(module))
+                else:
+                    called(frame, function)
+            elif event == "call":
                 seen(frame)
-            elif event == "c_call":
-                called(frame, function)
 
         self._observe = observe
         self._on = False

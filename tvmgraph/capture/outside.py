@@ -142,7 +142,7 @@ class Outside:
         if self.settings.on_global_write == "replay":
             self.effects.write_global(name, value, node, frame)
             return
-        at = frame.source.describe(node)[0]
+        at = frame.source.place(node)
         if at + name not in _warned:
             _warned.add(at + name)
             warnings.warn(

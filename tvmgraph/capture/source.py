@@ -55,11 +55,16 @@ class FunctionSource:
             return f"_{self.class_name.lstrip('_')}{name}"
         return name
 
+    def place(self, node: ast.AST) -> str:
+        """Returns ``file:line`` of a node."""
+        line = getattr(node, "lineno", getattr(self.node, "lineno", 0))
+        return f"{file_name(self.file)}:{line}"
+
     def describe(self, node: ast.AST) -> tuple[str, str]:
         """Returns ``file:line`` of a node, and its source line with carets below."""
         line = getattr(node, "lineno", getattr(self.node, "lineno", 0))
         text = linecache.getline(self.file, line).rstrip()
-        at = f"{file_name(self.file)}:{line}"
+        at = self.place(node)
         if not text:
             return at, ""
         start = getattr(node, "col_offset", 0)

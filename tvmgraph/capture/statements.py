@@ -370,7 +370,7 @@ def may_leave(statements: list[ast.stmt]) -> bool:
 
 def _locate(frame: FrameType) -> str:
     inner: Frame = frame.f_locals["frame"]
-    return inner.source.describe(inner.node or inner.source.node)[0]
+    return inner.source.place(inner.node or inner.source.node)
 
 
 interprets(Statements.execute.__code__, _locate)  # pyright: ignore[reportAttributeAccessIssue]

@@ -119,7 +119,7 @@ def _in_order_of_result(graph: Graph, result: tree.Structure) -> Graph:
     """Returns the graph with the user's outputs in the order of the result, then its writes."""
     outputs = []
     for leaf in _leaves(result):
-        if leaf.kind == "output":
+        if leaf.kind in ("output", "number"):
             outputs.append(graph.outputs[leaf.value])
         elif leaf.kind == "argument":
             outputs.append(graph.params[leaf.value].value)

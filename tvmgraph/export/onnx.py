@@ -71,6 +71,44 @@ class ExternalData:
                 np.ascontiguousarray(array).tofile(stream)
 
 
+class _Size:
+    """A size that is computed in the graph; arithmetic adds nodes."""
+
+    def __init__(self, builder: OnnxBuilder, value: Any) -> None:
+        self.builder, self.value = builder, value
+
+    def _with(self, op_type: str, left: Any, right: Any) -> _Size:
+        pair = [v.value if isinstance(v, _Size) else np.asarray(v, np.int64) for v in (left, right)]
+        return _Size(self.builder, self.builder.add(op_type, pair, 1, {}))
+
+    def __add__(self, other: Any) -> _Size:
+        return self._with("Add", self, other)
+
+    def __radd__(self, other: Any) -> _Size:
+        return self._with("Add", other, self)
+
+    def __sub__(self, other: Any) -> _Size:
+        return self._with("Sub", self, other)
+
+    def __rsub__(self, other: Any) -> _Size:
+        return self._with("Sub", other, self)
+
+    def __mul__(self, other: Any) -> _Size:
+        return self._with("Mul", self, other)
+
+    def __rmul__(self, other: Any) -> _Size:
+        return self._with("Mul", other, self)
+
+    def __neg__(self) -> _Size:
+        return self._with("Sub", 0, self)
+
+    def __floordiv__(self, other: Any) -> _Size:  # sizes that are divided are not negative
+        return self._with("Div", self, other)
+
+    def __mod__(self, other: Any) -> _Size:
+        return self._with("Mod", self, other)
+
+
 class OnnxBuilder:
     """What a row may use to map itself: ``O.Softmax(x, axis=1)`` adds a node.
 
@@ -85,6 +123,7 @@ class OnnxBuilder:
         self.initializers: dict[str, onnx.TensorProto] = {}
         self._taken = set(taken)
         self._count = 0
+        self._places: dict[str, tuple[str, int]] = {}  # values and axes that have a size
 
     def dtype(self, d: dtypes.DType) -> int:
         """Returns ONNX's number of a dtype."""
@@ -109,6 +148,32 @@ class OnnxBuilder:
             return self.add(op_type, inputs, outputs, attrs)
 
         return add
+
+    def note_sizes(self, x: OnnxValue) -> None:
+        """Remembers the symbolic sizes that a value has."""
+        for axis, d in enumerate(x.type.shape if x.type is not None else ()):
+            if isinstance(d, Dim) and d.is_root:
+                self._places.setdefault(d.text, (x.name, axis))
+
+    def size(self, size: int | Dim) -> Any:
+        """Returns a size as a 0-d int64 value: a constant, or computed from the shapes it is of."""
+        if not isinstance(size, Dim):
+            return self.const(np.asarray(size, np.int64))
+        roots = {}
+        for root in size.roots:
+            name, axis = self._places[root]
+            shape = self.add("Shape", [OnnxValue(name)], 1, {})
+            at = np.asarray(axis, np.int64)
+            roots[root] = _Size(self, self.add("Gather", [shape, at], 1, {"axis": 0}))
+        return size.evaluate(roots).value
+
+    def shape(self, sizes: Sequence[int | Dim]) -> Any:
+        """Returns sizes as a 1-d int64 value."""
+        if not any(isinstance(d, Dim) for d in sizes):
+            return self.const(np.asarray(sizes, np.int64))
+        one = np.asarray([1], np.int64)
+        parts = [self.add("Reshape", [self.size(d), one], 1, {}) for d in sizes]
+        return self.add("Concat", parts, 1, {"axis": 0})
 
     def add(self, op_type: str, inputs: Sequence[Any], outputs: int, attrs: dict[str, Any]) -> Any:
         """Adds one operator and returns its output, or a tuple when ``outputs`` is not 1.
@@ -150,6 +215,8 @@ class OnnxBuilder:
             p.value: OnnxValue(a.name, p.value.type)
             for p, a in zip(graph.params, args, strict=True)
         }
+        for v in values.values():
+            self.note_sizes(v)
         map_nodes(self, graph, values)
         return [OnnxValue(values[v].name, v.type) for v in graph.outputs]
 
@@ -167,6 +234,7 @@ class OnnxBuilder:
             body: Adds its nodes; takes the inputs, returns the outputs with their types.
         """
         outer, self.nodes = self.nodes, []
+        places = dict(self._places)  # values from outside may be read, and not the other way round
         try:
             given = [OnnxValue(self._fresh(f"{name}_in"), t) for t in inputs]
             results = [
@@ -176,7 +244,7 @@ class OnnxBuilder:
             ins, outs = ([self._info(v) for v in vs] for vs in (given, results))
             return helper.make_graph(self.nodes, self._fresh(name), ins, outs)
         finally:
-            self.nodes = outer
+            self.nodes, self._places = outer, places
 
     def _info(self, v: OnnxValue) -> onnx.ValueInfoProto:
         assert v.type is not None
@@ -227,6 +295,7 @@ def to_onnx(
     for p in graph.params:
         v = OnnxValue(p.label, p.value.type)
         values[p.value] = v
+        O.note_sizes(v)
         if p.role is Role.INPUT:
             inputs.append(_value_info(p.label, p.value.type, O))
         else:
@@ -288,6 +357,7 @@ def _map_node(O: OnnxBuilder, node: Node, values: dict[Value, OnnxValue]) -> Non
     results = result if isinstance(result, (tuple, list)) else (result,)
     for v, r in zip(node.outputs, results, strict=True):
         values[v] = OnnxValue(r.name, v.type)
+        O.note_sizes(values[v])
 
 
 def _outputs(

@@ -198,6 +198,9 @@ def _export(tensor: Tensor, array: np.ndarray, as_bfloat16: bool = False) -> Any
         array = np.lib.stride_tricks.as_strided(np.empty(1, array.dtype), array.shape, steps)
         ffi = _from_dlpack(array)
         return native.view(ffi, "bfloat16") if as_bfloat16 else ffi
+    if array.__array_interface__["data"][0] % ALIGNMENT:  # cheaper than an exception about it
+        tensor.array = aligned_copy(tensor.array)
+        array = tensor.array.view(np.uint16) if as_bfloat16 else tensor.array
     try:
         ffi = _from_dlpack(array, require_alignment=ALIGNMENT, require_contiguous=True)
     except (RuntimeError, ValueError, BufferError):

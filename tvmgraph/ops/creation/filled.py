@@ -15,7 +15,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import DTypeError, ExportError, ShapeError
+from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, named
 from tvmgraph.ops.common.rows import on_diagonal
 
@@ -43,7 +43,7 @@ def _lower_full(R: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> A
 
 def _onnx_full(O: Any, *, size: Any, fill_value: Any, dtype: dtypes.DType) -> Any:
     if any(isinstance(d, Dim) for d in size):
-        raise ExportError(f"a constant of symbolic shape {list(size)} has no ONNX form")
+        return O.Expand(np.asarray(fill_value, dtype.numpy), O.shape(size))
     return O.const(np.full(size, fill_value, dtype.numpy))
 
 

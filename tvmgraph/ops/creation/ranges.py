@@ -42,6 +42,20 @@ def _lower_range(R: Any, *, start: Any, step: Any, count: int, dtype: dtypes.DTy
     return R.emit_te(arange, R.extent(count), first)
 
 
+def _onnx_range(O: Any, *, start: Any, step: Any, count: Any, dtype: dtypes.DType) -> Any:
+    if not isinstance(count, Dim) and not isinstance(start, Dim):
+        return O.const(_eager_range(start=start, step=step, count=count, dtype=dtype))
+    places = O.Range(np.asarray(0, np.int64), O.size(count), np.asarray(1, np.int64))
+    if isinstance(start, float) or isinstance(step, float):
+        places = O.Cast(places, to=O.dtype(dtypes.float64))
+    kind = np.float64 if isinstance(start, float) or isinstance(step, float) else np.int64
+    first = O.size(start) if isinstance(start, Dim) else np.asarray(start, kind)
+    if isinstance(start, Dim) and kind is np.float64:
+        first = O.Cast(first, to=O.dtype(dtypes.float64))
+    values = O.Add(O.Mul(places, np.asarray(step, kind)), first)
+    return O.Cast(values, to=O.dtype(dtype))
+
+
 def _infer_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> TensorType:
     return tensor_type((count,), dtype)
 
@@ -52,7 +66,7 @@ def _infer_range(*, start: Any, step: Any, count: int, dtype: dtypes.DType) -> T
     eager=_eager_range,
     lower=_lower_range,
     vjp=CONSTANT,
-    onnx=lambda O, **attrs: O.const(_eager_range(**attrs)),
+    onnx=_onnx_range,
     samples=[
         sample(attrs={"start": 0, "step": 1, "count": 7, "dtype": dtypes.int64}),
         sample(attrs={"start": 5, "step": -2, "count": 3, "dtype": dtypes.int32}),

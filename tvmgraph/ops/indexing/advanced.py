@@ -148,7 +148,7 @@ def _onnx_columns(O: Any, indices: Any, batch: Shape) -> Any:
     for i in indices:
         v = O.Cast(i, to=O.dtype(dtypes.int64))
         if i.type.shape != batch:
-            v = O.Expand(v, np.array(batch, np.int64))
+            v = O.Expand(v, O.shape(batch))
         columns.append(O.Unsqueeze(v, last))
     return O.Concat(*columns, axis=-1)
 

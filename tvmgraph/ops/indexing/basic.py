@@ -18,6 +18,7 @@ from tvmgraph import dtypes
 from tvmgraph.core import rules
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
+from tvmgraph.core.sizes import same_form
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.symbols import needed, roots_of, scope
 from tvmgraph.core.tensor import Tensor
@@ -115,7 +116,7 @@ def _slice_arguments(index: Index, shape: Shape) -> tuple[list[int], ...]:
     for axis, e in enumerate(_entries_by_axis(index)):
         if e == WHOLE:
             continue
-        begin, end, step = (e, e + 1, 1) if isinstance(e, int) else e
+        begin, end, step = (e, e + 1, 1) if is_position(e) else e
         if end is None:  # an end before the first element, or after the last one
             size: Any = shape[axis]
             end = -(size + 1) if step < 0 else size
@@ -183,7 +184,7 @@ def _first(entry: Any, size: int | Dim) -> int | Dim:
 def _onnx_basic_index(O: Any, x: Any, *, index: Index) -> Any:
     axes, begins, ends, steps = _slice_arguments(index, x.type.shape)
     if axes:
-        x = O.Slice(x, *(np.array(v, np.int64) for v in (begins, ends, axes, steps)))
+        x = O.Slice(x, *(O.shape(v) for v in (begins, ends, axes, steps)))
     if dropped := _dropped_axes(index):
         x = O.Squeeze(x, np.array(dropped, np.int64))
     if added := _new_axes(index):
@@ -329,17 +330,46 @@ def _lower_basic_update(R: Any, x: Any, value: Any, *, index: Index) -> Any:
     return R.emit_te(update, x, value, spans)
 
 
-def _onnx_write(O: Any, x: Any, value: Any, ranges: list[tuple[int, range, int]]) -> Any:
+def _onnx_write(O: Any, x: Any, value: Any, ranges: list[tuple[int, Any, int | Dim]]) -> Any:
     """Writes ``value`` (rank of ``x``) into the ranges, one axis after the other."""
     if not ranges:
         return value
     axis, taken, size = ranges[0]
-    positions = np.array(taken, np.int64)
+    positions = np.array(taken, np.int64) if isinstance(taken, range) else _onnx_range(O, taken)
     if len(ranges) > 1:
         value = _onnx_write(O, O.Gather(x, positions, axis=axis), value, ranges[1:])
-    order = np.arange(size)
-    order[positions] = size + np.arange(len(positions))
+    if isinstance(taken, range) and isinstance(size, int):
+        order: Any = np.arange(size)
+        order[positions] = size + np.arange(len(taken))
+    else:
+        order = _onnx_range(O, (0, size, 1))
+        begin, count, step = (
+            (taken.start, len(taken), taken.step) if isinstance(taken, range) else taken
+        )
+        steps = O.Sub(order, O.size(begin))
+        if step < 0:
+            steps = O.Neg(steps)
+        at = O.Div(steps, np.asarray(abs(step), np.int64))
+        inside = O.And(O.GreaterOrEqual(steps, np.asarray(0, np.int64)), O.Less(at, O.size(count)))
+        exact = O.Equal(O.Mul(at, np.asarray(abs(step), np.int64)), steps)
+        order = O.Where(O.And(inside, exact), O.Add(at, O.size(size)), order)
     return O.Gather(O.Concat(x, value, axis=axis), order, axis=axis)
+
+
+def _onnx_range(O: Any, taken: tuple[Any, Any, int]) -> Any:
+    """The positions of a range: where it begins, how many there are, and its step."""
+    begin, count, step = taken
+    places = O.Range(np.asarray(0, np.int64), O.size(count), np.asarray(1, np.int64))
+    return O.Add(O.Mul(places, np.asarray(step, np.int64)), O.size(begin))
+
+
+def _taken(entry: Any, size: int | Dim) -> Any:
+    """Returns the range of positions of an entry, or begin, count and step of a symbolic one."""
+    if is_position(entry):
+        return range(entry, entry + 1) if isinstance(entry, int) else (entry, 1, 1)
+    if isinstance(size, Dim) or any(isinstance(p, Dim) for p in entry):
+        return span_of(entry, size)
+    return range_of(entry, size)
 
 
 def _onnx_basic_update(O: Any, x: Any, value: Any, *, index: Index) -> Any:
@@ -350,15 +380,14 @@ def _onnx_basic_update(O: Any, x: Any, value: Any, *, index: Index) -> Any:
     ranges = []
     for axis, e in enumerate(_entries_by_axis(index)):
         if e != WHOLE:
-            taken = range(e, e + 1) if isinstance(e, int) else range_of(e, shape[axis])
-            ranges.append((axis, taken, shape[axis]))
-    full = list(shape)
+            ranges.append((axis, _taken(e, shape[axis]), shape[axis]))
+    full: list[Any] = list(shape)
     for axis, taken, _ in ranges:
-        full[axis] = len(taken)
-    if value.type.shape != region.shape:
-        value = O.Expand(value, np.array(region.static_shape, np.int64))
-    if tuple(full) != region.shape:
-        value = O.Reshape(value, np.array(full, np.int64), allowzero=1)
+        full[axis] = len(taken) if isinstance(taken, range) else taken[1]
+    if not same_form(value.type.shape, region.shape):
+        value = O.Expand(value, O.shape(region.shape))
+    if not same_form(full, region.shape):
+        value = O.Reshape(value, O.shape(full), allowzero=1)
     return O.Identity(_onnx_write(O, x, value, ranges))
 
 

@@ -14,7 +14,7 @@ from tvmgraph.core.op import F, Reason, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters, reduction
-from tvmgraph.core.types import TensorType, tensor_type
+from tvmgraph.core.types import Dim, TensorType, tensor_type
 from tvmgraph.errors import OutOfRangeError, ShapeError
 from tvmgraph.ops.common.pointwise import pointwise
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
@@ -94,7 +94,12 @@ def _onnx(op_type: str) -> Any:
         through = _ONNX_THROUGH.get(op_type, {}).get(t.dtype)
         if through is not None:
             x = O.Cast(x, to=O.dtype(through))
-        y = O.add(op_type, (x, axes), 1, {"keepdims": int(keep_dims)})
+        count = math.prod(t.shape[a] for a in axis)
+        if op_type == "ReduceMean" and isinstance(count, Dim):  # runtimes: no elements give 0
+            y = O.ReduceSum(x, axes, keepdims=int(keep_dims))
+            y = O.Div(y, O.Cast(O.size(count), to=O.dtype(through or t.dtype)))
+        else:
+            y = O.add(op_type, (x, axes), 1, {"keepdims": int(keep_dims)})
         return y if through is None else O.Cast(y, to=O.dtype(t.dtype))
 
     return build

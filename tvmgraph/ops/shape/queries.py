@@ -13,7 +13,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import DTypeError, ExportError, require_size
+from tvmgraph.errors import DTypeError, require_size
 from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE
 
@@ -152,9 +152,9 @@ def _lower_size_value(R: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> An
 
 
 def _onnx_size_value(O: Any, *likes: Any, size: Any, dtype: dtypes.DType) -> Any:
-    if isinstance(size, Dim):
-        raise ExportError(f"the symbolic size {size} has no ONNX form")
-    return O.const(np.asarray(size, dtype.numpy))
+    if not isinstance(size, Dim):
+        return O.const(np.asarray(size, dtype.numpy))
+    return O.Cast(O.size(size), to=O.dtype(dtype))
 
 
 @primitive(

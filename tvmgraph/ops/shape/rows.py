@@ -418,8 +418,7 @@ def _lower_broadcast(R: Any, x: Any, *, shape: Shape) -> Any:
 
 
 def _onnx_broadcast(O: Any, x: Any, *, shape: Shape) -> Any:
-    sizes = [1 if d == -1 or isinstance(d, Dim) else d for d in shape]
-    return O.Expand(x, np.array(sizes, np.int64))
+    return O.Expand(x, O.shape([1 if isinstance(d, int) and d == -1 else d for d in shape]))
 
 
 def _broadcast_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:

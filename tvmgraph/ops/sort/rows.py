@@ -83,7 +83,7 @@ def _lower_sort(R: Any, x: Any, *, axis: int, descending: bool) -> Any:
 
 
 def _onnx_sort(O: Any, x: Any, *, axis: int, descending: bool) -> Any:
-    count = np.array([x.type.static_shape[axis]], np.int64)
+    count = O.shape([x.type.shape[axis]])
     return onnx_order(O, x, count, axis, descending)
 
 
