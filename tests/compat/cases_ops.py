@@ -137,6 +137,28 @@ ops.ResizeArea()(T(numpy.sin(numpy.arange(60)).reshape(1, 4, 5, 3).astype('float
 ops.ResizeArea(True)(T(numpy.sin(numpy.arange(60)).reshape(1, 4, 5, 3).astype('float32')), T([2, 3], ms.int32))
 ops.ScatterAddWithAxis(0)(x, T([[1, 0, 1]], ms.int32), T([[1., 2, 3]], ms.float32))
 ops.ScatterAddWithAxis(1)(x, T([[1, 0, 1], [2, 2, 2]], ms.int32), y)
+!ops.CombinedNonMaxSuppression()(c3[:1, :, None], c3[1:, :, :2], T(2, ms.int32), T(3, ms.int32), T(0.5, ms.float32), T(0.0, ms.float32))
+!ops.CombinedNonMaxSuppression(True, False)(c3[:1, :, None], c3[1:, :, :2], T(2, ms.int32), T(9, ms.int32), T(0.1, ms.float32), T(-0.5, ms.float32))
+ops.FractionalAvgPool([1.0, 1.5, 2.0, 1.0], False, False, True, 3, 4)(img)
+ops.FractionalAvgPool([1.0, 1.0, 3.0, 1.0], True, True, True, 3, 4)(img)
+ops.FractionalMaxPool([1.0, 1.5, 2.0, 1.0], False, True, True, 3, 4)(img)[0]
+ops.FractionalMaxPool([1.0, 1.0, 3.0, 1.0], False, False, True, 3, 4)(img)
+ops.LSTM(3, 1, 1, True, False, 0.0)(c3[:, :, :3], c3[:1, :, :1], c3[1:, :, :1], ops.concat((x, y, x, y, x)).reshape(-1, 1, 1)[:20])[:3]
+ops.LSTM(3, 1, 1, False, True, 0.0)(c3[:, :, :3], c3[:, :, :1], c3[:, :, 1:2], ops.concat((x, y, x, y, y, x)).reshape(-1, 1, 1)[:32])[:3]
+ops.SoftmaxCrossEntropyWithLogits()(y, ops.softmax(y))[1]
+ops.SoftmaxCrossEntropyWithLogits()(x, ops.softmax(y))[0]
+ops.full((2, 3), 1.2)
+ops.full([2], True)
+ops.full((2, 3), 1.2, dtype=ms.float16)
+ops.ScaleAndTranslate('lanczos1', True)(img, T([3, 7], ms.int32), T([0.7, 1.3], ms.float32), T([0.13, 0.41], ms.float32))
+ops.ScaleAndTranslate('lanczos3', False)(img, T([3, 7], ms.int32), T([0.7, 1.3], ms.float32), T([0.13, 0.41], ms.float32))
+ops.ScaleAndTranslate('lanczos5', True)(img, T([3, 7], ms.int32), T([0.7, 1.3], ms.float32), T([0.13, 0.41], ms.float32))
+ops.ScaleAndTranslate('gaussian', False)(img, T([3, 7], ms.int32), T([0.7, 1.3], ms.float32), T([0.13, 0.41], ms.float32))
+ops.ScaleAndTranslate('box', True)(img, T([3, 7], ms.int32), T([0.7, 1.3], ms.float32), T([0.13, 0.41], ms.float32))
+ops.ScaleAndTranslate('box', False)(img, T([3, 7], ms.int32), T([0.7, 1.3], ms.float32), T([0.13, 0.41], ms.float32))
+ops.ScaleAndTranslate('triangle', True)(img, T([3, 7], ms.int32), T([0.7, 1.3], ms.float32), T([0.13, 0.41], ms.float32))
+ops.ScaleAndTranslate('keyscubic', False)(img, T([3, 7], ms.int32), T([0.7, 1.3], ms.float32), T([0.13, 0.41], ms.float32))
+ops.ScaleAndTranslate('mitchellcubic', True)(img, T([3, 7], ms.int32), T([0.7, 1.3], ms.float32), T([0.13, 0.41], ms.float32))
 !ops.UniformCandidateSampler(1, 3, False, 4, 1)(T([[1], [3], [0]]))[1:]
 !ops.UniformCandidateSampler(1, 3, True, 5, 1)(T([[1], [3], [0]]))[1:]
 !ops.LogUniformCandidateSampler(2, 3, False, 9)(T([[1, 2], [0, 4], [3, 3]]))[1]

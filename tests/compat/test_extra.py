@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
-from tvmgraph import Tensor, ops
+from tvmgraph import Tensor, nn, ops
 from tvmgraph.errors import ArgumentError
 
 RNG = np.random.default_rng(0)
@@ -112,7 +112,7 @@ def test_draws() -> None:
     np.testing.assert_allclose(cut.mean(1), [0, 6.49], atol=0.06)  # 5 + 2 phi(0) / (1/2 - tail)
     mixed = ops.Randperm(6)(Tensor([4])).tolist()
     assert sorted(mixed[:4]) == [0, 1, 2, 3] and mixed[4:] == [-1, -1]
-    flips = ops.bernoulli_ext(ops.full((2000,), 0.3)).asnumpy()
+    flips = ops.bernoulli_ext(ops.full((2000,), 0.3, dtype=ms.float32)).asnumpy()
     assert set(np.unique(flips)) == {0, 1} and abs(flips.mean() - 0.3) < 0.05
 
 
@@ -170,3 +170,31 @@ def test_region_features_are_compiled_and_differentiated() -> None:
     np.testing.assert_allclose(found.asnumpy(), align(features, rois).asnumpy(), 1e-5, 1e-6)
     grad = ms.grad(lambda f: align(f, rois).sum())(features)
     assert abs(grad.asnumpy().sum() - 8) < 1e-4  # every result is a mean of pixels
+
+
+def test_labels_have_no_gradient() -> None:
+    logits, labels = Tensor([[1.0, 2, 3]]), Tensor([[0.5, 0.5, 0]])
+    for loss in (nn.SoftmaxCrossEntropyWithLogits(), ops.SoftmaxCrossEntropyWithLogits()):
+        by = ms.grad(lambda a, b, f=loss: f(a, b)[0], 1)(logits, labels)
+        assert not by.asnumpy().any()
+
+
+def test_parts_of_images_show_an_object() -> None:
+    size, boxes = Tensor([40, 30, 3], ms.int32), Tensor([[[0.2, 0.2, 0.6, 0.7]]], ms.float32)
+    for seed in range(1, 9):
+        sample = ops.SampleDistortedBoundingBoxV2(seed, area_range=(0.3, 1.0))
+        begin, part, box = sample(size, boxes, Tensor([0.5], ms.float32))
+        (y, x, _), (h, w, _) = begin.tolist(), part.tolist()
+        np.testing.assert_allclose(box.asnumpy().ravel() * [40, 30, 40, 30], [y, x, y + h, x + w])
+        shown = (min(y + h, 24) - max(y, 8)) * (min(x + w, 21) - max(x, 6))
+        assert h * w >= 0.3 * 1200 and shown >= 0.5 * 16 * 15
+
+
+def test_pools_of_random_windows() -> None:
+    x = Tensor(np.arange(35, dtype=np.float32).reshape(1, 7, 5, 1))
+    for pseudo in (False, True):
+        y, rows, columns = ops.FractionalMaxPool([1.0, 1.5, 1.4, 1.0], pseudo)(x)
+        found, edges = y.asnumpy()[0, :, :, 0], (rows.tolist(), columns.tolist())
+        assert found.shape == (4, 3) and [edges[0][-1], edges[1][-1]] == [7, 5]
+        np.testing.assert_array_equal(  # the last element of a window is its largest
+            found, [[(a - 1) * 5 + b - 1 for b in edges[1][1:]] for a in edges[0][1:]])  # fmt: skip

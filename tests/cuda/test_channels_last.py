@@ -30,7 +30,7 @@ class _Net(nn.Cell):
 
 def test_network_in_half_precision(gpu):
     net = _Net().set_train(False).to_float(ms.float16)
-    net.norm.moving_variance.set_data(ms.ops.full((16,), 2.0))
+    net.norm.moving_variance.set_data(ms.ops.full((16,), 2.0, dtype=ms.float32))
     x = ms.Tensor(np.random.default_rng(0).uniform(-1, 1, (2, 3, 12, 10)).astype(np.float32))
     ms.set_context(device_target="CPU", mode=ms.GRAPH_MODE)
     expected = net(x).asnumpy()

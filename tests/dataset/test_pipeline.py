@@ -254,3 +254,18 @@ def test_the_thread_that_prepares_rows_may_be_the_one_that_ends_their_iterator(
     alone.set()
     assert ended.wait(10)
     assert not errors
+
+
+def test_rows_wait_for_what_the_training_found() -> None:
+    found: list[int] = []
+    data = dataset.GeneratorDataset(lambda: ((i,) for i in range(4)), ["x"])
+    data = data.sync_wait("policy", callback=found.append).map(lambda x: x + len(found), ["x"])
+    seen = []
+    for row in data.create_dict_iterator(num_epochs=1, output_numpy=True):
+        seen.append(int(row["x"]))
+        data.sync_update("policy", data=1)
+    assert seen == [0, 2, 4, 6]
+    with pytest.raises(RuntimeError, match="'other'"):
+        data.sync_update("other")
+    with pytest.raises(RuntimeError, match="already"):
+        data.sync_wait("policy")

@@ -76,6 +76,8 @@ def test_batches_are_mixed_with_their_labels() -> None:
         np.testing.assert_allclose(mixed.mean((1, 2, 3)), shares @ [0, 10, 20, 30], 1e-4, 1e-4)
     with pytest.raises(ShapeError, match="OneHot"):
         vision.MixUpBatch()(images, np.arange(4))
+    one, share = vision.MixUp(2, 1.0, False)(images[0], labels[:1])  # as often as batch_size says
+    assert one.shape == (2, 6, 8, 3) and share.shape == (2, 4)
     data = dataset.NumpySlicesDataset({"x": images, "y": labels}).batch(4)
     row = next(data.map(vision.MixUpBatch(), ["x", "y"]).create_dict_iterator(output_numpy=True))
     assert row["x"].shape == images.shape and row["y"].dtype == np.float32

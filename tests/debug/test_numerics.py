@@ -104,7 +104,7 @@ def test_training_step_stops_before_the_weights_are_spoilt() -> None:
     "wanted",
     [
         lambda x: ops.softmax(ops.masked_fill(x, x > 0.7, float("-inf")), -1),
-        lambda x: ops.full((2,), float("inf")) + x,
+        lambda x: ops.full((2,), float("inf"), dtype=ms.float32) + x,
         lambda x: ops.clamp(x, min=float("-inf")),
         lambda x: ops.argmax(x / 1.0),
     ],

@@ -133,21 +133,17 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "set_comm_fusion", "set_data_parallel", "remove_redundant_parameters", "layerwise_parallel",
         "parallel_optimizer", "parallel_optimizer_comm_recompute", "sliced",
     ),
-    "it is not written yet": (
-        "CombinedNonMaxSuppression",
-        "FractionalAvgPool", "FractionalMaxPool",
-        "FusedAdamW", "LSTM",
-        "RNNTLoss", "SampleDistortedBoundingBoxV2",
-        "ScaleAndTranslate", "SyncBatchNorm",
-        "delete_",
-        "enable_backward_hook", "get_mixed_precision_type",
-        "offload", "pin_memory",
-
-        "register_parameter_forward_hook",
-        "remove_hook",
-        "set_mixed_precision_type", "to_",
-        "to_empty", "batch_norm_gather_stats_with_counts",
-
+    "MindSpore itself does not run it on the CPU": (
+        "RNNTLoss", "batch_norm_gather_stats_with_counts", "delete_", "mint.nn.SyncBatchNorm",
+        "pin_memory",
+    ),
+    "tensors move by to(device) or move_to, which return the moved one": ("to_", "offload"),
+    "hooks are removed by the handle that registering them returned": ("remove_hook",),
+    "Cell.register_forward_hook and Parameter.register_hook are there": (
+        "register_parameter_forward_hook", "enable_backward_hook",
+    ),
+    "the precision is that of Cell.to_float and amp.auto_mixed_precision": (
+        "get_mixed_precision_type", "set_mixed_precision_type",
     ),
     "tensors keep their place in the graph; stop_gradient returns one without": ("stop_gradient_",),
     "shapes vary with jit(dynamic=1), or with None in set_inputs": ("enable_dynamic", "Symbol"),

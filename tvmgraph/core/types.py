@@ -78,6 +78,22 @@ class TensorType:
         """Returns the same dtype with another shape."""
         return tensor_type(tuple(shape), self.dtype, self.device)
 
+    def __call__(self, dtype: Any = None) -> str:
+        """Returns the dtype's name as MindSpore's ``Tensor.type()`` does, such as ``"Float32"``.
+
+        Args:
+            dtype: Only None: a type has no elements to convert.
+
+        Raises:
+            ArgumentError: if ``dtype`` is given.
+        """
+        if dtype is not None:
+            raise ArgumentError(
+                "Tensor.type() tells the dtype and does not change it", op="Tensor.type",
+                got=f"dtype={dtype!r}", at=user_source(), fix="write x.astype(dtype)",
+            )  # fmt: skip
+        return str(self.dtype)
+
     def __repr__(self) -> str:
         return f"{self.dtype.name}[{','.join([_text(d) for d in self.shape])}]"
 

@@ -8,7 +8,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tvmgraph.core.shown import Shown
-from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, TypeOrValueError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    LoadError,
+    TvmgraphError,
+    TypeOrValueError,
+    user_source,
+)
 
 Row = tuple[Any, ...]
 
@@ -223,6 +230,49 @@ class Dataset(Shown):
         from tvmgraph.dataset.stages import WindowDataset
 
         return WindowDataset(self, count_of("skip", "count", count, 0), None)
+
+    def sync_wait(
+        self, condition_name: str, num_batch: int = 1, callback: Callable[[Any], Any] | None = None
+    ) -> Dataset:
+        """Prepares every row when it is asked for, so that :meth:`sync_update` decides about it.
+
+        Args:
+            condition_name: What :meth:`sync_update` names.
+            num_batch: Kept for MindSpore programs: rows that are prepared before the first update.
+            callback: Called with the data of every update.
+
+        Raises:
+            LoadError: if the pipeline has a condition of this name.
+        """
+        from tvmgraph.dataset.stages import SyncWaitDataset
+
+        count_of("sync_wait", "num_batch", num_batch, 1)
+        return SyncWaitDataset(self, condition_name, callback)
+
+    def sync_update(
+        self, condition_name: str, num_batch: int | None = None, data: Any = None
+    ) -> None:
+        """Calls the callback of a condition; see :meth:`sync_wait`.
+
+        Args:
+            condition_name: The condition.
+            num_batch: Kept for MindSpore programs: rows that may be prepared from now on.
+            data: What the callback is given.
+
+        Raises:
+            LoadError: if there is no such condition.
+        """
+        from tvmgraph.dataset.stages import conditions
+
+        if num_batch is not None:
+            count_of("sync_update", "num_batch", num_batch, 1)
+        known = {c.name: c for c in conditions(self)}
+        if condition_name not in known:
+            reject(LoadError, "sync_update", f"there is no condition {condition_name!r}",
+                   f"use one of {sorted(known)}, or add it by sync_wait")  # fmt: skip
+        callback = known[condition_name].callback
+        if callback is not None:
+            callback(data)
 
     def zip(self, datasets: Any) -> Dataset:
         """Joins the columns of several datasets row by row, up to the shortest."""

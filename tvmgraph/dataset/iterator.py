@@ -14,6 +14,7 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, reject
+from tvmgraph.dataset.stages import conditions
 from tvmgraph.errors import ArgumentError, DeviceError, TvmgraphError, user_source
 
 
@@ -55,7 +56,7 @@ def prefetch(dataset: Dataset, epoch: int) -> Iterator[Row]:
         DeviceError: if the process was forked in the middle of the pass.
     """
     size = config.get_prefetch_size()
-    if size == 0:
+    if size == 0 or conditions(dataset):  # rows that wait for an update are not prepared ahead
         yield from dataset.rows(epoch)
         return
     ready: queue.Queue[Any] = queue.Queue(size)

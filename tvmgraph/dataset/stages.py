@@ -15,7 +15,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, names_of, reject
 from tvmgraph.dataset.samplers import Sampler
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
 
 _stage_numbers = itertools.count(1)
 
@@ -279,6 +279,27 @@ class WindowDataset(_Stage):
         """Returns the number of rows of one pass."""
         rest = max(self.child.get_dataset_size() - self.start, 0)
         return rest if self.count is None else min(rest, self.count)
+
+
+class SyncWaitDataset(_Stage):
+    """Tells a callback what the training found; see :meth:`Dataset.sync_wait`."""
+
+    def __init__(self, child: Dataset, name: str, callback: Callable[[Any], Any] | None) -> None:
+        super().__init__(child)
+        if any(stage.name == name for stage in conditions(child)):
+            reject(LoadError, "sync_wait", f"there is a condition {name!r} already")
+        self.name, self.callback = name, callback
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        """Yields the rows of one pass."""
+        return self.child.rows(epoch)
+
+
+def conditions(dataset: Dataset) -> list[SyncWaitDataset]:
+    """Returns the conditions of :meth:`Dataset.sync_wait` in a pipeline."""
+    before = [v for v in (getattr(dataset, "child", None),) if v is not None]
+    found = [c for d in (*before, *getattr(dataset, "children", ())) for c in conditions(d)]
+    return [dataset, *found] if isinstance(dataset, SyncWaitDataset) else found
 
 
 class ZipDataset(Dataset):

@@ -209,6 +209,15 @@ class StateMethods:
                 entry.hook(cell, keys)
         return keys
 
+    def to_empty(self, *, device: str | None = None, recurse: bool = True) -> Self:
+        """Moves parameters and buffers to a device; their elements are not to be relied on.
+
+        Args:
+            device: ``"CPU"``, ``"GPU"`` or ``"GPU:<number>"``.
+            recurse: Kept for MindSpore programs; inner cells move, too.
+        """
+        return self.to(device=device)
+
     def to(self, *args: Any, device: str | None = None, dtype: Any = None) -> Self:
         """Converts all float parameters and buffers to another float type or device, in place.
 

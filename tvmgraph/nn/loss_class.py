@@ -67,7 +67,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
     Inputs:
         - **logits** (Tensor) - Shape :math:`(N, C)`, a float dtype.
         - **labels** (Tensor) - Integers of shape :math:`(N,)` when sparse, otherwise
-          probabilities of shape :math:`(N, C)`.
+          probabilities of shape :math:`(N, C)`; they have no gradient, as in MindSpore.
 
     Outputs:
         Tensor of shape :math:`(N,)` for ``"none"``, otherwise a 0-d tensor.
@@ -96,7 +96,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
                        "pass sparse=False for probabilities")  # fmt: skip
             return F.cross_entropy(logits, labels, reduction=self.reduction)
         same_shapes(op, logits=logits, labels=labels)
-        labels = F.cast(labels, logits.dtype)
+        labels = F.stop_gradient(F.cast(labels, logits.dtype))
         return self.get_loss(-F.sum(F.log_softmax(logits, -1) * labels, -1))
 
 

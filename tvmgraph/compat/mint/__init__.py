@@ -18,7 +18,7 @@ abs acos acosh addbmm addcdiv addcmul addmm addmv arange arccos arccosh arcsin a
 arctan2 arctanh argmax asin asinh atan atan2 atanh baddbmm bincount bitwise_and bitwise_not
 bitwise_or bitwise_xor broadcast_to ceil clamp clip cos cosh cross cumprod div divide dstack
 einsum empty empty_like eq erf erfc erfinv exp exp2 expm1 eye fix flip float_power floor
-floor_divide fmod full full_like gcd ge greater greater_equal gt histc hstack imag inverse isclose
+floor_divide fmod full_like gcd ge greater greater_equal gt histc hstack imag inverse isclose
 isfinite isinf isneginf kthvalue le lerp less less_equal linspace log log10 log1p log2 logaddexp
 logaddexp2 logical_and logical_not logical_or logical_xor logsumexp lt masked_select maximum
 minimum mm mul nan_to_num ne neg negative nonzero not_equal ones_like outer polar pow ravel real

@@ -33,6 +33,12 @@ def ones(*size: Any, dtype: Any = None) -> Tensor:
     return ops.ones(_sizes(size), dtype)
 
 
+def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+    """Returns a tensor of one number, by default of the number's dtype."""
+    known = dtype is not None or not dtypes.is_number(fill_value)
+    return ops.full(size, fill_value, dtype=dtype if known else dtypes.scalar_dtype(fill_value))
+
+
 def rand(*size: Any, generator: Generator | None = None, dtype: Any = None) -> Tensor:
     """Returns uniform numbers in [0, 1)."""
     return ops.rand(*_sizes(size), dtype=dtype, seed=_seed(generator))
@@ -92,8 +98,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
 
 
 __all__ = [
-    "bernoulli", "multinomial", "normal", "ones", "rand", "rand_like", "randint", "randint_like",
-    "randn", "randn_like", "randperm", "zeros",
+    "bernoulli", "full", "multinomial", "normal", "ones", "rand", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "randperm", "zeros",
 ]  # fmt: skip
 
 _guard_module(globals(), "mint")

@@ -72,10 +72,14 @@ class AdamW(Adam):
         super().update(index, param, gradient, lr)
 
 
+class FusedAdamW(AdamW):
+    """:class:`AdamW`; compiled code fuses either."""
+
+
 def __getattr__(name: str) -> Any:
     return look("tvmgraph.mint.optim", name, __all__)
 
 
-__all__ = ["SGD", "Adam", "AdamW"]
+__all__ = ["SGD", "Adam", "AdamW", "FusedAdamW"]
 
 _guard_module(globals(), "mint.optim")

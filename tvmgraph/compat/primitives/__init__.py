@@ -11,7 +11,7 @@ from typing import Any
 
 from tvmgraph.compat import paths
 from tvmgraph.compat.absent import not_found
-from tvmgraph.compat.primitives import helpers, layers, optimizers
+from tvmgraph.compat.primitives import helpers, layers, optimizers, recurrent
 from tvmgraph.compat.primitives.base import (
     Primitive,
     PrimitiveWithCheck,
@@ -26,7 +26,7 @@ from tvmgraph.compat.primitives.rows_samples import SAMPLE_ROWS
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import functions
-from tvmgraph.ops import compositions_regions, compositions_sequences
+from tvmgraph.ops import compositions_images, compositions_regions, compositions_sequences
 from tvmgraph.ops.image import deformable
 from tvmgraph.ops.math import incomplete_beta
 
@@ -35,8 +35,8 @@ PATH = "tvmgraph.ops.operations"
 ROWS = parse_rows(MATH_ROWS + NN_ROWS + SAMPLE_ROWS)
 _HELPERS = SimpleNamespace()
 for _module in (
-    helpers, layers, optimizers, compositions_regions, compositions_sequences, deformable,
-    incomplete_beta,
+    helpers, layers, optimizers, recurrent, compositions_images, compositions_regions,
+    compositions_sequences, deformable, incomplete_beta,
 ):  # fmt: skip
     vars(_HELPERS).update(vars(_module))
 

@@ -235,7 +235,8 @@ def nll_loss(
 
 
 def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Loss per row and the derivative by the logits."""
+    """Loss per row and the derivative by the logits; MindSpore has none by the labels."""
+    labels = F.stop_gradient(labels)
     loss = F.neg(F.sum(F.mul(labels, F.log_softmax(logits, -1)), -1))
     return loss, F.stop_gradient(F.sub(F.softmax(logits, -1), labels))
 

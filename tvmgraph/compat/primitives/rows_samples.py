@@ -22,6 +22,10 @@ CTCLossV2 | blank=0, reduction="none", zero_infinity=False | log_probs, targets,
   target_lengths | F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction,
   zero_infinity)
 CheckNumerics | | x | H.checked_numbers(x)
+CombinedNonMaxSuppression | pad_per_class=False, clip_boxes=True | boxes, scores,
+  max_output_size_per_class, max_total_size, iou_threshold, score_threshold | H.combined_nms(boxes,
+  scores, max_output_size_per_class, max_total_size, iou_threshold, score_threshold, pad_per_class,
+  clip_boxes)
 CompareAndBitpack | | x, threshold | H.bitpack(x, threshold)
 ComputeAccidentalHits | num_true: positive = 1 | true_classes, sampled_candidates
   | H.accidental_hits(true_classes, sampled_candidates)
@@ -39,6 +43,12 @@ ExtractVolumePatches | kernel_size: positive, strides: positive, padding: same|v
   | H.extract_patches(input_x, kernel_size, strides, 1, padding)
 FFTWithSize | signal_ndim: positive, inverse, real, norm="backward", onesided=True, signal_sizes=()
   | x | H.fft_with_size(x, signal_ndim, inverse, real, norm, onesided, signal_sizes)
+FractionalAvgPool | pooling_ratio, pseudo_random=False, overlapping=False, deterministic=False,
+  seed=0, seed2=0 | x | H.fractional_pool(x, pooling_ratio, pseudo_random, overlapping,
+  deterministic, seed + seed2, True)
+FractionalMaxPool | pooling_ratio, pseudo_random=False, overlapping=False, deterministic=False,
+  seed=0, seed2=0 | x | H.fractional_pool(x, pooling_ratio, pseudo_random, overlapping,
+  deterministic, seed + seed2, False)
 FractionalMaxPoolWithFixedKsize | ksize: positive, output_shape: positive,
   data_format: NCHW = "NCHW" | input_x, random_samples
   | H.fractional_max_pool(input_x, random_samples, ksize, output_shape)
@@ -48,6 +58,9 @@ FractionalMaxPool3DWithFixedKsize | ksize: positive, output_shape: positive,
 HistogramFixedWidth | nbins: positive, dtype=int32 | x, range
   | H.fixed_histogram(x, range, nbins, dtype)
 ListDiff | out_idx=int32 | x, y | H.list_diff(x, y, out_idx)
+LSTM | input_size: positive, hidden_size: positive, num_layers: positive, has_bias: bool,
+  bidirectional: bool, dropout, proj_size=0 | x, h, c, w | H.lstm(x, h, c, w, input_size,
+  hidden_size, num_layers, has_bias, bidirectional, dropout)
 LogUniformCandidateSampler | num_true: positive = 1, num_sampled: positive = 5, unique=True,
   range_max: positive = 5, seed=0 | true_classes | H.candidates(true_classes, num_sampled, unique,
   range_max, seed, True, "LogUniformCandidateSampler")
@@ -93,6 +106,15 @@ ResizeArea | align_corners=False | images, size | H.resize_area(images, size, al
 STFT | n_fft: positive, hop_length: positive, win_length: positive, normalized, onesided,
   return_complex | x, window | F.stft(x, n_fft, hop_length, win_length, window, False, "reflect",
   normalized, onesided, return_complex)
+SampleDistortedBoundingBoxV2 | seed=0, seed2=0, aspect_ratio_range=(0.75, 1.33),
+  area_range=(0.05, 1.0), max_attempts: positive = 100, use_image_if_no_bounding_boxes=False
+  | image_size, bounding_boxes, min_object_covered | H.distorted_box(image_size, bounding_boxes,
+  min_object_covered, aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes,
+  seed + seed2)
+ScaleAndTranslate
+  | kernel_type: lanczos1|lanczos3|lanczos5|gaussian|box|triangle|keyscubic|mitchellcubic =
+  "lanczos3", antialias=True | images, size, scale, translation | H.scale_and_translate(images,
+  H.ints(size), scale, translation, kernel_type, antialias)
 ScatterAddWithAxis | axis=0 | x, indices, updates
   | F.tensor_scatter_elements(x, indices, updates, axis, "add")
 SpaceToBatch | block_size: positive, paddings | input_x

@@ -39,21 +39,24 @@ class MixUp:
         self.last: tuple[np.ndarray, np.ndarray] | None = None
 
     def __call__(self, image: Any, label: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the mixed images and labels."""
-        image, label = _batch("MixUp", image, label)
-        share = generator().beta(self.alpha, self.alpha, len(image))
-        if self.is_single:
-            others = np.roll(image, -1, 0), np.roll(label, -1, 0)
-        elif self.last is None:
-            share, others = np.ones(len(image)), (image, label)
-        else:
-            others = self.last
-        mixed = tuple(
-            s * own + (1 - s) * other
-            for own, other in zip((image, label), others)
-            for s in (share.reshape(-1, *[1] * (own.ndim - 1)),)
-        )
-        self.last = mixed[0], mixed[1]
+        """Returns the mixed images and labels, as many as the larger of batch and batch_size."""
+        image, label = as_array(image), as_array(label)
+        share = generator().beta(self.alpha, self.alpha, self.batch_size)
+        turned = [*range(1, self.batch_size), 0]
+        others = (0.0, 0.0) if self.last is None else self.last
+        if not self.is_single and self.last is None:
+            share = np.ones(self.batch_size)
+        elif self.is_single:
+            if image.ndim != 4 or min(len(image), len(label)) < self.batch_size:
+                reject(ShapeError, "vision.MixUp",
+                       f"a batch of {self.batch_size} images, not {image.shape} and {label.shape}",
+                       "batch the images, or use is_single=False")  # fmt: skip
+            others = image[turned], label[turned]
+        for_images, for_labels = share.reshape(-1, 1, 1, 1), share.reshape(-1, 1)
+        if label.ndim == 3:
+            for_labels = for_images[..., 0]
+        self.last = (for_images * image + (1 - for_images) * others[0],
+                     for_labels * label + (1 - for_labels) * others[1])  # fmt: skip
         return self.last
 
 

@@ -15,7 +15,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, named
 from tvmgraph.ops.common.rows import on_diagonal
 
@@ -88,8 +88,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
 
     Args:
         size: The shape, an int, ints or an integer tensor.
-        fill_value: The number.
-        dtype: Element type; by default that of the number: bool, int64 or float32.
+        fill_value: The number, or a tensor of one.
+        dtype: Element type; int64 by default, as in MindSpore, also for a float.
 
     Returns:
         Tensor of shape ``size``.
@@ -98,22 +98,30 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
         ShapeError: if an entry of ``size`` is negative.
 
     Note:
-        MindSpore 2.10 returns int64 for a float without ``dtype``; here the number decides.
+        ``mint.full`` and ``numpy.full`` take the dtype of the number.
 
     Example:
-        >>> ops.full((2, 2), 0.5)
+        >>> ops.full((2, 2), 0.5, dtype=ms.float32)
         Tensor(shape=[2, 2], dtype=Float32, value=
         [[ 5.00000000e-01,  5.00000000e-01],
          [ 5.00000000e-01,  5.00000000e-01]])
     """
+    wanted = dtype_or(dtype, dtypes.int64)
+    shape = int_tuple(size, "full", "size")
+    if isinstance(fill_value, Tensor) and fill_value.ndim == 0:
+        return F.broadcast_to(F.cast(fill_value, wanted), shape)
     if not dtypes.is_number(fill_value):
         raise bad(
             DTypeError, f"fill_value must be a number, not {type(fill_value).__name__}", "full",
             describe(size=size, fill_value=fill_value),
         )  # fmt: skip
-    wanted = dtypes.scalar_dtype(fill_value) if dtype is None else dtypes.dtype_of(dtype)
     value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
-    return _full(int_tuple(size, "full", "size"), value, wanted)
+    if wanted.is_integer:
+        if not math.isfinite(value):
+            raise bad(ArgumentError, f"{value!r} is no {wanted.name}", "full",
+                      describe(size=size, fill_value=value), "give a dtype of floats")  # fmt: skip
+        value = int(value)
+    return _full(shape, value, wanted)
 
 
 def zeros(size: Any, dtype: Any = None) -> Tensor:
