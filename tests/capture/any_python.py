@@ -11,6 +11,7 @@ import functools
 import gc
 import io
 import linecache
+import re
 import sys
 import traceback
 import types
@@ -33,6 +34,7 @@ MODES = ("ast", "bytecode")
 #: Every which program's tensors are differentiated.
 DIFFERENTIATED = 7
 _PLAIN = (int, bool, str, bytes, type(None), type(...), complex, type, np.generic)
+_MODULE = re.compile(r"<any \d+ \w+>")
 _CONFIG = JitConfig(jit_level="O0")
 
 
@@ -104,7 +106,8 @@ def seen(value: Any) -> Any:
     if isinstance(value, float):
         return [type(value).__name__, np.float64(value).reshape(1)]
     if isinstance(value, _PLAIN):
-        return [type(value).__name__, str(value).split(" object at ")[0]]
+        text = _MODULE.sub("<any>", str(value))  # in the text of errors
+        return [type(value).__name__, text.split(" object at ")[0]]
     if isinstance(value, dict):
         return [type(value).__name__, *[[seen(k), seen(v)] for k, v in value.items()]]
     if isinstance(value, (set, frozenset)):

@@ -82,6 +82,44 @@ MENDED = {
             if len(acc) > 1: return x, y
         return x + x
     """,
+    "the rest of a loop is recorded again for an attribute that it writes": """
+        for i in range(2):
+            if x.sum() > o.v: pass
+            else: break
+            x = x - 3
+        else:
+            o.last = y * 1
+        return x
+    """,
+    "a generator closes before the function is called that gets its value": """
+        return loud(next(gen(x * x * 0.1, 2)), SEEN)
+    """,
+    "a tensor decides which of two tensors a third one is": """
+        z = x if x.sum() > 0 else y
+        known = z is y, z is not x
+        x[1] = 5
+        z[0] = z[1] + 1
+        if z is y: SEEN.append(1)
+        return x, y, z, known, z is y
+    """,
+    "a tensor decides inside of a branch which tensor is written to": """
+        z = x
+        if x.sum() > 0:
+            if y.sum() > 0: z = y
+            elif x[0] > 0: z = y * 1
+        else:
+            z = o.last if y[0] > 0 else z
+        z[0] = 4
+        print(3)
+        z[1] = 2
+        return x, y, z, z is x, o.last
+    """,
+    "two names of one tensor stay that after a branch": """
+        p = q = x * 2
+        if y.sum() > 0: p = q = y + 1
+        p[0] = 9
+        return p, q, p is q
+    """,
 }
 
 

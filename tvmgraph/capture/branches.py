@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvmgraph.capture.frame import Completion, Frame, Unset
 from tvmgraph.capture.hoist import Hoist, recorded_again
+from tvmgraph.capture.identity import Choice
 from tvmgraph.capture.merge import Merger, Mismatch, Plan, Side, as_tensor
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.printing import PrintsInside
@@ -140,7 +142,12 @@ class Branches:
         operands = list(dict.fromkeys([*a.imports, *b.imports]))
         graphs = [r.close(o, operands) for r, o in zip((a, b), merger.outputs)]
         given = [TracedTensor(self.recorder, v) for v in operands]
-        return list(F.if_(condition, *given, then=graphs[0], orelse=graphs[1]))
+        outputs: list[Any] = list(F.if_(condition, *given, then=graphs[0], orelse=graphs[1]))
+        for t, i in merger.decided:
+            t.choice = replace(t.choice, condition=outputs[i])
+        for i, pair in merger.pairs.items():
+            self.recorder.chose(outputs[i], Choice(condition, *pair))
+        return outputs
 
 
 class _Plans:
@@ -180,7 +187,7 @@ class _Plans:
                 self.interpreter.effects.again(noted, args, kwargs, self.node, self.frame)
             recorder = self.interpreter.recorder
             for tensor, plan in assigned:
-                recorder.assign(tensor, plan(outputs))
+                recorder.denote(tensor, plan(outputs))
             if position is not None:
                 recorder.set_position(recorder.value_of(position(outputs)))
             return completion(outputs)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture.frame import Frame, Unset
+from tvmgraph.capture.identity import identical
 from tvmgraph.capture.impure import is_environment
 from tvmgraph.capture.nested import NestedFunction
 from tvmgraph.capture.source import bound_names, describe
@@ -37,7 +38,7 @@ _UNARY: dict[type, Callable[[Any], Any]] = {
 }  # fmt: skip
 _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne,
     ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
 # methods of containers that do what they do whatever is in there
@@ -198,9 +199,16 @@ class Expressions:
 
     def _compared(self: Interpreter, op: ast.cmpop, *pair: Any) -> Any:
         """Compares; what a size that only values decide is compared with, the graph decides."""
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            same = identical(*pair)
+            if same is not True and all(isinstance(v, Tensor) for v in pair):
+                self.recorder.tells_apart = True
+            if isinstance(op, ast.Is):
+                return self.number_of(same)
+            return self.number_of(F.logical_not(same)) if isinstance(same, Tensor) else not same
         numbers = all(isinstance(v, Symbol) or type(v) in (int, float) for v in pair)
         bound = any(map(self.recorder.is_bound, pair))
-        if not (numbers and bound) or isinstance(op, (ast.Is, ast.IsNot)):
+        if not (numbers and bound):
             return _COMPARE[type(op)](*pair)
         return self.number_of(_COMPARE[type(op)](*map(self.recorder.size_as_tensor, pair)))
 

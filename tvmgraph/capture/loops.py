@@ -239,7 +239,7 @@ class _Recording:
         for t in tree.tensors(plan.value):
             parameter(t, "result")
         for t, state in states:  # after all parameters: it brings in what the tensor was before
-            recorder.assign(t, TracedTensor(recorder, state))
+            recorder.denote(t, TracedTensor(recorder, state))
         return flags
 
     # ---- learning ---------------------------------------------------------------------------
@@ -352,7 +352,7 @@ class _Recording:
         outputs = iter(F.while_(*start, *given, cond=graphs[0], body=graphs[1]))
         self._rebind(attempt, outputs)
         for t in plan.tensors.values():
-            recorder.assign(t, next(outputs))
+            recorder.denote(t, next(outputs))
         if plan.random:
             recorder.set_position(recorder.value_of(next(outputs)))
         flags = {n: next(outputs) for n in sorted(plan.flags)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.capture.frame import Unset
+from tvmgraph.capture.identity import choice_of, may_be
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.op import F
@@ -139,6 +140,10 @@ class Merger:
         first: One branch, finished but for its results.
         second: The other.
         known: The containers that there were before, by ``id``; what they hold is merged in place.
+
+    Attributes:
+        pairs: The tensors of which a result is one, by its number.
+        decided: Tensors that were chosen inside a branch, with the number of what decided.
     """
 
     def __init__(
@@ -148,6 +153,9 @@ class Merger:
         self.sides = (first, second)
         self.regions = (first.region, second.region)
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
+        self.pairs: dict[int, tuple[Tensor, Tensor]] = {}
+        self.decided: list[tuple[Any, int]] = []
+        self._places: dict[tuple[int, ...], int] = {}
 
     def merge(self, a: Any, b: Any) -> Plan:
         """Returns how to build the merged value from the node's results.
@@ -192,8 +200,11 @@ class Merger:
             return lambda outs: kind(*[p(outs) for p in items])
         return lambda outs: kind([p(outs) for p in items])
 
-    def _merge_tensors(self, a: Any, b: Any) -> Plan:
-        a, b = (side.final(x) for side, x in zip(self.sides, (a, b)))
+    def _merge_tensors(self, *objects: Any) -> Plan:
+        known = self._places.get(tuple(map(id, objects)))
+        if known is not None:  # two names of one tensor stay that
+            return lambda outs: outs[known]
+        a, b = (side.final(x) for side, x in zip(self.sides, objects))
         dtype = common_dtype(a, b)
         numbers = number_type(a), number_type(b)
         pair: list[Tensor] = []
@@ -202,7 +213,33 @@ class Merger:
                 pair.append(as_tensor(x, dtype))
         if pair[0].type is not pair[1].type:
             raise Mismatch(f"{pair[0].type} on one side and {pair[1].type} on the other")
-        return self.add(pair[0], pair[1], _wider(*numbers) if all(numbers) else None)
+        if any(numbers):
+            return self.add(pair[0], pair[1], _wider(*numbers) if all(numbers) else None)
+        return self._choice(objects, pair)
+
+    def _choice(self, objects: Any, pair: Sequence[Tensor]) -> Plan:
+        """Adds a pair of tensors that stay what they are: others may be the same."""
+        place = len(self.outputs[0])
+        self._places[tuple(map(id, objects))] = place
+        self.pairs[place] = objects
+        plan = self.add(pair[0], pair[1])
+        for side, value in enumerate(objects):
+            self._decide(value, side)
+        return plan
+
+    def _decide(self, value: Tensor, side: int) -> None:
+        """Makes known outside what decided inside of a branch which tensor a value is."""
+        region = self.regions[side]
+        for t in may_be(value).values():
+            choice = choice_of(t)
+            if choice is None or not _made_in(region, choice.condition):
+                continue
+            if all(_made_in(region, u) for u in may_be(t).values()):
+                continue
+            self.decided.append((t, len(self.outputs[0])))
+            pair = [as_tensor(False), as_tensor(False)]
+            pair[side] = choice.condition
+            self.add(pair[0], pair[1])
 
     def add(self, a: Tensor, b: Tensor, number: type | None = None) -> Plan:
         """Adds a pair of tensors of one type."""
@@ -226,6 +263,8 @@ class Merger:
                 return lambda outs: value
             zeros = self._zeros(value.type, 1 - side)
             pair = (value, zeros) if side == 0 else (zeros, value)
+            if value.number is None and value.choice is not None:
+                return self._choice((value, value), pair)
             return self.add(*pair, number=value.number)
         if isinstance(value, dict):
             plans = {k: self.keep(v, side) for k, v in value.items()}
@@ -240,6 +279,10 @@ class Merger:
     def _zeros(self, type: TensorType, side: int) -> Tensor:
         with self.recorder.recording_into(self.regions[side]):
             return zeros(type)
+
+
+def _made_in(region: Region, value: Tensor) -> bool:
+    return isinstance(value, TracedTensor) and region.defines(value.value)
 
 
 def zeros(type: TensorType) -> Tensor:

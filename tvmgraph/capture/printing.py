@@ -66,7 +66,7 @@ def emit(
         token, *map(as_tensor, shown), words=tuple(words), end=end,
         numbers=tuple("" if k is None else k.__name__ for k in kinds),
     )  # fmt: skip
-    interpreter.recorder.assign(token, new)
+    interpreter.recorder.denote(token, new)
 
 
 def first_token() -> Tensor:

@@ -17,6 +17,7 @@ from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.handed import Handed
 from tvmgraph.capture.handlers import apart
+from tvmgraph.capture.identity import chosen_leaves
 from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.printing import PrintsInside
 from tvmgraph.capture.promotion import (
@@ -98,6 +99,7 @@ class Captured:
         decided: Roots of the symbols whose values decided something.
         computes: Whether there are numbers to compute at every call.
         apart: Where containers are changed: those that were read and must not be arguments.
+        tells_apart: Whether it matters which of the tensors it meets are one.
     """
 
     graph: Graph
@@ -115,6 +117,7 @@ class Captured:
     decided: frozenset[str] = frozenset()
     computes: bool = False
     apart: tuple[Any, ...] | None = None
+    tells_apart: bool = False
 
 
 @contextmanager
@@ -267,8 +270,9 @@ def _finish(
     recorder: Recorder, value: Any, before: list[Value], interpreter: Interpreter
 ) -> Captured:
     outputs: list[Value] = []
-
     leaf = _once(lambda x: _result_leaf(recorder, x, before, outputs))
+    if interpreter.settings.mode == "region" and recorder.chosen:  # Python code goes on with them
+        leaf = chosen_leaves(recorder, leaf, tree.tensors(value), outputs)
 
     def kept(x: Any) -> tree.Leaf:  # what is stored somewhere may be any object
         if isinstance(x, (Tensor, Symbol)):
@@ -296,14 +300,14 @@ def _finish(
     originals = {id(t): labels[v] for t, v in recorder.captured}
     names = [labels[before[w]] if isinstance(w, int) else originals[id(w)] for w, _ in writes]
     blocks: Any = recorder.root.blocks if position is None else 0
-    varies = isinstance(blocks, Symbol)
-    random_leaf = len(before) + recorder.result(blocks) if varies else None
+    random_leaf = len(before) + recorder.result(blocks) if isinstance(blocks, Symbol) else None
     graph = recorder.root.builder.build([*outputs, *(v for _, v in writes)], names)
+    tells_apart = recorder.tells_apart or bool(writes)
     recorder.guards.settle()
     return Captured(
         graph, _holders(recorder, before, attributes), result, tuple(w for w, _ in writes),
-        tuple((c, n, s) for c, n, s, _ in attributes),
-        blocks, recorder.guards, position, done, random_leaf, apart=interpreter.effects.apart(),
+        tuple((c, n, s) for c, n, s, _ in attributes), blocks, recorder.guards, position, done,
+        random_leaf, apart=interpreter.effects.apart(), tells_apart=tells_apart,
     )  # fmt: skip
 
 

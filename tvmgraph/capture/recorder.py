@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.capture import identity
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.region import Region
 from tvmgraph.capture.traced import TracedTensor
@@ -49,6 +50,8 @@ class Recorder:
         numbers: Symbolic Python numbers that became parameters, by text and dtype.
         computes: Whether Python computes numbers at every call.
         keeps_identity: Whether one tensor that comes in several ways stays one.
+        chosen: The tensors that a tensor chose among others.
+        tells_apart: Whether it was asked if two tensors are one.
     """
 
     def __init__(self, name: str) -> None:
@@ -63,6 +66,9 @@ class Recorder:
         self.numbers: dict[tuple[str, DType | None], tuple[Symbol, Value | None, DType | None]] = {}
         self.computes = True
         self.keeps_identity = False
+        self.chosen: list[TracedTensor] = []
+        self._related: set[int] = set()  # ids of those and of the others
+        self.tells_apart = False
         self._arguments_of: dict[int, TracedTensor] = {}  # by id of the tensor that was passed
         self._current: dict[int, Value] = {}  # value denoted by a concrete tensor, by id
         self._written: dict[int, Tensor] = {}
@@ -159,7 +165,21 @@ class Recorder:
         return list(self.numbers.values())
 
     def assign(self, target: Tensor, new: Tensor) -> None:
-        """Makes ``target`` denote ``new`` for the rest of the capture."""
+        """Writes to a tensor for the rest of the capture, whichever one it is."""
+        target = self._arguments_of.get(id(target), target)
+        if id(target) in self._related:
+            identity.write(self, target, new)
+        else:
+            self.denote(target, new)
+
+    def chose(self, tensor: TracedTensor, choice: identity.Choice) -> None:
+        """Notes that a tensor is one of two others."""
+        tensor.choice = choice
+        self.chosen.append(tensor)
+        self._related.update(map(id, (tensor, choice.then, choice.orelse)))
+
+    def denote(self, target: Tensor, new: Tensor) -> None:
+        """Makes ``target`` denote ``new``."""
         value = self.value_of(new)
         target = self._arguments_of.get(id(target), target)
         if isinstance(target, TracedTensor):

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
+import itertools
 from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -317,9 +319,12 @@ class Statements:
             if done.returned is False and done.broke is False:
                 continue
             leaving = Completion(done.returned, done.broke, value=done.value)
-            remaining = self.skip(
-                leaving, lambda: self._unrolled(node, items, frame), node, frame
-            )  # fmt: skip
+            (items,) = itertools.tee(items, 1)  # the rest may be recorded again
+
+            def rest(items: Iterator[Any] = items) -> Completion:
+                return self._unrolled(node, copy.copy(items), frame)
+
+            remaining = self.skip(leaving, rest, node, frame)
             return Completion(remaining.returned, value=remaining.value, gone=remaining.gone)
         return self.block(node.orelse, frame)
 

@@ -13,6 +13,7 @@ from tvmgraph.core.types import TensorType
 from tvmgraph.errors import CaptureError, user_source
 
 if TYPE_CHECKING:
+    from tvmgraph.capture.identity import Choice
     from tvmgraph.capture.recorder import Recorder
     from tvmgraph.graph.ir import Value
 
@@ -36,18 +37,20 @@ class TracedTensor(Tensor):
         recorder: The capture it belongs to.
         number: ``bool``, ``int`` or ``float`` where it stands for a Python number.
         is_leaf: Whether it stands for a Parameter that was passed.
+        choice: The tensors of which it is one, where a tensor decided which.
     """
 
-    __slots__ = ("is_leaf", "number", "recorder", "value")
+    __slots__ = ("choice", "is_leaf", "number", "recorder", "value")
 
     value: Value
     recorder: Recorder
     number: type | None
+    choice: Choice | None
 
     def __init__(self, recorder: Recorder, value: Value) -> None:
         self.recorder = recorder
         self.value = value  # pyright: ignore[reportIncompatibleMethodOverride]
-        self.number = None
+        self.number = self.choice = None
         self.is_leaf = False
         self.type: TensorType = value.type
         self._ffi = None

@@ -20,7 +20,8 @@ class Leaf:
         kind: ``"output"`` (graph output number), ``"number"`` (the same, as a Python number),
             ``"argument"`` (tensor argument number),
             ``"object"`` (a tensor that was read by reference), ``"constant"``, or ``"given"``
-            (a container among the arguments, as a path).
+            (a container among the arguments, as a path), or ``"chosen"`` (the number of an output
+            that decides, and two leaves).
         value: The number, tensor or constant.
     """
 
@@ -173,6 +174,9 @@ def rebuild(
         return given
     if structure.kind == "output":
         return outputs[structure.value]
+    if structure.kind == "chosen":
+        flag, *leaves = structure.value
+        return rebuild(leaves[not outputs[flag].item()], outputs, arguments, given, made)
     if structure.kind == "number":
         return outputs[structure.value].item()
     return arguments[structure.value] if structure.kind == "argument" else structure.value

@@ -288,7 +288,12 @@ def _kinds_of(args: tuple[Any, ...]) -> list[Any]:
 def recent_call(entry: Entry, args: tuple[Any, ...], kwargs: Any) -> RecentCall | None:
     """Returns what recognises a call like this one, ``None`` where it takes more."""
     captured = entry.captured
-    if kwargs or captured.written or not captured.promotion.numbers or entry.aliases is not None:
+    if (
+        kwargs
+        or captured.tells_apart
+        or not captured.promotion.numbers
+        or entry.aliases is not None
+    ):
         return None
     simple = all(isinstance(a, Tensor) or a.__class__ in NUMBERS for a in args)
     return RecentCall(entry, args) if simple else None

@@ -118,7 +118,7 @@ class _Source:
                 kinds.append(f"a{i} is None")
             else:
                 kinds.append(f"a{i}.__class__ is {type(a).__name__} and a{i} == {a!r}")
-        if self.entry.captured.written:  # what is written must be one tensor, passed once
+        if self.entry.captured.tells_apart:  # no tensor may come in several ways
             tensors = [i for i, a in enumerate(self.args) if isinstance(a, Tensor)]
             kinds += [f"a{i} is not a{j}" for i in tensors for j in tensors if i < j]
             kinds += [

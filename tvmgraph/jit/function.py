@@ -117,9 +117,9 @@ class JitFunction(Inspectable):
         self._quick: Any = None  # key of what the quick call may serve
         self.varying = Varying()
         self._recent: RecentCall | None = None  # of a capture that takes numbers
-        self._writes = False  # whether some capture writes to a tensor
+        self._tells_apart = False  # whether it matters to some capture which tensors are one
         self._methods: weakref.WeakKeyDictionary[Any, JitFunction] = weakref.WeakKeyDictionary()
-        self._owned: set[int] = set()  # ids of tensors that entries with writes hold
+        self._owned: set[int] = set()  # ids of tensors that such entries hold
         self.refused: dict[Any, CaptureError] = {}  # kinds of calls that run in pieces
         self.fast_call: FastCall | None = None  # serves a call like the one before
         self.newest: dict[str, str] | None = None  # the arguments of the newest capture, described
@@ -240,7 +240,7 @@ class JitFunction(Inspectable):
                         return result
                     failure = "a number decides differently"
             why = why or failure  # the newest entry is the nearest one
-        if aliases is not None and self._writes:
+        if aliases is not None and self._tells_apart:
             why = why or f"one tensor comes in several ways: {aliases[0]}"
             acted = versioned.acted
             entry = self._compile_aliased(leaves, why, config, args, kwargs)
@@ -304,7 +304,7 @@ class JitFunction(Inspectable):
         with self._lock:
             start = time.perf_counter()
             captured = self._capture(args, kwargs)
-            if captured.written:
+            if captured.tells_apart:
                 captured = self._capture(args, kwargs, aliased=True)
             entry = Entry(captured, config, (args, kwargs), self.settings)
             entry.aliases = self._aliases(leaves)
@@ -432,8 +432,8 @@ class JitFunction(Inspectable):
             )
             self.newest = describe_call(self.fn, args, kwargs)
             self._note(why, entry, args, kwargs, seconds, promoted)
-            if entry.captured.written:
-                self._writes = True
+            if entry.captured.tells_apart:
+                self._tells_apart = True
                 self._owned.update(id(t) for t, _ in entry.held)
                 leaves = tree.tensors((args, kwargs))
                 if self._aliases(leaves) is not None:

@@ -6,7 +6,8 @@ library) means what it always means. A run of statements that can be compiled be
     a, b = segment(x, y)
 
 with the local variables that it reads and those that are read later. Where an exception may be
-caught in the same function, the statements stand beside the call and run if the segment cannot.
+caught in the same function, or only the call would hold what it is given, the statements stand
+beside the call and run if the segment cannot.
 """
 
 from __future__ import annotations
@@ -237,11 +238,11 @@ class Outline:
         unsure = frozenset(outs) - sure - bound
         inline = self._as_is(run)
         segment = self.program.segment(run, inline, ins, outs, unsure, returns)
+        way = ".attempt" if place.caught else ".handed" if any(map(split.is_temporary, ins)) else ""
         call: ast.expr = ast.Call(
-            split.name(segment + (".attempt" if place.caught else ""), first),
-            [split.name(n, first) for n in ins], [],
-        )  # fmt: skip
-        if not place.caught:
+            split.name(segment + way, first), [split.name(n, first) for n in ins], []
+        )
+        if not way:
             return _located(self._unpack(call, outs, unsure, returns), first)
         result = split.name(RESULT, first)
         test = ast.Compare(result, [ast.Is()], [split.name(REFUSED, first)])

@@ -223,6 +223,7 @@ class Program:
             self._kept.extend(run)
             self.segments[key] = name, made
             self.space[name], self.space[f"{name}.attempt"] = made, made.attempt
+            self.space[f"{name}.handed"] = made.handed
         self.used.add(self.segments[key][0])
         return self.segments[key][0]
 

@@ -66,6 +66,17 @@ class Segment(JitFunction):
         result = self.attempt(*args)
         return self._in_pieces(args) if result is Refused else result
 
+    def handed(self, *args: Any) -> Any:
+        """Runs the statements; returns :class:`Refused` where an argument must not be held here.
+
+        What was computed apart for these statements is held by nobody else, and Python lets go of
+        it in the middle of them: a generator closes then.
+        """
+        result = self.attempt(*args)
+        if result is not Refused:
+            return result
+        return Refused if any(map(_ends_by_itself, args)) else self._in_pieces(args)
+
     def attempt(self, *args: Any) -> Any:
         """Runs the statements compiled; returns :class:`Refused` if that cannot be."""
         try:
@@ -288,6 +299,11 @@ def _is_known(value: Any) -> bool:
     module = type(value).__module__.partition(".")[0]
     own = module == "tvmgraph" or (module not in LIBRARIES and hasattr(value, "__dict__"))
     return own and not hasattr(value, "__next__")
+
+
+def _ends_by_itself(value: Any) -> bool:
+    """Whether code may run when nobody holds a value any more."""
+    return hasattr(value, "__next__") or hasattr(value, "__del__")
 
 
 def _holds(value: Any, wanted: Any) -> bool:

@@ -1,0 +1,133 @@
+"""Which tensor a variable holds after a branch, where a tensor decided which.
+
+After ``z = x if c else y`` the capture has a value for ``z``, but ``z is x`` depends on ``c``, and
+what is written to ``z`` is written to ``x`` or to ``y``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvmgraph.capture import tree
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import CaptureError
+from tvmgraph.graph import Value
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What a tensor is the same as.
+
+    Attributes:
+        condition: A ``bool[]``.
+        then: The tensor that it is where the condition is true.
+        orelse: The one that it is elsewhere.
+    """
+
+    condition: Tensor
+    then: Tensor
+    orelse: Tensor
+
+
+def choice_of(value: object) -> Choice | None:
+    """Returns what a tensor is the same as, ``None`` for one that is just itself."""
+    return getattr(value, "choice", None) if isinstance(value, Tensor) else None
+
+
+def identical(a: object, b: object) -> bool | Tensor:
+    """Returns ``a is b``: a bool, or a ``bool[]`` where a tensor decides."""
+    if a is b:
+        return True
+    for x, y in ((a, b), (b, a)):
+        choice = choice_of(x)
+        if choice is not None:
+            then, orelse = identical(choice.then, y), identical(choice.orelse, y)
+            if then is orelse:
+                return then
+            return F.where(choice.condition, *map(_flag, (then, orelse)))
+    return False
+
+
+def _flag(value: bool | Tensor) -> Tensor:
+    return value if isinstance(value, Tensor) else Tensor(np.asarray(value))
+
+
+def may_be(value: Tensor) -> dict[int, Tensor]:
+    """Returns all tensors that one may be, itself included, by ``id``."""
+    todo, found = [value], dict[int, Tensor]()
+    while todo:
+        t = todo.pop()
+        found[id(t)] = t
+        choice = choice_of(t)
+        if choice is not None:
+            todo += [choice.then, choice.orelse]
+    return found
+
+
+def write(recorder: Any, target: Tensor, new: Tensor) -> None:
+    """Makes a tensor denote something else, and so whatever else may be the same tensor.
+
+    Args:
+        recorder: Of the capture.
+        target: The tensor that is written to.
+        new: What it denotes from here on.
+    """
+    others: dict[int, Tensor] = {}
+    mine = may_be(target)
+    for t in recorder.chosen:
+        group = may_be(t)
+        if not mine.keys().isdisjoint(group):
+            others |= group
+    del others[id(target)]
+    changes: list[tuple[Tensor, Tensor]] = []
+    for t in others.values():
+        try:
+            same = identical(target, t)
+            if same is not False:
+                changes.append((t, F.where(same, new, recorder.snapshot(t))))
+        except CaptureError:  # known within a branch or loop that is over
+            continue
+    recorder.denote(target, new)
+    for t, value in changes:
+        recorder.denote(t, value)
+
+
+def chosen_leaves(
+    recorder: Any, leaf: Callable[[Any], tree.Leaf], results: Iterable[Tensor],
+    outputs: list[Value],
+) -> Callable[[Any], tree.Leaf]:  # fmt: skip
+    """Returns what describes results: a tensor that may be one of others becomes that one.
+
+    Args:
+        recorder: Of the capture.
+        leaf: Describes a result as a tensor of its own.
+        results: The tensors that the function returns.
+        outputs: The results of the graph so far.
+    """
+    known = [*results, *recorder.arguments, *[t for t, _ in recorder.captured]]
+    seen = {id(t) for t in known}
+
+    def side(t: Tensor, own: tree.Leaf) -> tree.Leaf:
+        return leaf(t) if id(t) in seen and choice_of(t) is None else chosen(t, own)
+
+    def chosen(t: Tensor, own: tree.Leaf) -> tree.Leaf:
+        choice = choice_of(t)
+        if choice is None or seen.isdisjoint(may_be(t).keys() - {id(t)}):
+            return own
+        try:
+            condition = recorder.value_of(choice.condition)
+        except CaptureError:  # known within a branch that is over
+            return own
+        outputs.append(condition)
+        flag = len(outputs) - 1
+        return tree.Leaf("chosen", (flag, side(choice.then, own), side(choice.orelse, own)))
+
+    def described(x: Any) -> tree.Leaf:
+        return leaf(x) if choice_of(x) is None else chosen(x, leaf(x))
+
+    return described
