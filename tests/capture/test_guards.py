@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import tvmgraph as ms
+import tvmgraph.capture.guards
+from tests.capture import test_contents
 from tvmgraph import Parameter, Tensor, jit, nn, ops
 from tvmgraph.capture import capture
+from tvmgraph.capture.cell_state import CellState
 from tvmgraph.capture.guards import Guards
-from tvmgraph.errors import CaptureError
+from tvmgraph.errors import CaptureError, TvmgraphError
+from tvmgraph.jit.entry import Entry
+from tvmgraph.jit.function import JitFunction
 
 ONE = Tensor([1.0])
 
@@ -77,6 +85,20 @@ def test_a_container_that_is_appended_to_is_the_one_of_the_call() -> None:
         assert old is cell.log
 
 
+def test_a_container_that_is_read_and_appended_to_is_the_one_of_the_call() -> None:
+    class Log(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            self.log.append(1)
+            return x * len(self.log)
+
+    cell = Log()
+    compiled = jit(cell)
+    for _ in range(3):
+        cell.log = old = []
+        assert compiled(ONE).item() == 1
+        assert old == [1]
+
+
 def test_length_after_append_is_current() -> None:
     items: list[int] = []
 
@@ -90,6 +112,7 @@ def test_length_after_append_is_current() -> None:
 
 # ---- dropping any guard must fail a test ---------------------------------------------------------
 
+_IGNORED = property(lambda self: mock.ANY, lambda self, value: None)
 MUTATIONS = {
     "global": ("global", "builtin that becomes a global", "function of the module"),
     "closure": ("closure",),
@@ -120,13 +143,91 @@ def test_each_category_of_guards_is_needed(category: str, monkeypatch: Any) -> N
             test_every_change_outside_is_seen(name)
 
 
+def test_every_category_of_guards_is_dropped_once() -> None:
+    text = Path(tvmgraph.capture.guards.__file__).read_text()
+    kinds = re.findall(r'\(\("(\w+)", |key = \("(\w+)", |member\([^)]*, "(\w+)"\)', text)
+    found = {kind for group in kinds for kind in group if kind}
+    assert found - {"setting"} | {"attribute"} == MUTATIONS.keys()  # settings have a test below
+
+
+#: What else is looked at before a call, what makes it forgotten, and tests that fail then.
+FORGOTTEN = {
+    "the state of cells": (
+        Guards, "cell_failure", lambda self, flags_only=False: None,
+        lambda: test_every_change_outside_is_seen("cell"), lambda: test_training_mode_is_seen(),
+    ),
+    "attributes of cells": (
+        CellState, "note", lambda self, cell, name: None,
+        lambda: test_every_change_outside_is_seen("cell"),
+    ),
+    "parameters of cells": (
+        CellState, "params", _IGNORED, lambda: test_every_change_outside_is_seen("cell"),
+    ),
+    "cells in cells": (
+        CellState, "cells", _IGNORED, lambda: test_a_cell_in_a_cell_is_seen(),
+    ),
+    "buffers": (CellState, "buffers", _IGNORED, lambda: test_buffers_are_seen()),
+    "flags of cells": (
+        CellState, "flag_difference", lambda self, cell: None,
+        lambda: test_training_mode_is_seen(),
+    ),
+    "which container it is": (
+        Guards, "_pinned", lambda self, identity, same: same,
+        lambda: test_a_container_that_is_read_and_appended_to_is_the_one_of_the_call(),
+    ),
+    "changes by native code": (
+        Guards, "look_again", lambda self: None,
+        lambda: test_contents.test_explain_names_what_is_changed_natively(),
+    ),
+    "one tensor twice": (
+        JitFunction, "_aliases", lambda self, leaves: None,
+        lambda: test_a_tensor_passed_twice_stays_one(),
+        lambda: test_a_parameter_that_is_passed_and_written(),
+        lambda: test_it_is_asked_whether_two_tensors_are_one(),
+    ),
+    "one container twice": (
+        Entry, "aliasing", lambda self, given: None,
+        lambda: test_contents.test_a_list_that_is_passed_twice(),
+    ),
+    "types of captured tensors": (
+        Entry, "_argument_failure", lambda self, config: None,
+        lambda: test_a_captured_tensor_of_another_type_is_seen(),
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.filterwarnings("ignore")
-def test_the_state_of_cells_is_needed(monkeypatch: Any) -> None:
-    monkeypatch.setattr(Guards, "cell_failure", lambda self, flags_only=False: None)
-    with pytest.raises(AssertionError):
-        test_every_change_outside_is_seen("cell")
-    with pytest.raises(AssertionError):
-        test_training_mode_is_seen()
+@pytest.mark.parametrize("what", FORGOTTEN)
+def test_everything_else_that_is_looked_at_is_needed(what: str, monkeypatch: Any) -> None:
+    owner, name, forgetful, *tests = FORGOTTEN[what]
+    monkeypatch.setattr(owner, name, forgetful, raising=False)
+    for test in tests:
+        with pytest.raises((AssertionError, TvmgraphError)):
+            test()
+
+
+def test_a_cell_in_a_cell_is_seen() -> None:
+    class Chain(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            for cell in self.cells():
+                x = cell(x)
+            return x
+
+    net = Chain()
+    compiled = jit(net)
+    for layer in (nn.ReLU(), nn.Tanh(), nn.Sigmoid()):
+        net.layer = layer
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(ONE).asnumpy(), layer(ONE).asnumpy(), rtol=1e-5)
+
+
+def test_a_captured_tensor_of_another_type_is_seen() -> None:
+    p = Parameter(Tensor([1.0, 2.0]), name="p")
+    compiled = jit(lambda x: x * p)
+    for size in (2, 3, 1):
+        p.set_data(Tensor(np.arange(size, dtype=np.float32)), slice_shape=True)
+        for _ in range(2):
+            assert compiled(ONE).shape == (size,)
 
 
 # ---- guards that are switched off ----------------------------------------------------------------
@@ -285,6 +386,14 @@ def test_a_parameter_that_is_passed_and_written() -> None:
         p.set_data(Tensor([float(i + 2)]))
         assert f(Tensor([9.0])).item() == 9
         p.set_data(Tensor([float(i + 2)]))
+
+
+def test_it_is_asked_whether_two_tensors_are_one() -> None:
+    f = jit(lambda x, y: (x is y, x + y))
+    for _ in range(3):
+        assert f(ONE, Tensor([1.0]))[0] is False
+        assert f(ONE, ONE)[0] is True
+    assert f.compile_count == 2
 
 
 def test_reading_twice_is_one_compile() -> None:
