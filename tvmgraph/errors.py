@@ -102,6 +102,10 @@ class ArgumentError(TvmgraphError, ValueError):
     """An argument has a value outside the documented range."""
 
 
+class ValueOrRuntimeError(ArgumentError, RuntimeError):
+    """A wrong value, which MindSpore's compiler reports."""
+
+
 class OutOfRangeError(TvmgraphError, IndexError):
     """An index lies outside the axis it addresses."""
 

@@ -11,12 +11,19 @@ from tvmgraph.autodiff.hooks import gradient_hooks, run_hooks
 from tvmgraph.autodiff.kept import taken
 from tvmgraph.autodiff.tape import GradTape, PullBack, backward, recording, snapshot
 from tvmgraph.capture import tree
+from tvmgraph.capture.promotion import MutableFloat, MutableInt
 from tvmgraph.core.op import F, Op
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    ShapeError,
+    ValueOrRuntimeError,
+    user_source,
+)
 from tvmgraph.interruption import noticed
 from tvmgraph.signatures import python_signature
 
@@ -146,7 +153,7 @@ def require_positions(positions: Any, name: str) -> tuple[int, ...]:
             op=name, at=user_source(),
         )  # fmt: skip
     if not items or len(set(items)) < len(items):
-        raise ArgumentError(
+        raise ValueOrRuntimeError(
             "grad_position must name every argument at most once, and at least one",
             op=name, got=f"grad_position={positions!r}", at=user_source(),
         )  # fmt: skip
@@ -177,12 +184,20 @@ def _check_positions(
                 f"grad_position {i} is outside the {len(args)} positional arguments",
                 op=name, at=user_source(),
             )  # fmt: skip
-        if not (tensors_in(args[i]) if nested else isinstance(args[i], Tensor)):
+        numbers = nested and _marked(args[i])
+        if not (numbers or tensors_in(args[i]) if nested else isinstance(args[i], Tensor)):
             raise DTypeError(
                 f"{_spoken(fn, i)} is a {type(args[i]).__name__}, which has no gradient",
                 op=name, at=user_source(), fix="pass a Tensor, or leave it out of grad_position",
             )  # fmt: skip
     return items
+
+
+def _marked(value: Any) -> bool:
+    """Whether numbers are marked by :func:`tvmgraph.mutable`: their gradients are 0."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_marked, value))
+    return isinstance(value, (MutableInt, MutableFloat))
 
 
 def _weights(weights: Any) -> tuple[Parameter, ...]:
@@ -230,7 +245,8 @@ def value_and_grad(
         fn: Function or Cell.
         grad_position: Positional arguments to differentiate by; a single one, as an int or a
             tuple, gives a bare gradient, several give a tuple. The gradient of a tuple, list or
-            dict of tensors has its structure, with 0 for what is no tensor.
+            dict of tensors has its structure, with 0 for what is no tensor; that of a number of
+            :func:`tvmgraph.mutable` is 0, as in MindSpore.
         weights: Parameters to differentiate by.
         has_aux: Whether only the first output is differentiated and the rest passed through.
         return_ids: Whether every gradient comes as ``(position or name, gradient)``.
@@ -287,7 +303,8 @@ def _value_and_grad(
                 fix="return (loss, other), or leave has_aux out",
             )  # fmt: skip
         first = r.value[0] if has_aux else r.value
-        outputs = _numeric(first, fn)
+        numbers = isinstance(first, (int, float)) and any(_marked(args[i]) for i in positions)
+        outputs = [] if numbers else _numeric(first, fn)
         dx, dw = r.differentiate(outputs, _sens(outputs, sens) if sens_param else None)
         inputs: Any = tuple(zip(positions, dx)) if return_ids else tuple(dx)
         names: Any = tuple((w.name, g) for w, g in zip(params, dw)) if return_ids else tuple(dw)

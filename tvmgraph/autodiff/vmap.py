@@ -226,7 +226,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
     """Returns a function that applies ``fn`` to every element of an axis.
 
     Args:
-        fn: Function or Cell.
+        fn: Function or Cell; or a CellList, whose members take one element each.
         in_axes: The axis of every argument; None for an argument that all elements share. One
             value counts for all arguments; a tuple has one entry per argument, and an entry may
             be nested like the argument.
@@ -250,6 +250,9 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
         raise DTypeError(f"fn must be callable, not {type(fn).__name__}", op="vmap",
                          at=user_source())  # fmt: skip
 
+    if hasattr(fn, "each_model"):
+        return functools.partial(_ensemble, fn, in_axes, out_axes)
+
     @functools.wraps(fn, updated=())
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -272,6 +275,29 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
         return tree.replace(value, iter(done))
 
     return run
+
+
+def _ensemble(models: Any, in_axes: Any, out_axes: Any, *args: Any) -> Any:
+    """Runs every model of a CellList on its own element and stacks the results."""
+    models, leaves = models.each_model(), tensors_in(args)
+    counts = sorted({sum(1 for _ in model.get_parameters()) for model in models})
+    if len(counts) > 1:
+        raise ArgumentError(f"every model has as many parameters, not {counts}", op="vmap",
+                            at=user_source())  # fmt: skip
+    axes = _spread_axes(in_axes, args, "in_axes")
+    for t, a in zip(leaves, axes):
+        if a is not None and t.shape[a] != len(models):
+            raise ShapeError(
+                f"{len(models)} models need as many elements on axis {a}, not {t.shape[a]}",
+                op="vmap", got=f"args=({', '.join(map(describe, args))})", at=user_source(),
+            )  # fmt: skip
+    parts = [[t] * len(models) if a is None else F.unbind(t, a) for t, a in zip(leaves, axes)]
+    values = [
+        model(*tree.replace(args, iter([p[i] for p in parts]))) for i, model in enumerate(models)
+    ]
+    places = _spread_axes(out_axes, values[0], "out_axes")
+    found = zip(*map(tensors_in, values))
+    return tree.replace(values[0], iter([F.stack(v, a or 0) for v, a in zip(found, places)]))
 
 
 def _shared(batcher: Batcher, tensor: Tensor) -> Tensor:

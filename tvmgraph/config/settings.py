@@ -394,7 +394,10 @@ def set_context(**settings: Any) -> None:
     names = [f.name for f in fields(Context)]
     checked: dict[str, Any] = {}
     for name, value in settings.items():
-        if name in _IGNORED:
+        if name == "jit_level":  # one of the settings of jit_config
+            own = checked.get("jit_config", context.jit_config) or JitConfig()
+            checked["jit_config"] = own.replace(jit_level=value)
+        elif name in _IGNORED:
             warn_user(f"set_context: {name} has no effect in tvmgraph")
             _given[name] = value
         elif name not in names:
@@ -434,6 +437,11 @@ def get_context(attr_key: str) -> Any:
         ConfigError: if there is no such setting.
     """
     names = [f.name for f in fields(Context)]
+    if attr_key == "jit_level":
+        return context.jit_config.jit_level if context.jit_config else ""
+    if attr_key == "jit_config":  # what was given, as MindSpore has it
+        own = context.jit_config
+        return {k: getattr(own, k) for k in own.given} | dict(own.options) if own else {}
     if attr_key in _IGNORED:
         return _given.get(attr_key, _IGNORED[attr_key])
     if attr_key == "enable_ge":  # whether Ascend's graph engine compiles

@@ -10,7 +10,14 @@ from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config, context
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, ConfigError, DTypeError, user_source, warn_user
+from tvmgraph.errors import (
+    ArgumentError,
+    ConfigError,
+    DTypeError,
+    ValueOrRuntimeError,
+    user_source,
+    warn_user,
+)
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.jit.signature import Signature, signature_of
 from tvmgraph.signatures import python_signature
@@ -121,7 +128,13 @@ def _check_options(
         )  # fmt: skip
     _choice("dynamic", dynamic, (0, 1, False, True))
     _choice("fullgraph", fullgraph, (False, True))
-    _choice("backend", backend, ("", "tvm", "ms_backend"))
+    if backend == "GE":
+        warn_user("jit: backend='GE' is Ascend's; TVM compiles here")
+    elif backend not in ("", "tvm", "ms_backend"):
+        raise ValueOrRuntimeError(
+            f"backend cannot be {backend!r}", op="jit", at=user_source(),
+            fix="use one of '', 'tvm', 'ms_backend'",
+        )  # fmt: skip
     for name in options:
         if name not in _DEPRECATED:
             raise ArgumentError(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from tvmgraph.core.state import bump_epoch
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, OutOfRangeError, user_source
 from tvmgraph.nn._checks import is_int, reject
 from tvmgraph.nn._offered import offered
@@ -71,6 +72,8 @@ class _Ordered(Cell):
 
     def _position(self, index: Any) -> int:
         n = len(self._cells)
+        if isinstance(index, Tensor) and index.ndim == 0 and index.dtype.is_integer:
+            index = int(index)  # code is compiled for each value
         if not is_int(index):
             reject(DTypeError, type(self).__name__,
                    f"an index must be an int or a slice, not {type(index).__name__}")  # fmt: skip
@@ -227,6 +230,10 @@ class CellList(_Ordered):
         for cell in list(cells):
             self.append(cell)
         return self
+
+    def each_model(self) -> list[Cell]:
+        """The members, which :func:`tvmgraph.vmap` runs on one element each."""
+        return self._members()
 
     def construct(self, *inputs: Any) -> Any:
         """Raises: a list has no computation of its own."""

@@ -12,6 +12,17 @@ from tvmgraph.errors import DeviceError
 from tvmgraph.runtime import cuda, native
 from tvmgraph.runtime.device_tensor import CopyCounts, copies, use_of
 
+#: What MindSpore calls the parts of :func:`memory_stats`; all 0 on a machine without GPU.
+_NAMES = (
+    "total_reserved_memory", "total_allocated_memory", "total_idle_memory",
+    "total_eager_free_memory", "max_reserved_memory", "max_allocated_memory",
+)  # fmt: skip
+
+
+def _no_gpu(device_id: int | None) -> bool:
+    """Whether the question is about the memory of a GPU where there is none."""
+    return device_id is None and context.device_target == "CPU" and not cuda.is_available()
+
 
 def _index(device_id: int | None) -> int:
     index = context.device_id if device_id is None else device_id
@@ -20,16 +31,22 @@ def _index(device_id: int | None) -> int:
 
 def memory_allocated(device_id: int | None = None) -> int:
     """Returns the bytes that tensors hold on a GPU now."""
+    if _no_gpu(device_id):
+        return 0
     return use_of(_index(device_id)).now
 
 
 def max_memory_allocated(device_id: int | None = None) -> int:
     """Returns the most bytes that tensors held on a GPU at once."""
+    if _no_gpu(device_id):
+        return 0
     return use_of(_index(device_id)).peak
 
 
 def reset_peak_memory_stats(device_id: int | None = None) -> None:
     """Lets :func:`max_memory_allocated` begin again with what is held now."""
+    if _no_gpu(device_id):
+        return
     use = use_of(_index(device_id))
     use.peak = use.now
 
@@ -45,12 +62,17 @@ def max_memory_reserved(device_id: int | None = None) -> int:
 
 def memory_reserved(device_id: int | None = None) -> int:
     """Returns the bytes of a GPU that are in use, by tensors, workspaces, code and others."""
+    if _no_gpu(device_id):
+        return 0
     free, total = cuda.memory_info(_index(device_id))
     return total - free
 
 
 def memory_stats(device_id: int | None = None) -> dict[str, Any]:
     """Returns all that is known about a GPU's memory, and the copies to and from it."""
+    if _no_gpu(device_id):
+        pools = {"common_mem_pool_stats": {}, "persistent_mem_pool_stats": {}}
+        return dict.fromkeys(_NAMES, 0) | pools
     index = _index(device_id)
     free, total = cuda.memory_info(index)
     return {
@@ -61,6 +83,8 @@ def memory_stats(device_id: int | None = None) -> dict[str, Any]:
 
 def memory_summary(device_id: int | None = None) -> str:
     """Returns :func:`memory_stats` as text for people."""
+    if _no_gpu(device_id):
+        return "CPU: tensors are in the memory of the process"
     index = _index(device_id)
     stats = memory_stats(index)
     count = stats.pop("copies")

@@ -1,0 +1,87 @@
+"""What MindSpore's users write in compiled code, and about it."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Parameter, Tensor, nn, ops
+
+
+class Scale(nn.Cell):
+    def __init__(self, by: list[float]) -> None:
+        super().__init__()
+        self.by = Parameter(Tensor(by))
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x * self.by
+
+
+class Pick(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.CellList([nn.ReLU(), nn.Tanh(), nn.ReLU6()])
+
+    def construct(self, which: Tensor, x: Tensor) -> Tensor:
+        return self.layers[which](x)
+
+
+def test_a_list_of_models_takes_one_element_each() -> None:
+    models, x = nn.CellList([Scale([1, 2]), Scale([3, 4])]), Tensor([[1.0, 2], [3, 4]])
+    assert ms.vmap(models)(x).tolist() == [[1, 4], [9, 16]]
+    assert ms.jit(lambda x: ms.vmap(models, None, 1)(x))(x).shape == (2, 2, 2)
+    with pytest.raises(ValueError, match="2 models"):
+        ms.vmap(models)(ops.ones((3, 2)))
+    with pytest.raises(ValueError, match="parameters"):
+        ms.vmap(nn.CellList([Scale([1]), nn.ReLU()]))(x)
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_a_tensor_chooses_a_cell(mode: int) -> None:
+    ms.set_context(mode=mode)
+    try:
+        net, x = Pick(), Tensor([-1.0, 9.0])
+        assert [net(Tensor(i, ms.int32), x).tolist()[1] for i in (0, 2, 1)] == pytest.approx(
+            [9, 6, 1]
+        )
+        with pytest.raises(IndexError):
+            net(Tensor(5, ms.int32), x)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_numbers_that_vary_have_no_gradient() -> None:
+    assert ms.jit(lambda t: ms.grad(lambda v: v * v)(t))(ms.mutable(3.0)) == 0
+    x, both = Tensor(2.0), ms.jit(lambda x, t: ms.grad(lambda a, b: a * b, (0, 1))(x, t))
+    dx, number = both(x, ms.mutable(3.0))
+    assert dx.item() == 3 and number == 0
+
+
+def test_wrong_settings_are_errors_of_both_kinds() -> None:
+    for wrong in (lambda: ms.grad(lambda x: x, ()), lambda: ms.jit(lambda x: x, backend="no")):
+        for kind in (RuntimeError, ValueError):
+            with pytest.raises(kind):
+                wrong()
+
+
+def test_levels_and_back_ends_of_mindspore() -> None:
+    try:
+        ms.set_context(jit_level="O1")
+        assert ms.get_context("jit_level") == "O1"
+        assert ms.get_context("jit_config") == {"jit_level": "O1"}
+    finally:
+        ms.set_context(jit_config={})
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        assert ms.jit(lambda x: x + 1, backend="GE")(Tensor([1.0])).item() == 2
+    assert "Ascend" in str(found[0].message)
+
+
+@pytest.mark.skipif(ms.hal.is_available("GPU"), reason="a GPU has memory of its own")
+def test_the_processor_has_finished_and_holds_no_memory_of_a_gpu() -> None:
+    assert ms.runtime.synchronize() is None and ms.hal.synchronize() is None
+    assert ms.runtime.memory_stats()["total_allocated_memory"] == 0
+    assert ms.runtime.max_memory_allocated() == ms.runtime.memory_reserved() == 0
+    assert isinstance(ms.hal.memory_summary(), str)
