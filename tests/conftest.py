@@ -23,6 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     A run that a shell started in the background ignores Ctrl-C, and so would what tests start.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ["TVMGRAPH_EAGER_KERNELS"] = "0"  # what comes first is no matter of time
     folder = tempfile.TemporaryDirectory(prefix="tvmgraph-tests-")
     os.environ["TVMGRAPH_CACHE_DIR"] = folder.name
     config.add_cleanup(folder.cleanup)

@@ -15,7 +15,8 @@ from tvmgraph.compiler.cache import disk
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.debug import Phases
 from tvmgraph.errors import CompileError, TvmgraphError
-from tvmgraph.graph import Graph, GraphBuilder, Node
+from tvmgraph.graph import Graph, Node
+from tvmgraph.graph.builder import one_node
 from tvmgraph.interruption import held_back, raise_noticed
 from tvmgraph.runtime.device_image import describe
 
@@ -163,9 +164,5 @@ def build_alone(graph: Graph, options: CompileOptions) -> None:
 
 def isolate(node: Node) -> Graph:
     """Returns a graph that holds only ``node``."""
-    builder = GraphBuilder("node")
-    inputs = [builder.param(v.type) for v in node.inputs]
-    outputs = builder.node(
-        node.op, inputs, node.attrs, [v.type for v in node.outputs], regions=node.regions
-    )
-    return builder.build(outputs)
+    inputs, outputs = ([v.type for v in vs] for vs in (node.inputs, node.outputs))
+    return one_node(node.op, inputs, node.attrs, outputs, node.regions)

@@ -292,6 +292,7 @@ class Context:
     compile_cache_path: str = ""
     compile_worker: bool = True
     compile_progress: bool = True
+    eager_kernels: bool = True
     check_numerics: int = 0
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -310,7 +311,7 @@ _WORDS = {"deterministic": ("ON", "OFF"), "global_writes": ("", *GLOBAL_WRITES)}
 _DEVICES = ("CPU", "GPU", "CUDA")
 _SWITCHES = (
     "enable_graph_kernel", "pynative_synchronize", "enable_compile_cache", "compile_worker",
-    "compile_progress",
+    "compile_progress", "eager_kernels",
 )  # fmt: skip
 #: Settings of other MindSpore devices, accepted without effect, and what MindSpore has for each.
 _IGNORED: dict[str, Any] = {
@@ -381,7 +382,8 @@ def set_context(**settings: Any) -> None:
             of threads), ``thread_num``, ``global_writes`` (what writing a global does in
             compiled code: ``"warn"``, ``"error"`` or ``"replay"``; empty is ``"warn"`` for STRICT
             and ``"replay"`` for LAX), ``check_numerics`` (as the
-            flag ``TVMGRAPH_NUMERICS``: an operator that makes NaN or infinities is an error).
+            flag ``TVMGRAPH_NUMERICS``: an operator that makes NaN or infinities is an error),
+            ``eager_kernels`` (whether eager operators that take NumPy long get machine code).
             Settings of other MindSpore devices are accepted with a warning and have no effect.
 
     Raises:

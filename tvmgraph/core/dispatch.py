@@ -7,7 +7,7 @@ input types and attributes, which keeps a small eager call near the cost of NumP
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.config.flag_registry import active
 from tvmgraph.core import kinds, numerics, promotion
+from tvmgraph.core.costly import Costly, costly
 from tvmgraph.core.memory import require_memory
 from tvmgraph.core.op import OPS, F, Op
 from tvmgraph.core.sizes import proven
@@ -49,7 +50,7 @@ _CACHE_LIMIT = 4096  # distinct (types, attrs) remembered per operator
 class _Plan:
     """What inference found out for one combination of types and attributes."""
 
-    __slots__ = ("casts", "form", "static_types", "types")
+    __slots__ = ("casts", "costly", "form", "static_types", "types")
 
     def __init__(
         self,
@@ -62,6 +63,7 @@ class _Plan:
         self.types = types
         # a data-dependent shape is only known once the values are
         self.static_types = tuple(t if t.is_static else None for t in types)
+        self.costly: Costly | None = None
 
 
 def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -100,7 +102,7 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
             return plan.form(*args, **attrs)
         args = tuple([a if d is None else cast(a, d) for a, d in zip(args, plan.casts)])
     if interpreter is None:
-        outputs = _run_eager(op, args, attrs, plan.static_types)
+        outputs = _run_eager(op, args, attrs, plan)
     else:
         outputs = interpreter.run(op, args, attrs, plan.types)
     if state.tapes:
@@ -241,7 +243,9 @@ def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
             require_memory(outputs)
     except TvmgraphError as e:
         raise e.locate(*call_context(op, args, attrs)) from None
-    return _Plan(casts, outputs)
+    plan = _Plan(casts, outputs)
+    plan.costly = costly(op, tuple(types), attrs, plan.static_types)
+    return plan
 
 
 def _is_complex(types: list[TensorType], attrs: dict[str, Any]) -> bool:
@@ -249,33 +253,41 @@ def _is_complex(types: list[TensorType], attrs: dict[str, Any]) -> bool:
     return any(k in dtypes.COMPLEX for k in (*kinds, attrs.get("dtype")))
 
 
-def run_numpy(
-    op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], types: tuple[TensorType | None, ...]
+def run_on_host(
+    op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], plan: _Plan
 ) -> tuple[Tensor, ...]:
-    """Applies an operator to the host's elements: its NumPy column."""
-    start = perf_counter() if active.watches_eager else 0.0
+    """Applies an operator to the host's elements: its NumPy column, or code of its own."""
+    slow, types = plan.costly, plan.static_types
+    start = perf_counter() if slow is not None or active.watches_eager else 0.0
     try:
+        outputs = None if slow is None else slow.run(args)
+        if outputs is not None:
+            if active.watches_eager:
+                _observe(op, args, attrs, [t.array for t in outputs], start)
+            return outputs
         result = op.eager(*[a.array for a in args], **attrs)
     except TvmgraphError as e:
         raise e.locate(*call_context(op, args, attrs)) from None
-    if start:
+    if slow is not None and not slow.took(args, perf_counter() - start):
+        plan.costly = None
+    if active.watches_eager:
         _observe(op, args, attrs, result if op.multi else (result,), start)
     if op.multi:
         return tuple([tensor_from_numpy(r, t) for r, t in zip(result, types)])
     return (tensor_from_numpy(result, types[0]),)
 
 
-_run_eager: Any = run_numpy
+_run_eager: Any = run_on_host
 
 
 def set_eager(run: Any) -> None:
-    """Replaces what applies operators outside of any capture; arguments as :func:`run_numpy`."""
+    """Replaces what applies operators outside of any capture; arguments as :func:`run_on_host`."""
     global _run_eager
     _run_eager = run
 
 
 def _observe(
-    op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], results: tuple[Any, ...], start: float
+    op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], results: Sequence[Any], start: float
 ) -> None:
     """Tells whoever listens about an eager operator, and looks for NaN and infinities."""
     end = perf_counter()

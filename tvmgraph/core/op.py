@@ -83,6 +83,8 @@ class Op:
         kinds: What the attributes must be, by name, where their annotations say it.
         regions: Names of the sub-graphs of a control-flow row; every column gets them as keywords.
         multi: Whether the operator always returns a tuple.
+        check_values: ``(*ndarray, **attrs)`` raises what the NumPy column raises for values of its
+            operands; compiled code takes any.
         form: What it is of complex operands, ``(*Tensor, **attrs)``: other operators on their
             parts. Without one, its NumPy column is asked.
         fn: The public function of the row.
@@ -105,6 +107,7 @@ class Op:
     doc: str
     multi: bool = False
     regions: tuple[str, ...] = ()
+    check_values: Callable[..., None] | None = field(default=None, repr=False)
     form: Callable[..., Any] | None = field(default=None, repr=False)
     fn: Callable[..., Any] = field(init=False, repr=False)
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)

@@ -69,6 +69,7 @@ def primitive(
     traits: Traits | None = None,
     promote: str | None = None,
     multi: bool = False,
+    check_values: Callable[..., None] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds a row to the table; the decorated function gives its signature and documentation.
 
@@ -99,7 +100,7 @@ def primitive(
         quiet = np.errstate(all="ignore")(eager)
         op = Op(
             name, infer, quiet, lower, vjp, onnx, samples, known, promote, tensors, attrs, variadic,
-            function.__module__, function.__doc__ or "", multi, regions,
+            function.__module__, function.__doc__ or "", multi, regions, check_values,
         )  # fmt: skip
         op.kinds = _kinds_of(attrs, signature)
         scope: dict[str, Any] = {

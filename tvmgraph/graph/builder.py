@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,3 +77,24 @@ class GraphBuilder:
             self.name, tuple(self.params), dict(self.consts), tuple(self.nodes),
             tuple(outputs), tuple(writes), tuple(self.customs),
         )  # fmt: skip
+
+
+def one_node(
+    op: Op,
+    inputs: Sequence[TensorType],
+    attrs: Mapping[str, Any],
+    outputs: Sequence[TensorType],
+    regions: tuple[Graph, ...] = (),
+) -> Graph:
+    """Returns the graph of a single operator.
+
+    Args:
+        op: The operator.
+        inputs: Types of its operands.
+        attrs: Its attributes.
+        outputs: Types of its results.
+        regions: Its sub-graphs.
+    """
+    builder = GraphBuilder("node")
+    operands = [builder.param(t) for t in inputs]
+    return builder.build(builder.node(op, operands, attrs, outputs, regions=regions))

@@ -22,7 +22,8 @@ from tvmgraph.core.op import Op, Reason
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import DeviceError, TvmgraphError
-from tvmgraph.graph import Graph, GraphBuilder
+from tvmgraph.graph import Graph
+from tvmgraph.graph.builder import one_node
 from tvmgraph.runtime import cuda, device_tensor
 from tvmgraph.runtime.executable import Executable
 
@@ -60,20 +61,18 @@ def adopt(capsule: Any) -> Tensor:
     return device_tensor.adopt(capsule)
 
 
-def run(
-    op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], types: tuple[TensorType | None, ...]
-) -> tuple[Tensor, ...]:
-    """Applies an operator where its operands are; arguments as :func:`dispatch.run_numpy`.
+def run(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], plan: Any) -> tuple[Tensor, ...]:
+    """Applies an operator where its operands are; arguments as :func:`dispatch.run_on_host`.
 
     Raises:
         DeviceError: if the operator has no code for GPUs, or the operands are on several.
     """
     index = _place(op, args)
     if index is None:
-        return dispatch.run_numpy(op, args, attrs, types)
+        return dispatch.run_on_host(op, args, attrs, plan)
     start = perf_counter()
     try:
-        executable, outputs, name = _executable(op, args, attrs, types, index)
+        executable, outputs, name = _executable(op, args, attrs, plan.static_types, index)
         results = tuple(executable.run(args, outputs, name))
     except TvmgraphError as e:
         raise e.locate(*dispatch.call_context(op, args, attrs)) from e.__cause__
@@ -129,8 +128,7 @@ def _one_node(
         raise DeviceError(
             "the shape of its result depends on values, which stay on the GPU", fix=_ELSEWHERE
         )
-    builder = GraphBuilder("node")
-    return builder.build(builder.node(op, [builder.param(t) for t in inputs], attrs, known))
+    return one_node(op, inputs, attrs, known)
 
 
 _ELSEWHERE = "move the operands with .to('CPU'), or use set_context(device_target='CPU')"

@@ -13,6 +13,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -194,6 +195,7 @@ def _lower(x: Tensor, bound: Any) -> Tensor:
     return F.where(x > bound, bound, x)
 
 
+@composed
 def _limit(
     x: Tensor, low: Any, high: Any, op: str, raise_to: Any = _raise, lower_to: Any = _lower
 ) -> Tensor:

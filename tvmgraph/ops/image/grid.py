@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -164,7 +165,12 @@ def grid_sample(
         [[[[ 2.50000000e+00]]]])
     """
     _check_grid(input, grid, mode, padding_mode)
-    align, count = bool(align_corners), input.ndim - 2
+    return _sampled(input, grid, mode, padding_mode, bool(align_corners))
+
+
+@composed
+def _sampled(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align: bool) -> Tensor:
+    count = input.ndim - 2
     sizes = spatial_of(input, count, "grid_sample")
     n, channels = input.type.shape[:2]
     flat = F.reshape(input, (n, channels, prod(sizes)))

@@ -73,6 +73,18 @@ def numpy_key(x: np.ndarray, indices: tuple[np.ndarray, ...], axes: tuple[int, .
     return tuple(key)
 
 
+def check_indices(*xs: np.ndarray, axes: tuple[int, ...], mode: str | None = None) -> None:
+    """Raises :class:`OutOfRangeError` unless all indices are inside of their axes.
+
+    Args:
+        *xs: The tensor, a value if there is a ``mode``, and the indices.
+        axes: Their axes.
+        mode: How the value updates the tensor.
+    """
+    for a, i in zip(axes, xs[1 if mode is None else 2 :]):
+        check_range(i, xs[0].shape[a], a)
+
+
 def check_range(index: np.ndarray, size: int, axis: int) -> None:
     """Raises :class:`OutOfRangeError` unless all entries lie in ``[-size, size)``."""
     if index.size and (index.min() < -size or index.max() >= size):
@@ -192,6 +204,7 @@ def _get_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
     infer=_infer_index_get,
     traits=Traits(Pattern.GATHER, _get_factors),
     eager=_eager_index_get,
+    check_values=check_indices,
     lower=_lower_index_get,
     vjp=_vjp_index_get,
     onnx=_onnx_index_get,
@@ -407,6 +420,7 @@ def _vjp_index_update(
     infer=_infer_index_update,
     traits=Traits(Pattern.GATHER, Reason("an index may point to every position")),
     eager=_eager_index_update,
+    check_values=check_indices,
     lower=_lower_index_update,
     vjp=_vjp_index_update,
     onnx=_onnx_index_update,

@@ -46,6 +46,10 @@ def _infer_gather(x: TensorType, index: TensorType, *, axis: int) -> TensorType:
     return x.with_shape(index.shape)
 
 
+def _check_along(x: np.ndarray, index: np.ndarray, *_: Any, axis: int, **__: Any) -> None:
+    check_range(index, x.shape[axis], axis)
+
+
 def _cropped(x: np.ndarray, shape: tuple[int, ...], axis: int) -> np.ndarray:
     """Returns the part of ``x`` that an index of this shape can reach."""
     return x[tuple(slice(None) if a == axis else slice(n) for a, n in enumerate(shape))]
@@ -87,6 +91,7 @@ def _gather_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> st
     infer=_infer_gather,
     traits=Traits(Pattern.GATHER, _gather_factors, batch=Batch.AXIS),
     eager=_eager_gather,
+    check_values=_check_along,
     lower=_lower_gather,
     vjp=lambda g, y, x, index, *, axis: (
         F.scatter_along(F.zeros_like(x), index, g, axis=axis, mode="add"), None,
@@ -203,6 +208,7 @@ def _scatter_factors(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> s
     infer=_infer_scatter,
     traits=Traits(Pattern.GATHER, _scatter_factors, batch=Batch.AXIS),
     eager=_eager_scatter,
+    check_values=_check_along,
     lower=_lower_scatter_along,
     vjp=_vjp_scatter_along,
     onnx=_onnx_scatter,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tvmgraph import dtypes
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -82,6 +83,11 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         >>> ops.mse_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0]))
         Tensor(shape=[], dtype=Float32, value= 2)
     """
+    return _squared_error(input, target, reduction)
+
+
+@composed
+def _squared_error(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     d = _difference(input, target)
     return reduce_loss(F.real(d * F.conj(d)), reduction, "mse_loss")
 

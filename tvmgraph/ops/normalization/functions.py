@@ -7,6 +7,7 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Shape
@@ -89,13 +90,16 @@ def batch_norm(
     shape = (channels, *(1,) * (input_x.ndim - 2))
     x = _wide(input_x)
     if training:
-        centered, variance = _batch_statistics(x, running_mean, running_var, momentum, shape)
-        y = _affine(centered * F.rsqrt(variance + eps), weight, bias, shape)
+        y, mean, variance = _batch_statistics(x, weight, bias, float(eps), shape)
+        for state, seen in ((running_mean, mean), (running_var, variance)):
+            flat = F.stop_gradient(F.cast(F.reshape(seen, state.shape), state.dtype))
+            state.rebind(F.cast(state * (1 - momentum) + flat * momentum, state.dtype))
     else:
         y = _fixed_statistics(x, running_mean, running_var, weight, bias, eps)
     return F.cast(y, input_x.dtype)
 
 
+@composed
 def _fixed_statistics(
     x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None,
     eps: float,
@@ -111,23 +115,31 @@ def _fixed_statistics(
     return x * F.reshape(scale, shape) + F.reshape(shift, shape)
 
 
+@composed
 def _batch_statistics(
-    x: Tensor, running_mean: Tensor, running_var: Tensor, momentum: float, shape: Shape
-) -> tuple[Tensor, Tensor]:
-    """Returns centered input and variance of the batch, and updates the running statistics."""
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, shape: Shape
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Normalizes by the batch; returns its mean and unbiased variance too."""
     axes = (0, *range(2, x.ndim))
     mean = F.reduce_mean(x, axis=axes, keep_dims=True)
     centered = x - mean
     variance = F.reduce_mean(centered * centered, axis=axes, keep_dims=True)
     count = prod(x.type.shape[i] for i in axes)  # pyright: ignore[reportArgumentType]
-    unbiased = variance * count / max(count - 1, 1)
-    for state, seen in ((running_mean, mean), (running_var, unbiased)):
-        flat = F.stop_gradient(F.cast(F.reshape(seen, state.shape), state.dtype))
-        state.rebind(F.cast(state * (1 - momentum) + flat * momentum, state.dtype))
-    return centered, variance
+    y = _affine(centered * F.rsqrt(variance + eps), weight, bias, shape)
+    return y, mean, variance * count / max(count - 1, 1)
 
 
 # ---- layer, group -----------------------------------------------------------------------------
+
+
+@composed
+def _normalized_rows(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, count: int, rows: Shape,
+    shape: Shape,
+) -> Tensor:  # fmt: skip
+    """Normalizes the last ``count`` axes of ``x`` as ``rows``; scale and shift have ``shape``."""
+    y = F.row_normalize(F.reshape(x, rows), count=count, eps=eps, center=True)
+    return _affine(F.reshape(y, x.shape), weight, bias, shape)
 
 
 def layer_norm(
@@ -165,8 +177,7 @@ def layer_norm(
         )  # fmt: skip
     _require_shape(weight, sizes, "weight", op)
     _require_shape(bias, sizes, "bias", op)
-    y = F.row_normalize(input, count=count, eps=float(eps), center=True)
-    return _affine(y, weight, bias, sizes)
+    return _normalized_rows(input, weight, bias, float(eps), count, input.shape, sizes)
 
 
 def group_norm(
@@ -205,9 +216,9 @@ def group_norm(
     _require_shape(bias, (channels,), "bias", op)
     full = input.type.shape
     rest: Any = prod(full[2:])  # pyright: ignore[reportArgumentType]
-    rows = F.reshape(input, (full[0], groups, channels // groups * rest))
-    y = F.reshape(F.row_normalize(rows, count=1, eps=float(eps), center=True), full)
-    return _affine(y, weight, bias, (channels, *(1,) * (input.ndim - 2)))
+    rows = (full[0], groups, channels // groups * rest)
+    shape = (channels, *(1,) * (input.ndim - 2))
+    return _normalized_rows(input, weight, bias, float(eps), 1, rows, shape)
 
 
 def rms_norm(x: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, OutOfRangeError
@@ -25,6 +26,7 @@ def _safe_root(total: Tensor, power: Any) -> Tensor:
     return F.where(zero, 0, F.sqrt(filled) if power == 0.5 else F.pow(filled, power))
 
 
+@composed
 def _vector_norm(x: Tensor, order: Any, axes: tuple[int, ...], keep: bool) -> Tensor:
     x = F.abs(x) if x.type.dtype.kind == "c" else x
     d = x.type.dtype

@@ -1,0 +1,194 @@
+"""Eager operators that take NumPy long get machine code of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Tensor, mint, ops
+from tvmgraph.compiler import eager
+from tvmgraph.core import costly
+from tvmgraph.core.op import OPS
+from tvmgraph.errors import NumericsError, OutOfRangeError
+
+
+@pytest.fixture(autouse=True)
+def switched_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """All that takes a microsecond is worth it, and code is always the faster."""
+    monkeypatch.setenv(costly.VARIABLE, "1")
+    monkeypatch.setattr(costly, "_WORTH", 0.0)
+    monkeypatch.setattr(costly, "_WORTH_STARTING", 0.0)
+    monkeypatch.setattr(costly, "_CHEAP", 0.0)
+    monkeypatch.setattr(costly.Costly, "_pays", lambda self: True)
+    yield
+    ms.reset_context()
+    for op in OPS.values():
+        op.cache.clear()
+
+
+def made(call: Callable[[], Any]) -> Any:
+    """Calls until all has machine code; returns the last result."""
+    for _ in range(3):
+        for _ in range(costly.TRIALS + 2):
+            call()
+        assert eager.wait(120)
+    return call()
+
+
+def codes(op: str) -> list[bool]:
+    """Whether calls of an operator run machine code."""
+    plans = [plan.costly for plan in OPS[op].cache.values()]
+    return [c is not None and c.code is not None and c.trials == 0 for c in plans]
+
+
+def array(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def test_values_stay_and_repeat() -> None:
+    x = Tensor(array(97, 101))
+    first = ops.softmax(x, -1).asnumpy()
+    result = made(lambda: ops.softmax(x, -1)).asnumpy()
+    assert codes("softmax") == [True]
+    np.testing.assert_allclose(result, first, rtol=1e-5)
+    assert all((ops.softmax(x, -1).asnumpy() == result).all() for _ in range(5))
+
+
+def test_errors_stay() -> None:
+    x, good = Tensor(array(97, 103)), Tensor(np.arange(97))
+    made(lambda: x[good])
+    assert any(codes("index_get"))
+    with pytest.raises(OutOfRangeError, match="index 97 is out of range") as e:
+        x[Tensor(np.full(97, 97))]
+    assert "test_eager_kernels.py" in str(e.value)
+
+
+@pytest.mark.parametrize("setting", [{"eager_kernels": False}, {"deterministic": "ON"}])
+def test_it_can_be_switched_off(setting: dict[str, Any]) -> None:
+    x = Tensor(array(97, 107))
+    with_code = made(lambda: ops.erf(x))
+    assert codes("erf") == [True]
+    ms.set_context(**setting)
+    plan = next(iter(OPS["erf"].cache.values()))
+    assert plan.costly.run((x,)) is None
+    expected = OPS["erf"].eager(x.asnumpy())
+    assert (ops.erf(x).asnumpy() == expected).all()
+    np.testing.assert_allclose(with_code.asnumpy(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_small_views_and_slower_code_stay_with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, large = Tensor(array(8, 8)), Tensor(array(97, 109))
+    made(lambda: (ops.exp(small), large.reshape(109, 97), large.T))
+    assert codes("exp") == codes("reshape") == codes("transpose") == [False]
+    monkeypatch.setattr(costly.Costly, "_pays", lambda self: False)
+    made(lambda: ops.exp(large))
+    assert codes("exp") == [False, False]
+
+
+def test_whoever_listens_hears_of_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tvmgraph.config.flag_registry import active
+
+    x, heard = Tensor(array(97, 113)), []
+    made(lambda: ops.exp(x))
+    active.listen("test", lambda op, *_: heard.append(op.name))
+    try:
+        ops.exp(x)
+    finally:
+        active.ignore("test")
+    assert heard == ["exp"]
+    ms.set_context(check_numerics=True)
+    with pytest.raises(NumericsError):
+        ops.exp(x * 1e9)
+
+
+def _normalized(x: Tensor, w: Tensor) -> Any:
+    return (ops.layer_norm(x, w.shape, w, w) ** 2).sum()
+
+
+def test_compositions_are_one_piece_with_their_derivatives() -> None:
+    x, w = Tensor(array(89, 127)), Tensor(array(127))
+    step = ms.value_and_grad(_normalized, (0, 1))
+    value, (dx, dw) = step(x, w)
+    value, dx, dw = value.asnumpy(), dx.asnumpy(), dw.asnumpy()
+    found, (gx, gw) = made(lambda: step(x, w))
+    np.testing.assert_allclose(found.asnumpy(), value, rtol=1e-5)
+    np.testing.assert_allclose(gx.asnumpy(), dx, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(gw.asnumpy(), dw, rtol=1e-3, atol=1e-3)
+
+
+def test_second_derivatives_of_pieces() -> None:
+    x = Tensor(array(83, 131))
+    slope = ms.grad(lambda x: (mint.norm(x, dim=1) ** 3).sum())
+    twice = ms.grad(lambda x: (slope(x) ** 2).sum())
+    expected = twice(x).asnumpy()
+    np.testing.assert_allclose(made(lambda: twice(x)).asnumpy(), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_training_statistics_are_those_of_numpy() -> None:
+    x, ones = Tensor(array(8, 16, 13, 17)), np.ones(16, np.float32)
+    states: list[Any] = []
+    for wanted in (False, True):
+        ms.set_context(eager_kernels=wanted)
+        mean, variance = Tensor(ones), Tensor(ones)
+        call = lambda m=mean, v=variance: ops.batch_norm(x, m, v, None, None, True)  # noqa: E731
+        y = made(call) if wanted else [call() for _ in range(3 * (costly.TRIALS + 2) + 1)][-1]
+        states.append([t.asnumpy() for t in (y, mean, variance)])
+    for a, b in zip(*states):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_indices_of_a_composition_are_its_own() -> None:
+    image, grid = Tensor(array(2, 8, 19, 23)), Tensor(array(2, 19, 23, 2, seed=1))
+    expected = ops.grid_sample(image, grid).asnumpy()
+    result = made(lambda: ops.grid_sample(image, grid)).asnumpy()
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_forked_child_asks_again() -> None:
+    x = Tensor(array(97, 137))
+    for _ in range(3):
+        ops.tanh(x)
+    child = os.fork()
+    if not child:
+        made(lambda: ops.tanh(x))
+        os._exit(0 if any(codes("tanh")) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    made(lambda: ops.tanh(x))
+
+
+_PROGRAM = """
+import numpy as np, sys, time
+import tvmgraph as ms
+from tvmgraph import ops, Tensor
+x = Tensor(np.linspace(-1, 1, 300_000, dtype=np.float32).reshape(300, 1000))
+end = time.monotonic() + 60
+from tvmgraph.core.op import OPS
+while time.monotonic() < end:
+    ops.gelu(x)
+    [plan] = OPS["gelu"].cache.values()
+    if plan.costly is None or plan.costly.code:
+        break
+print("tvm" in sys.modules, plan.costly is not None and plan.costly.code is not None)
+"""
+
+
+def test_no_compiler_comes_into_the_process_and_nothing_is_waited_for_at_the_end() -> None:
+    env = {**os.environ, costly.VARIABLE: "1"}
+    command = [sys.executable, "-c", _PROGRAM]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"], done.stderr
+    start = time.monotonic()
+    ends = _PROGRAM.replace("if plan.costly is None or plan.costly.code:", "if plan.costly.asked:")
+    subprocess.run(
+        [sys.executable, "-c", ends.rpartition("print")[0].replace("300", "301")], env=env,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert time.monotonic() - start < 30

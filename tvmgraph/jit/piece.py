@@ -1,0 +1,117 @@
+"""A composition of operators in eager code: one piece of machine code once that pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+from tvmgraph.autodiff.reverse import reverse
+from tvmgraph.autodiff.tape import Cotangents, PullBack, snapshot
+from tvmgraph.capture.recorder import Recorder
+from tvmgraph.capture.replay import replay
+from tvmgraph.core.costly import Costly
+from tvmgraph.core.state import has_cotangent, state
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.graph import Graph
+
+
+class Piece:
+    """What a composition is for arguments of some types.
+
+    Args:
+        function: The composition.
+        args: Its arguments, of which tensors may have other elements in a call.
+    """
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._function = function
+        self._name = function.__name__.strip("_")
+        self._places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        self._others = [None if isinstance(a, Tensor) else a for a in args]
+        self._types = [args[i].type for i in self._places]
+        self._multi = False
+        self._graph: Graph | None = None
+        self._backward: dict[Any, Piece] = {}
+        on_host = all(not args[i].on_gpu for i in self._places)
+        self._costly = Costly(self.graph) if on_host and self._places else None
+
+    def graph(self) -> Graph:
+        """The composition as a graph of its tensors."""
+        if self._graph is not None:
+            return self._graph
+        recorder = Recorder(self._name)
+        args = list(self._others)
+        for i, type in zip(self._places, self._types):
+            args[i] = recorder.argument(type, f"x{i}")  # pyright: ignore[reportArgumentType]
+        outer = state.interpreter, state.tapes
+        state.interpreter, state.tapes = recorder, ()
+        try:
+            result = self._function(*args)
+        finally:
+            state.interpreter, state.tapes = outer
+        self._multi = isinstance(result, tuple)
+        outputs = result if isinstance(result, tuple) else (result,)
+        self._graph = recorder.builder.build([recorder.value_of(r) for r in outputs])
+        if self._graph.writes or recorder.captured:
+            raise AssertionError(f"{self._name} reads or writes more than its arguments")
+        return self._graph
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        """Computes it."""
+        costly = self._costly
+        if costly is None:
+            return self._function(*args)
+        tensors = tuple([args[i] for i in self._places])
+        outputs = costly.run(tensors)
+        if outputs is not None:
+            if state.tapes:
+                for tape in state.tapes:
+                    tape.record_call(  # pyright: ignore[reportAttributeAccessIssue]
+                        self._name, tensors, outputs, self._pull_back(tensors), True
+                    )
+            return outputs if self._multi else outputs[0]
+        start = perf_counter()
+        result = self._function(*args)
+        if not costly.took(tensors, perf_counter() - start):
+            self._costly = None
+        return result
+
+    def _pull_back(self, args: tuple[Tensor, ...]) -> PullBack:
+        kept = [snapshot(a) for a in args]
+
+        def pull_back(cotangents: tuple[Tensor | None, ...]) -> Cotangents:
+            given = {i: g for i, g in enumerate(cotangents) if g is not None}
+            wanted = [i for i, t in enumerate(self._types) if has_cotangent(t.dtype)]
+            operands = (*kept, *given.values())
+            piece = self._reversed(wanted, tuple(given), operands)
+            found = piece(operands) if state.interpreter is None else piece._function(*operands)
+            result: list[Tensor | None] = [None] * len(kept)
+            for i, g in zip(wanted, found):
+                result[i] = g
+            return result
+
+        return pull_back
+
+    def _reversed(
+        self, wanted: Sequence[int], given: tuple[int, ...], operands: tuple[Tensor, ...]
+    ) -> Piece:
+        key = given, state.cotangents
+        found = self._backward.get(key)
+        if found is None:
+            outer = state.interpreter, state.tapes
+            state.interpreter, state.tapes = None, ()
+            try:
+                graph = reverse(self.graph(), wanted, given)
+            finally:
+                state.interpreter, state.tapes = outer
+
+            def backward(*tensors: Tensor) -> tuple[Tensor, ...]:
+                return tuple(replay(graph, tensors))
+
+            backward.__name__ = f"{self._name}_vjp"
+            found = self._backward[key] = Piece(backward, operands)
+        return found
+
+
+__all__ = ["Piece"]
