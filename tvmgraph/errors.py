@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import importlib.util
 import os
 import sys
@@ -90,6 +91,17 @@ def require_size(size: int, least: int) -> None:
         raise TooFewElements(f"values decided on {size} elements, and at least {least} are needed")
 
 
+@functools.cache
+def either(kind: type[TvmgraphError], built_in: type[Exception]) -> type[Any]:
+    """Returns a class of errors that is also what MindSpore raises for the mistake.
+
+    Args:
+        kind: What the mistake is here.
+        built_in: The class of Python that MindSpore's error has.
+    """
+    return type(kind.__name__, (kind, built_in), {"__doc__": kind.__doc__, "__module__": __name__})
+
+
 class DTypeError(TvmgraphError, TypeError):
     """A dtype or the class of an argument does not fit."""
 
@@ -100,10 +112,6 @@ class TypeOrValueError(DTypeError, ValueError):
 
 class ArgumentError(TvmgraphError, ValueError):
     """An argument has a value outside the documented range."""
-
-
-class ValueOrRuntimeError(ArgumentError, RuntimeError):
-    """A wrong value, which MindSpore's compiler reports."""
 
 
 class OutOfRangeError(TvmgraphError, IndexError):

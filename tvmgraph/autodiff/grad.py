@@ -21,7 +21,7 @@ from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
     ShapeError,
-    ValueOrRuntimeError,
+    either,
     user_source,
 )
 from tvmgraph.interruption import noticed
@@ -153,7 +153,7 @@ def require_positions(positions: Any, name: str) -> tuple[int, ...]:
             op=name, at=user_source(),
         )  # fmt: skip
     if not items or len(set(items)) < len(items):
-        raise ValueOrRuntimeError(
+        raise either(ArgumentError, RuntimeError)(
             "grad_position must name every argument at most once, and at least one",
             op=name, got=f"grad_position={positions!r}", at=user_source(),
         )  # fmt: skip
@@ -180,7 +180,7 @@ def _check_positions(
     items = require_positions(positions, name)
     for i in items:
         if not 0 <= i < len(args):
-            raise ArgumentError(
+            raise either(ArgumentError, RuntimeError)(
                 f"grad_position {i} is outside the {len(args)} positional arguments",
                 op=name, at=user_source(),
             )  # fmt: skip
@@ -195,9 +195,8 @@ def _check_positions(
 
 def _marked(value: Any) -> bool:
     """Whether numbers are marked by :func:`tvmgraph.mutable`: their gradients are 0."""
-    if isinstance(value, (tuple, list)):
-        return any(map(_marked, value))
-    return isinstance(value, (MutableInt, MutableFloat))
+    items = value if isinstance(value, (tuple, list)) else (value,)
+    return any(isinstance(v, (MutableInt, MutableFloat)) for v in items)
 
 
 def _weights(weights: Any) -> tuple[Parameter, ...]:

@@ -21,7 +21,7 @@ from tvmgraph.core.tensor_operators import binary, unary
 from tvmgraph.core.tensor_text import tensor_text
 from tvmgraph.core.types import ANY_RANK, Dim, TensorType, placeholder_size, tensor_type
 from tvmgraph.dtypes import DType
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, ShapeError, either, user_source
 
 _new = object.__new__
 _AT_ONCE = contextlib.nullcontext()
@@ -81,7 +81,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             self._settle(device)
             return
         if input_data is None:
-            raise ArgumentError(
+            raise either(ArgumentError, TypeError)(
                 "Tensor() needs input_data, or shape and dtype", op="Tensor", at=user_source()
             )
         if isinstance(input_data, Tensor):
@@ -478,7 +478,7 @@ def _array_of_python(data: Any) -> np.ndarray:
     try:
         array = np.asarray(data)
     except ValueError as e:
-        raise ShapeError(
+        raise either(ShapeError, TypeError)(
             "the rows of a nested list differ in length",
             op="Tensor", at=user_source(), fix="pad the rows to one length",
         ) from e  # fmt: skip

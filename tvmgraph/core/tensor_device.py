@@ -13,7 +13,7 @@ import numpy as np
 from tvmgraph import hooks
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import lend
-from tvmgraph.errors import DeviceError, user_source
+from tvmgraph.errors import DeviceError, either, user_source
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -37,7 +37,7 @@ def device_index(name: str, op: str) -> int | None:
     """
     match = _NAME.fullmatch(name) if isinstance(name, str) else None
     if match is None or (match[1].lower() == "cpu" and match[2] not in (None, "0")):
-        raise DeviceError(
+        raise either(DeviceError, ValueError)(
             f"there is no device {name!r}", op=op, at=user_source(),
             fix="use 'CPU', 'GPU' or 'GPU:<number>'",
         )  # fmt: skip

@@ -15,7 +15,7 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset import config
 from tvmgraph.dataset.base import Dataset, Row, count_of, names_of, reject
 from tvmgraph.dataset.samplers import Sampler
-from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError, either
 
 _stage_numbers = itertools.count(1)
 
@@ -79,7 +79,11 @@ class MapDataset(_Stage):
         self.operations = list(_as_tuple(operations))
         for o in self.operations:
             if not callable(o):
-                reject(DTypeError, "map", f"an operation must be callable, not {type(o).__name__}")
+                reject(
+                    either(DTypeError, ValueError),
+                    "map",
+                    f"an operation must be callable, not {type(o).__name__}",
+                )
         given = [child.columns[0]] if inputs is None else names_of("map", inputs)
         self.where = child._columns_at("map", given)
         self.results = given if outputs is None else names_of("map", outputs)

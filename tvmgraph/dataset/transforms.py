@@ -107,6 +107,8 @@ class Compose(Shown):
     """
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
+        if not transforms:
+            reject(ArgumentError, "Compose", "there is no transform")
         for t in transforms:
             if not callable(t):
                 reject(DTypeError, "Compose", f"a transform must be callable, not {t!r}")

@@ -14,7 +14,7 @@ from tvmgraph.errors import (
     ArgumentError,
     ConfigError,
     DTypeError,
-    ValueOrRuntimeError,
+    either,
     user_source,
     warn_user,
 )
@@ -131,7 +131,7 @@ def _check_options(
     if backend == "GE":
         warn_user("jit: backend='GE' is Ascend's; TVM compiles here")
     elif backend not in ("", "tvm", "ms_backend"):
-        raise ValueOrRuntimeError(
+        raise either(ArgumentError, RuntimeError)(
             f"backend cannot be {backend!r}", op="jit", at=user_source(),
             fix="use one of '', 'tvm', 'ms_backend'",
         )  # fmt: skip

@@ -11,7 +11,7 @@ from tvmgraph.common.initializer import initializer
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, either
 from tvmgraph.nn._checks import choice, is_real, positive, real, reject
 from tvmgraph.nn.activation_smooth import (
     GELU,
@@ -432,7 +432,8 @@ def get_activation(name: str | None, prim_name: str | None = None) -> Cell | Non
     if name is None:
         return None
     if name not in _ACTIVATIONS:
-        reject(ArgumentError, prim_name or "get_activation", f"there is no activation {name!r}",
+        reject(either(ArgumentError, KeyError), prim_name or "get_activation",
+               f"there is no activation {name!r}",
                fix="use one of " + ", ".join(_ACTIVATIONS))  # fmt: skip
     return _ACTIVATIONS[name]()
 

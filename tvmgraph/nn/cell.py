@@ -21,6 +21,7 @@ from tvmgraph.errors import (
     DTypeError,
     KeyNotFoundError,
     NotFoundError,
+    either,
     user_source,
 )
 from tvmgraph.nn.cell_hooks import HookedCall, HookMethods
@@ -83,7 +84,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             if not isinstance(value, (Cell, Parameter, ParameterTuple)):
                 object.__setattr__(self, name, value)  # as MindSpore allows
                 return
-            raise CaptureError(
+            raise either(CaptureError, AttributeError)(
                 f"cannot assign {name!r} before super().__init__()",
                 op=type(self).__name__, at=user_source(),
                 fix="call super().__init__() first in your __init__",
@@ -178,7 +179,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """The computation; every subclass writes its own."""
-        raise CaptureError(
+        raise either(CaptureError, AttributeError)(
             f"{type(self).__name__} has no construct method", at=user_source(),
             fix="define `def construct(self, ...)` in the class",
         )  # fmt: skip

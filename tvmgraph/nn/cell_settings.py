@@ -89,10 +89,11 @@ class SettingMethods:
         Raises:
             DTypeError: if ``dst_type`` is not float16, bfloat16 or float32.
         """
-        dtype = dtypes.dtype_of(dst_type)
-        if dtype not in (dtypes.float16, dtypes.bfloat16, dtypes.float32):
+        allowed = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
+        dtype = next((d for d in allowed if dst_type in (d, d.name)), None)
+        if dtype is None:
             raise TypeOrValueError(
-                f"a cell cannot compute in {dtype.name}", op="Cell.to_float", at=user_source(),
+                f"a cell cannot compute in {dst_type!s}", op="Cell.to_float", at=user_source(),
                 fix="use float16, bfloat16 or float32",
             )  # fmt: skip
         for _, cell in self.cells_and_names():

@@ -181,9 +181,9 @@ class SequentialCell(_Ordered):
             self._renumber(args)
 
     @offered
-    def cell_list(self) -> tuple[Cell, ...]:
+    def cell_list(self) -> list[Cell]:
         """The cells in order."""
-        return tuple(self._members())
+        return self._members()
 
     def construct(self, input_data: Any) -> Any:
         """Applies the cells in order."""

@@ -11,7 +11,7 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.dataset.transforms import as_array
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
 
 
 def is_pillow(value: Any) -> bool:
@@ -34,7 +34,8 @@ def image_of(op: str, value: Any) -> np.ndarray:
     """
     image = as_array(value)
     if image.ndim < 2:
-        reject(ShapeError, f"vision.{op}", f"an image has 2 or 3 axes, not {image.ndim}",
+        reject(either(ShapeError, TypeError) if not image.ndim else ShapeError,
+               f"vision.{op}", f"an image has 2 or 3 axes, not {image.ndim}",
                "give (height, width) or (height, width, channels); Decode reads files")  # fmt: skip
     return image
 
@@ -126,7 +127,10 @@ def sizes(op: str, name: str, value: Any) -> tuple[int, int]:
     """
     items = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
     if len(items) != 2 or any(not isinstance(v, (int, np.integer)) or v < 1 for v in items):
-        reject(ArgumentError, f"vision.{op}", f"{name} must be one or two positive ints: {value!r}")
+        kind = ArgumentError
+        if len(items) != 2 or not all(isinstance(v, (int, np.integer)) for v in items):
+            kind = either(ArgumentError, TypeError)
+        reject(kind, f"vision.{op}", f"{name} must be one or two positive ints: {value!r}")
     return int(items[0]), int(items[1])
 
 

@@ -13,7 +13,7 @@ from tvmgraph.dataset.transforms import as_array
 from tvmgraph.dataset.vision.base import image_of, is_pillow, number, to_pillow
 from tvmgraph.dataset.vision.geometry import RandomResizedCrop
 from tvmgraph.dataset.vision.kinds import ImageReadMode, Inter
-from tvmgraph.errors import ArgumentError, DTypeError
+from tvmgraph.errors import ArgumentError, DTypeError, either
 from tvmgraph.partial import replacing
 
 
@@ -25,7 +25,7 @@ def _opened(op: str, value: Any) -> Any:
         image = Image.open(BytesIO(raw))
         image.load()
     except (UnidentifiedImageError, OSError) as e:
-        reject(ArgumentError, op, f"the bytes are no image: {e}")
+        reject(either(ArgumentError, TypeError), op, f"the bytes are no image: {e}")
     return image
 
 

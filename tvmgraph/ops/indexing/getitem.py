@@ -25,6 +25,7 @@ from tvmgraph.errors import (
     DTypeError,
     OutOfRangeError,
     TvmgraphError,
+    either,
     user_source,
 )
 from tvmgraph.ops.indexing.advanced import check_range, gathered_shape, index_get, index_update
@@ -377,7 +378,7 @@ def _classify(entry: Any) -> Any:
     try:
         return operator.index(entry)
     except TypeError:
-        raise DTypeError(
+        raise either(DTypeError, IndexError)(
             f"{type(entry).__name__} is no index",
             fix="use ints, slices, None, ..., bools, or integer and bool tensors",
         ) from None

@@ -15,7 +15,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation
 from tvmgraph.core.types import Dim, Shape, TensorType
-from tvmgraph.errors import DTypeError, ShapeError
+from tvmgraph.errors import DTypeError, ShapeError, either
 from tvmgraph.ops.common.arguments import bad, describe
 from tvmgraph.ops.common.rows import sum_to
 
@@ -55,7 +55,7 @@ def infer_matmul(
         input.shape, other.shape, transpose_a, transpose_b
     )
     if k != k2:
-        raise ShapeError(
+        raise either(ShapeError, RuntimeError)(
             f"inner dimensions differ ({k} and {k2})",
             fix="transpose an operand, or check the channels of the layer before",
         )

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core import rules
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.arguments import (
     as_int,
     bad,
@@ -171,7 +172,7 @@ def _existing_axes(axes: Any, input: Tensor, op: str) -> list[int]:
     for a in items:
         if not -ndim <= a < ndim:
             raise bad(
-                OutOfRangeError, f"axis {a} is outside [{-ndim}, {ndim})", op,
+                rules.AxisError, f"axis {a} is outside [{-ndim}, {ndim})", op,
                 describe(input=input, axis=axes),
             )  # fmt: skip
     return [a % ndim for a in items]

@@ -149,7 +149,7 @@ def repeat_elements(x: Tensor, rep: int, axis: int = 0) -> Tensor:
 def _repeat(x: Tensor, count: int, axis: Any, op: str) -> Tensor:
     axis = as_int(axis, op, "axis")
     if not -x.ndim <= axis < x.ndim:
-        raise bad(OutOfRangeError, f"axis {axis} is outside [{-x.ndim}, {x.ndim})", op,
+        raise bad(rules.AxisError, f"axis {axis} is outside [{-x.ndim}, {x.ndim})", op,
                   describe(x=x, axis=axis))  # fmt: skip
     axis %= x.ndim
     shape = x.type.shape
@@ -185,7 +185,7 @@ def repeat_interleave(input: Tensor, repeats: Any, axis: int | None = None) -> T
     got = describe(input=input, repeats=repeats, axis=axis)
     if isinstance(repeats, Tensor):
         if not -input.ndim <= axis < input.ndim:
-            raise bad(OutOfRangeError, f"axis {axis} does not exist", "repeat_interleave", got)
+            raise bad(rules.AxisError, f"axis {axis} does not exist", "repeat_interleave", got)
         axis, counts = axis % input.ndim, F.reshape(repeats, (-1,))
         if counts.shape == (1,):
             counts = F.broadcast_to(counts, (input.shape[axis],))

@@ -111,7 +111,7 @@ def split_at(input: Tensor, indices: tuple[int, ...], axis: int) -> tuple[Tensor
 def _axis_size(input: Tensor, axis: Any, op: str) -> tuple[int, Any]:
     axis = as_int(axis, op, "axis")
     if not -input.ndim <= axis < input.ndim:
-        raise bad(OutOfRangeError, f"axis {axis} is outside [{-input.ndim}, {input.ndim})", op,
+        raise bad(rules.AxisError, f"axis {axis} is outside [{-input.ndim}, {input.ndim})", op,
                   describe(input=input, axis=axis))  # fmt: skip
     axis %= input.ndim
     return axis, input.type.shape[axis]

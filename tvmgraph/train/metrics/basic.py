@@ -8,7 +8,14 @@ import numpy as np
 
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    ShapeError,
+    TvmgraphError,
+    either,
+    user_source,
+)
 
 
 def reject(kind: type[TvmgraphError], op: str, rule: str, fix: str | None = None) -> NoReturn:
@@ -217,7 +224,8 @@ class Accuracy(Metric):
 
     def __init__(self, eval_type: str = "classification") -> None:
         if eval_type not in ("classification", "multilabel"):
-            reject(ArgumentError, type(self).__name__, f"eval_type cannot be {eval_type!r}",
+            reject(either(ArgumentError, TypeError), type(self).__name__,
+                   f"eval_type cannot be {eval_type!r}",
                    'use "classification" or "multilabel"')  # fmt: skip
         self._type = eval_type
         super().__init__()
@@ -251,7 +259,8 @@ class _Counts(Metric):
 
     def __init__(self, eval_type: str = "classification") -> None:
         if eval_type not in ("classification", "multilabel"):
-            reject(ArgumentError, type(self).__name__, f"eval_type cannot be {eval_type!r}",
+            reject(either(ArgumentError, TypeError), type(self).__name__,
+                   f"eval_type cannot be {eval_type!r}",
                    'use "classification" or "multilabel"')  # fmt: skip
         self._type = eval_type
         super().__init__()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
 from tvmgraph.train.metrics.basic import (
     F1,
     MAE,
@@ -322,7 +322,7 @@ def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
         'Accuracy'
     """
     if name not in _BY_NAME:
-        reject(ArgumentError, "get_metric_fn", f"there is no metric {name!r}",
+        reject(either(ArgumentError, KeyError), "get_metric_fn", f"there is no metric {name!r}",
                f"use one of {', '.join(names())}")  # fmt: skip
     return _BY_NAME[name](*args, **kwargs)
 
