@@ -266,8 +266,8 @@ def test_bad_folders(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"no config\.json"):
         load_hf(tmp_path)
     weights = gpt2_weights()
-    folder = write(tmp_path / "g", weights, **gpt2_settings() | {"model_type": "llama"})
-    with pytest.raises(ArgumentError, match="model_type is 'llama'"):
+    folder = write(tmp_path / "g", weights, **gpt2_settings() | {"model_type": "t5"})
+    with pytest.raises(ArgumentError, match="model_type is 't5'"):
         load_hf(folder)
     write(folder, weights, **gpt2_settings() | {"activation_function": "quick_gelu"})
     with pytest.raises(ArgumentError, match="activation_function is 'quick_gelu'"):

@@ -53,10 +53,14 @@ NAMED_KERNELS = {
     "attention_gradient": NamedKernel(
         f"{_CPU}attention.gradient:emit_attention_gradient", f"{_CUDA}flash_grad:KERNEL"
     ),
+    "cached_attention": NamedKernel(
+        f"{_CPU}attention.cached:emit_cached_attention", loops=True
+    ),
     "max_pool_grad": NamedKernel(
         f"{_CPU}elementwise.pool_grad:emit_max_pool_grad",
         f"{_CUDA}pool_grad:emit_max_pool_grad", loops=True,
     ),
+    "quantized_dense": NamedKernel(f"{_CPU}gemm.quantized:emit_quantized_dense", loops=True),
     "random_bits": NamedKernel(
         f"{_CPU}elementwise.random_words:emit_random_words", loops=True
     ),

@@ -25,13 +25,16 @@ def attend(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None) -> Tensor:
 
     Args:
         q: Queries :math:`(N, heads, T, D)`.
-        k: Keys :math:`(N, heads, S, D)`.
-        v: Values :math:`(N, heads, S, D)`.
+        k: Keys :math:`(N, kept, S, D)`; as many heads, or a divisor.
+        v: Values :math:`(N, kept, S, D)`.
         hidden: Where a query must not see a key, broadcastable to :math:`(N, heads, T, S)`.
 
     Returns:
         :math:`(N, heads, T, D)`.
     """
+    share = q.shape[1] // k.shape[1]
+    if share > 1:
+        k, v = F.repeat_interleave(k, share, 1), F.repeat_interleave(v, share, 1)
     scores = F.matmul(q, F.transpose(k, (0, 1, 3, 2))) / math.sqrt(q.shape[-1])
     if hidden is not None:
         scores = F.where(hidden, F.full_like(scores, -1e9), scores)

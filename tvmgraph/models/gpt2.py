@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tvmgraph.core.op import F
+from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.models.attention import activation, attend, join_heads, split_heads
-from tvmgraph.nn import Cell, CellList, Dense, Dropout, Embedding, LayerNorm
+from tvmgraph.models.attention import activation, split_heads
+from tvmgraph.models.language import LanguageModel, Layer
+from tvmgraph.nn import CellList, Dense, Dropout, Embedding, LayerNorm
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,10 @@ class Gpt2Config:
     activation_function: str = "gelu_new"
     num_labels: int = 2
     pad_token_id: int | None = None
+    eos_token_id: int | None = None
 
 
-class Gpt2Block(Cell):
+class Gpt2Block(Layer):
     """One decoder layer, normalized before attention and before the wide layer."""
 
     def __init__(self, config: Gpt2Config) -> None:
@@ -43,15 +47,19 @@ class Gpt2Block(Cell):
         self.mlp_proj = Dense(config.n_inner or 4 * size, size)
         self.dropout = Dropout(p=config.resid_pdrop)
 
-    def construct(self, x: Tensor, future: Tensor) -> Tensor:
-        joined = F.split(self.c_attn(self.ln_1(x)), x.shape[-1], -1)
-        q, k, v = (split_heads(part, self.heads) for part in joined)
-        x = x + self.dropout(self.c_proj(join_heads(attend(q, k, v, future))))
+    def project(self, x: Tensor, turn: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values."""
+        q, k, v = F.split(self.c_attn(self.ln_1(x)), x.shape[-1], -1)
+        return tuple(split_heads(part, self.heads) for part in (q, k, v))  # pyright: ignore[reportReturnType]
+
+    def finish(self, x: Tensor, mixed: Tensor) -> Tensor:
+        """The rest of the layer."""
+        x = x + self.dropout(self.c_proj(mixed))
         wide = activation(self.activation_function, self.mlp_fc(self.ln_2(x)))
         return x + self.dropout(self.mlp_proj(wide))
 
 
-class Gpt2(Cell):
+class Gpt2(LanguageModel):
     """GPT-2: the logits of the next token at every place.
 
     Args:
@@ -79,19 +87,24 @@ class Gpt2(Cell):
         self.dropout = Dropout(p=config.resid_pdrop)
         self.h = CellList([Gpt2Block(config) for _ in range(config.n_layer)])
         self.ln_f = LayerNorm((config.n_embd,), epsilon=config.layer_norm_epsilon)
+        self.lm_head = None
+        self.most_tokens, self.kept_heads = config.n_positions, config.n_head
+        self.head_size = config.n_embd // config.n_head
 
-    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Returns what the head sees: :math:`(N, T, E)`."""
-        places = F.arange(input_ids.shape[1])
-        future = F.expand_dims(places, 0) > F.expand_dims(places, 1)
-        if attention_mask is not None:
-            n, t = attention_mask.shape
-            future = F.logical_or(future, F.reshape(attention_mask == 0, (n, 1, 1, t)))
-        x = self.dropout(self.wte(input_ids) + self.wpe(places))
-        for block in self.h:
-            x = block(x, future)
+    @property
+    def layers_of(self) -> CellList:
+        """The decoder layers."""
+        return self.h
+
+    @property
+    def embedding_table(self) -> Parameter:
+        """The table of the word embedding, which the head shares."""
+        return self.wte.embedding_table
+
+    def embed(self, ids: Tensor, places: Tensor) -> Tensor:
+        """Words and places."""
+        return self.dropout(self.wte(ids) + self.wpe(places))
+
+    def norm_of(self, x: Tensor) -> Tensor:
+        """The last normalization."""
         return self.ln_f(x)
-
-    def construct(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        x = self.hidden_states(input_ids, attention_mask)
-        return F.matmul(x, F.transpose(self.wte.embedding_table, (1, 0)))

@@ -23,6 +23,7 @@ from tvmgraph.models.heads import (
     BertForTokenClassification,
     Gpt2ForSequenceClassification,
 )
+from tvmgraph.models.llama import Llama, LlamaConfig
 from tvmgraph.nn import Cell
 from tvmgraph.runtime.tensors import BadTensors, from_bytes
 
@@ -53,6 +54,14 @@ _GPT2: Rules = (
     (r"mlp\.c_fc", "mlp_fc"),
     (r"mlp\.c_proj", "mlp_proj"),
 )
+_LLAMA: Rules = (
+    (r"^model\.", ""),
+    (r"^embed_tokens\.weight$", "embed_tokens.embedding_table"),
+    (r"(self_attn|mlp)\.", ""),
+    (r"input_layernorm\.weight$", "input_norm.gamma"),
+    (r"post_attention_layernorm\.weight$", "output_norm.gamma"),
+    (r"^norm\.weight$", "norm.gamma"),
+)
 # GPT-2's dense layers are stored (in, out), as its original code multiplies
 _GPT2_TRANSPOSED = re.compile(r"(c_attn|c_proj|mlp_fc|mlp_proj)\.weight$")
 # heads that were not asked for, and tables that the network computes itself or shares
@@ -60,6 +69,7 @@ _BERT_UNUSED = re.compile(
     r"position_ids$|^cls\.seq_relationship\.|^cls\.predictions\.decoder\.weight$"
 )
 _GPT2_UNUSED = re.compile(r"\.attn\.(masked_)?bias$|^lm_head\.weight$")
+_LLAMA_UNUSED = re.compile(r"rotary_emb\.inv_freq$")
 _HEAD_WEIGHTS = re.compile(r"^(cls|classifier|qa_outputs|score)\.")
 _HEAD: Rules = (
     (r"^cls\.predictions\.(decoder\.)?bias$", "bias"),
@@ -115,6 +125,11 @@ _KINDS = {
         {"activation_function": ("gelu_new", *ACTIVATIONS), "tie_word_embeddings": (True,),
          "scale_attn_by_inverse_layer_idx": (False,), "scale_attn_weights": (True,)},
     ),
+    "llama": _Kind(
+        LlamaConfig, Llama, {}, "model", _LLAMA, _LLAMA_UNUSED, None,
+        {"hidden_act": ("silu", *ACTIVATIONS), "attention_bias": (False,), "mlp_bias": (False,),
+         "rope_scaling": (None,)},
+    ),
 }  # fmt: skip
 
 
@@ -123,10 +138,10 @@ def load_hf(folder: str | os.PathLike[str], head: bool = True) -> Cell:
 
     Args:
         folder: A folder with ``config.json`` and ``model.safetensors`` (or several files with
-            ``model.safetensors.index.json``) of a BERT or a GPT-2. Nothing is downloaded and no
-            code of the folder runs.
+            ``model.safetensors.index.json``) of a BERT, a GPT-2 or a Llama. Nothing
+            is downloaded and no code of the folder runs.
         head: Whether to load the task head that ``architectures`` in ``config.json`` names;
-            without one, a BERT is an encoder and a GPT-2 a language model.
+            without one, a BERT is an encoder, and the others are language models.
 
     Returns:
         The network in inference mode: a class of :mod:`tvmgraph.models`.
@@ -147,8 +162,12 @@ def load_hf(folder: str | os.PathLike[str], head: bool = True) -> Cell:
             known = ", ".join(map(repr, dict.fromkeys(allowed)))
             raise _wrong(f"{name} is {settings[name]!r}", path, f"only {known} is known")
     cell = _class_of(settings, kind) if head else kind.cell
-    net = cell(_sizes(settings, kind, path))
-    _fill(net, _translate(_weights(path), kind, cell), path)
+    sizes = _sizes(settings, kind, path)
+    net = cell(sizes)
+    arrays = _translate(_weights(path), kind, cell)
+    if getattr(sizes, "tie_word_embeddings", False):
+        arrays.pop("lm_head.weight", None)  # some files have the table twice
+    _fill(net, arrays, path)
     return net.set_train(False)
 
 
@@ -159,7 +178,15 @@ def _class_of(settings: dict[str, Any], kind: _Kind) -> type[Cell]:
 
 def _sizes(settings: dict[str, Any], kind: _Kind, path: Path) -> Any:
     fields = {f.name for f in dataclasses.fields(kind.config)}
+    size = settings.get("head_dim")
+    if size and size * settings.get("num_attention_heads", 0) != settings.get("hidden_size"):
+        raise _wrong(f"head_dim is {size}", path, "only hidden_size / num_attention_heads is known")
     given = {k: v for k, v in settings.items() if k in fields}
+    if isinstance(settings.get("rope_parameters"), dict) and "rope_theta" in fields:
+        rope = settings["rope_parameters"]  # where newer files keep it
+        given["rope_theta"] = rope.get("rope_theta", 10000.0)
+        if rope.get("rope_type", "default") != "default":
+            raise _wrong(f"rope_type is {rope['rope_type']!r}", path, "only 'default' is known")
     if isinstance(settings.get("id2label"), dict):
         given["num_labels"] = len(settings["id2label"])
     try:

@@ -156,6 +156,7 @@ from tvmgraph.nn.pooling_adaptive import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
+from tvmgraph.nn.quantized import QuantizedDense
 from tvmgraph.nn.recurrent import GRU, LSTM, RNN
 from tvmgraph.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from tvmgraph.nn.transformer import MultiheadAttention
@@ -292,6 +293,7 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",
+    "QuantizedDense",
     "RMSELoss",
     "RNNCell",
     "RReLU",

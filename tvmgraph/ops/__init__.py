@@ -5,6 +5,7 @@ from tvmgraph.ops._lazy import __dir__, __getattr__  # noqa: F401
 from tvmgraph.ops.activation.piecewise import *  # noqa: F403
 from tvmgraph.ops.activation.smooth import *  # noqa: F403
 from tvmgraph.ops.activation.softmax import *  # noqa: F403
+from tvmgraph.ops.attention.cached import *  # noqa: F403
 from tvmgraph.ops.attention.functions import *  # noqa: F403
 from tvmgraph.ops.attention.rows import *  # noqa: F403
 from tvmgraph.ops.collective.rows import *  # noqa: F403
@@ -57,6 +58,7 @@ from tvmgraph.ops.linalg.matmul import *  # noqa: F403
 from tvmgraph.ops.linalg.matrices import *  # noqa: F403
 from tvmgraph.ops.linalg.matrix_functions import *  # noqa: F403
 from tvmgraph.ops.linalg.products import *  # noqa: F403
+from tvmgraph.ops.linalg.quantized import *  # noqa: F403
 from tvmgraph.ops.linalg.reflections import *  # noqa: F403
 from tvmgraph.ops.linalg.solve import *  # noqa: F403
 from tvmgraph.ops.loss.classification import *  # noqa: F403

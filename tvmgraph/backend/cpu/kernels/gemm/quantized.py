@@ -1,0 +1,200 @@
+"""Products with weights of 8 or 4 bits, which are taken apart in registers.
+
+A token at a time, such a product lasts as long as its weights take to come from memory: they are
+read once, one after the other, and never written as floats. Vectors are rows of the weight. Of a
+single row of the input several sums run side by side, as one would wait for itself; of several
+rows each uses the weights that were taken apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import kept
+from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.program import static_shape
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
+from tvmgraph.machine.processor import CpuModel
+
+#: Steps of the depth that are written out: the weights of 4 bits in a word.
+_STEPS = 8
+#: Words of 4 bits by which memory is asked for ahead: taking them apart leaves it no time to guess.
+_AHEAD = 112
+
+
+def emit_quantized_dense(func: Func, _settings: str, model: CpuModel) -> None:
+    """Writes the kernel.
+
+    Args:
+        func: Takes the operands of ``ops.quantized_dense`` and its result.
+        model: The processor.
+    """
+    x, words, scales, out = func.params
+    panels, _, width = static_shape(words) or (0, 0, 0)
+    _Product(x, words, scales, out, panels, width, model).write()
+
+
+@dataclass(frozen=True)
+class _Product:
+    x: Buffer
+    words: Buffer
+    scales: Buffer
+    out: Buffer
+    panels: int
+    width: int
+    model: CpuModel
+
+    @property
+    def _lanes(self) -> int:
+        return min(self.width, self.model.lanes_of(4))
+
+    @property
+    def _sums(self) -> int:
+        """Vectors of sums that leave registers for the weights and for the totals."""
+        return self.model.registers // 2
+
+    @property
+    def _columns(self) -> int:
+        return int(self.out.shape[1])
+
+    def write(self) -> None:
+        """Divides the panels among the workers."""
+        vectors = self.width // self._lanes
+        together = max(1, min(2, self.panels, 2 // vectors))
+        count = -(-self.panels // together)
+        rows, depth = self.x.shape
+        known = int(rows) if isinstance(rows, tirx.IntImm) else None
+        flops = 2 * (known or 1) * int(depth) * self._columns
+        parallel = self.model.threads > 1 and flops >= MIN_PARALLEL_FLOPS
+        with emit.parallel(count, parallel) as item:
+            emit.peel_last(
+                (item, count, together, self.panels),
+                lambda size: self._rows(item * together, size, known),
+            )
+
+    def _rows(self, panel: Expr, together: int, known: int | None) -> None:
+        """All rows of the input times a few panels."""
+        vectors = together * self.width // self._lanes
+        height = max(1, self._sums // (2 * vectors))
+        if known is not None:
+            height = -(-known // -(-known // height))  # as even as they can be
+            count = -(-known // height)
+            with emit.serial(count) as tile:
+                emit.peel_last(
+                    (tile, count, height, known),
+                    lambda size: self._tile(panel, together, tile * height, size),
+                )
+            return
+        rows = self.x.shape[0]
+        full = tirx.floordiv(rows, emit.i64(height))
+        with emit.serial(full) as tile:
+            self._tile(panel, together, tile * height, height)
+        with emit.serial(rows - full * height) as rest:
+            self._tile(panel, together, full * height + rest, 1)
+
+    def _tile(self, panel: Expr, together: int, row: Expr, rows: int) -> None:
+        lanes, vectors = self._lanes, together * self.width // self._lanes
+        chains = max(1, min(4, self._sums // (rows * vectors)))
+        groups = int(self.scales.shape[1])
+        size = int(self.x.shape[1]) // groups
+        totals = emit.stack(rows * vectors * lanes, "float32")
+        nothing = emit.broadcast(emit.zero("float32"), lanes)
+        for place in range(rows * vectors):
+            emit.store(totals, nothing, [emit.ramp(place * lanes, lanes)])
+        with emit.serial(groups) as group:
+            sums = emit.stack(rows * vectors * chains * lanes, "float32")
+            for place in range(rows * vectors * chains):
+                emit.store(sums, nothing, [emit.ramp(place * lanes, lanes)])
+
+            def step(first: Expr, count: int) -> None:
+                self._step((panel, row, first), (rows, vectors, chains), count, sums)
+
+            full, rest = divmod(size, _STEPS)
+            start = group * size
+            if full:
+                with emit.serial(full) as block:
+                    step(start + block * _STEPS, _STEPS)
+            if rest:
+                step(start + full * _STEPS, rest)
+            self._scale(panel, group, (rows, vectors, chains), sums, totals)
+        for r in range(rows):
+            for v in range(vectors):
+                self._store(panel, v, row + r, totals, (r * vectors + v) * lanes)
+
+    def _scale(
+        self, panel: Expr, group: Expr, shape: tuple[int, int, int], sums: Buffer, totals: Buffer
+    ) -> None:
+        """Adds the sums of a group, times its factors, to the totals."""
+        (rows, vectors, chains), lanes = shape, self._lanes
+        for v in range(vectors):
+            at, lane = self._place(panel, v)
+            scale = self.scales[at, group, emit.ramp(lane, lanes)]
+            scale = kept(tirx.Cast(f"float32x{lanes}", scale), lanes, "float32")
+            for r in range(rows):
+                first = (r * vectors + v) * chains
+                parts = [sums[emit.ramp((first + c) * lanes, lanes)] for c in range(chains)]
+                while len(parts) > 1:
+                    parts = [sum(parts[i + 1 : i + 2], parts[i]) for i in range(0, len(parts), 2)]
+                total = emit.ramp((r * vectors + v) * lanes, lanes)
+                emit.store(totals, totals[total] + parts[0] * scale, [total])
+
+    def _place(self, panel: Expr, vector: int) -> tuple[Expr, int]:
+        """The panel of a vector, and where it begins there."""
+        number, lane = divmod(vector * self._lanes, self.width)
+        return panel + number, lane
+
+    def _step(
+        self, at: tuple[Expr, Expr, Expr], shape: tuple[int, int, int], count: int, sums: Buffer
+    ) -> None:
+        """Adds some steps of the depth, from the first of a word on."""
+        (panel, row, first), (rows, vectors, chains), lanes = at, shape, self._lanes
+        small = str(self.words.dtype) == "int8"
+        for v in range(vectors):
+            number, lane = self._place(panel, v)
+            columns = emit.ramp(lane, lanes)
+            word = None
+            if not small:
+                place = tirx.floordiv(first, emit.i64(_STEPS))
+                emit.prefetch(self.words, [number, place + _AHEAD, lane])
+                word = self.words[number, place, columns]
+                word = kept(word, lanes, "int32")
+            for j in range(count):
+                if word is None:
+                    value = tirx.Cast(f"int32x{lanes}", self.words[number, first + j, columns])
+                else:
+                    up, down = (
+                        emit.broadcast(tirx.const(n, "int32"), lanes) for n in (28 - 4 * j, 28)
+                    )
+                    value = (word << up) >> down if j < _STEPS - 1 else word >> down
+                weight = tirx.Cast(f"float32x{lanes}", value)
+                if rows > 1:
+                    weight = kept(weight, lanes, "float32")
+                for r in range(rows):
+                    place = ((r * vectors + v) * chains + j % chains) * lanes
+                    total = emit.ramp(place, lanes)
+                    factor = emit.broadcast(self.x[row + r, first + j], lanes)
+                    emit.store(sums, sums[total] + factor * weight, [total])
+
+    def _store(self, panel: Expr, vector: int, row: Expr, totals: Buffer, base: int) -> None:
+        """Stores the columns that exist."""
+        number, lane = self._place(panel, vector)
+        lanes, first = self._lanes, number * self.width + lane
+        rest = self._columns % self.width
+
+        def some(size: int) -> None:
+            there = max(0, min(lanes, size - lane))
+            if there == lanes:
+                value = totals[emit.ramp(base, lanes)]
+                emit.store(self.out, value, [row, emit.ramp(first, lanes)])
+                return
+            for i in range(there):
+                emit.store(self.out, totals[base + i], [row, first + i])
+
+        if rest:
+            last = number < self.panels - 1
+            emit.when(last, lambda: some(self.width), lambda: some(rest))
+        else:
+            some(self.width)
