@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tvmgraph as ms
 from tvmgraph import Parameter, Tensor, jit, nn, ops
+from tvmgraph.backend.cpu.kernels.conv import im2col
 from tvmgraph.config import context
 from tvmgraph.core.op import OPS
 from tvmgraph.numerics.winograd import best_tile, matrices, transform_weight
@@ -435,3 +436,16 @@ def test_weights_of_a_call_are_transformed_where_the_image_is_large():
     step = ms.grad(lambda x, w: ops.conv2d(x, w).sum(), 1)
     graph = jit(step).graph(Tensor(fill(1, 64, 56, 56)), *weights)
     assert arrange(graph) is graph  # derivatives read plain images
+
+
+@pytest.mark.parametrize("blocks, kernel", [(16, 3), (17, 5), (4, 1)])
+@pytest.mark.usefixtures("compiled_here")
+def test_image_gradient_of_weights_that_no_cache_holds(blocks, kernel, monkeypatch):
+    """They are copied to where the rows of the product lie along memory."""
+    monkeypatch.setattr(im2col, "_fits", lambda *_: False)
+    pad = kernel // 2
+    g, w = fill(2, 40, 5, 4), fill(40, 12 * blocks, kernel, kernel, seed=blocks)
+    turned = PLAIN | dict(output_padding=(0, 0), padding=((pad, pad),) * 2)
+    want = OPS["conv_transpose"].eager(g.astype("float64"), w.astype("float64"), **turned)
+    transposed = jit(lambda g, w: ops.conv_transpose(g, w, **turned))
+    close(transposed(Tensor(g), Tensor(w)).asnumpy(), want)

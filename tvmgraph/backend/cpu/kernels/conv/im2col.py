@@ -7,6 +7,7 @@ that vectors run on from row to row and from image to image.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -30,6 +31,9 @@ from tvmgraph.machine.processor import CpuModel
 _MAX_BYTES, _MIN_ROWS = 32 << 20, 8
 #: Length of the sums, in columns, from which the operands are exchanged.
 _MIN_SWAPPED = 8
+#: Rows of the left operand that are copied at once.
+_BLOCKS = (16, 8, 4)
+_AHEAD = 8  # steps of the sum
 #: Columns up to which, and length of the sums from which, vectors run along the sums.
 _MAX_DOT_COLUMNS, _MIN_DOT_DEPTH = 64, 256
 
@@ -102,6 +106,8 @@ def only_deep(
 def emit_im2col(found: Im2col, _plan: None, writer: Writer[CpuModel]) -> None:
     """Copies the windows, and hands the matrix product back."""
     copied = found.copied(writer.model, found.by_taps)
+    if found.by_taps:
+        copied = _with_rows_together(copied, writer.model)
     columns = Columns((), copied.columns) if found.by_taps else split_columns(copied)
     writer.write(found.nest.product(copied, columns))
 
@@ -145,6 +151,44 @@ def _with_copy(
     load = buffer[tuple(axis.var for axis in axes)]
     operand = Operand(load, load, contraction.right.access)
     return replace(contraction, right=_again(contraction, operand))
+
+
+def _with_rows_together(contraction: Contraction, model: CpuModel) -> Contraction:
+    """Copies a left operand whose rows are not along memory, if it is more than a cache holds.
+
+    The weights of the gradient of a convolution's image are: what a tile of rows reads of one step
+    lies pages away from the next, and no prefetcher follows. The copy reads blocks of rows.
+    """
+    left, (outer, *inner) = contraction.left, contraction.reduce
+    strides = contraction.strides(left)
+    count = product(axis.extent for axis in (*contraction.rows, *contraction.reduce))
+    block = next((b for b in _BLOCKS if contraction.rows[-1].extent % b == 0), 0)
+    near = strides is None or strides[contraction.rows[-1].var] >= strides[outer.var]
+    if near or not block or _fits(count * dtype_bytes(contraction.dtype), model):
+        return contraction
+    axes = (*contraction.rows, *contraction.reduce)
+    buffer = emit.workspace([axis.extent for axis in axes], contraction.dtype)
+    *blocks, last = contraction.rows
+    extents = [*(axis.extent for axis in blocks), last.extent // block]
+    with emit.parallel(product(extents), model.threads > 1) as piece:
+        *positions, chunk = emit.unfuse(piece, extents)
+        with emit.serial(outer.extent) as step, emit.serial(block) as row:
+            ahead = tirx.min(step + _AHEAD, emit.i64(outer.extent - 1))
+            first = [*positions, chunk * block + row, ahead, *(emit.i64(0) for _ in inner)]
+            asked = substitute(left.load, {axis.var: i for axis, i in zip(axes, first)})
+            emit.prefetch(left.load.source, list(asked.indices))
+            with contextlib.ExitStack() as loops:
+                rest = [loops.enter_context(emit.serial(axis.extent)) for axis in inner]
+                at = [*positions, chunk * block + row, step, *rest]
+                mapping: dict[Var, Expr] = {axis.var: i for axis, i in zip(axes, at)}
+                emit.store(buffer, substitute(left.expr, mapping), at)
+    load = buffer[tuple(axis.var for axis in axes)]
+    operand = Operand(load, load, left.access)
+    return replace(contraction, left=_again(contraction, operand))
+
+
+def _fits(size: int, model: CpuModel) -> bool:
+    return size <= model.l2_bytes
 
 
 def _swapped(contraction: Contraction) -> Contraction:
