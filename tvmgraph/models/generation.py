@@ -196,7 +196,11 @@ class _Reader:
         """Makes so many copies of every text."""
         self.read_prompt, self.read_token = _functions(self.net, len(self.span) * times)
         self.span = np.repeat(self.span, times, 0)
-        self.array = np.repeat(self.array, times, 3)
+        before = self.array
+        shape = (*before.shape[:3], len(self.span), *before.shape[4:])
+        self.array = aligned_empty(shape, before.dtype)  # what is not aligned would be copied
+        for copy in range(times):
+            self.array[:, :, :, copy::times] = before
         self.cache = tensor_from_numpy(self.array)
 
     def take(self, texts: np.ndarray) -> None:
