@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    ShapeError,
+    TvmgraphError,
+    either,
+    user_source,
+)
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -113,7 +120,8 @@ def choice(op: Cls, name: str, value: Any, valid: tuple[str, ...]) -> str:
     """
     if not isinstance(value, str) or value not in valid:
         words = ", ".join(map(repr, valid))
-        reject(ArgumentError, op, f"{name} must be one of {words}, not {value!r}")
+        kind = ArgumentError if isinstance(value, str) else either(ArgumentError, TypeError)
+        reject(kind, op, f"{name} must be one of {words}, not {value!r}")
     return value
 
 

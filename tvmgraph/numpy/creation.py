@@ -127,7 +127,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:  #
     return ops.pow(ops.expand_dims(x, 1), ops.expand_dims(powers, 0))
 
 
-def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Tensor, ...]:
+def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> list[Tensor]:
     """Returns coordinate arrays of vectors.
 
     Args:
@@ -141,7 +141,7 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Tens
     for place, x in enumerate(arrays_of(xi)):
         at = 1 - place if indexing == "xy" and len(xi) > 1 and place < 2 else place
         found.append(ops.reshape(x, (1,) * at + (-1,) + (1,) * (len(xi) - at - 1)))
-    return tuple(found if sparse else ops_broadcast(*found))
+    return list(found if sparse else ops_broadcast(*found))
 
 
 def indices(dimensions: Any, dtype: Any = int32, sparse: bool = False) -> list[Tensor]:
@@ -153,7 +153,7 @@ def indices(dimensions: Any, dtype: Any = int32, sparse: bool = False) -> list[T
 
 def ix_(*args: Any) -> tuple[Tensor, ...]:
     """Returns vectors as an open mesh that indexes their product."""
-    return meshgrid(*args, sparse=True, indexing="ij")
+    return tuple(meshgrid(*args, sparse=True, indexing="ij"))
 
 
 def _window(M: int, values: Any) -> Tensor:  # noqa: N803

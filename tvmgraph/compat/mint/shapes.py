@@ -71,11 +71,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Drops axes of size 1; an axis of another size stays."""
-    if dim is None:
-        return ops.squeeze(input)
-    axes = (dim,) if isinstance(dim, int) else tuple(dim)
-    single = tuple(a for a in axes if input.shape[a] == 1)
-    return ops.squeeze(input, single) if single else input
+    return ops.squeeze(input, dim)
 
 
 def permute(input: Tensor, dims: Any) -> Tensor:

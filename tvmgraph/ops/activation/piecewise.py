@@ -172,7 +172,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         )  # fmt: skip
     tail = (1,) * max(input.ndim - 2, 0) if weight.size > 1 else ()
     slope = F.reshape(weight, (weight.size, *tail) if tail or weight.size > 1 else ())
-    return F.where(input < 0, input * slope, input)
+    return F.where(input < 0, F.cast(input * slope, input.dtype), input)
 
 
 @formula_row(

@@ -13,7 +13,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import OutOfRangeError, ShapeError, user_source
+from tvmgraph.errors import OutOfRangeError, ShapeError, either, user_source
 from tvmgraph.ops.common.pointwise import LOW_PRECISION, onnx_float32
 
 __all__ = ["glu", "log_softmax", "rrelu", "softmax", "softmin", "swiglu"]
@@ -211,7 +211,7 @@ def log_softmax(logits: Tensor, axis: int = -1) -> Tensor:
 def _halves(x: Tensor, axis: int, op: str) -> tuple[Tensor, Tensor]:
     i = rules.normalize_axis(axis, x.ndim)
     if x.ndim == 0 or x.shape[i] % 2:
-        raise ShapeError(
+        raise either(ShapeError, RuntimeError)(
             f"axis {axis} cannot be divided into two halves", op=op, got=str(x.type),
             at=user_source(), fix="make its size even",
         )  # fmt: skip

@@ -17,7 +17,7 @@ from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Shape, TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.rows import lower_full, sum_to
 from tvmgraph.ops.indexing.basic import LOW_PRECISION
 
@@ -55,7 +55,7 @@ def _batch(x: TensorType, indices: tuple[TensorType, ...], axes: tuple[int, ...]
         raise ArgumentError(f"{len(indices)} index tensors do not fit the axes {list(axes)}")
     batch = rules.broadcast_shapes(*(i.shape for i in indices))
     if all(proven(">", d, 0) for d in batch) and 0 in [x.shape[a] for a in axes]:
-        raise OutOfRangeError("an axis of size 0 cannot be indexed")
+        raise either(OutOfRangeError, RuntimeError)("an axis of size 0 cannot be indexed")
     return batch
 
 
@@ -89,7 +89,9 @@ def check_range(index: np.ndarray, size: int, axis: int) -> None:
     """Raises :class:`OutOfRangeError` unless all entries lie in ``[-size, size)``."""
     if index.size and (index.min() < -size or index.max() >= size):
         bad = index[(index < -size) | (index >= size)].flat[0]
-        raise OutOfRangeError(f"index {bad} is out of range for axis {axis} of size {size}")
+        raise either(OutOfRangeError, RuntimeError)(
+            f"index {bad} is out of range for axis {axis} of size {size}"
+        )
 
 
 def _eager_index_get(*xs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:

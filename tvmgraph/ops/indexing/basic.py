@@ -24,7 +24,7 @@ from tvmgraph.core.symbols import needed, roots_of, scope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, Shape, TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.rows import lower_full, sum_to
 
 __all__: list[str] = []
@@ -84,7 +84,7 @@ def selected_shape(shape: Shape, index: Index) -> Shape:
     """
     used = len(index) - index.count(None)
     if used > len(shape):
-        raise OutOfRangeError(
+        raise (OutOfRangeError if shape else either(OutOfRangeError, TypeError))(
             f"{used} indices were given, but the tensor has {len(shape)} axes",
             fix="remove an index",
         )

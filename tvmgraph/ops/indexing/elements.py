@@ -15,7 +15,7 @@ from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.rows import lower_full
 from tvmgraph.ops.indexing.advanced import (
     MODES,
@@ -42,7 +42,7 @@ def _infer_gather(x: TensorType, index: TensorType, *, axis: int) -> TensorType:
             raise ShapeError(f"index has size {taken} on axis {a}, but the input only {size}")
     shared = any(d is x.shape[axis] for d in index.shape)
     if not shared and x.shape[axis] == 0 and 0 not in index.shape:
-        raise OutOfRangeError(f"axis {axis} of size 0 cannot be indexed")
+        raise either(OutOfRangeError, RuntimeError)(f"axis {axis} of size 0 cannot be indexed")
     return x.with_shape(index.shape)
 
 

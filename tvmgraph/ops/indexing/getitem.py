@@ -296,7 +296,7 @@ class _Parser:
         used = sum(_axes_used(e) for e in entries)
         ndim = len(self.shape)
         if used > ndim:
-            raise OutOfRangeError(
+            raise (OutOfRangeError if ndim else either(OutOfRangeError, TypeError))(
                 f"{used} indices were given, but the tensor has {ndim} axes", fix="remove an index"
             )
         dots = [i for i, e in enumerate(entries) if e is Ellipsis]

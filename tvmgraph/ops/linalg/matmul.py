@@ -50,7 +50,7 @@ def infer_matmul(
     rules.require_dtype(input, dtypes.INTEGERS + dtypes.FLOATS)
     rules.require_same_dtype(input, other)
     if input.ndim == 0 or other.ndim == 0:
-        raise ShapeError("a 0-d tensor has no matrix product", fix="use ops.mul")
+        raise either(ShapeError, TypeError)("a 0-d tensor has no matrix product", fix="use ops.mul")
     batch_a, batch_b, (m, k), (k2, n) = _matrix_shapes(
         input.shape, other.shape, transpose_a, transpose_b
     )

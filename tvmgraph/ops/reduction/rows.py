@@ -15,7 +15,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits, equation, letters, reduction
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import OutOfRangeError, ShapeError
+from tvmgraph.errors import OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.pointwise import pointwise
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
 
@@ -230,7 +230,7 @@ def reduce_prod(x: Tensor, axis: Axes, keep_dims: bool) -> Tensor:
 def require_elements(x: TensorType, axis: Axes) -> None:
     """Raises :class:`ShapeError` if an extreme of no elements is asked for."""
     if any(x.shape[a] == 0 for a in axis):
-        raise ShapeError(
+        raise either(ShapeError, RuntimeError)(
             f"an extreme over axis {list(axis)} of no elements does not exist",
             fix="check for an empty tensor first",
         )

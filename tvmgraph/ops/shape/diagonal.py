@@ -13,7 +13,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
 from tvmgraph.core.types import Dim, TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.arguments import as_int, bad, describe, named, wrap_axis
 from tvmgraph.ops.common.rows import on_diagonal
 
@@ -159,7 +159,8 @@ def trace(input: Tensor) -> Tensor:
         Tensor(shape=[], dtype=Float32, value= 5)
     """
     if input.ndim != 2:
-        raise bad(ShapeError, f"input must have 2 axes, not {input.ndim}", "trace",
+        kind = either(ShapeError, RuntimeError)
+        raise bad(kind, f"input must have 2 axes, not {input.ndim}", "trace",
                   describe(input=input))  # fmt: skip
     return F.reduce_sum(_diagonal(input, 0, 0, 1), axis=(0,), keep_dims=False)
 

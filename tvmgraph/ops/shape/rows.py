@@ -21,7 +21,6 @@ from tvmgraph.ops.common.arguments import (
     describe,
     int_tuple,
     named,
-    wrap_axes,
     wrap_axis,
 )
 from tvmgraph.ops.common.rows import sum_to
@@ -225,7 +224,7 @@ def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int
         return ravel(input)
     first, last = (as_int(d, "flatten", "dim") for d in (start_dim, end_dim))
     if not (-ndim <= first < ndim and -ndim <= last < ndim):
-        raise bad(OutOfRangeError, f"dims must be in [{-ndim}, {ndim})", "flatten", got)
+        raise bad(rules.AxisError, f"dims must be in [{-ndim}, {ndim})", "flatten", got)
     first, last = first % ndim, last % ndim
     if first > last:
         raise bad(ArgumentError, "start_dim lies behind end_dim", "flatten", got)
@@ -387,7 +386,8 @@ def squeeze(input: Tensor, axis: Any = None) -> Tensor:
     shape = input.type.shape
     axes: Any = range(len(shape))
     if axis is not None:
-        axes = sorted(wrap_axes(int_tuple(axis, "squeeze", "axis"), len(shape)))
+        given = int_tuple(axis, "squeeze", "axis")
+        axes = sorted({rules.normalize_axis(a, len(shape)) for a in given}) if shape else []
     return _squeeze(input, tuple([i for i in axes if shape[i] == 1]))
 
 

@@ -27,12 +27,15 @@ class Linear(nn.Cell):
     """``y = x W^T + b`` with a weight of shape [out_features, in_features]."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True,
+                 weight_init: Any = None, bias_init: Any = None,
                  dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         shape = (out_features, in_features)
-        self.weight = _parameter(HeUniform(math.sqrt(5)), shape, dtype)
-        self.bias = _parameter(_fan_in(shape), (out_features,), dtype) if bias else None
+        drawn = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
+        self.weight = _parameter(drawn, shape, dtype)
+        drawn = _fan_in(shape) if bias_init is None else bias_init
+        self.bias = _parameter(drawn, (out_features,), dtype) if bias else None
 
     def construct(self, input: Tensor) -> Tensor:
         return functional.linear(input, self.weight, self.bias)  # pyright: ignore
