@@ -114,6 +114,27 @@ MENDED = {
         z[1] = 2
         return x, y, z, z is x, o.last
     """,
+    "a list of a dict from outside is found, or made, and appended to": """
+        TABLE.setdefault(f"k{n}", []).append(float(x.sum()))
+        TABLE.setdefault("k", []).append(3)
+        return x * len(TABLE)
+    """,
+    "what was stored outside changes afterwards": """
+        row = [1]
+        SEEN.append(row)
+        TABLE["row"] = o.last = row
+        for v in (x, y): row.append(float(v.sum()))
+        TABLE["row"].append(2)
+        return row, SEEN[-1] is row, TABLE.pop("row") is o.last
+    """,
+    "a container from outside is stored outside": """
+        TABLE["items"] = items
+        o.log = log = TABLE.get("log", [])
+        print(x.sum().item())
+        TABLE.pop("items").append(5)
+        o.log.append(n)
+        return items, log
+    """,
     "two names of one tensor stay that after a branch": """
         p = q = x * 2
         if y.sum() > 0: p = q = y + 1

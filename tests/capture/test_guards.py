@@ -99,6 +99,31 @@ def test_a_container_that_is_read_and_appended_to_is_the_one_of_the_call() -> No
         assert old == [1]
 
 
+def test_items_of_containers_are_appended_to() -> None:
+    class Log(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.history = {"loss": [], "more": [[]]}
+
+        def construct(self, x: Tensor) -> Tensor:
+            self.history["loss"].append(x.sum())
+            self.history["more"][0].append(1)
+            return x
+
+    cell = Log()
+    compiled = jit(cell)
+    for _ in range(6):
+        compiled(ONE)
+    assert compiled.compile_count == 1
+    assert [len(cell.history["loss"]), len(cell.history["more"][0])] == [6, 6]
+    for kept in (cell.history, cell.history, {"loss": [], "more": [[]]}):
+        cell.history = kept
+        kept["loss"], kept["more"][0] = loss, more = [], []
+        for _ in range(2):
+            compiled(ONE)
+        assert [len(loss), len(more)] == [2, 2]
+
+
 def test_length_after_append_is_current() -> None:
     items: list[int] = []
 
@@ -147,7 +172,7 @@ def test_every_category_of_guards_is_dropped_once() -> None:
     text = Path(tvmgraph.capture.guards.__file__).read_text()
     kinds = re.findall(r'\(\("(\w+)", |key = \("(\w+)", |member\([^)]*, "(\w+)"\)', text)
     found = {kind for group in kinds for kind in group if kind}
-    assert found - {"setting"} | {"attribute"} == MUTATIONS.keys()  # settings have a test below
+    assert found - {"setting", "item"} | {"attribute"} == MUTATIONS.keys()  # those: see below
 
 
 #: What else is looked at before a call, what makes it forgotten, and tests that fail then.
@@ -174,6 +199,10 @@ FORGOTTEN = {
     "which container it is": (
         Guards, "_pinned", lambda self, identity, same: same,
         lambda: test_a_container_that_is_read_and_appended_to_is_the_one_of_the_call(),
+    ),
+    "items": (
+        Guards, "add_item", lambda self, owner, index, value: None,
+        lambda: test_items_of_containers_are_appended_to(),
     ),
     "changes by native code": (
         Guards, "look_again", lambda self: None,

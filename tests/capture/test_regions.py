@@ -6,6 +6,7 @@ import collections
 import contextlib
 import gc
 import io
+import logging
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -341,6 +342,32 @@ def test_errors_are_those_of_python() -> None:
 
 
 @pytest.mark.usefixtures("numpy")
+def test_logs_name_the_function_and_show_tracebacks() -> None:
+    def step(x: Tensor, fails: bool) -> Tensor:
+        log.info("sum %.1f", x.sum().item())
+        try:
+            if fails:
+                raise RuntimeError(f"{x.mean().item()}")
+        except RuntimeError:
+            log.exception("failed")
+        return x * 2
+
+    log = logging.getLogger("tests.logs")
+    log.setLevel(logging.INFO)
+    texts = []
+    for function in (step, jit(step)):
+        out = io.StringIO()
+        handler = logging.StreamHandler(out)
+        handler.setFormatter(logging.Formatter("%(funcName)s %(lineno)d %(message)s"))
+        log.addHandler(handler)
+        for fails in (False, False, True, True):
+            function(X, fails)
+        log.removeHandler(handler)
+        texts.append(out.getvalue())
+    assert texts[0] == texts[1]
+    assert texts[0].count("Traceback") == 2
+
+
 def test_threads_call_one_function_in_pieces() -> None:
     def f(x: Tensor, k: int) -> Any:
         y = x * k

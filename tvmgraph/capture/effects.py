@@ -39,15 +39,18 @@ class Effect:
     method: str
     arguments: tree.Structure
 
-    def apply(self, given: Any, outputs: list[Any], leaves: list[Any]) -> None:
+    def apply(
+        self, given: Any, outputs: list[Any], leaves: list[Any], made: dict[int, Any]
+    ) -> None:
         """Does it again with the results of a call.
 
         Args:
             given: ``(args, kwargs)`` of the call.
             outputs: The graph's results.
             leaves: The tensors among the arguments.
+            made: The containers that the call made, see :func:`tree.rebuild`.
         """
-        args, kwargs = tree.rebuild(self.arguments, outputs, leaves)
+        args, kwargs = tree.rebuild(self.arguments, outputs, leaves, given, made)
         target = self.target
         if isinstance(target, tuple):
             for key in target:
@@ -114,6 +117,7 @@ class Effects:
         self._log: list[Noted] = []
         self._undo: dict[int, Callable[[], None]] = {}
         self._copies: dict[int, int] = {}  # of the arguments' containers, by id of the original
+        self._stored: dict[int, Any] = {}  # containers made here that something outside holds
         self._both: set[int] = set()  # arguments' containers that are read elsewhere, too
 
     def add_originals(self, given: Any, copied: Any) -> None:
@@ -165,6 +169,8 @@ class Effects:
         """Notes a value that existed before the call."""
         if id(value) in self._copies:
             self._met(value)
+        if id(value) in self._stored:
+            return value
         if isinstance(value, CHANGEABLE) or is_iterator(value):
             self._outside[id(value)] = value
         elif isinstance(value, tuple):
@@ -172,9 +178,39 @@ class Effects:
                 self.seen(v)
         return value
 
+    def store(self, *values: Any) -> None:
+        """Notes values that something outside holds from here on."""
+        for value in values:
+            if isinstance(value, (list, dict, set)) and not self.is_outside(value):
+                self._stored[id(value)] = value
+            elif isinstance(value, tuple):
+                self.store(*value)
+
     def is_outside(self, container: Any) -> bool:
         """Whether a container existed before the call."""
         return id(container) in self._outside
+
+    def container_in(self, owner: Any, index: Any) -> Any:
+        """Returns a container that is an item of another one from outside, ``None`` if it is not.
+
+        It is guarded which container it is, and nothing else of the other one.
+        """
+        guards = self._interpreter.recorder.guards
+        if type(owner) not in (list, dict) or type(index) not in (int, str):
+            return None
+        if not self.is_outside(owner) or self.is_argument(owner) or id(owner) in guards.originals:
+            return None
+        if index not in (owner if isinstance(owner, dict) else range(-len(owner), len(owner))):
+            return None
+        value = owner[index]
+        if type(value) not in (list, dict, set) or id(value) in self._stored:
+            return None
+        guards.add_item(owner, index, value)
+        return self.item(owner, value)
+
+    def is_argument(self, container: Any) -> bool:
+        """Whether a container stands for one that was passed."""
+        return id(container) in self._paths
 
     def existing(self, container: Any) -> tree.Leaf | None:
         """Describes a container that existed before the call."""
@@ -195,6 +231,8 @@ class Effects:
         """Calls a method that may change a container, and notes it if the container is outside."""
         changes = method in MUTATING and isinstance(owner, (list, dict, set))
         if changes and id(owner) in self._outside:
+            if method == "setdefault" and isinstance((args or (0,))[-1], (list, dict, set)):
+                self._leave(owner, node, frame)
             self._note(owner, method, args, kwargs, node, frame)
         else:
             self._interpreter.recorder.guards.handed.keep(owner)
@@ -206,12 +244,18 @@ class Effects:
             return self._interpreter.call(function, args, kwargs)
         return self.item(owner, function(*args, **kwargs))
 
+    def _leave(self, owner: Any, node: ast.AST, frame: Frame) -> None:
+        """Leaves it to Python to make an item that is there in later calls."""
+        if self._interpreter.settings.lax and not self.is_argument(owner):
+            self._interpreter.refuse(node, frame, "dict.setdefault() with a container")
+
     def _note(
         self, owner: Container, method: str, args: tuple[Any, ...], kwargs: dict[str, Any],
         node: ast.AST, frame: Frame,
     ) -> None:  # fmt: skip
         if id(owner) in self._both:
             self._refuse_both()
+        self.store(*args, *kwargs.values())
         self._interpreter.recorder.guards.handed.keep(owner)
         before = copy_of(owner)
         self._interpreter.recorder.guards.originals.setdefault(id(owner), before)
@@ -248,6 +292,7 @@ class Effects:
     def write_cell(self, cell: types.CellType, value: Any, node: ast.AST, frame: Frame) -> None:
         """Writes a closure variable of a function from outside."""
         before = contents(cell)
+        self.store(value)
         self._undo.setdefault(id(cell), lambda: setattr(cell, "cell_contents", before))
         self._log.append(Noted(cell, "write_cell", (value,), {}, node, frame))
         self._interpreter.recorder.guards.written.add(("closure", id(cell)))
@@ -255,6 +300,7 @@ class Effects:
 
     def write_global(self, name: str, value: Any, node: ast.AST, frame: Frame) -> None:
         """Writes a global variable after every call."""
+        self.store(value)
         self._log.append(Noted(frame.globals, "__setitem__", (name, value), {}, node, frame))
 
     def print(
@@ -295,12 +341,12 @@ class Effects:
             undo()
         self._undo.clear()
 
-    def finish(self, leaf: Callable[[Any], tree.Leaf]) -> tuple[Effect, ...]:
+    def finish(self, describe: tree.Described) -> tuple[Effect, ...]:
         """Returns what every call must do."""
         return tuple(
             Effect(
                 self._paths.get(id(n.owner), n.owner), n.method,
-                tree.describe((n.args, n.kwargs), leaf),
+                describe((n.args, n.kwargs)),
             )
             for n in self._log
         )  # fmt: skip

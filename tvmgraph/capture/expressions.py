@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ast
 import operator
-import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -200,6 +199,7 @@ class Expressions:
     def _compared(self: Interpreter, op: ast.cmpop, *pair: Any) -> Any:
         """Compares; what a size that only values decide is compared with, the graph decides."""
         if isinstance(op, (ast.Is, ast.IsNot)):
+            self._refuse_copies(*pair)
             same = identical(*pair)
             if same is not True and all(isinstance(v, Tensor) for v in pair):
                 self.recorder.tells_apart = True
@@ -211,6 +211,17 @@ class Expressions:
         if not (numbers and bound):
             return _COMPARE[type(op)](*pair)
         return self.number_of(_COMPARE[type(op)](*map(self.recorder.size_as_tensor, pair)))
+
+    def _refuse_copies(self: Interpreter, a: Any, b: Any) -> None:
+        """Leaves it to Python to compare an argument, which is a copy here, with a container."""
+        kinds = list, dict, set
+        if not (self.settings.lax and isinstance(a, kinds) and isinstance(b, kinds)) or a is b:
+            return
+        frame = self.current
+        if frame is not None and (self.effects.is_argument(a) or self.effects.is_argument(b)):
+            self.refuse(
+                frame.node or frame.source.node, frame, "`is` of a container that is passed"
+            )
 
     def _IfExp(self: Interpreter, node: ast.IfExp, frame: Frame) -> Any:
         truth = self.condition(node.test, frame)
@@ -396,11 +407,34 @@ class Expressions:
         ):
             return lambda: self.parent_class(frame)
         if isinstance(f, ast.Attribute) and f.attr in _BLIND:
-            with self.recorder.guards.looking_away():
-                owner = self.evaluate(f.value, frame)
+            owner = self._container(f.value, frame)
             frame.node = f
-            own = isinstance(owner, (list, dict, set)) and getattr(owner, f.attr, None)
-            if not isinstance(own, types.BuiltinMethodType):  # the name says nothing then
-                owner = self.evaluate(f.value, frame)
-            return self.attribute(owner, f.attr)
+            return self.attribute(owner, frame.source.mangle(f.attr))
         return self.evaluate(f, frame)
+
+    def _container(self: Interpreter, node: ast.expr, frame: Frame) -> Any:
+        """Evaluates what is likely to be a container that is changed whatever it holds."""
+        read: Callable[[], Any] = lambda: self.evaluate(node, frame)  # noqa: E731
+        if isinstance(node, ast.Subscript) and _is_path(node):
+            owner, index = self._container(node.value, frame), self.evaluate(node.slice, frame)
+            found = self.effects.container_in(owner, index)
+            return read() if found is None else found
+        if isinstance(node, ast.Attribute):
+            owner, name = self.evaluate(node.value, frame), frame.source.mangle(node.attr)
+            read = lambda: self.attribute(owner, name)  # noqa: E731
+            if name not in getattr(owner, "__dict__", ()):
+                return read()
+        elif not isinstance(node, ast.Name):
+            return read()
+        with self.recorder.guards.looking_away():
+            value = read()
+        return value if type(value) in (list, dict, set) else read()  # a user's class may look
+
+
+def _is_path(node: ast.expr) -> bool:
+    """Whether evaluating something twice does no harm."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, (ast.Constant, ast.Name)):
+            return False
+        node = node.value
+    return isinstance(node, ast.Name)

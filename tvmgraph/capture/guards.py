@@ -41,7 +41,17 @@ from tvmgraph.capture.impure import (
     rule_of_builtin,
 )
 from tvmgraph.capture.observer import Observer
-from tvmgraph.capture.places import ABSENT, Closure, Fixed, Global, Names, Place, Result, member
+from tvmgraph.capture.places import (
+    ABSENT,
+    Closure,
+    Fixed,
+    Global,
+    Item,
+    Names,
+    Place,
+    Result,
+    member,
+)
 from tvmgraph.capture.promotion import Slot
 from tvmgraph.config import context
 from tvmgraph.core.state import current_epoch
@@ -195,6 +205,11 @@ class Guards:
         self._always.setdefault(
             key, guard(Fixed(key, f"code of {function.__name__}", function), same, "")
         )
+
+    def add_item(self, owner: Any, index: int | str, value: Any) -> None:
+        """Guards which container is an item of another, of which nothing else counts."""
+        place = Item(("item", id(owner), index), f"item {index!r}", owner, index)
+        self._always.setdefault(place.key, Guard(place, _is(value), brief(value), value))
 
     def add_setting(self, name: str) -> None:
         """Guards a setting of the context."""

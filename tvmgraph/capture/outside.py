@@ -80,6 +80,7 @@ class Outside:
             self.recorder.guards.handed.keep(owner)
             self.recorder.before_attribute(owner, name)
         self.recorder.guards.note_write(owner, name)
+        self.effects.store(value)
         setattr(owner, name, value)
 
     def read_outside(self: Interpreter, name: str, frame: Frame) -> Any:

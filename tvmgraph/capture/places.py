@@ -132,6 +132,25 @@ class Member(Place):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Item(Place):
+    """An item of a list or dict."""
+
+    owner: Any
+    index: int | str
+
+    def read(self) -> Any:
+        """Returns what it holds."""
+        try:
+            return self.owner[self.index]
+        except LookupError:
+            return ABSENT
+
+    def code(self, names: Names) -> str:
+        """Returns an expression that reads it."""
+        return f"{names(self.owner)}[{self.index!r}]"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Fixed(Place):
     """An object itself, of which the inside is compared."""
 

@@ -288,17 +288,16 @@ def _finish(
 
     _keep_parameters(recorder)
     existing = interpreter.effects.existing if interpreter.settings.lax else lambda v: None
-    result = tree.Described(leaf, existing)(value)
-    attributes = _attribute_effects(recorder, kept)
-    done = interpreter.effects.finish(kept)
+    described = tree.Described(leaf, existing)
+    result, stored = described(value), tree.Described(kept, existing, described)
+    attributes = _attribute_effects(recorder, stored)
+    done = interpreter.effects.finish(stored)
     if interpreter.last_token is not None:  # keeps the prints alive
         outputs.append(recorder.value_of(interpreter.last_token))
     position = _computed_position(recorder, outputs)
     changed = [(i, t.value) for i, t in enumerate(recorder.arguments) if t.value is not before[i]]
     writes: list[tuple[int | Tensor, Value]] = [*changed, *recorder.written()]
-    labels = {p.value: p.label for p in recorder.root.builder.params}
-    originals = {id(t): labels[v] for t, v in recorder.captured}
-    names = [labels[before[w]] if isinstance(w, int) else originals[id(w)] for w, _ in writes]
+    names = _names(recorder, before, [w for w, _ in writes])
     blocks: Any = recorder.root.blocks if position is None else 0
     random_leaf = len(before) + recorder.result(blocks) if isinstance(blocks, Symbol) else None
     graph = recorder.root.builder.build([*outputs, *(v for _, v in writes)], names)
@@ -309,6 +308,13 @@ def _finish(
         tuple((c, n, s) for c, n, s, _ in attributes), blocks, recorder.guards, position, done,
         random_leaf, apart=interpreter.effects.apart(), tells_apart=tells_apart,
     )  # fmt: skip
+
+
+def _names(recorder: Recorder, before: list[Value], written: list[int | Tensor]) -> list[str]:
+    """Returns the names of tensors that are written, arguments by number."""
+    labels = {p.value: p.label for p in recorder.root.builder.params}
+    originals = {id(t): labels[v] for t, v in recorder.captured}
+    return [labels[before[w]] if isinstance(w, int) else originals[id(w)] for w in written]
 
 
 def _once(describe: Callable[[Any], tree.Leaf]) -> Callable[[Any], tree.Leaf]:
@@ -412,7 +418,7 @@ def _is_stable(recorder: Recorder, x: Any) -> bool:
 _Effect = tuple[Any, str, tree.Structure, Any]
 
 
-def _attribute_effects(recorder: Recorder, leaf: Callable[[Any], tree.Leaf]) -> list[_Effect]:
+def _attribute_effects(recorder: Recorder, describe: tree.Described) -> list[_Effect]:
     """Describes attributes that were written and must be set after every call.
 
     Which tensor such an attribute held before is no guard: its elements are read at every call.
@@ -423,7 +429,7 @@ def _attribute_effects(recorder: Recorder, leaf: Callable[[Any], tree.Leaf]) -> 
             continue
         value = cell.__dict__[name]
         if recorder.interprets or any(isinstance(t, TracedTensor) for t in tree.tensors(value)):
-            effects.append((cell, name, tree.describe(value, leaf), before))
+            effects.append((cell, name, describe(value), before))
             recorder.restore(cell, name, before)  # the call itself will set it
             if isinstance(before, Tensor):
                 recorder.guards.allow_any_tensor(cell, name)

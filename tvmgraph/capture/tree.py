@@ -95,13 +95,15 @@ class Described:
     Args:
         leaf: Describes what is no container.
         known: Describes a list or dict that existed before, ``None`` for others.
+        others: Describes what is built in the same call, with the same containers.
     """
 
     def __init__(
-        self, leaf: Callable[[Any], Leaf], known: Callable[[Any], Leaf | None] = lambda v: None
-    ) -> None:
+        self, leaf: Callable[[Any], Leaf], known: Callable[[Any], Leaf | None] = lambda v: None,
+        others: Described | None = None,
+    ) -> None:  # fmt: skip
         self._leaf, self._known = leaf, known
-        self._seen: dict[int, Structure] = {}
+        self._seen: dict[int, Structure] = {} if others is None else others._seen
 
     def __call__(self, value: Any) -> Structure:
         """Returns the structure of a value."""

@@ -165,10 +165,11 @@ class Entry:
         """
         with held_back():
             outputs = self.compiled.results(kept[0]) if self.compiled is not None else []
-            self._store(leaves, outputs)
+            made: dict[int, Any] = {}
+            self._store(leaves, given, outputs, made)
             if len(kept) == 1:
                 kept.append(True)
-                self._act(leaves, given, outputs)
+                self._act(leaves, given, outputs, made)
 
     def _run(self, leaves: Sequence[Tensor], given: Any, kept: list[Any] | None) -> Any:
         outputs: list[Tensor] = []
@@ -208,22 +209,26 @@ class Entry:
             outputs: What the graph computed.
             kept: As :meth:`complete` takes it, if anything is changed.
         """
-        captured = self.captured
-        self._store(leaves, outputs)
+        captured, made = self.captured, {}
+        self._store(leaves, given, outputs, made)
         if captured.effects:
             with held_back():
                 if kept is not None:
                     kept.append(True)
-                self._act(leaves, given, outputs)
+                self._act(leaves, given, outputs, made)
         if captured.result.__class__ is tree.Leaf and captured.result.kind == "output":  # pyright: ignore
             return outputs[captured.result.value]  # pyright: ignore
-        return tree.rebuild(captured.result, outputs, list(leaves), given)
+        return tree.rebuild(captured.result, outputs, list(leaves), given, made)
 
-    def _act(self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor]) -> None:
+    def _act(
+        self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor], made: dict[int, Any]
+    ) -> None:
         for effect in self.captured.effects:
-            effect.apply(given, outputs, list(leaves))
+            effect.apply(given, outputs, list(leaves), made)
 
-    def _store(self, leaves: Sequence[Tensor], outputs: list[Tensor]) -> None:
+    def _store(
+        self, leaves: Sequence[Tensor], given: Any, outputs: list[Tensor], made: dict[int, Any]
+    ) -> None:
         """Stores new values; doing it again does no harm."""
         captured = self.captured
         if captured.attributes or captured.effects:
@@ -240,7 +245,7 @@ class Entry:
                 if target.__class__ is Parameter:
                     target._exclusive = target._ffi or (target._device and target._device.handle)
         for cell, name, structure in captured.attributes:
-            setattr(cell, name, tree.rebuild(structure, outputs, list(leaves)))
+            setattr(cell, name, tree.rebuild(structure, outputs, list(leaves), given, made))
 
 
 def _compiled(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) -> CompiledGraph:

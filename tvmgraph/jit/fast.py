@@ -99,7 +99,7 @@ class _Source:
             f"    {unpack}",
             f"    if not ({' and '.join(self._conditions())}):",
             "        return MISS",
-            "except (AttributeError, KeyError, TypeError, ValueError):",
+            "except (AttributeError, LookupError, TypeError, ValueError):",
             "    return MISS",
             *body,
         ]

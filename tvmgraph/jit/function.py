@@ -194,6 +194,7 @@ class JitFunction(Inspectable):
         if self.region is not None and pieces.only_in_pieces(self):
             return pieces.run_in_pieces(self, args, kwargs)
         error: Exception | None = None
+        handled = sys.exception()
         try:
             result = MISS
             while result is MISS:  # another call wrote what this one was captured with
@@ -207,7 +208,7 @@ class JitFunction(Inspectable):
         except CaptureError as e:
             if not pieces.may_break(self, e):
                 raise
-            pieces.let_go(e)
+            pieces.let_go(e, handled)
         if error is None:
             return pieces.run_in_pieces(self, args, kwargs)
         if isinstance(error, TooFewElements):
@@ -228,8 +229,7 @@ class JitFunction(Inspectable):
         aliases = self._aliases(leaves)
         if aliases is not None:
             key = (key, aliases)
-        now = versions()
-        config, why = self._config(), ""
+        now, config, why = versions(), self._config(), ""
         for entry in self.entries.get(key, ()):
             with entry.alone:
                 failure = entry.failure(config) or entry.aliasing((args, kwargs))
@@ -247,11 +247,12 @@ class JitFunction(Inspectable):
             return self._first_run(entry, leaves, config, args, kwargs, acted)
         if pieces.still_refused(self, key):
             raise self.refused[key]
+        handled = sys.exception()
         try:
             return self._serve(key, why, config, leaves, args, kwargs)
         except CaptureError as e:
             if pieces.may_break(self, e):
-                self.refused[key] = pieces.let_go(e)
+                self.refused[key] = pieces.let_go(e, handled)
                 e.names, e.value = {}, None  # they would keep Cells alive
                 if not isinstance(e, LeavesGraph):
                     pieces.learn(self, e.node, e)

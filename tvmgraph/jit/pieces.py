@@ -7,6 +7,7 @@ must. Results, effects and exceptions are those of plain Python, and gradients g
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -74,15 +75,22 @@ def node_of(error: BaseException) -> Any:
     return None
 
 
-def let_go(error: _Error) -> _Error:
-    """Forgets the frames of an exception, and of those that led to it: they hold arguments."""
+def let_go(error: _Error, handled: BaseException | None) -> _Error:
+    """Forgets the frames of an exception, and of those that led to it: they hold arguments.
+
+    Args:
+        error: The exception.
+        handled: The one that the caller is handling, which stays as it is.
+    """
     todo: list[BaseException | None] = [error]
     seen: set[int] = set()
     while todo:
         e = todo.pop()
-        if e is not None and id(e) not in seen:
+        if e is not None and e is not handled and id(e) not in seen:
             seen.add(id(e))
             e.__traceback__ = None
+            if e.__context__ is handled:
+                e.__context__ = None
             todo += [e.__cause__, e.__context__]
     return error
 
@@ -130,7 +138,7 @@ def run_plain(
     So what it did before it raised happens, and the traceback is Python's own.
     """
     node = node_of(error)
-    let_go(error)
+    let_go(error, sys.exception())
     result = _run(function, args, kwargs)
     if is_lax(function):
         learn(function, node, error)
@@ -150,7 +158,7 @@ def run_once(
 
     So what the code does about that happens, or its own exception is raised.
     """
-    let_go(error)
+    let_go(error, sys.exception())
     return _run(function, args, kwargs)
 
 

@@ -200,7 +200,7 @@ class Program:
         before, written = -1, node
         while self.version != before:
             before, written = self.version, Outline(self, node).function()
-        return self.define(written, like, f"{like.__code__.co_name}")
+        return self.define(written, like)
 
     def segment(
         self, run: list[ast.stmt], plain: list[ast.stmt], ins: list[str], outs: list[str],
@@ -233,7 +233,7 @@ class Program:
         """Makes a function of some statements: what the interpreter reads, and Python runs."""
         title = f"{self.source.name} ({name[1:]})"
         read, run = [self._definition(title, ins, b) for b in (body, plain)]
-        function = self.define(run, self.function, title)
+        function = self.define(run, self.function)
         source = describe(read, self.source.file, self.source.name, self.source.class_name)
         register(function, source)
         return function
@@ -247,13 +247,12 @@ class Program:
         arguments = ast.arguments([], params, None, [], [], None, [])
         return ast.copy_location(ast.FunctionDef(title, arguments, body, []), first)
 
-    def define(self, node: Function, like: types.FunctionType, name: str) -> types.FunctionType:
+    def define(self, node: Function, like: types.FunctionType) -> types.FunctionType:
         """Compiles a definition into a function with the globals and closure of another.
 
         Args:
             node: The definition.
-            like: The function it stands for.
-            name: What the definition is called.
+            like: The function it stands for, and is called like.
         """
         args = split.replaced(
             node.args, defaults=[], kw_defaults=[None] * len(node.args.kwonlyargs),
@@ -277,7 +276,9 @@ class Program:
         module = ast.Module([ast.copy_location(factory, node)], [])
         # a statement stands in several functions, and here in several places
         code = _code_in(compile(module, like.__code__.co_filename, "exec", dont_inherit=True,
-                                flags=like.__code__.co_flags & _FUTURE), name)  # fmt: skip
+                                flags=like.__code__.co_flags & _FUTURE), node.name)  # fmt: skip
+        shown = like.__code__
+        code = code.replace(co_name=shown.co_name, co_qualname=shown.co_qualname)
         cells = dict(zip(free, like.__closure__ or ()))
         cells |= {n: types.CellType(v) for n, v in space.items()}
         closure = tuple([cells[n] for n in code.co_freevars])

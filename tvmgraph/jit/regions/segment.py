@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import types
 from collections.abc import Iterator
 from dataclasses import replace
@@ -82,8 +83,9 @@ class Segment(JitFunction):
         try:
             return self._attempt(args)
         except TooFewElements as e:
-            let_go(e)
-            return Refused
+            error = e
+        let_go(error, sys.exception())
+        return Refused
 
     def _attempt(self, args: tuple[Any, ...]) -> Any:
         if self.fast_call is not None:
@@ -94,18 +96,18 @@ class Segment(JitFunction):
             return state.interpreter.call(self.fn, args, {})
         if self.stopped or not self._takes(args):
             return Refused
-        count = len(self.history)
+        count, handled = len(self.history), sys.exception()
         try:
             result = self._look_up(args, {})
         except Raised as e:
             self.raised += 1
             if self.raised > 1:  # perhaps it would not in Python
                 self.program.blame(node_of(e.error), reason(e.error), self.statements)
-            let_go(e)
+            let_go(e, handled)
             return Refused
         except CaptureError as e:
             self._refused(e)
-            let_go(e)
+            let_go(e, handled)
             return Refused
         if len(self.history) != count:
             self._captured()
