@@ -62,7 +62,9 @@ class JitConfig:
             (a mantissa of 10 bits; sums stay float32), ``library_dispatch`` (False) whether
             products go to NVIDIA's cuBLASLt where that is measured to be faster on the GPU at hand,
             ``deterministic`` (False) whether kernels of a processor are divided alike for any
-            number of threads, so that equal calls give equal bits on all of them,
+            number of threads, so that equal calls give equal bits on all of them, ``tiered``
+            (False) whether the first calls are answered by eager operators while the code is made
+            in the background (processors only),
             ``half_rounding`` where float16 and bfloat16 are rounded (``"eager"``: the result of
             every operator, as in eager code; ``"fast"``: kernels keep float32 between operators, as
             with torch.compile, and round what they store and what is cast explicitly),
@@ -163,9 +165,9 @@ class JitConfig:
 
 _OPTIONS = (
     "target", "cpu", "device_id", "fast_math", "tf32", "library_dispatch", "half_rounding",
-    "graph_kernel_flags", "search_trials", "deterministic",
+    "graph_kernel_flags", "search_trials", "deterministic", "tiered",
 )  # fmt: skip
-_BOOL_OPTIONS = ("fast_math", "tf32", "library_dispatch", "deterministic")
+_BOOL_OPTIONS = ("fast_math", "tf32", "library_dispatch", "deterministic", "tiered")
 #: Kernels that the search of O3 builds and times per kernel, unless ``search_trials`` is given.
 _TRIALS = 16
 

@@ -8,9 +8,10 @@ An operator changes at most once in a process, and gives the same from then on.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -146,13 +147,25 @@ def switched_on() -> bool:
     return context.eager_kernels and context.deterministic == "OFF"
 
 
+@contextlib.contextmanager
+def unasked() -> Iterator[None]:
+    """While the compiler makes something better of what eager operators compute."""
+    global _compiling
+    _compiling += 1
+    try:
+        yield
+    finally:
+        _compiling -= 1
+
+
+_compiling = 0
 _spent = 0.0
 
 
 def _together(seconds: float) -> bool:
     global _spent
     _spent += seconds
-    return _spent >= _WORTH_STARTING
+    return not _compiling and _spent >= _WORTH_STARTING
 
 
-__all__ = ["LARGE", "Costly", "costly", "switched_on"]
+__all__ = ["LARGE", "Costly", "costly", "switched_on", "unasked"]

@@ -21,6 +21,7 @@ from tvmgraph.errors import TooFewElements
 from tvmgraph.graph import Graph
 from tvmgraph.interruption import held_back
 from tvmgraph.jit.compiled import CompiledGraph
+from tvmgraph.jit.tiered import TieredGraph, compiled_or_tiered
 
 if TYPE_CHECKING:
     from tvmgraph.jit.fast import FastCall
@@ -82,6 +83,12 @@ class Entry:
         pairs = list(zip(captured.holders, captured.graph.params))
         self.held = tuple((h, p.value.type) for h, p in pairs if isinstance(h, Tensor))
         self.refs = tuple((h, p.value.type) for h, p in pairs if isinstance(h, AttributeRef))
+
+    def optimized(self) -> CompiledGraph | None:
+        """Returns the compiled graph, if there is anything to compute; waits for it."""
+        if isinstance(self.compiled, TieredGraph):
+            self.compiled = self.compiled.ready(wait=True)
+        return self.compiled
 
     def given(self) -> Any:
         """Returns the arguments and keyword arguments of the call that was captured."""
@@ -182,6 +189,8 @@ class Entry:
                 args[self.random] = position = default_generator.advance(self._blocks(leaves))
                 if self.draws:
                     args = [a.draw(position) if a.__class__ is Drawn else a for a in args]
+            if isinstance(self.compiled, TieredGraph):
+                self.compiled = self.compiled.ready() or self.compiled
             try:
                 outputs = self.compiled(args, True, kept)
             except TooFewElements:  # plain Python draws now
@@ -248,10 +257,12 @@ class Entry:
             setattr(cell, name, tree.rebuild(structure, outputs, list(leaves), given, made))
 
 
-def _compiled(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) -> CompiledGraph:
+def _compiled(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) -> Any:
     """A graph for this process alone, or its part of one that several processes share."""
     if any(node.op.traits.places for node in graph.nodes):
         return hooks.shard_graph(graph, config, held)
+    if config.options.get("tiered", False):
+        return compiled_or_tiered(graph, config, held)
     return CompiledGraph(graph, config, held)
 
 

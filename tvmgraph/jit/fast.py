@@ -151,7 +151,8 @@ class _Source:
         tensors = all(isinstance(h, Tensor) for h in order[count:])
         if order[:count] != inputs or not tensors or self.entry.resolve is not None:
             return False
-        executable = self.entry.compiled.executable  # pyright: ignore[reportOptionalMemberAccess]
+        compiled: Any = self.entry.compiled
+        executable = compiled.executable
         if isinstance(executable, FrozenExecutable):
             return executable.keeps(count)
         return True
@@ -159,7 +160,8 @@ class _Source:
     def _direct(self) -> list[str]:
         """Calls compiled code and wraps what it returns."""
         tensors = [f"a{i}" for i, a in enumerate(self.args) if isinstance(a, Tensor)]
-        executable = self.entry.compiled.executable  # pyright: ignore[reportOptionalMemberAccess]
+        compiled: Any = self.entry.compiled
+        executable = compiled.executable
         self.on_host = executable.on_host  # pyright: ignore[reportAttributeAccessIssue]
         if self.on_host:  # what `handle` does, without the call
             given = "".join(f"{a}._ffi or to_ffi({a}), " for a in tensors)

@@ -38,12 +38,14 @@ from tvmgraph.errors import (
 from tvmgraph.graph import Graph, check
 from tvmgraph.interruption import noticed
 from tvmgraph.jit import pieces, watch
+from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
 from tvmgraph.jit.look import Inspectable
 from tvmgraph.jit.pieces import Raised
 from tvmgraph.jit.signature import Signature
+from tvmgraph.jit.tiered import TieredGraph
 from tvmgraph.jit.watch import describe_call, why_new
 from tvmgraph.machine.processor import described_target
 from tvmgraph.signatures import python_signature
@@ -543,17 +545,28 @@ class JitFunction(Inspectable):
         promoted: str = "",
     ) -> None:
         signature = ", ".join(str(t.type) for t in tree.tensors((args, kwargs)))
-        stats = getattr(entry.compiled, "stats", None)
-        record = CompileRecord(
-            why, signature, capture_seconds, stats.seconds if stats else 0.0,
-            len(entry.captured.graph.nodes), stats.kernels if stats else 0,
-            stats.phases if stats else (), str(getattr(entry.compiled, "path", "")),
-            bool(stats and stats.cached), stats.disk if stats else "", promoted,
-            stats.passes if stats else "",
-            described_target(entry.config.target),
-        )  # fmt: skip
-        self.history.append(record)
-        watch.noted(self, record)
+
+        def recorded(compiled: Any) -> CompileRecord:
+            stats = getattr(compiled, "stats", None)
+            return CompileRecord(
+                why, signature, capture_seconds, stats.seconds if stats else 0.0,
+                len(entry.captured.graph.nodes), stats.kernels if stats else 0,
+                stats.phases if stats else (), str(getattr(compiled, "path", "")),
+                bool(stats and stats.cached), stats.disk if stats else "", promoted,
+                stats.passes if stats else "",
+                described_target(entry.config.target),
+            )  # fmt: skip
+
+        place, first = len(self.history), entry.compiled
+        self.history.append(recorded(first))
+        watch.noted(self, self.history[-1])
+        if isinstance(first, TieredGraph):
+
+            def taken(compiled: CompiledGraph) -> None:
+                after = f"{compiled.path}, after {first.calls} call(s) in eager operators"
+                self.history[place] = replace(recorded(compiled), path=after)
+
+            first.then(taken)
 
 
 def _key_of(value: Any, leaves: list[Tensor]) -> Any:

@@ -156,7 +156,7 @@ class Inspectable:
             profile: Gives the kernels their times.
         """
         for entries in reversed(self.entries.values()):
-            compiled: CompiledGraph | None = entries[0].compiled
+            compiled = entries[0].optimized()
             if compiled is not None:
                 return kernels_of(compiled, profile)
         return self.graph(), []
@@ -164,7 +164,7 @@ class Inspectable:
     def kernels(self) -> tuple[str, ...]:
         """Returns the kernel names of the newest compiled call."""
         for entries in reversed(self.entries.values()):
-            compiled = entries[0].compiled
+            compiled = entries[0].optimized()
             return compiled.kernels if compiled is not None else ()
         return ()
 
@@ -209,8 +209,9 @@ class Inspectable:
         segments = [s for program in programs for s in used_segments(program)]
         found = [choice for s in segments for choice in s.kernel_choices()]
         newest = next(reversed(self.entries.values()), None)
-        if newest is not None and newest[0].compiled is not None:
-            found += newest[0].compiled.kernel_choices()
+        compiled = None if newest is None else newest[0].optimized()
+        if compiled is not None:
+            found += compiled.kernel_choices()
         return found
 
     def viewer(self, *args: Any, compile_it: bool = True) -> Viewer:
