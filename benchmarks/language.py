@@ -3,8 +3,8 @@
 A GPT-2 of 124 million random weights continues a prompt, one text, on one thread. Times are of the
 processor, so that other programs do not count, and of a step: the difference of a long and a short
 text, without the prompt. *Of memory* is the share of what the thread reads per second from memory
-(BLAS's product of 512 MB with themselves) that the weights of a step take. PyTorch runs the same weights eagerly, with a
-cache that is joined at every token.
+(BLAS's product of 512 MB with themselves) that the weights of a step take. PyTorch runs the same
+weights eagerly, with a cache that is joined at every token.
 """
 
 from __future__ import annotations

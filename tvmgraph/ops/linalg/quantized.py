@@ -57,7 +57,7 @@ def _to_words(values: np.ndarray) -> np.ndarray:
     words = aligned_empty((count, depth // PER_WORD, width), np.uint32)
     words[...] = 0
     for place in range(PER_WORD):
-        words |= (values[:, place::PER_WORD].astype(np.uint32) & 15) << np.uint32(4 * place)
+        words |= (values[:, place::PER_WORD] + 8).astype(np.uint32) << np.uint32(4 * place)
     return words.view(np.int32)
 
 
@@ -66,7 +66,7 @@ def dequantized(words: np.ndarray, scales: np.ndarray, columns: int) -> np.ndarr
     if words.dtype == np.int8:
         values = words.astype(np.float32)
     else:
-        signed = [(words << (28 - 4 * j)) >> 28 for j in range(PER_WORD)]
+        signed = [(words >> (4 * j) & 15) - 8 for j in range(PER_WORD)]
         values = np.stack(signed, 2).reshape(len(words), -1, WIDTH).astype(np.float32)
     values = values.reshape(len(words), scales.shape[1], -1, WIDTH)
     values *= scales.astype(np.float32)[:, :, None]
@@ -111,8 +111,9 @@ def _lower(R: Any, input: Any, words: Any, scales: Any, *, columns: int) -> Any:
                 value = w[panel, k, lane].astype("float32")
             else:
                 word = w[panel, R.tir.floordiv(k, i64(PER_WORD)), lane]
-                shift = (i64(28) - R.tir.floormod(k, i64(PER_WORD)) * 4).astype("int32")
-                value = ((word << shift) >> R.tir.const(28, "int32")).astype("float32")
+                shift = (R.tir.floormod(k, i64(PER_WORD)) * 4).astype("int32")
+                value = R.tir.bitwise_and(word >> shift, R.tir.const(15, "int32"))
+                value = (value - R.tir.const(8, "int32")).astype("float32")
             scale = s[panel, R.tir.floordiv(k, group), lane].astype("float32")
             return R.te.sum(x[row, k] * (value * scale), axis=k)
 
@@ -152,7 +153,7 @@ def quantized_dense(input: Tensor, words: Tensor, scales: Tensor, *, columns: in
     Args:
         input: float32 of shape (M, K).
         words: Weights in panels of 16 rows. 8 bits: int8 (P, K, 16). 4 bits: int32 (P, K / 8, 16),
-            of which bits 4 j to 4 j + 3 are element j of 8 along K.
+            of which bits 4 j to 4 j + 3 are element j of 8 along K, plus 8.
         scales: float16 or float32 of shape (P, K / g, 16): one for every g elements of a row.
         columns: The number of rows N of the matrix, with P = N / 16 rounded up.
 

@@ -61,23 +61,17 @@ class _Product:
         return int(self.out.shape[1])
 
     def write(self) -> None:
-        """Divides the panels among the workers."""
-        vectors = self.width // self._lanes
-        together = max(1, min(2, self.panels, 2 // vectors))
-        count = -(-self.panels // together)
+        """Divides the panels among the workers; each reads one long stretch of memory."""
         rows, depth = self.x.shape
         known = int(rows) if isinstance(rows, tirx.IntImm) else None
         flops = 2 * (known or 1) * int(depth) * self._columns
         parallel = self.model.threads > 1 and flops >= MIN_PARALLEL_FLOPS
-        with emit.parallel(count, parallel) as item:
-            emit.peel_last(
-                (item, count, together, self.panels),
-                lambda size: self._rows(item * together, size, known),
-            )
+        with emit.parallel(self.panels, parallel) as panel:
+            self._rows(panel, known)
 
-    def _rows(self, panel: Expr, together: int, known: int | None) -> None:
-        """All rows of the input times a few panels."""
-        vectors = together * self.width // self._lanes
+    def _rows(self, panel: Expr, known: int | None) -> None:
+        """All rows of the input times a panel."""
+        vectors = self.width // self._lanes
         height = max(1, self._sums // (2 * vectors))
         if known is not None:
             height = -(-known // -(-known // height))  # as even as they can be
@@ -85,19 +79,19 @@ class _Product:
             with emit.serial(count) as tile:
                 emit.peel_last(
                     (tile, count, height, known),
-                    lambda size: self._tile(panel, together, tile * height, size),
+                    lambda size: self._tile(panel, tile * height, size),
                 )
             return
         rows = self.x.shape[0]
         full = tirx.floordiv(rows, emit.i64(height))
         with emit.serial(full) as tile:
-            self._tile(panel, together, tile * height, height)
+            self._tile(panel, tile * height, height)
         with emit.serial(rows - full * height) as rest:
-            self._tile(panel, together, full * height + rest, 1)
+            self._tile(panel, full * height + rest, 1)
 
-    def _tile(self, panel: Expr, together: int, row: Expr, rows: int) -> None:
-        lanes, vectors = self._lanes, together * self.width // self._lanes
-        chains = max(1, min(4, self._sums // (rows * vectors)))
+    def _tile(self, panel: Expr, row: Expr, rows: int) -> None:
+        lanes, vectors = self._lanes, self.width // self._lanes
+        chains = max(1, min(8, self._sums // (rows * vectors)))
         groups = int(self.scales.shape[1])
         size = int(self.x.shape[1]) // groups
         totals = emit.stack(rows * vectors * lanes, "float32")
@@ -155,21 +149,20 @@ class _Product:
         for v in range(vectors):
             number, lane = self._place(panel, v)
             columns = emit.ramp(lane, lanes)
-            word = None
+            word = high = None
             if not small:
                 place = tirx.floordiv(first, emit.i64(_STEPS))
                 emit.prefetch(self.words, [number, place + _AHEAD, lane])
                 word = self.words[number, place, columns]
                 word = kept(word, lanes, "int32")
+                half = emit.broadcast(tirx.const(16, "int32"), lanes)
+                high = kept(word >> half, lanes, "int32")
             for j in range(count):
                 if word is None:
                     value = tirx.Cast(f"int32x{lanes}", self.words[number, first + j, columns])
+                    weight = tirx.Cast(f"float32x{lanes}", value)
                 else:
-                    up, down = (
-                        emit.broadcast(tirx.const(n, "int32"), lanes) for n in (28 - 4 * j, 28)
-                    )
-                    value = (word << up) >> down if j < _STEPS - 1 else word >> down
-                weight = tirx.Cast(f"float32x{lanes}", value)
+                    weight = self._of_word(word if j < _STEPS // 2 else high, j)
                 if rows > 1:
                     weight = kept(weight, lanes, "float32")
                 for r in range(rows):
@@ -177,6 +170,23 @@ class _Product:
                     total = emit.ramp(place, lanes)
                     factor = emit.broadcast(self.x[row + r, first + j], lanes)
                     emit.store(sums, sums[total] + factor * weight, [total])
+
+    def _of_word(self, word: Expr, step: int) -> Expr:
+        """A weight of 4 bits as a float, without a conversion.
+
+        In the mantissa of a power of two its bits are a whole number that is added to the power;
+        what is left of that after a subtraction is exact.
+        """
+        place = 4 * (step % (_STEPS // 2))
+        mask, power, offset = (
+            emit.broadcast(tirx.const(value, dtype), self._lanes)
+            for value, dtype in (
+                (15 << place, "int32"), ((150 - place) << 23, "int32"),
+                (float((1 << 23 - place) + 8), "float32"),
+            )
+        )  # fmt: skip
+        bits = tirx.bitwise_or(tirx.bitwise_and(word, mask), power)
+        return tirx.reinterpret(f"float32x{self._lanes}", bits) - offset
 
     def _store(self, panel: Expr, vector: int, row: Expr, totals: Buffer, base: int) -> None:
         """Stores the columns that exist."""
