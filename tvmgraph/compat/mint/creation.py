@@ -23,6 +23,10 @@ def _seed(generator: Generator | None) -> int | None:
     return int((int(state[0]) * 0x9E3779B1 + int(state[1]) + 1) % (1 << 31))
 
 
+def _placed(tensor: Tensor, device: str | None) -> Tensor:
+    return tensor if device is None else tensor.to(device)
+
+
 def zeros(*size: Any, dtype: Any = None) -> Tensor:
     """Returns zeros."""
     return ops.zeros(_sizes(size), dtype)
@@ -39,14 +43,18 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     return ops.full(size, fill_value, dtype=dtype if known else dtypes.scalar_dtype(fill_value))
 
 
-def rand(*size: Any, generator: Generator | None = None, dtype: Any = None) -> Tensor:
+def rand(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None
+) -> Tensor:
     """Returns uniform numbers in [0, 1)."""
-    return ops.rand(*_sizes(size), dtype=dtype, seed=_seed(generator))
+    return _placed(ops.rand(*_sizes(size), dtype=dtype, seed=_seed(generator)), device)
 
 
-def randn(*size: Any, generator: Generator | None = None, dtype: Any = None) -> Tensor:
+def randn(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None
+) -> Tensor:
     """Returns standard normal numbers."""
-    return ops.randn(*_sizes(size), dtype=dtype, seed=_seed(generator))
+    return _placed(ops.randn(*_sizes(size), dtype=dtype, seed=_seed(generator)), device)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -59,10 +67,13 @@ def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tenso
     return ops.randn_like(input, dtype=dtype)
 
 
-def randint(*args: Any, generator: Generator | None = None, dtype: Any = None) -> Tensor:
+def randint(
+    *args: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None
+) -> Tensor:
     """Returns integers: ``randint(high, size)`` or ``randint(low, high, size)``, int64."""
     low, high, size = args if len(args) == 3 else (0, *args)
-    return ops.randint(low, high, tuple(size), _seed(generator), dtype=dtype or dtypes.int64)
+    found = ops.randint(low, high, tuple(size), _seed(generator), dtype=dtype or dtypes.int64)
+    return _placed(found, device)
 
 
 def randint_like(input: Tensor, *bounds: int, dtype: Any = None) -> Tensor:

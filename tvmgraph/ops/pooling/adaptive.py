@@ -173,12 +173,13 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return _average(input, output_size, 3, "adaptive_avg_pool3d")
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: int) -> Tensor:
+def adaptive_max_pool1d(input: Tensor, output_size: int, return_indices: bool = False) -> Any:
     r"""Maximum over ``output_size`` windows that cover the axis evenly.
 
     Args:
         input: Tensor of shape :math:`(N, C, L)` or :math:`(C, L)`, a float dtype.
         output_size: Number of windows.
+        return_indices: Whether the int64 positions are returned too.
 
     Returns:
         Tensor with ``output_size`` elements along the last axis.
@@ -192,7 +193,8 @@ def adaptive_max_pool1d(input: Tensor, output_size: int) -> Tensor:
         Tensor(shape=[1, 1, 2], dtype=Float32, value=
         [[[ 2.00000000e+00,  3.00000000e+00]]])
     """
-    return _maximum(input, output_size, 1, "adaptive_max_pool1d", False)[0]
+    found = _maximum(input, output_size, 1, "adaptive_max_pool1d", return_indices)
+    return found if return_indices else found[0]
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:

@@ -19,7 +19,7 @@ from tvmgraph.errors import OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.pointwise import pointwise
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
 
-__all__ = ["reduce_sum"]
+__all__ = []
 
 LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
 NUMBERS = dtypes.INTEGERS + dtypes.FLOATS

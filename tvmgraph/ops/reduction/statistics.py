@@ -16,8 +16,28 @@ from tvmgraph.ops.reduction import rows
 
 __all__ = [
     "logsumexp", "median", "nanmean", "nanmedian", "nanquantile", "nansum",
-    "quantile", "std", "std_mean", "var", "var_mean",
+    "quantile", "reduce_sum", "std", "std_mean", "var", "var_mean",
 ]  # fmt: skip
+
+
+def reduce_sum(x: Tensor, axis: Any = None, keep_dims: bool | None = None) -> Tensor:
+    """Returns the sum over some axes, in the tensor's dtype.
+
+    Args:
+        x: Tensor of any shape.
+        axis: The axes; None means all, and so does ``()`` without ``keep_dims``.
+        keep_dims: Whether reduced axes stay with size 1.
+
+    Returns:
+        Tensor of ``x``'s shape without (or with 1 in) the reduced axes.
+
+    Example:
+        >>> ops.reduce_sum(ops.ones((2, 3)), 1)
+        Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  3.00000000e+00])
+    """
+    if keep_dims is None or axis != ():
+        axis = resolve_axes("reduce_sum", x, axis)
+    return rows.reduce_sum(x, axis, bool(keep_dims))
 
 
 def as_float(x: Tensor) -> Tensor:
