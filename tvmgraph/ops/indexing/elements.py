@@ -164,14 +164,28 @@ def _lower_scatter_along(R: Any, x: Any, index: Any, value: Any, *, axis: int, m
     if 0 in R.type(index).shape or 0 in R.type(x).shape:
         return x
     size = R.shape(R.type(x).shape)[axis]
+    count = R.type(x).ndim
 
     def safe(index: Any, size: Any) -> Any:
         return R.te.compute(index.shape, lambda *i: wrapped(R, index[i], size), name="safe")
 
-    at = R.emit_te(safe, index, size)
+    def places(index: Any, size: Any) -> Any:
+        def coordinate(*i: Any) -> Any:
+            *at, number = i
+            found = wrapped(R, index[tuple(at)], size)
+            for a in range(count):
+                if a != axis:
+                    found = R.tir.Select(number == a, R.tir.Cast("int64", at[a]), found)
+            return found
+
+        return R.te.compute((*index.shape, count), coordinate, name="places")
+
+    at = R.emit_te(safe if axis == count - 1 else places, index, size)
 
     def scatter(x: Any, value: Any, how: str) -> Any:
-        return R.op.scatter_elements(x, at, value, axis, how)
+        if axis == count - 1:
+            return R.op.scatter_elements(x, at, value, axis, how)
+        return R.op.scatter_nd(x, at, value, how)  # TVM's loops run along the axis, far apart
 
     return lower_scatter(R, x, value, mode, scatter)
 
