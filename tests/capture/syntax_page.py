@@ -49,6 +49,8 @@ Rules of a graph:
 
 * Both sides of a branch give the same shapes and dtypes; a Python number on one side becomes a 0-d
   tensor. A variable that only one side sets may not be read afterwards.
+* A tensor that a branch chose is that tensor: after `z = x if c else y` the graph knows `z is x`,
+  and what is written to `z` is written to `x` or `y`. A loop that a tensor ends gives new tensors.
 * What a loop carries keeps its shape and dtype. A Python number that a loop changes comes back as
   a Python number.
 * Writes to attributes, closure variables and containers from outside, and `print`, happen after the
