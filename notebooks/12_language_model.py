@@ -31,9 +31,8 @@ text = lzma.decompress(packed)[:20_000].decode("ascii", "ignore")
 letters = sorted(set(text))
 number = {letter: i for i, letter in enumerate(letters)}
 data = np.array([number[letter] for letter in text], np.int32)
-net = Gpt2(
-    Gpt2Config(len(letters), n_positions=128, n_embd=96, n_layer=2, n_head=4, resid_pdrop=0.0)
-)
+sizes = {"n_embd": 96, "n_layer": 2, "n_head": 4}
+net = Gpt2(Gpt2Config(len(letters), n_positions=128, resid_pdrop=0.0, **sizes))
 
 
 def loss_of(ids):
@@ -83,7 +82,8 @@ shown = net.generate(
 # %%
 with ms.assert_max_compiles(0):
     for prompt in ("The Rabbit ", "Oh dear! "):
-        drawn = net.generate([ids_of(prompt)], 50, do_sample=True, top_p=0.9, temperature=0.8)
+        ids = [ids_of(prompt)]
+        drawn = net.generate(ids, 50, do_sample=True, top_p=0.9, temperature=0.8)
         print(repr(words_of(drawn.asnumpy()[0])))
 
 # %% [markdown]

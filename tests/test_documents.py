@@ -61,6 +61,12 @@ def test_links_of_the_readme_exist() -> None:
         assert (ROOT / link).exists(), link
 
 
+def test_contents_of_the_site_name_every_page() -> None:
+    docs = ROOT / "docs"
+    named = set((docs / "index.md").read_text().split())
+    assert {page.stem for page in docs.glob("*.md")} - {"index"} <= named
+
+
 def test_operator_document_is_in_step() -> None:
     assert (ROOT / "docs" / "operators.md").read_text() == markdown(), (
         "run: tvmgraph ops --markdown > docs/operators.md"
