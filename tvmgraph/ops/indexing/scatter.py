@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
@@ -280,8 +281,8 @@ def tensor_scatter_elements(
 
     Args:
         input_x: Tensor of at least one axis.
-        indices: Integer Tensor of as many axes. Entries past the end of the axis are ignored;
-            negative entries count from the end.
+        indices: Integer Tensor of as many axes. Negative entries count from the end; entries past
+            either end of the axis are ignored.
         updates: Tensor of ``indices``' shape.
         axis: Axis the indices address.
         reduction: ``"none"`` or ``"add"``.
@@ -304,14 +305,21 @@ def tensor_scatter_elements(
         raise bad(
             ArgumentError, "reduction must be 'none' or 'add'", name, f"reduction={reduction!r}"
         )
-    index = F.cast(as_index(name, indices, "indices"), dtypes.int64)
-    size = input_x.type.static_shape[axis]
-    index = F.where(F.less(index, 0), index + size, F.minimum(index, size))
-    # what is ignored goes to a slice of its own behind the end
-    room = [1 if a == axis else d for a, d in enumerate(input_x.shape)]
-    larger = F.concat([input_x, F.zeros(tuple(room), input_x.type.dtype)], axis)
     mode = "set" if reduction == "none" else "add"
-    y = scatter_along(larger, index, like(updates, input_x), axis, mode)
+    index = as_index(name, indices, "indices")
+    return _scattered(input_x, index, like(updates, input_x), axis, mode)
+
+
+@composed
+def _scattered(x: Tensor, index: Tensor, updates: Tensor, axis: int, mode: str) -> Tensor:
+    """What is ignored goes to a slice of its own behind the end."""
+    size = x.type.static_shape[axis]
+    index = F.cast(index, dtypes.int64)
+    index = F.where(F.less(index, 0), index + size, index)
+    index = F.where(F.less(index, 0), size, F.minimum(index, size))
+    room = [1 if a == axis else d for a, d in enumerate(x.shape)]
+    larger = F.concat([x, F.zeros(tuple(room), x.type.dtype)], axis)
+    y = scatter_along(larger, index, updates, axis, mode)
     return basic_index(y, (*[WHOLE] * axis, (0, size, 1)))
 
 
