@@ -667,3 +667,13 @@ def test_import_loads_no_operator_and_no_compiler() -> None:
 def test_dtype_objects() -> None:
     assert dtypes.promote(ms.int8, ms.uint8) is ms.int16
     assert pickle.loads(pickle.dumps(ms.float32)) is ms.float32
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.bool_])
+@pytest.mark.parametrize("shape", [(400, 401), (3, 257, 256)])
+def test_copies_of_large_transposed_tensors(shape: tuple[int, ...], dtype: Any) -> None:
+    array = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
+    x = Tensor(array).swapaxes(-1, -2)
+    copied = x.copy()
+    assert copied.is_contiguous() and copied.dtype == x.dtype
+    assert (copied.asnumpy() == array.swapaxes(-1, -2)).all()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64  # bytes: one AVX-512 vector, and a cache line
+_LARGE = 1 << 17  # elements of a transposed array that is copied line by line
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -37,7 +38,12 @@ def _aligned(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: Any
 def aligned_copy(array: np.ndarray, dtype: Any = None) -> np.ndarray:
     """Copies ``array`` (converting to ``dtype``) into aligned, contiguous memory."""
     out = aligned_empty(array.shape, array.dtype if dtype is None else dtype)
-    np.copyto(out, array, casting="unsafe")
+    if array.ndim > 1 and array.size >= _LARGE and array.strides[-1] > array.strides[-2] > 0:
+        step = max(1, ALIGNMENT // array.itemsize)  # NumPy reads a line again for each element
+        for i in range(0, array.shape[-1], step):
+            np.copyto(out[..., i : i + step], array[..., i : i + step], casting="unsafe")
+    else:
+        np.copyto(out, array, casting="unsafe")
     return out
 
 
