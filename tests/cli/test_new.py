@@ -21,7 +21,7 @@ def test_a_new_project_runs(tmp_path: Path) -> None:
     assert found.exit_code == 0, found.output
     assert "python -m my_digits.train" in found.output
     folder = tmp_path / "my-digits"
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}  # those are of this run
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
