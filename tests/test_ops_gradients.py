@@ -11,7 +11,7 @@ import pytest
 import tvmgraph as ms
 from tests.processors import CPUS
 from tests.test_ops import LOWERED, ids
-from tvmgraph import Tensor, jit
+from tvmgraph import Tensor, jit, ops
 from tvmgraph.compiler import compile_many
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.graph import Graph
@@ -92,3 +92,12 @@ def test_compiled_gradient_is_eager(case: Case, target: str) -> None:
         rtol = 4 * RTOL[_kind(case)]
         scale = np.max(np.abs(want[np.isfinite(want)]), initial=1.0)
         np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * scale)
+
+
+@pytest.mark.filterwarnings("error")
+def test_means_of_more_elements_than_half_precision_counts() -> None:
+    x = Tensor(np.ones(70_000, np.float16))
+    assert (ops.mean(x).asnumpy() == 1).all()
+    slopes = ms.grad(ops.mean)(x).asnumpy()
+    np.testing.assert_allclose(slopes, 1 / 70_000, rtol=4e-3)  # it is a subnormal number
+    assert np.isinf((x[:1] * 1e6).asnumpy()).all()

@@ -80,6 +80,7 @@ LAYERS = [
     Layer("Dense", lambda: nn.Dense(3, 4, activation="relu"), _one(2, 3)),
     Layer("Dense-vector", lambda: nn.Dense(3, 4), _one(3)),
     Layer("Linear", lambda: nn.Linear(3, 4, bias=False), _one(2, 5, 3)),
+    Layer("QuantizedDense", lambda: nn.QuantizedDense.of(nn.Dense(16, 4), 4, 8), _one(2, 16)),
     Layer("LGamma", nn.LGamma, lambda: (t(2, 3) * t(2, 3) + 0.5,)),
     Layer("DiGamma", nn.DiGamma, lambda: (t(2, 3) * t(2, 3) + 0.5,)),
     Layer("IGamma", nn.IGamma, lambda: (t(2, 3) * t(2, 3) + 0.5, t(2, 3) * t(2, 3) + 1.0)),

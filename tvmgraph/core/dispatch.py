@@ -393,7 +393,8 @@ def _lift(value: Any, dtype: dtypes.DType) -> Tensor:
         if found is None:
             if len(_lifted) >= _LIFTED_LIMIT:
                 _lifted.clear()
-            found = tensor_from_numpy(np.asarray(value, dtype=dtype.numpy))
+            with np.errstate(over="ignore"):  # it is infinite in half precision
+                found = tensor_from_numpy(np.asarray(value, dtype=dtype.numpy))
             _lifted[(kind, value, dtype)] = found
         return found
     return tensor_from_numpy(np.asarray(value, dtype=dtype.numpy))

@@ -22,6 +22,7 @@ from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, lower_full
 __all__ = []
 
 LOW_PRECISION = (dtypes.float16, dtypes.bfloat16)
+_MOST_OF_HALF = 65504  # what float16 holds
 NUMBERS = dtypes.INTEGERS + dtypes.FLOATS
 Axes = tuple[int, ...]
 
@@ -172,7 +173,11 @@ def _numpy_mean(x: np.ndarray, *, axis: Axes, keepdims: bool) -> Any:
 def _vjp_mean(g: Tensor, y: Tensor, x: Tensor, *, axis: Axes, keep_dims: bool) -> tuple[Tensor]:
     count = _count(x.type.shape, axis)
     count = max(count, 1) if isinstance(count, int) else count
-    return (expand_reduced(g / count, x, axis, keep_dims),)
+    if g.dtype is dtypes.float16 and isinstance(count, int) and count > _MOST_OF_HALF:
+        share = F.cast(F.cast(g, dtypes.float32) / count, g.dtype)
+    else:
+        share = g / count
+    return (expand_reduced(share, x, axis, keep_dims),)
 
 
 @primitive(
