@@ -24,8 +24,14 @@ class pester:
     def __init__(self, seed, least, most):
         self.rng, self.range, self.done = random.Random(seed), (least, most), False
         self.thread = threading.Thread(target=self.send, daemon=True)
+        self.begun = threading.Event()
+
+    def start(self):
+        self.thread.start()
+        self.begun.set()
 
     def send(self):
+        self.begun.wait()
         while not self.done:
             time.sleep(self.rng.uniform(*self.range))
             signal.pthread_kill(main, signal.SIGINT)
@@ -68,7 +74,7 @@ def test_a_training_step_is_applied_whole_or_not_at_all() -> None:
     net.step(x), net.step(x), net.step(x)
     other = pester(3, 0.0002, 0.004)
     end, count, over = time.monotonic() + 4, 0, False
-    other.thread.start()
+    other.start()
     while not over:
         try:
             while time.monotonic() < end:
@@ -106,7 +112,7 @@ def test_an_optimizer_step_is_applied_whole_or_not_at_all() -> None:
     step = jit(step)
     step(x), step(x)
     other = pester(4, 0.001, 0.006)
-    other.thread.start()
+    other.start()
     while True:
         try:
             while int(optimizer.global_step.asnumpy()[0]) < 200:

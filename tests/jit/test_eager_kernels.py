@@ -28,8 +28,13 @@ def switched_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(costly, "_WORTH_STARTING", 0.0)
     monkeypatch.setattr(costly, "_CHEAP", 0.0)
     monkeypatch.setattr(costly.Costly, "_pays", lambda self: True)
+    _forget()
     yield
     ms.reset_context()
+    _forget()
+
+
+def _forget() -> None:
     for op in OPS.values():
         op.cache.clear()
 

@@ -12,7 +12,7 @@ from tvmgraph.errors import DeviceError
 from tvmgraph.runtime import cuda, native
 from tvmgraph.runtime.device_tensor import CopyCounts, copies, use_of
 
-#: What MindSpore calls the parts of :func:`memory_stats`; all 0 on a machine without GPU.
+#: What MindSpore calls the parts of :func:`memory_stats`.
 _NAMES = (
     "total_reserved_memory", "total_allocated_memory", "total_idle_memory",
     "total_eager_free_memory", "max_reserved_memory", "max_allocated_memory",
@@ -75,9 +75,11 @@ def memory_stats(device_id: int | None = None) -> dict[str, Any]:
         return dict.fromkeys(_NAMES, 0) | pools
     index = _index(device_id)
     free, total = cuda.memory_info(index)
-    return {
-        "allocated": use_of(index).now, "max_allocated": use_of(index).peak,
-        "reserved": total - free, "total": total, "copies": asdict(copies),
+    now, peak, used = use_of(index).now, use_of(index).peak, total - free
+    sizes = (used, now, used - now, 0, peak, peak)
+    return dict(zip(_NAMES, sizes)) | {
+        "allocated": now, "max_allocated": peak, "reserved": used, "total": total,
+        "copies": asdict(copies),
     }  # fmt: skip
 
 
