@@ -122,6 +122,25 @@ def _lower(R: Any, input: Any, words: Any, scales: Any, *, columns: int) -> Any:
     return R.emit_te(product, input, words, scales, written_as=("quantized_dense", ""))
 
 
+def _onnx(O: Any, input: Any, words: Any, scales: Any, *, columns: int) -> Any:
+    """Makes the matrix of them: runtimes read all of it, so that it is no faster than float32."""
+    count, groups, depth = words.type.shape[0], scales.type.shape[1], input.type.shape[1]
+    if words.type.dtype is dtypes.int32:
+        sixteen, parts = np.asarray(16, np.int32), []
+        for _ in range(PER_WORD):  # of whole numbers, which `Mod` and this quotient round down
+            low = O.Mod(words, sixteen)
+            words = O.Div(O.Sub(words, low), sixteen)
+            parts.append(O.Unsqueeze(O.Sub(low, np.asarray(8, np.int32)), np.array([2])))
+        words = O.Concat(*parts, axis=2)
+    to = O.dtype(dtypes.float32)
+    values = O.Reshape(O.Cast(words, to=to), np.array([count, groups, depth // groups, WIDTH]))
+    values = O.Mul(values, O.Unsqueeze(O.Cast(scales, to=to), np.array([2])))
+    panels = O.Reshape(values, np.array([count, depth, WIDTH]))
+    matrix = O.Reshape(O.Transpose(panels, perm=[1, 0, 2]), np.array([depth, count * WIDTH]))
+    kept = O.Slice(matrix, np.array([0]), np.array([columns]), np.array([1]))
+    return O.MatMul(input, kept)
+
+
 def _sample(shape: tuple[int, ...], bits: int, columns: int, group: int, **more: Any) -> Any:
     weight = np.random.default_rng(columns).standard_normal((columns, shape[1]))
     return sample(shape, *quantize_rows(weight, bits, group), columns=columns, grad=False, **more)
@@ -133,7 +152,7 @@ def _sample(shape: tuple[int, ...], bits: int, columns: int, group: int, **more:
     eager=_eager,
     lower=_lower,
     vjp=Reason("the weights are integers, which training does not change"),
-    onnx=Reason("ONNX has no operator that reads them; export before the weights are quantized"),
+    onnx=_onnx,
     samples=[
         _sample((1, 64), 4, 48, 32),
         _sample((1, 48), 8, 37, 48),
