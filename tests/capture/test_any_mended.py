@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import pytest
 
 from tests.capture.any_python import MODES, compare
 from tests.capture.test_fuzz import in_numpy
+from tvmgraph import Tensor, jit
 
 #: The body of a function of ``x, y, n, o, items``.
 MENDED = {
@@ -150,3 +152,23 @@ def test_programs_that_differed_once_equal_plain_python(name: str, mode: str) ->
     body = textwrap.indent(textwrap.dedent(MENDED[name]).strip(), "    ")
     with in_numpy():
         compare(f"def f(x, y, n, o, items):\n{body}\n", 1, ["pass"] * 5, mode)
+
+
+def test_choices_that_share_what_they_choose_between() -> None:
+    """Looking at each way through them would take 2 ** 24 looks."""
+
+    def f(x: Tensor, y: Tensor) -> Any:
+        z = w = x
+        for i in range(12):
+            if x.sum() > i:
+                z, w = w, z
+            else:
+                z = y
+            if y.sum() > i:
+                w = z
+        return z, w, z is w, z is x
+
+    x, y = Tensor([3.0, 4.0]), Tensor([1.0, 5.0])
+    (a, b, *expected), (c, d, *found) = f(x, y), jit(f)(x, y)
+    assert (a.asnumpy() == c.asnumpy()).all() and (b.asnumpy() == d.asnumpy()).all()
+    assert [bool(v) for v in found] == expected

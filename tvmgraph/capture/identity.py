@@ -41,16 +41,27 @@ def choice_of(value: object) -> Choice | None:
 
 def identical(a: object, b: object) -> bool | Tensor:
     """Returns ``a is b``: a bool, or a ``bool[]`` where a tensor decides."""
-    if a is b:
-        return True
-    for x, y in ((a, b), (b, a)):
-        choice = choice_of(x)
-        if choice is not None:
-            then, orelse = identical(choice.then, y), identical(choice.orelse, y)
-            if then is orelse:
-                return then
-            return F.where(choice.condition, *map(_flag, (then, orelse)))
-    return False
+    known: dict[tuple[int, int], bool | Tensor] = {}  # choices share what they choose between
+
+    def same(a: object, b: object) -> bool | Tensor:
+        if a is b:
+            return True
+        found = known.get((id(a), id(b)))
+        if found is None:
+            found = known[id(a), id(b)] = decided(a, b)
+        return found
+
+    def decided(a: object, b: object) -> bool | Tensor:
+        for x, y in ((a, b), (b, a)):
+            choice = choice_of(x)
+            if choice is not None:
+                then, orelse = same(choice.then, y), same(choice.orelse, y)
+                if then is orelse:
+                    return then
+                return F.where(choice.condition, *map(_flag, (then, orelse)))
+        return False
+
+    return same(a, b)
 
 
 def _flag(value: bool | Tensor) -> Tensor:
@@ -62,6 +73,8 @@ def may_be(value: Tensor) -> dict[int, Tensor]:
     todo, found = [value], dict[int, Tensor]()
     while todo:
         t = todo.pop()
+        if id(t) in found:  # choices share what they choose between
+            continue
         found[id(t)] = t
         choice = choice_of(t)
         if choice is not None:
@@ -112,8 +125,16 @@ def chosen_leaves(
     known = [*results, *recorder.arguments, *[t for t, _ in recorder.captured]]
     seen = {id(t) for t in known}
 
+    made: dict[tuple[int, int], tree.Leaf] = {}
+    owned: list[tree.Leaf] = []  # keeps them alive, so ids stay unique
+
     def side(t: Tensor, own: tree.Leaf) -> tree.Leaf:
-        return leaf(t) if id(t) in seen and choice_of(t) is None else chosen(t, own)
+        if id(t) in seen and choice_of(t) is None:
+            return leaf(t)
+        found = made.get((id(t), id(own)))
+        if found is None:
+            found = made[id(t), id(own)] = chosen(t, own)
+        return found
 
     def chosen(t: Tensor, own: tree.Leaf) -> tree.Leaf:
         choice = choice_of(t)
@@ -128,6 +149,8 @@ def chosen_leaves(
         return tree.Leaf("chosen", (flag, side(choice.then, own), side(choice.orelse, own)))
 
     def described(x: Any) -> tree.Leaf:
-        return leaf(x) if choice_of(x) is None else chosen(x, leaf(x))
+        own = leaf(x)
+        owned.append(own)
+        return own if choice_of(x) is None else side(x, own)
 
     return described
