@@ -96,6 +96,10 @@ def test_small_views_and_slower_code_stay_with_numpy(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(costly.Costly, "_pays", lambda self: False)
     made(lambda: ops.exp(large))
     assert codes("exp") == [False, False]
+    monkeypatch.setattr(costly.Costly, "_pays", lambda self: True)
+    for _ in range(60):  # it is tried again after as many calls
+        ops.exp(large)
+    assert codes("exp") == [False, True]
 
 
 def test_whoever_listens_hears_of_code(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 The plan of a call with large operands has a :class:`Costly`, which adds up what NumPy took. Once
 it is enough, the code is asked for and made aside (:mod:`tvmgraph.compiler.eager`); NumPy goes on
-meanwhile. When it is there, it first runs beside NumPy; if it is faster it stays, else NumPy does.
+meanwhile. When it is there, it first runs beside NumPy; if it is faster it stays, else NumPy does
+until it is tried again.
 An operator changes at most once in a process, and gives the same from then on.
 """
 
@@ -84,14 +85,15 @@ class Costly:
     """
 
     __slots__ = (
-        "_best", "_check", "_fastest", "_spent", "_uses", "asked", "code", "graph", "trials",
+        "_again", "_best", "_check", "_fastest", "_spent", "_uses", "asked", "code", "graph",
+        "trials",
     )  # fmt: skip
 
     def __init__(self, graph: Callable[[], Any], check: Callable[..., None] | None = None) -> None:
         self.graph, self._check = graph, check
         self.code: Code | None = None
         self.asked = False
-        self._uses, self.trials, self._spent = 0, TRIALS, 0.0
+        self._uses, self._again, self.trials, self._spent = 0, 0, TRIALS, 0.0
         self._best = self._fastest = float("inf")  # seconds of NumPy and of the code
 
     def run(self, args: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
@@ -113,8 +115,8 @@ class Costly:
         self._spent += seconds
         self._best = min(self._best, seconds)
         if self.code is not None:
-            return self._try(args)
-        if not self.asked:
+            self._try(args)
+        elif not self.asked:
             if self._uses >= _PATIENCE and self._best < _CHEAP:
                 return False
             if self._uses >= _USES and self._spent >= _WORTH and _together(seconds):
@@ -125,18 +127,19 @@ class Costly:
                     hooks.eager_kernel(self)
         return True
 
-    def _try(self, args: tuple[Tensor, ...]) -> bool:
+    def _try(self, args: tuple[Tensor, ...]) -> None:
         """Runs the code beside NumPy."""
-        if not switched_on():
-            return True
+        if not switched_on() or self._uses < self._again:
+            return
         assert self.code is not None
         start = perf_counter()
         self.code(args)
         self._fastest = min(self._fastest, perf_counter() - start)
         if self.trials > 1 or self._pays():
             self.trials -= 1
-            return True
-        return False
+        else:  # other processes may have been in the way: once more after as many calls
+            self.trials, self._again = TRIALS, 2 * self._uses
+            self._best = self._fastest = float("inf")
 
     def _pays(self) -> bool:
         return self._fastest < self._best
