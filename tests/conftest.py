@@ -39,6 +39,17 @@ def nothing_is_left_behind() -> Iterator[None]:
     assert not left, f"tests left {', '.join(sorted(left))} in {root.name}"
 
 
+@pytest.fixture(autouse=True)
+def settings_are_put_back() -> Iterator[None]:
+    """A test that leaves a setting changed fails, not those after it."""
+    before = vars(context).copy()
+    yield
+    changed = sorted(k for k, v in vars(context).items() if before[k] is not v and before[k] != v)
+    for name in changed:
+        setattr(context, name, before[name])
+    assert not changed, f"the test left {', '.join(changed)} changed: ms.reset_context()"
+
+
 class CompiledCases:
     """Compiles the one-node graphs of all selected cases as one module, at first use.
 

@@ -63,7 +63,7 @@ def test_interrupts_leave_programs_right() -> None:
         while not other.done:
             try:
                 if other.thread.ident is None:
-                    other.thread.start()
+                    other.start()
                 while time.monotonic() < end:
                     check()
                 other.stop()
@@ -92,7 +92,7 @@ def test_interrupted_training_takes_whole_steps() -> None:
     x, = kinds.inputs(1)
     found.step(x), eager.plain(x)
     other = pester(5, 0.001, 0.01)
-    other.thread.start()
+    other.start()
     interrupts = 0
     while True:
         try:
