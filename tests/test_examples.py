@@ -57,6 +57,7 @@ def test_examples(room: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         for test in finder.find(importlib.import_module(name), extraglobs=NAMES):
             if test.examples and "._body_" not in test.name:  # what a guarded function calls
                 runner.run(test)
+                ms.reset_context()
     assert runner.summarize(verbose=False).failed == 0
 
 
