@@ -507,9 +507,12 @@ def _beyond(
     expected: Arrays, actual: Arrays, samples: list[Arrays], freedom: Freedom
 ) -> str | None:
     for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
+        near = [s[i] for s in samples]
+        if a.dtype == e.dtype and any(s.shape != e.shape for s in near):
+            continue  # how many values there are is a matter of rounding
         if a.dtype != e.dtype or a.shape != e.shape:
             return f"output {i}: {a.dtype}{a.shape} != {e.dtype}{e.shape}"
-        wrong = ~_close(a, e, [s[i] for s in samples], freedom.floor_of(e))
+        wrong = ~_close(a, e, near, freedom.floor_of(e))
         if freedom.reorder and is_float(e):
             wrong &= np.isfinite(e)  # another order may not overflow, and inf - inf may be gone
             both = np.maximum(np.abs(a.astype(np.float64)), np.abs(e.astype(np.float64)))
