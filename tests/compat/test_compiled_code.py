@@ -72,7 +72,7 @@ def test_levels_and_back_ends_of_mindspore() -> None:
         assert ms.get_context("jit_level") == "O1"
         assert ms.get_context("jit_config") == {"jit_level": "O1"}
     finally:
-        ms.set_context(jit_config={})
+        ms.reset_context()
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         assert ms.jit(lambda x: x + 1, backend="GE")(Tensor([1.0])).item() == 2
