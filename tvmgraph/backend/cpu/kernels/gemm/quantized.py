@@ -20,9 +20,10 @@ from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
 from tvmgraph.machine.processor import CpuModel
 
 #: Steps of the depth that are written out: the weights of 4 bits in a word.
-_STEPS = 8
-#: Words of 4 bits by which memory is asked for ahead: taking them apart leaves it no time to guess.
-_AHEAD = 112
+STEPS = 8
+#: Lines by which memory is asked for ahead: taking weights apart leaves it no time to guess.
+AHEAD = 112
+_LINE = 64
 
 
 def emit_quantized_dense(func: Func, _settings: str, model: CpuModel) -> None:
@@ -34,11 +35,18 @@ def emit_quantized_dense(func: Func, _settings: str, model: CpuModel) -> None:
     """
     x, words, scales, out = func.params
     panels, _, width = static_shape(words) or (0, 0, 0)
-    _Product(x, words, scales, out, panels, width, model).write()
+    if str(words.dtype) == "int32" and "int8" in model.dot_types:
+        from tvmgraph.backend.cpu.kernels.gemm.quantized_bytes import write_product_of_bytes
+
+        write_product_of_bytes(func, panels, model)
+        return
+    Product(x, words, scales, out, panels, width, model).write()
 
 
 @dataclass(frozen=True)
-class _Product:
+class Product:
+    """A product whose weights become floats."""
+
     x: Buffer
     words: Buffer
     scales: Buffer
@@ -60,6 +68,11 @@ class _Product:
     def _columns(self) -> int:
         return int(self.out.shape[1])
 
+    @property
+    def height(self) -> int:
+        """Rows of a tile."""
+        return max(1, self._sums // (2 * (self.width // self._lanes)))
+
     def write(self) -> None:
         """Divides the panels among the workers; each reads one long stretch of memory."""
         rows, depth = self.x.shape
@@ -71,25 +84,25 @@ class _Product:
 
     def _rows(self, panel: Expr, known: int | None) -> None:
         """All rows of the input times a panel."""
-        vectors = self.width // self._lanes
-        height = max(1, self._sums // (2 * vectors))
+        height = self.height
         if known is not None:
             height = -(-known // -(-known // height))  # as even as they can be
             count = -(-known // height)
             with emit.serial(count) as tile:
                 emit.peel_last(
                     (tile, count, height, known),
-                    lambda size: self._tile(panel, tile * height, size),
+                    lambda size: self.tile(panel, tile * height, size),
                 )
             return
         rows = self.x.shape[0]
         full = tirx.floordiv(rows, emit.i64(height))
         with emit.serial(full) as tile:
-            self._tile(panel, tile * height, height)
+            self.tile(panel, tile * height, height)
         with emit.serial(rows - full * height) as rest:
-            self._tile(panel, full * height + rest, 1)
+            self.tile(panel, full * height + rest, 1)
 
-    def _tile(self, panel: Expr, row: Expr, rows: int) -> None:
+    def tile(self, panel: Expr, row: Expr, rows: int) -> None:
+        """Some rows of the input times a panel."""
         lanes, vectors = self._lanes, self.width // self._lanes
         chains = max(1, min(8, self._sums // (rows * vectors)))
         groups = int(self.scales.shape[1])
@@ -106,17 +119,17 @@ class _Product:
             def step(first: Expr, count: int) -> None:
                 self._step((panel, row, first), (rows, vectors, chains), count, sums)
 
-            full, rest = divmod(size, _STEPS)
+            full, rest = divmod(size, STEPS)
             start = group * size
             if full:
                 with emit.serial(full) as block:
-                    step(start + block * _STEPS, _STEPS)
+                    step(start + block * STEPS, STEPS)
             if rest:
-                step(start + full * _STEPS, rest)
+                step(start + full * STEPS, rest)
             self._scale(panel, group, (rows, vectors, chains), sums, totals)
         for r in range(rows):
             for v in range(vectors):
-                self._store(panel, v, row + r, totals, (r * vectors + v) * lanes)
+                self.store(panel, v, row + r, totals, (r * vectors + v) * lanes)
 
     def _scale(
         self, panel: Expr, group: Expr, shape: tuple[int, int, int], sums: Buffer, totals: Buffer
@@ -150,9 +163,14 @@ class _Product:
             number, lane = self._place(panel, v)
             columns = emit.ramp(lane, lanes)
             word = high = None
-            if not small:
-                place = tirx.floordiv(first, emit.i64(_STEPS))
-                emit.prefetch(self.words, [number, place + _AHEAD, lane])
+            if small and lane == 0:
+                for step in range(0, count, _LINE // self.width):
+                    emit.prefetch(
+                        self.words, [number, first + step + AHEAD * (_LINE // self.width), 0]
+                    )
+            elif not small:
+                place = tirx.floordiv(first, emit.i64(STEPS))
+                emit.prefetch(self.words, [number, place + AHEAD, lane])
                 word = self.words[number, place, columns]
                 word = kept(word, lanes, "int32")
                 half = emit.broadcast(tirx.const(16, "int32"), lanes)
@@ -162,7 +180,7 @@ class _Product:
                     value = tirx.Cast(f"int32x{lanes}", self.words[number, first + j, columns])
                     weight = tirx.Cast(f"float32x{lanes}", value)
                 else:
-                    weight = self._of_word(word if j < _STEPS // 2 else high, j)
+                    weight = self._of_word(word if j < STEPS // 2 else high, j)
                 if rows > 1:
                     weight = kept(weight, lanes, "float32")
                 for r in range(rows):
@@ -177,7 +195,7 @@ class _Product:
         In the mantissa of a power of two its bits are a whole number that is added to the power;
         what is left of that after a subtraction is exact.
         """
-        place = 4 * (step % (_STEPS // 2))
+        place = 4 * (step % (STEPS // 2))
         mask, power, offset = (
             emit.broadcast(tirx.const(value, dtype), self._lanes)
             for value, dtype in (
@@ -188,8 +206,8 @@ class _Product:
         bits = tirx.bitwise_or(tirx.bitwise_and(word, mask), power)
         return tirx.reinterpret(f"float32x{self._lanes}", bits) - offset
 
-    def _store(self, panel: Expr, vector: int, row: Expr, totals: Buffer, base: int) -> None:
-        """Stores the columns that exist."""
+    def store(self, panel: Expr, vector: int, row: Expr, totals: Buffer, base: int) -> None:
+        """Stores a vector of a row, as far as its columns exist."""
         number, lane = self._place(panel, vector)
         lanes, first = self._lanes, number * self.width + lane
         rest = self._columns % self.width
