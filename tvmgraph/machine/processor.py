@@ -88,6 +88,11 @@ class CpuModel:
         return 2 * self.lanes * self.fma_per_cycle
 
     @property
+    def sums_pairs_of_bytes(self) -> bool:
+        """Whether it has AVX2 and nothing wider."""
+        return self.vector_bytes == 32  # only x86 has rows of that
+
+    @property
     def flops_per_byte(self) -> float:
         """float32 operations that one core can do while it reads a byte of weights."""
         return self.flops_per_cycle / _MEMORY_BYTES_PER_CYCLE

@@ -35,11 +35,12 @@ def emit_quantized_dense(func: Func, _settings: str, model: CpuModel) -> None:
     """
     x, words, scales, out = func.params
     panels, _, width = static_shape(words) or (0, 0, 0)
-    if str(words.dtype) == "int32" and "int8" in model.dot_types:
-        from tvmgraph.backend.cpu.kernels.gemm.quantized_bytes import write_product_of_bytes
+    if str(words.dtype) == "int32":
+        from tvmgraph.backend.cpu.kernels.gemm import quantized_bytes
 
-        write_product_of_bytes(func, panels, model)
-        return
+        if quantized_bytes.has_products_of_bytes(model):
+            quantized_bytes.write_product_of_bytes(func, panels, model)
+            return
     Product(x, words, scales, out, panels, width, model).write()
 
 

@@ -1,9 +1,10 @@
-"""Products with weights of 4 bits by the instruction that sums four products of bytes per lane.
+"""Products with weights of 4 bits by instructions that sum products of bytes.
 
 As floats the weights would keep the processor busier than memory: three instructions for every
-sixteen. A word of 4 bits is two groups of four bytes as it stands, once it is shifted and masked.
+vector. A word of 4 bits is two groups of four bytes as it stands, once it is shifted and masked.
 The input becomes whole numbers of 24 bits for that, block by block: three bytes with a factor,
 which is as exact as float32 is for the largest element of the block. Sums of a block are exact.
+VNNI sums four products per lane. AVX2 sums two, in 16 bits, which is enough for a block.
 """
 
 from __future__ import annotations
@@ -24,12 +25,37 @@ from tvmgraph.machine.processor import CpuModel
 
 #: Bytes of an element of the input.
 _PARTS = 3
-#: Elements of a block at most: sums of so many products fit in 32 bits.
+#: Elements of a block at most: sums of so many products fit in 32 bits, halves of them with bytes
+#: in 16.
 _BLOCK = 32
 #: The largest whole number: of three bytes from -128 to 127, though its factor is rounded.
 _MOST = 127 << 16
 #: Added to such a number makes its bytes the digits, each with 128 added.
 _BIAS = 128 * ((1 << 16) + (1 << 8) + 1)
+
+
+#: Adds products of bytes with and without a sign, two per lane of 16 bits; sums of two such lanes.
+_PAIRS = """
+declare <16 x i16> @llvm.x86.avx2.pmadd.ub.sw(<32 x i8>, <32 x i8>)
+declare <8 x i32> @llvm.x86.avx2.pmadd.wd(<16 x i16>, <16 x i16>)
+define internal <16 x i16> @tvmgraph_add_pairs(<16 x i16> %c, <8 x i32> %a, <8 x i32> %b)
+    alwaysinline {
+  %x = bitcast <8 x i32> %a to <32 x i8>
+  %y = bitcast <8 x i32> %b to <32 x i8>
+  %p = call <16 x i16> @llvm.x86.avx2.pmadd.ub.sw(<32 x i8> %x, <32 x i8> %y)
+  %r = add <16 x i16> %c, %p
+  ret <16 x i16> %r
+}
+define internal <8 x i32> @tvmgraph_sum_pairs(<16 x i16> %c) alwaysinline {
+  %r = call <8 x i32> @llvm.x86.avx2.pmadd.wd(<16 x i16> %c, <16 x i16> splat (i16 1))
+  ret <8 x i32> %r
+}
+"""
+
+
+def has_products_of_bytes(model: CpuModel) -> bool:
+    """Whether a processor's products of bytes are faster than its products of floats."""
+    return "int8" in model.dot_types or model.sums_pairs_of_bytes
 
 
 @dataclass(frozen=True)
@@ -59,7 +85,8 @@ def write_product_of_bytes(func: Func, panels: int, model: CpuModel) -> None:
     x, words, scales, out = func.params
     depth, group = int(x.shape[1]), int(x.shape[1]) // int(scales.shape[1])
     block = max(size for size in range(STEPS, _BLOCK + 1, STEPS) if group % size == 0)
-    with T.attr(0, "pragma_import_llvm", DOTS):
+    pairs = "int8" not in model.dot_types
+    with T.attr(0, "pragma_import_llvm", _PAIRS if pairs else DOTS):
         rows, blocks = x.shape[0], depth // block
         made = Bytes(
             emit.workspace((rows, _PARTS, depth // 4), "int32"),
@@ -68,7 +95,8 @@ def write_product_of_bytes(func: Func, panels: int, model: CpuModel) -> None:
         )
         with emit.serial(rows) as row, emit.serial(blocks) as number:
             _to_bytes(x, made, row, number, block)
-        _ByteProduct(x, words, scales, out, panels, LANES, model, made, block).write()
+        kind = _PairProduct if pairs else _ByteProduct
+        kind(x, words, scales, out, panels, LANES, model, made, block).write()
 
 
 def _to_bytes(x: Buffer, made: Bytes, row: Expr, number: Expr, block: int) -> None:
@@ -118,68 +146,105 @@ def _fold(vector: Expr, lanes: int, dtype: str, combine: Any) -> Expr:
 
 @dataclass(frozen=True)
 class _ByteProduct(Product):
+    """With VNNI; a subclass sums the products of a block another way."""
+
     made: Bytes
     block: int
+
+    #: Types of the sums of a block, and how many of them a lane has.
+    _dtype = "int32"
+    _of_lane = 1
 
     @property
     def height(self) -> int:
         """Rows of a tile."""
-        return 4
+        return 4 if self.model.registers > 16 else 1
+
+    @property
+    def _vectors(self) -> int:
+        return self.width // self._lanes
 
     def tile(self, panel: Expr, row: Expr, rows: int) -> None:
         """Some rows of the input times a panel."""
-        totals = emit.stack(rows * LANES, "float32")
-        sums = emit.stack(rows * _PARTS * LANES, "int32")
-        for r in range(rows):
-            zero = emit.broadcast(emit.zero("float32"), LANES)
-            emit.store(totals, zero, [emit.ramp(r * LANES, LANES)])
+        lanes, wide = self._lanes, self._lanes * self._of_lane
+        totals = emit.stack(rows * self.width, "float32")
+        sums = emit.stack(rows * _PARTS * self._vectors * wide, self._dtype)
+        for place in range(0, rows * self.width, lanes):
+            zero = emit.broadcast(emit.zero("float32"), lanes)
+            emit.store(totals, zero, [emit.ramp(place, lanes)])
         depth = int(self.x.shape[1])
         shared = depth // int(self.scales.shape[1]) // self.block  # blocks that share their scales
         with emit.serial(depth // self.block) as number:
-            self._start(row, rows, number, sums)
+            for place in range(rows * _PARTS * self._vectors):
+                zero = emit.broadcast(emit.zero(self._dtype), wide)
+                emit.store(sums, zero, [emit.ramp(place * wide, wide)])
             for word in range(self.block // STEPS):
                 self._word(panel, row, rows, number * (self.block // STEPS) + word, sums)
             group = tirx.floordiv(number, emit.i64(shared))
-            scale = tirx.Cast(f"float32x{LANES}", self.scales[panel, group, emit.ramp(0, LANES)])
-            scale = kept(scale, LANES, "float32")
-            for r in range(rows):
-                total = emit.ramp(r * LANES, LANES)
-                factor = scale * emit.broadcast(self.made.factor[row + r, number], LANES)
-                value = tirx.Cast(f"float32x{LANES}", self._whole(sums, r))
-                emit.store(totals, totals[total] + value * factor, [total])
+            for v in range(self._vectors):
+                scale = self.scales[panel, group, emit.ramp(v * lanes, lanes)]
+                scale = kept(tirx.Cast(f"float32x{lanes}", scale), lanes, "float32")
+                for r in range(rows):
+                    total = emit.ramp(r * self.width + v * lanes, lanes)
+                    factor = scale * emit.broadcast(self.made.factor[row + r, number], lanes)
+                    whole = self._whole(sums, r, v)
+                    whole += emit.broadcast(self.made.start[row + r, number], lanes)
+                    value = tirx.Cast(f"float32x{lanes}", whole)
+                    emit.store(totals, totals[total] + value * factor, [total])
         for r in range(rows):
-            self.store(panel, 0, row + r, totals, r * LANES)
-
-    def _start(self, row: Expr, rows: int, number: Expr, sums: Buffer) -> None:
-        for r in range(rows):
-            for part in range(_PARTS):
-                value = emit.zero("int32") if part else self.made.start[row + r, number]
-                place = emit.ramp((r * _PARTS + part) * LANES, LANES)
-                emit.store(sums, emit.broadcast(value, LANES), [place])
+            for v in range(self._vectors):
+                self.store(panel, v, row + r, totals, r * self.width + v * lanes)
 
     def _word(self, panel: Expr, row: Expr, rows: int, place: Expr, sums: Buffer) -> None:
         """Adds eight steps of the depth."""
+        lanes = self._lanes
         emit.prefetch(self.words, [panel, place + AHEAD, 0])
-        mask = emit.broadcast(tirx.const(0x0F0F0F0F, "int32"), LANES)
-        word = kept(self.words[panel, place, emit.ramp(0, LANES)], LANES, "int32")
-        four = emit.broadcast(tirx.const(4, "int32"), LANES)
-        halves = [kept(tirx.bitwise_and(value, mask), LANES, "int32")
-                  for value in (word, word >> four)]  # fmt: skip
-        for r in range(rows):
-            for part in range(_PARTS):
-                total = emit.ramp((r * _PARTS + part) * LANES, LANES)
-                for half, weights in enumerate(halves):
-                    digits = self.made.digits[row + r, part, place * 2 + half]
-                    digits = emit.broadcast(digits, LANES)
-                    value = call(f"int32x{LANES}", "dot_int8", sums[total], weights, digits)
-                    emit.store(sums, value, [total])
+        mask, four = (
+            emit.broadcast(tirx.const(value, "int32"), lanes) for value in (0x0F0F0F0F, 4)
+        )
+        for v in range(self._vectors):
+            word = kept(self.words[panel, place, emit.ramp(v * lanes, lanes)], lanes, "int32")
+            halves = [kept(tirx.bitwise_and(value, mask), lanes, "int32")
+                      for value in (word, word >> four)]  # fmt: skip
+            for r in range(rows):
+                for part in range(_PARTS):
+                    total = self._sum_at(r, part, v)
+                    for half, weights in enumerate(halves):
+                        digits = self.made.digits[row + r, part, place * 2 + half]
+                        digits = emit.broadcast(digits, lanes)
+                        emit.store(sums, self._add(sums[total], weights, digits), [total])
 
-    def _whole(self, sums: Buffer, r: int) -> Expr:
+    def _sum_at(self, r: int, part: int, v: int) -> Expr:
+        wide = self._lanes * self._of_lane
+        return emit.ramp(((r * _PARTS + part) * self._vectors + v) * wide, wide)
+
+    def _add(self, total: Expr, weights: Expr, digits: Expr) -> Expr:
+        return call(f"int32x{self._lanes}", "dot_int8", total, weights, digits)
+
+    def _sum(self, total: Expr) -> Expr:
+        """What was added, as one number per lane."""
+        return total
+
+    def _whole(self, sums: Buffer, r: int, v: int) -> Expr:
         """The sums of the parts as one, which fits though what is added may not."""
-        eight = emit.broadcast(tirx.const(8, "int32"), LANES)
+        eight = emit.broadcast(tirx.const(8, "int32"), self._lanes)
         value: Expr | None = None
         for part in reversed(range(_PARTS)):
-            digit = sums[emit.ramp((r * _PARTS + part) * LANES, LANES)]
+            digit = self._sum(sums[self._sum_at(r, part, v)])
             value = digit if value is None else tirx.shift_left(value, eight) + digit
         assert value is not None
         return value
+
+
+@dataclass(frozen=True)
+class _PairProduct(_ByteProduct):
+    """With AVX2."""
+
+    _dtype = "int16"
+    _of_lane = 2
+
+    def _add(self, total: Expr, weights: Expr, digits: Expr) -> Expr:
+        return call(f"int16x{2 * self._lanes}", "add_pairs", total, weights, digits)
+
+    def _sum(self, total: Expr) -> Expr:
+        return call(f"int32x{self._lanes}", "sum_pairs", total)
