@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks.kernel_rows import SHAPES
 from benchmarks.measure import RowTimings, Timing, best_peer
 from benchmarks.peers import OURS, PEERS
+from benchmarks.peers.language import LONG, PROMPT, SHORT, SIZES
 from benchmarks.results import Results, Row
 from benchmarks.rows import GROUPS
 
@@ -233,6 +234,38 @@ def _memory(found: Mapping[str, Mapping[str, int]]) -> str:
     )
 
 
+def _language(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """The tables of generated text; empty if none was measured."""
+    parts = []
+    for name, kept in found.items():
+        size, rows = SIZES[name], []
+        cache = 4 * size.step_cache(PROMPT + (SHORT + LONG) / 2)
+        text = kept["rows"].get("tvmgraph, float32", {}).get("text")
+        for form, row in kept["rows"].items():
+            share = (row["bytes"] + cache) / row["seconds"] / kept["read"]
+            same = {True: "the same", False: "another"}[row["text"] == text]
+            rows.append([form, f"{row['seconds'] * 1e3:.2f} ms", f"{1 / row['seconds']:.0f}",
+                         f"{row['bytes'] / 1e6:.0f}", f"{share:.0%}", same])  # fmt: skip
+        intro = (
+            f"A Llama of random weights: {size.layers} layers of {size.hidden}, {size.heads} heads "
+            f"({size.kept} of keys and values), a wide layer of {size.wide}, {size.words} words. "
+            f"One thread read {kept['read'] / 1e9:.1f} GB/s from memory."
+        )
+        head = ["", "step", "tokens per s", "MB of weights", "of memory", "text"]
+        parts.append(f"### {name}\n\n{intro}\n\n" + _table(head, rows))
+    if not parts:
+        return ""
+    text = (
+        f"Tokens {SHORT} to {LONG} after a prompt of {PROMPT}, one text, one thread, time of the "
+        "processor (`python -m benchmarks.language`); the fastest of three rounds. *of memory*: "
+        "weights and cache that a step reads, against what one thread reads. *text*: the first "
+        "tokens, against ours of float32; rounding weights changes them. ONNX Runtime has the "
+        "operators of its generator (`GroupQueryAttention`, `MatMulNBits`) and a cache in place; "
+        "llama.cpp and ONNX Runtime round what the layers get to 8 bits too, we do not."
+    )
+    return "\n\n".join(["## Language models, a token at a time", text, *parts])
+
+
 def _machine(results: Results) -> str:
     """The table of the machine, and how many samples were taken there."""
     facts = [*results.machine, ("samples per median", _sample_counts([results]))]
@@ -340,7 +373,7 @@ def render(results: Results) -> str:
         *_rated(results.rates),
         *(part for cpu, r in results.cpus.items() for part in _restricted(cpu, r) if part),
         *(part for count, r in results.busy.items() for part in _beside(count, r) if part),
-        *filter(None, [_memory(results.memory)]),
+        *filter(None, [_memory(results.memory), _language(results.language)]),
         *[_row_section(row) for row in results.rows.values()],
         REPRODUCE.strip(),
     ]

@@ -40,6 +40,8 @@ class Results:
             its name.
         rates: Products by shape, by processor and number of threads: ``"host, 1"``.
         busy: What was found while so many other processes computed, by their number.
+        language: Steps of generated text by the size of the network: bytes per second that a thread
+            ``read``, and ``rows`` of seconds, bytes of weights and the first tokens.
     """
 
     machine: list[tuple[str, str]] = field(default_factory=list)
@@ -50,6 +52,7 @@ class Results:
     cpus: "dict[str, Results]" = field(default_factory=dict)
     rates: "dict[str, Results]" = field(default_factory=dict)
     busy: "dict[str, Results]" = field(default_factory=dict)
+    language: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the file; a reader never sees half of it."""
@@ -79,4 +82,6 @@ class Results:
             {name: cls.of(found) for name, found in data.get(part, {}).items()}
             for part in ("cpus", "rates", "busy")
         )
-        return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), *parts)
+        language = data.get("language", {})
+        return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), *parts,
+                   language)  # fmt: skip

@@ -14,7 +14,15 @@ import tvmgraph as ms
 from tests.models import GPT2
 from tvmgraph import Tensor, nn
 from tvmgraph.errors import ArgumentError, ShapeError
-from tvmgraph.models import Gpt2, Gpt2Config, LanguageModel, Llama, LlamaConfig, load_hf
+from tvmgraph.models import (
+    DynamicCache,
+    Gpt2,
+    Gpt2Config,
+    LanguageModel,
+    Llama,
+    LlamaConfig,
+    load_hf,
+)
 from tvmgraph.runtime.tensors import to_bytes
 
 PROMPTS = [[5, 7, 9, 11], [3], [8, 2]]
@@ -64,6 +72,38 @@ def test_one_compile_for_prompts_and_one_for_tokens(gpt2: LanguageModel) -> None
             found = gpt2.generate([prompt], 30 if len(prompt) == 4 else 6).asnumpy()[0]
             if len(prompt) < 9:
                 assert found.tolist() == likeliest(gpt2, prompt, len(found) - len(prompt))
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_a_conversation_reads_only_what_is_new(name: str, request: Any) -> None:
+    net = request.getfixturevalue(name)
+    cache = DynamicCache()
+    talks, seen = [[5, 7, 9, 11], [3, 8, 2, 6], [9, 9, 1, 2]], [4]
+    for new in ([], [1, 2, 30], [4], [21, 6, 7, 5, 4, 3], []):
+        talks = [[*talk, *new] for talk in talks]
+        with ms.assert_max_compiles(0 if len(seen) > 3 else 2):
+            found = net.generate(talks, 3, past_key_values=cache).asnumpy()
+        assert found.tolist() == net.generate(talks, 3).asnumpy().tolist()
+        talks = found.tolist()
+        seen.append(cache.get_seq_length())
+    assert seen[1:] == [6, 12, 16, 25, 28]
+    other = [[*talk[:9], 1, turn] for turn, talk in enumerate(talks)]  # another turn was taken
+    found = net.generate(other, 3, past_key_values=cache).asnumpy()
+    assert found.tolist() == net.generate(other, 3).asnumpy().tolist()
+    padded = net.generate(PROMPTS, 3, past_key_values=cache).asnumpy()
+    assert padded.tolist() == net.generate(PROMPTS, 3).asnumpy().tolist()
+
+
+def test_caches_that_do_not_fit(gpt2: LanguageModel, llama: LanguageModel) -> None:
+    cache = DynamicCache()
+    gpt2.generate([[1, 2]], 2, past_key_values=cache)
+    with pytest.raises(ArgumentError, match="same network"):
+        llama.generate([[1, 2]], 2, past_key_values=cache)
+    for wrong in ({"past_key_values": 3}, {"past_key_values": cache, "num_beams": 2}):
+        with pytest.raises(ArgumentError, match="DynamicCache"):
+            gpt2.generate([[1, 2]], 2, **wrong)
+    cache.reset()
+    assert cache.get_seq_length() == 0
 
 
 def test_masks_stand_for_padding_on_the_left(gpt2: LanguageModel) -> None:

@@ -1,6 +1,7 @@
 """Whole networks whose weights are published as Hugging Face folders: BERT, GPT-2 and Llama."""
 
 from tvmgraph.models.bert import Bert, BertConfig
+from tvmgraph.models.generation import DynamicCache
 from tvmgraph.models.gpt2 import Gpt2, Gpt2Config
 from tvmgraph.models.heads import (
     BertForMaskedLM,
@@ -15,6 +16,7 @@ from tvmgraph.models.llama import Llama, LlamaConfig
 
 __all__ = [
     "Bert", "BertConfig", "BertForMaskedLM", "BertForQuestionAnswering",
-    "BertForSequenceClassification", "BertForTokenClassification", "Gpt2", "Gpt2Config",
-    "Gpt2ForSequenceClassification", "LanguageModel", "Llama", "LlamaConfig", "load_hf",
+    "BertForSequenceClassification", "BertForTokenClassification", "DynamicCache", "Gpt2",
+    "Gpt2Config", "Gpt2ForSequenceClassification", "LanguageModel", "Llama", "LlamaConfig",
+    "load_hf",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.common._sampling import generator
-from tvmgraph.core.storage import aligned_empty
+from tvmgraph.core.storage import aligned_empty, aligned_zeros, is_ready
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
 from tvmgraph.jit.api import jit
@@ -55,9 +55,66 @@ class Settings:
                         f"leave out {name} or num_beams")  # fmt: skip
 
 
-def generate(net: LanguageModel, input_ids: Any, attention_mask: Any, how: Settings) -> Tensor:
+class DynamicCache:
+    """Keys and values of a text that goes on, for ``generate(..., past_key_values=cache)``.
+
+    A call reads the tokens of its prompt from the first on that is another one than in the call
+    before, and leaves here what it read and wrote. The result is the same as without; a cache of
+    other weights than now does not fit, make a new one after training or rounding.
+
+    Example:
+        >>> from tvmgraph.models import DynamicCache, Gpt2, Gpt2Config
+        >>> net = Gpt2(Gpt2Config(vocab_size=9, n_embd=8, n_layer=1, n_head=2)).set_train(False)
+        >>> cache = DynamicCache()
+        >>> text = net.generate([[1, 2, 3]], 4, past_key_values=cache).asnumpy()
+        >>> longer = [[*text[0].tolist(), 5, 6]]
+        >>> net.generate(longer, 4, past_key_values=cache).shape
+        (1, 13)
+        >>> cache.get_seq_length()
+        12
+    """
+
+    def __init__(self) -> None:
+        self.net: Any = None
+        self.array, self.first, self.tokens = _NOTHING, _NOTHING, _NOTHING
+
+    def get_seq_length(self) -> int:
+        """Returns how many tokens it holds."""
+        return self.tokens.shape[-1]
+
+    def reset(self) -> None:
+        """Forgets all of them."""
+        self.__init__()
+
+    def shared(self, net: Any, ids: np.ndarray, first: np.ndarray) -> int:
+        """How many tokens of prompts need not be read; one must be, for its logits."""
+        if self.net is not None and self.net() is not net:
+            _reject("past_key_values must be of the same network", "a cache of another one",
+                    "make a DynamicCache for every network and text")  # fmt: skip
+        if len(self.tokens) != len(ids) or (self.first != first).any():
+            return 0
+        most = min(self.tokens.shape[1], ids.shape[1] - 1)
+        differ = (self.tokens[:, :most] != ids[:, :most]).any(0)
+        return int(differ.argmax()) if differ.any() else most
+
+    def keep(self, reader: _Reader, text: np.ndarray) -> None:
+        """Takes over what was read of a text."""
+        self.net, self.array = weakref.ref(reader.net), reader.array
+        self.first = reader.span[:, 0].copy()
+        self.tokens = text[:, : reader.span[0, 1]]
+
+
+_NOTHING = np.zeros((0, 0), np.int32)
+
+
+def generate(
+    net: LanguageModel, input_ids: Any, attention_mask: Any, how: Settings, past: Any = None
+) -> Tensor:
     """Continues texts, see :meth:`.LanguageModel.generate`."""
     how.check()
+    if past is not None and (not isinstance(past, DynamicCache) or how.num_beams > 1):
+        _reject("past_key_values must be a DynamicCache, and num_beams 1",
+                f"a {type(past).__name__}, num_beams={how.num_beams}")  # fmt: skip
     ends = _ends(net, how.eos_token_id)
     pad = how.pad_token_id
     if pad is None:
@@ -75,11 +132,13 @@ def generate(net: LanguageModel, input_ids: Any, attention_mask: Any, how: Setti
     training = net.training
     net.set_train(False)
     try:
-        reader = _Reader(net, ids, first, longest)
+        reader = _Reader(net, ids, first, longest, past)
         if how.num_beams > 1:
             found = _search(reader, ids, how, ends, pad)
         else:
             found = _continue(reader, ids, how, ends, pad)
+            if past is not None:
+                past.keep(reader, found)
     finally:
         net.set_train(training)
     return tensor_from_numpy(np.ascontiguousarray(found, np.int32))
@@ -130,11 +189,11 @@ def _prompts(given: Any, mask: Any, pad: int) -> tuple[np.ndarray, np.ndarray]:
 # ---- reading ------------------------------------------------------------------------------------
 
 #: The compiled functions of a network, for every size of a batch.
-_compiled: weakref.WeakKeyDictionary[Any, dict[int, tuple[Any, Any]]] = weakref.WeakKeyDictionary()
+_compiled: weakref.WeakKeyDictionary[Any, dict[int, tuple[Any, ...]]] = weakref.WeakKeyDictionary()
 
 
-def _functions(net: LanguageModel, batch: int) -> tuple[Any, Any]:
-    """What reads prompts and what reads a token; sizes that grow are symbolic."""
+def _functions(net: LanguageModel, batch: int) -> tuple[Any, ...]:
+    """What reads prompts, a token, and the rest of a prompt; sizes that grow are symbolic."""
     made = _compiled.setdefault(net, {})
     if batch not in made:
         held = weakref.proxy(net)
@@ -150,9 +209,13 @@ def _functions(net: LanguageModel, batch: int) -> tuple[Any, Any]:
         def read_token(ids: Tensor, span: Tensor, cache: Tensor) -> Any:
             return held.read_token(ids, span, cache)
 
+        def read_more(ids: Tensor, span: Tensor, cache: Tensor) -> Any:
+            return held.read_more(ids, span, cache)
+
         made[batch] = (
             jit(read_prompt, input_signature=(rows, first)),
             jit(read_token, input_signature=(first, span, room)),
+            jit(read_more, input_signature=(rows, span, room)),
         )
     return made[batch]
 
@@ -165,23 +228,54 @@ class _Reader:
         ids: Prompts (N, T).
         first: Where they begin.
         longest: Tokens of a text at most.
+        past: What was read before.
     """
 
     def __init__(
-        self, net: LanguageModel, ids: np.ndarray, first: np.ndarray, longest: int
+        self,
+        net: LanguageModel,
+        ids: np.ndarray,
+        first: np.ndarray,
+        longest: int,
+        past: DynamicCache | None = None,
     ) -> None:
         self.net = net
-        self.read_prompt, self.read_token = _functions(net, len(ids))
+        self.read_prompt, self.read_token, self.read_more = _functions(net, len(ids))
+        shared = 0 if past is None else past.shared(net, ids, first)
+        if past is not None and shared:
+            past.tokens = past.tokens[:, :shared]  # what follows is written over, to the end or not
+            self.span = np.stack([first, np.full_like(first, shared)], 1)
+            self._make_room(past.array, shared, longest)
+            self._read_rest(ids[:, shared:])
+            return
         if ids.shape[1] == 1:  # a size of 1 is no size that varies: other code would be made for it
             ids, first, longest = np.repeat(ids, 2, 1), first + 1, longest + 1
         logits, kept = self.read_prompt(tensor_from_numpy(ids), tensor_from_numpy(first))
         self.logits, prompt = logits.asnumpy(), kept.asnumpy()
         self.span = np.stack([first, np.full_like(first, ids.shape[1])], 1)
+        self._make_room(prompt, ids.shape[1], longest)
+
+    def _make_room(self, before: np.ndarray, count: int, longest: int) -> None:
+        """Makes the cache, with so many tokens of another one."""
         room = -(-longest // _ROOM) * _ROOM
-        shape = (*prompt.shape[:2], room, *prompt.shape[3:])
-        self.array = aligned_empty(shape, prompt.dtype)
-        self.array[:, :, : ids.shape[1]] = prompt
+        if room > before.shape[2] or not is_ready(before):
+            shape = (*before.shape[:2], room, *before.shape[3:])
+            self.array = aligned_zeros(shape, before.dtype)  # 0 times what is hidden must be 0
+            self.array[:, :, :count] = before[:, :, :count]
+        else:
+            self.array = before
         self.cache = tensor_from_numpy(self.array)
+
+    def _read_rest(self, ids: np.ndarray) -> None:
+        if ids.shape[1] == 1:
+            self.read(ids[:, 0])
+            return
+        now, end = tensor_from_numpy(self.span.copy()), self.span[0, 1] + ids.shape[1]
+        ids = np.ascontiguousarray(ids)
+        logits, kept = self.read_more(tensor_from_numpy(ids), now, self.cache)
+        self.array[:, :, self.span[0, 1] : end] = kept.asnumpy()
+        self.span[:, 1] = end
+        self.logits = logits.asnumpy()
 
     def read(self, tokens: np.ndarray) -> np.ndarray:
         """Reads one more token of every text; returns the next logits (N, vocabulary)."""
@@ -194,7 +288,7 @@ class _Reader:
 
     def repeat(self, times: int) -> None:
         """Makes so many copies of every text."""
-        self.read_prompt, self.read_token = _functions(self.net, len(self.span) * times)
+        _, self.read_token, _ = _functions(self.net, len(self.span) * times)
         self.span = np.repeat(self.span, times, 0)
         before = self.array
         shape = (*before.shape[:3], len(self.span), *before.shape[4:])

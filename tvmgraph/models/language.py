@@ -115,6 +115,33 @@ class LanguageModel(Cell):
             x = layer.finish(x, join_heads(attend(q, k, v, hidden)))
         return self.head(self.norm_of(x[:, -1])), self._stacked(kept)
 
+    def read_more(self, ids: Tensor, span: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
+        """The logits after several more tokens of every text, and their keys and values.
+
+        Args:
+            ids: The tokens (N, T).
+            span: As :meth:`read_token` takes it.
+            cache: Likewise.
+
+        Returns:
+            Logits (N, vocabulary) and (layers, 2, T, N, kept heads, D).
+        """
+        (n, t), room = ids.shape, cache.shape[2]
+        first, end = (F.reshape(span[:, i], (n, 1, 1, 1)) for i in (0, 1))
+        order, old = F.arange(t), F.reshape(F.arange(room), (1, 1, 1, room))
+        gone = F.broadcast_to(F.logical_or(old < first, old >= end), (n, 1, t, room))
+        future = F.expand_dims(order, 0) > F.expand_dims(order, 1)
+        hidden = F.concat((gone, F.broadcast_to(F.reshape(future, (1, 1, t, t)), (n, 1, t, t))), -1)
+        places = F.expand_dims(order, 0) + F.expand_dims(span[:, 1] - span[:, 0], 1)
+        x, turn, kept = self.embed(ids, places), self.turn(places), []
+        for number, layer in enumerate(self.layers_of):
+            q, *new = layer.project(x, turn)
+            past = (F.transpose(cache[number, i], (1, 2, 0, 3)) for i in (0, 1))
+            k, v = (F.concat(pair, 2) for pair in zip(past, new))
+            kept += [F.transpose(part, (2, 0, 1, 3)) for part in new]
+            x = layer.finish(x, join_heads(attend(q, k, v, hidden)))
+        return self.head(self.norm_of(x[:, -1])), self._stacked(kept)
+
     def read_token(self, ids: Tensor, span: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
         """The logits after one more token of every text, and its keys and values.
 
@@ -155,6 +182,7 @@ class LanguageModel(Cell):
         pad_token_id: int | None = None,
         stop: Any = (),
         streamer: Any = None,
+        past_key_values: Any = None,
     ) -> Tensor:
         """Continues texts, a token at a time.
 
@@ -181,6 +209,9 @@ class LanguageModel(Cell):
             stop: Sequences of tokens that end a text too.
             streamer: Gets the tokens of every step, (N,), as soon as they are known: a function,
                 or an object with ``put`` and ``end``.
+            past_key_values: A :class:`DynamicCache` that stays with a conversation: of a prompt
+                that begins with the text before only the rest is read. For that once another
+                function is compiled.
 
         Returns:
             int32 Tensor (N, T + new tokens), with the prompts.
@@ -202,7 +233,7 @@ class LanguageModel(Cell):
             max_new_tokens, do_sample, temperature, top_k, top_p, num_beams, length_penalty,
             eos_token_id, pad_token_id, stop, streamer,
         )  # fmt: skip
-        return generate(self, input_ids, attention_mask, settings)
+        return generate(self, input_ids, attention_mask, settings, past_key_values)
 
 
 __all__ = ["LanguageModel", "Layer"]
