@@ -321,7 +321,7 @@ def test_the_container_serves(file: Path, bundle: Path, tmp_path: Path) -> None:
         try:
             assert p.stdout is not None
             url = p.stdout.readline().strip()
-            assert url == f"http://127.0.0.1:{port}/v2/models/Net"
+            assert url == f"http://127.0.0.1:{port}/v2/models/{file.stem}"
             check = json.loads(instruction("HEALTHCHECK").partition("CMD ")[2])
             check = [sys.executable, "-c", check[2].replace("8000", str(port))]
             for _ in range(40):

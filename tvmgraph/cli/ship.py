@@ -141,7 +141,9 @@ def serve(
     module: Annotated[str, typer.Argument(help="A compiled module.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port.")] = 8000,
-    name: Annotated[str, typer.Option(help="Of the model in addresses.")] = "",
+    name: Annotated[
+        str, typer.Option(help="Of the model in addresses; the file's by default.")
+    ] = "",
     max_rows: Annotated[int, typer.Option(min=1, help="Rows of one call.")] = 32,
     max_wait_ms: Annotated[float, typer.Option(min=0, help="To wait for other requests.")] = 2.0,
     max_queue: Annotated[int, typer.Option(min=1, help="Requests that may wait.")] = 1024,

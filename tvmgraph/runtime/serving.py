@@ -14,6 +14,7 @@ import json
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -174,9 +175,15 @@ def _from_json(data: Any, count: int, dtype: np.dtype[Any], who: str) -> np.ndar
 
 
 def write_answer(
-    outputs: Sequence[np.ndarray], request: Mapping[str, Any], module: Module
+    outputs: Sequence[np.ndarray], request: Mapping[str, Any], module: Module, model_name: str
 ) -> tuple[bytes, int | None]:
     """Returns an answer of the protocol, and the length of its JSON if bytes follow it.
+
+    Args:
+        outputs: The arrays.
+        request: What was asked for.
+        module: What made them.
+        model_name: What the server calls it.
 
     Raises:
         BadRequest: if an output is asked for that there is not.
@@ -200,7 +207,7 @@ def write_answer(
         else:
             told["data"] = _to_json(array)
         described.append(told)
-    answer: dict[str, Any] = {"model_name": module.manifest.name, "outputs": described}
+    answer: dict[str, Any] = {"model_name": model_name, "outputs": described}
     if "id" in request:
         answer["id"] = request["id"]
     head = json.dumps(answer, allow_nan=False).encode()
@@ -352,7 +359,7 @@ class _Service:
             outputs = await batcher.infer(arrays)
         except TvmgraphError as e:
             raise BadRequest(str(e)) from e
-        answer, length = write_answer(outputs, asked, self.module)
+        answer, length = write_answer(outputs, asked, self.module, self.name)
         if length is None:
             return self.response(answer, media_type="application/json")
         headers = {_LENGTH: str(length)}
@@ -371,14 +378,15 @@ def serve(
         path: The module.
         threads: Workers of one call, ``None`` for the usable cores.
         public_key: A PEM file with the key that must have signed the module.
-        options: Of :func:`make_app`.
+        options: Of :func:`make_app`; ``name`` is the file's by default.
 
     Raises:
         LoadError: if the file is damaged, or made for another machine.
         NotFoundError: if Starlette is not installed.
     """
     module = load(path, threads, public_key=public_key)
-    return make_app(module, **options), options.get("name") or module.manifest.name
+    name = options.pop("name", "") or Path(path).stem
+    return make_app(module, name, **options), name
 
 
 def run_server(app: Any, host: str, port: int) -> None:
@@ -411,7 +419,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--threads", type=int, help="workers of one call; all cores by default")
-    parser.add_argument("--name", default="", help="of the model, in addresses")
+    parser.add_argument(
+        "--name", default="", help="of the model, in addresses; the file's by default"
+    )
     parser.add_argument("--max-rows", type=int, default=32, help="rows of one call")
     parser.add_argument("--max-wait-ms", type=float, default=2.0, help="to wait for others")
     parser.add_argument("--max-queue", type=int, default=1024, help="requests that may wait")
