@@ -96,10 +96,25 @@ beams = net.generate([ids_of("She ")], 20, num_beams=3)
 several.shape, words_of(beams.asnumpy()[0])
 
 # %% [markdown]
+# ## Conversations
+#
+# A `DynamicCache` keeps what was read. The next call gets the whole text so far and reads only what
+# is new; if another turn was taken, it reads from there.
+
+# %%
+cache = ms.models.DynamicCache()
+talk = ids_of("Alice was ")
+for turn in ("", " said the ", " and the "):
+    talk = [*talk, *ids_of(turn)]
+    talk = net.generate([talk], 12, past_key_values=cache).asnumpy()[0].tolist()
+    print(repr(words_of(talk)), cache.get_seq_length())
+
+# %% [markdown]
 # ## Weights of a few bits
 #
 # A step waits for the weights to come from memory. `quantize_weights` rounds those of all dense
-# layers to 8 bits, or to 4 in groups that share a factor; kernels take them apart in registers.
+# layers to 8 bits, or to 4 in groups that share a factor; kernels take them apart in registers, and
+# the sums stay as exact as those of float32.
 
 # %%
 exact = net(Tensor([ids_of("Alice was")], ms.int32)).asnumpy()
