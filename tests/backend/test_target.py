@@ -18,7 +18,10 @@ from tvmgraph.machine.threads import configure_threads, thread_count
 def test_host_target_names_every_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(CPU_VARIABLE, raising=False)
     attributes = {str(item) for item in make_target("host").attrs["mattr"]}
-    assert {f"+{feature}" for feature in host_features()} <= attributes
+    # With arithmetic of halves LLVM would round a product and a sum of them once.
+    refused = {"avx512fp16"} & set(host_features())
+    assert {f"-{feature}" for feature in refused} <= attributes
+    assert {f"+{feature}" for feature in {*host_features()} - refused} <= attributes
 
 
 @pytest.mark.parametrize("name", target_names("llvm"))
