@@ -49,7 +49,7 @@ def _run(build, *specs, l1=48 << 10, l2=2 << 20):
 @settings(max_examples=14, deadline=None, derandomize=True)
 @given(
     st.sampled_from([16, 17, 32, 33, 50, 80]), st.sampled_from([5, 31, 32, 64, 100, 256]),
-    st.sampled_from([16, 20, 32, 33, 47, 64, 70]), st.booleans(), st.booleans(),
+    st.sampled_from([16, 20, 32, 33, 47, 64, 70, 96]), st.booleans(), st.booleans(),
     st.sampled_from(sorted(_OUT)),
 )  # fmt: skip
 def test_any_size(m, k, n, right_t, bias, dtype):
@@ -96,7 +96,7 @@ def test_weights_that_are_stored_as_panels(dtype, group):
     np.testing.assert_allclose(got, x.astype("float64") @ w, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype, dot", [("bfloat16", "tdpbf16ps"), ("int8", "tdpbsud")])
+@pytest.mark.parametrize("dtype, dot", [("bfloat16", "tdpbf16ps"), ("int8", "tdpbssd")])
 def test_a_tile_that_is_loaded_is_used_twice(dtype, dot):
     specs = [((256, 1024), dtype), ((1024, 256), dtype)]
     name = "sapphirerapids"

@@ -97,13 +97,12 @@ _PRODUCTS = {
   %xb = load i8, ptr %pa
   %yb = load i8, ptr %pb
   %x = sext i8 %xb to i32
-  %y = zext i8 %yb to i32
+  %y = sext i8 %yb to i32
   %old = load i32, ptr %pc
   %xy = mul i32 %x, %y
   %new = add i32 %old, %xy
   store i32 %new, ptr %pc""",
 }
-_PRODUCTS["signed"] = _PRODUCTS["int8"].replace("zext i8 %yb", "sext i8 %yb")
 
 
 def _function(signature: str, *body: str) -> str:

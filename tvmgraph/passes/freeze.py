@@ -276,8 +276,8 @@ class _Splitter:
         shape = _product(value.type, depth, columns)
         if columns < _MIN_VECTORS * model.lanes_of(shape.itemsize):
             return node
-        width = panel_columns(shape, model, weight.type.dtype in GROUPS)
         dtype = weight.type.dtype
+        width = panel_columns(shape, model, dtype.name if dtype in GROUPS else None)
         kind = tensor_type(panel_shape(depth, columns, width, dtype), dtype)
 
         def cut(array: np.ndarray) -> np.ndarray:

@@ -110,6 +110,12 @@ class Contraction:
             return None
         return {axis.var: step for axis, step in zip(self.axes, operand.access.strides)}
 
+    def swapped(self) -> Contraction:
+        """The same sums with the operands exchanged, and with them rows and columns."""
+        other = replace(self, rows=self.columns, columns=self.rows)
+        left, right = (operand_of(o.expr, o.load, other.axes) for o in (self.right, self.left))
+        return replace(other, left=left, right=right)
+
 
 def prepare_first(program: Program) -> Program:
     """The program with the stages that need no sums before the sums.

@@ -23,6 +23,8 @@ __all__ = ["matmul_panels"]
 #: Elements along the depth that lie side by side in a panel, for types whose products processors
 #: sum in groups of 32 bits.
 GROUPS = {dtypes.bfloat16: 2, dtypes.int8: 4}
+#: Panels of groups have a multiple of so many along the depth, those beyond it 0: a tile's (AMX).
+_STEP = 16
 _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
 
 
@@ -30,7 +32,9 @@ def panel_shape(depth: int, columns: int, width: int, dtype: DType) -> tuple[int
     """The shape of the panels of a (depth, columns) matrix."""
     group = GROUPS.get(dtype)
     count = -(-columns // width)
-    return (count, depth, width) if group is None else (count, -(-depth // group), width, group)
+    if group is None:
+        return (count, depth, width)
+    return (count, -(-depth // (group * _STEP)) * _STEP, width, group)
 
 
 def to_panels(weight: np.ndarray, width: int) -> np.ndarray:
@@ -114,8 +118,8 @@ def _lower(R: Any, input: Any, panels: Any, *, columns: int) -> Any:
         sample((2, 3, 5), (1, 5, 64), attrs={"columns": 64}, grad=False),
         sample((70, 20), (2, 20, 48), attrs={"columns": 90}, dtype="float64", grad=False),
         sample((9, 20), (2, 20, 64), attrs={"columns": 70}, dtype="float16", grad=False),
-        sample((3, 21), (2, 11, 64, 2), attrs={"columns": 70}, dtype="bfloat16", grad=False),
-        sample((40, 26), (1, 7, 64, 4), attrs={"columns": 50}, dtype="int8", grad=False),
+        sample((3, 21), (2, 16, 64, 2), attrs={"columns": 70}, dtype="bfloat16", grad=False),
+        sample((40, 70), (1, 32, 64, 4), attrs={"columns": 50}, dtype="int8", grad=False),
     ],
 )
 def matmul_panels(input: Tensor, panels: Tensor, *, columns: int) -> Tensor:
@@ -127,8 +131,8 @@ def matmul_panels(input: Tensor, panels: Tensor, *, columns: int) -> Tensor:
     Args:
         input: Shape (..., K); a float or int8.
         panels: Shape (P, K, w); columns beyond ``columns`` are not used. Of bfloat16 and int8 the
-            neighbours along the depth lie side by side, (P, K / g rounded up, w, g) with groups
-            of g = 2 and 4.
+            neighbours along the depth lie side by side, (P, K / g, w, g) with groups of g = 2 and 4
+            and K / g rounded up to a multiple of 16.
         columns: The number of columns N, with P = N / w rounded up.
 
     Returns:

@@ -114,7 +114,7 @@ def emit_im2col(found: Im2col, _plan: None, writer: Writer[CpuModel]) -> None:
 
 def emit_im2col_dot(found: Im2col, _plan: None, writer: Writer[CpuModel]) -> None:
     """Copies the windows, and writes dot products that read the left operand as it lies."""
-    swapped = _swapped(found.copied(writer.model, by_taps=False))
+    swapped = found.copied(writer.model, by_taps=False).swapped()
     columns = Columns((), swapped.columns)
     emit_dot_products(swapped, columns, gemm_shape(swapped, columns), writer.model)
 
@@ -191,13 +191,6 @@ def _fits(size: int, model: CpuModel) -> bool:
     return size <= model.l2_bytes
 
 
-def _swapped(contraction: Contraction) -> Contraction:
-    """The contraction with its operands exchanged."""
-    swapped = replace(contraction, rows=contraction.columns, columns=contraction.rows)
-    left, right = (_again(swapped, operand) for operand in (contraction.right, contraction.left))
-    return replace(swapped, left=left, right=right)
-
-
 def _again(contraction: Contraction, operand: Operand) -> Operand:
     """The operand with its access in terms of the axes of ``contraction``."""
     load = operand.load
@@ -224,7 +217,7 @@ def _match(nest: Nest, _model: CpuModel) -> tuple[Nest, Contraction] | Refused:
 
 
 def _emit(found: tuple[Nest, Contraction], _plan: None, writer: Writer[CpuModel]) -> None:
-    swapped = _swapped(found[1])
+    swapped = found[1].swapped()
     writer.write(found[0].product(swapped, Columns((), swapped.columns)))
 
 

@@ -8,6 +8,9 @@ Blocking: the column operand is copied into panels of two tiles. A work item is 
 much of the row operand as fills half of L2, and one panel. It goes through the depth in blocks, of
 which the panel's share stays in L1 while all rows are multiplied with it; between the blocks the
 sums are kept in memory.
+
+Few rows and a transposed matrix of many columns are multiplied the other way around: what is packed
+are the rows, and the matrix is read in place, as rows of tiles.
 """
 
 from __future__ import annotations
@@ -15,15 +18,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tvm import tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
 from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS
 from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import LANES, LOADS, PackedOperands, Side
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
+from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape
+from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
@@ -34,13 +39,13 @@ from tvmgraph.machine.processor import CpuModel
 _SIDE = 16
 #: Bytes of a row of a tile.
 _ROW_BYTES = 64
-#: Products with fewer rows leave most of a tile empty.
-_MIN_ROWS = 16
+#: Products with fewer rows leave most of a tile empty, which costs more than reading the columns.
+_MIN_ROWS = 5
+#: Columns for each row from which on the rows are packed in place of the columns.
+_MANY_COLUMNS = 2
 #: The sums of row tile r and column tile c are tile 2 r + c; operands come after them.
 _ROWS, _COLUMNS = 4, 6
-#: Bytes that were packed have 128 added, see :mod:`tvmgraph.backend.cpu.kernels.gemm.vnni_packing`;
-#: stored ones do not.
-_DOTS = {"bfloat16": "tdpbf16ps", "int8": "tdpbsud", "signed": "tdpbssd"}
+_DOTS = {"bfloat16": "tdpbf16ps", "int8": "tdpbssd"}
 
 _any: Any = T
 
@@ -120,11 +125,12 @@ class _Plan:
     parallel: bool
 
 
-def _plan(operands: PackedOperands, model: CpuModel) -> _Plan:
-    """Blocks that fill half of the caches they are meant for."""
-    shape, pair = operands.shape, 2 * _SIDE
+def _plan(tiled: _Tiled, model: CpuModel) -> _Plan:
+    """Blocks that fill 5/8 of L1 and half of L2."""
+    operands, pair = tiled.operands, 2 * _SIDE
+    shape = operands.shape
     steps = operands.depth // _SIDE
-    longest = max(1, model.l1_bytes // 2 // (2 * _SIDE * _ROW_BYTES))
+    longest = max(1, model.l1_bytes * 5 // 8 // (2 * _SIDE * _ROW_BYTES))
     blocks = -(-steps // longest) if steps > longest * 5 // 4 else 1
     depth = choose("tile steps", -(-steps // blocks), [-(-steps // n) for n in (1, blocks, 4)])
     parallel = shape.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
@@ -148,10 +154,63 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class _Kernel:
+class _Tiled:
+    """A product in tiles.
+
+    Attributes:
+        operands: Its operands, rows first.
+        result: The product as it is stored.
+        columns: Its columns.
+        is_swapped: Whether the rows of ``operands`` are the columns of the result.
+    """
+
     operands: PackedOperands
+    result: Contraction
+    columns: Columns
+    is_swapped: bool = False
+
+    def swapped(self) -> _Tiled:
+        """The same product with its operands exchanged."""
+        other = self.result.swapped()
+        columns = Columns((), other.columns)
+        operands = replace(
+            self.operands, contraction=other, columns=columns, shape=gemm_shape(other, columns)
+        )
+        return replace(self, operands=operands, is_swapped=True)
+
+    @property
+    def row_step(self) -> int | None:
+        """Elements from one row to the next in memory, None where it is not always the same."""
+        contraction = self.operands.contraction
+        strides = contraction.strides(contraction.left)
+        if strides is None:
+            return None
+        step = strides[contraction.rows[-1].var]
+        expected = step
+        for axis in reversed(contraction.rows):
+            if strides[axis.var] != expected:
+                return None
+            expected *= axis.extent
+        return step
+
+    @property
+    def is_read_in_place(self) -> bool:
+        """Whether tiles of rows are loaded from where they lie."""
+        operands = self.operands
+        along = operands.runs_along_depth(operands.contraction.left) and operands.is_exact
+        return along and operands.shape.rows % _SIDE == 0 and self.row_step is not None
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    tiled: _Tiled
     plan: _Plan
     threads: int
+
+    @property
+    def operands(self) -> PackedOperands:
+        """The operands, rows first."""
+        return self.tiled.operands
 
     @property
     def _panel(self) -> int:
@@ -185,8 +244,6 @@ class _Kernel:
         plan, rows = self.plan, self.operands.shape.rows
         right = None if self.operands.stored else self._packed_columns(outer, parallel)
         side = Side(outer, right, self._packed_rows(outer, parallel), None)
-        if self._dot == "int8":
-            side = replace(side, start=self._corrections(side, parallel))
         blocks = -(-rows // plan.rows)
         with emit.parallel(blocks * self._panels, parallel) as item:
             block, panel = emit.unfuse(item, [blocks, self._panels])
@@ -200,11 +257,6 @@ class _Kernel:
             )
             _tile("end")
 
-    @property
-    def _dot(self) -> str:
-        operands = self.operands
-        return "signed" if operands.stored and operands.dtype == "int8" else operands.dtype
-
     def _packed_columns(self, outer: Bound, parallel: bool) -> Buffer:
         right = _whole(emit.workspace([self._panels * self._panel_size], "int32"))
         with emit.parallel(self._panels, parallel) as panel:
@@ -216,35 +268,13 @@ class _Kernel:
     def _packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
         """The rows as whole tiles of groups, where they are not stored like that."""
         operands = self.operands
-        in_place = operands.runs_along_depth(operands.contraction.left) and operands.is_exact
-        if in_place and operands.shape.rows % _SIDE == 0 and self._row_step is not None:
+        if self.tiled.is_read_in_place:
             return None
         left = _whole(emit.workspace([self._padded_rows * operands.depth], "int32"))
         with emit.parallel(self._padded_rows // _SIDE, parallel) as block:
             base = block * (_SIDE * operands.depth)
             operands.pack_rows(outer, block * _SIDE, _SIDE, left, base)
         return left
-
-    def _corrections(self, side: Side, parallel: bool) -> Buffer:
-        """-128 times the sum of every row: a product with a tile of ones."""
-        ones = _whole(emit.workspace([_SIDE * LANES], "int32"))
-        with emit.serial(_SIDE * LANES) as place:
-            emit.store(ones, tirx.const(0x01010101, "int32"), [place])
-        sums = emit.workspace([self._padded_rows], "int32")
-        with emit.parallel(self._padded_rows // _SIDE, parallel) as block:
-            _tile("begin")
-            _tile("zero0")
-            _tile(f"load{_COLUMNS}", _address(ones, emit.i64(0)), emit.i64(_ROW_BYTES))
-            with emit.serial(self.operands.depth // _SIDE) as step:
-                self._load_rows(side, block * _SIDE, 0, step)
-                _tile("dot_int80")
-            total = _whole(emit.stack(_SIDE * LANES, "int32"))
-            _tile("store0", _address(total, emit.i64(0)), emit.i64(_ROW_BYTES))
-            with emit.serial(_SIDE) as row:
-                value = total[row * LANES] * tirx.const(-128, "int32")
-                emit.store(sums, value, [block * _SIDE + row])
-            _tile("end")
-        return sums
 
     # Work items
 
@@ -288,11 +318,9 @@ class _Kernel:
     def _multiply(self, side: Side, block: _Block, start: Expr, depth: int, is_first: bool) -> None:
         """Adds ``depth`` instructions to every tile of sums."""
         tiles = [(r, c) for r in range(block.rows) for c in range(block.columns)]
-        if is_first and side.start is None:
+        if is_first:
             for r, c in tiles:
                 _tile(f"zero{2 * r + c}")
-        elif is_first:
-            self._begin(side, block)
         else:
             self._move("load", block, block.sums, block.kept)
         with emit.serial(depth) as k:
@@ -302,7 +330,7 @@ class _Kernel:
             for c in range(block.columns):
                 self._load_columns(side, block.panel, c, step)
             for r, c in tiles:
-                _tile(f"dot_{self._dot}{2 * r + c}")
+                _tile(f"dot_{self.operands.dtype}{2 * r + c}")
 
     def _load_columns(self, side: Side, panel: Expr, number: int, step: Expr) -> None:
         """Loads a tile of columns."""
@@ -318,39 +346,14 @@ class _Kernel:
         """Loads a tile of rows."""
         operands = self.operands
         if side.left is not None:
-            place = _address(side.left, row * operands.depth + step * _SIDE)
-            _tile(f"load{_ROWS + number}", place, emit.i64(operands.depth * 4))
+            place = _address(side.left, row * operands.depth + step * (_SIDE * _SIDE))
+            _tile(f"load{_ROWS + number}", place, emit.i64(_ROW_BYTES))
             return
         place = operands.place(
             operands.contraction.left, side.outer, row, step * (_SIDE * operands.group)
         )
-        apart = (self._row_step or 0) * 4 // operands.group
+        apart = (self.tiled.row_step or 0) * 4 // operands.group
         _tile(f"load{_ROWS + number}", place, emit.i64(apart))
-
-    @property
-    def _row_step(self) -> int | None:
-        """Elements from one row to the next in memory, None where it is not always the same."""
-        contraction = self.operands.contraction
-        strides = contraction.strides(contraction.left)
-        if strides is None:
-            return None
-        step = strides[contraction.rows[-1].var]
-        expected = step
-        for axis in reversed(contraction.rows):
-            if strides[axis.var] != expected:
-                return None
-            expected *= axis.extent
-        return step
-
-    def _begin(self, side: Side, block: _Block) -> None:
-        """Loads what the sums of int8 start from."""
-        width = block.columns * LANES
-        start = _whole(emit.stack(block.rows * _SIDE * width, "int32"))
-        assert side.start is not None
-        with emit.serial(block.rows * _SIDE) as row, emit.serial(block.columns) as vector:
-            value = emit.broadcast(side.start[block.row + row], LANES)
-            emit.store(start, value, [emit.ramp(row * width + vector * LANES, LANES)])
-        self._move("load", block, start, emit.i64(0))
 
     def _move(self, name: str, block: _Block, buffer: Buffer | None, base: Expr) -> None:
         """Loads the tiles of sums from rows in memory, or stores them there."""
@@ -363,23 +366,41 @@ class _Kernel:
 
     def _finish(self, side: Side, block: _Block, rows: int, columns: int) -> None:
         """Stores the result of finished sums."""
+        if self.tiled.is_swapped:
+            self._finish_swapped(side, block, rows, columns)
+            return
         contraction = self.operands.contraction
         width = block.columns * LANES
         total = _whole(emit.stack(block.rows * _SIDE * width, contraction.dtype))
         self._move("store", block, total, emit.i64(0))
-        epilogue = Epilogue(contraction, self.operands.columns.inner)
         with emit.serial(rows) as row:
             bound = side.outer | bind_group(contraction.rows, block.row + row)
             for c in range(block.columns):
                 lanes = min(LANES, columns - c * LANES)
                 first = row * width + c * LANES + (self.operands.shift if lanes < LANES else 0)
-                epilogue.vector(
-                    bound, block.panel * self._panel + c * LANES, lanes,
-                    lambda lane, first=first: total[first + lane],
-                )  # fmt: skip
+                self._store(bound, block.panel * self._panel + c * LANES, lanes, total, first)
+
+    def _finish_swapped(self, side: Side, block: _Block, rows: int, columns: int) -> None:
+        """Stores finished sums whose rows are columns of the result."""
+        dtype = self.operands.contraction.dtype
+        for r in range(block.rows):
+            for c in range(block.columns):
+                square = _whole(emit.stack(_SIDE * LANES, dtype))
+                _tile(f"store{2 * r + c}", _address(square, emit.i64(0)), emit.i64(_ROW_BYTES))
+                transposed = transpose(square, LANES, dtype)
+                first = block.panel * self._panel + c * LANES
+                lanes = min(_SIDE, rows - r * _SIDE)
+                with emit.serial(min(LANES, columns - c * LANES)) as row:
+                    bound = side.outer | bind_group(self.tiled.result.rows, first + row)
+                    self._store(bound, block.row + r * _SIDE, lanes, transposed, row * LANES)
+
+    def _store(self, bound: Bound, column: Expr, lanes: int, sums: Buffer, first: Expr) -> None:
+        """Stores a vector of finished sums, from ``sums[first]`` on."""
+        epilogue = Epilogue(self.tiled.result, self.tiled.columns.inner)
+        epilogue.vector(bound, column, lanes, lambda lane: sums[first + lane])
 
 
-def _match(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
+def _match(nest: Nest, model: CpuModel) -> _Tiled | Refused:
     operands = nest.once(grouped_of, model)
     if isinstance(operands, Refused):
         return operands
@@ -387,15 +408,29 @@ def _match(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
         return Refused(f"the processor does not multiply tiles of {operands.dtype}")
     if operands.shape.rows < _MIN_ROWS:
         return Refused("too few rows for a tile")
-    operands = replace(operands, step=_SIDE)
-    if operands.stored and (operands.stored % (2 * LANES) or not operands.is_exact):
-        return Refused("a tile would reach beyond the depth of its panel")
-    return operands
+    operands = replace(operands, step=_SIDE, tiled=True)
+    if operands.stored and (operands.stored % (2 * LANES) or operands.stored_depth % _SIDE):
+        return Refused("a tile would reach beyond its panel")
+    tiled = _Tiled(operands, operands.contraction, operands.columns)
+    if _prefers_rows_packed(operands) and (swapped := tiled.swapped()).is_read_in_place:
+        return swapped
+    if not operands.stored and operands.shape.rows < _SIDE:
+        return Refused("the columns would be packed for too few rows")
+    return tiled
 
 
-def _emit(operands: PackedOperands, plan: _Plan, writer: Writer[CpuModel]) -> None:
+def _prefers_rows_packed(operands: PackedOperands) -> bool:
+    """Whether there are so few rows that copying them is cheaper than copying the columns."""
+    left, right = operands.contraction.left, operands.contraction.right
+    if operands.stored or operands.columns.outer or not operands.contraction.rows:
+        return False
+    along = operands.runs_along_depth(left) and operands.runs_along_depth(right)
+    return along and operands.shape.columns >= _MANY_COLUMNS * operands.shape.rows
+
+
+def _emit(tiled: _Tiled, plan: _Plan, writer: Writer[CpuModel]) -> None:
     with T.attr(0, "pragma_import_llvm", INSTRUCTIONS + LOADS):
-        _Kernel(operands, plan, writer.model.threads).write()
+        _Kernel(tiled, plan, writer.model.threads).write()
 
 
 KERNEL = Kernel(

@@ -50,9 +50,9 @@ _WIDER = 1.01
 #: Vectors, and rows, of the largest register tile where registers hold more, for shorter code; with
 #: a single row more vectors hide the latency.
 _MAX_VECTORS, _MAX_ROW_VECTORS, _MAX_ROWS = 4, 8, 14
-#: Vectors of a panel of groups of a narrow type, which instructions for groups or tiles multiply:
-#: each row of a tile is stored as whole lines of the cache.
-GROUPED_VECTORS = 4
+#: Vectors of a panel of groups of a narrow type, which instructions for groups multiply, and of one
+#: that tiles read: what they do not use would come into the caches beside what they do.
+GROUPED_VECTORS, TILED_VECTORS = 4, 2
 #: Rows that a product is taken to have whose rows vary.
 USUAL_ROWS = 64
 
@@ -133,7 +133,7 @@ def plan_gemm(shape: GemmShape, model: CpuModel, *, direct: bool) -> GemmPlan:
     )  # fmt: skip
 
 
-def panel_columns(shape: GemmShape, model: CpuModel, grouped: bool = False) -> int:
+def panel_columns(shape: GemmShape, model: CpuModel, grouped: str | None = None) -> int:
     """Columns of the panels in which the weights of a product are stored best.
 
     They are those of the register tile with which :func:`plan_panels` takes the least time.
@@ -141,11 +141,11 @@ def panel_columns(shape: GemmShape, model: CpuModel, grouped: bool = False) -> i
     Args:
         shape: The extents.
         model: The processor.
-        grouped: Whether neighbours along the depth lie side by side.
+        grouped: The type of the elements if neighbours along the depth lie side by side.
     """
     lanes = model.lanes_of(shape.itemsize)
     if grouped:
-        return GROUPED_VECTORS * lanes
+        return (TILED_VECTORS if grouped in model.tile_types else GROUPED_VECTORS) * lanes
     costs = _tile_costs(shape, model, lanes)
     return min(costs, key=lambda tile: costs[tile])[1] * lanes
 

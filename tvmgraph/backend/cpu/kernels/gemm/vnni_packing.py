@@ -119,6 +119,8 @@ class PackedOperands:
         shape: Its extents.
         dtype: Type of the operands.
         step: Groups that the depth is rounded up to a multiple of.
+        tiled: Whether the operands are copied for tiles: ``LANES`` rows and groups form one, one
+            comes behind the other along the depth, and bytes keep their signs.
         stored: Columns per panel where the column operand is stored as panels of groups.
     """
 
@@ -128,6 +130,7 @@ class PackedOperands:
     dtype: str
     step: int = 1
     stored: int | None = None
+    tiled: bool = False
 
     @property
     def group(self) -> int:
@@ -149,6 +152,11 @@ class PackedOperands:
     def is_exact(self) -> bool:
         """Whether the depth is a whole number of groups and steps."""
         return self._whole == self.depth
+
+    @property
+    def stored_depth(self) -> int:
+        """Groups along the depth of a column operand that is stored as panels."""
+        return int(self.contraction.right.load.source.shape[1])
 
     def runs_along_depth(self, operand: Operand) -> bool:
         """Whether neighbours along the depth are neighbours in memory."""
@@ -224,31 +232,39 @@ class PackedOperands:
             with emit.serial(count) as row, emit.serial(done // LANES) as block:
                 at = tirx.min(first + row, last)
                 place = self.place(operand, outer, at, block * (LANES * self.group))
-                to = base + row * self.depth + block * LANES
+                to = base + self._copied(row, block)
                 value = call(f"int32x{LANES}", "groups", place)
                 emit.store(packed, value, [emit.ramp(to, LANES)])
         elif self.runs_along_lines(operand) and count % LANES == 0:
             done = self._whole // LANES * LANES
             with emit.serial(count // LANES) as part, emit.serial(done // LANES) as block:
-                self._turn_rows(outer, first, part * LANES, block * LANES, packed, base)
+                self._turn_rows(outer, first, part * LANES, block, packed, base)
         if done < self.depth:
             with emit.serial(count) as row, emit.serial(self.depth - done) as rest:
-                value = self._single(operand, outer, tirx.min(first + row, last), rest + done)
-                emit.store(packed, value, [base + row * self.depth + rest + done])
+                k = rest + done
+                value = self._single(operand, outer, tirx.min(first + row, last), k)
+                block, lane = tirx.floordiv(k, LANES), tirx.floormod(k, LANES)
+                emit.store(packed, value, [base + self._copied(row, block) + lane])
+
+    def _copied(self, row: Expr, block: Expr) -> Expr:
+        """Where 16 groups of a copied row begin."""
+        if self.tiled:
+            return block * (LANES * LANES) + row * LANES
+        return row * self.depth + block * LANES
 
     def _turn_rows(
-        self, outer: Bound, first: Expr, row: Expr, k: Expr, packed: Buffer, base: Expr
+        self, outer: Bound, first: Expr, row: Expr, block: Expr, packed: Buffer, base: Expr
     ) -> None:
         """Sixteen steps of sixteen rows that lie side by side."""
         square = emit.stack(LANES * LANES, "int32")
         start = tirx.min(first + row, emit.i64(self.shape.rows - LANES))
         for step in range(LANES):
-            value = self._across(self.contraction.left, outer, start, k + step)
+            value = self._across(self.contraction.left, outer, start, block * LANES + step)
             emit.store(square, value, [emit.ramp(step * LANES, LANES)])
         transposed = transpose(square, LANES, "int32")
         for line in range(LANES):
             # the last rows may have come a little early: every row goes where it belongs
-            to = base + tirx.max(start - first + line, emit.i64(0)) * self.depth + k
+            to = base + self._copied(tirx.max(start - first + line, emit.i64(0)), block)
             value = transposed[emit.ramp(line * LANES, LANES)]
             emit.store(packed, value, [emit.ramp(to, LANES)])
 
@@ -303,8 +319,8 @@ class PackedOperands:
         return value
 
     def unsigned(self, value: Expr, lanes: int) -> Expr:
-        """Groups of bytes with 128 added to each; other groups as they are."""
-        if self.dtype != "int8":
+        """Groups of bytes with 128 added to each, unless for tiles; other groups as they are."""
+        if self.dtype != "int8" or self.tiled:
             return value
         flip = emit.broadcast(tirx.const(-0x7F7F7F80, "int32"), lanes)
         return tirx.bitwise_xor(value, flip)
