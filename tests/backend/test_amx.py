@@ -39,7 +39,8 @@ def _run(build, *specs, l1=48 << 10, l2=2 << 20):
     model = replace(cpu_model("host", 1), tile_types=frozenset(_OUT), l1_bytes=l1, l2_bytes=l2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(amx, "INSTRUCTIONS", tile_model.LLVM)
-        scheduled = schedule_cpu(fused(module(build, *specs)), model, 2)
+        transposed = relax.transform.FuseTransposeMatmul()(module(build, *specs))
+        scheduled = schedule_cpu(fused(transposed), model, 2)
         assert "tvmgraph_tile_dot" in scheduled.script()
         built = tvm.compile(scheduled, target=make_target(), relax_pipeline="default_build")
     inputs = arrays(*specs)
@@ -70,6 +71,16 @@ def test_blocks_of_rows_and_depth(dtype):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("m, k, n", [(5, 64, 64), (8, 192, 96), (16, 128, 48), (33, 64, 112)])
+@pytest.mark.parametrize("dtype", sorted(_OUT))
+def test_a_matrix_of_many_columns_is_read_in_place(dtype, m, k, n, batch):
+    specs = [((*batch, m, k), dtype), ((*batch, n, k), dtype), ((n,), _OUT[dtype])]
+    (x, w, b), got = _run(_product(dtype, True, True), *specs, l1=4 << 10)
+    want = x.astype("float64") @ np.swapaxes(w, -1, -2).astype("float64")
+    np.testing.assert_allclose(got, np.maximum(want + b, 0), rtol=1e-5, atol=1e-4)
+
+
 def test_batches():
     specs = [((3, 20, 40), "bfloat16"), ((3, 40, 33), "bfloat16")]
     (x, w), got = _run(_product("bfloat16", False, False), *specs)
@@ -77,12 +88,13 @@ def test_batches():
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("rows, depth", [(33, 128), (33, 100), (5, 70)])
 @pytest.mark.parametrize("dtype, group", [("bfloat16", 2), ("int8", 4)])
-def test_weights_that_are_stored_as_panels(dtype, group):
+def test_weights_that_are_stored_as_panels(dtype, group, rows, depth):
     def product(a, b):
-        k = tvm.te.reduce_axis((0, 128), name="k")
+        k = tvm.te.reduce_axis((0, depth), name="k")
         return tvm.te.compute(
-            (33, 70),
+            (rows, 70),
             lambda i, j: tvm.te.sum(
                 a[i, k].astype(_OUT[dtype])
                 * b[j // 64, k // group, j % 64, k % group].astype(_OUT[dtype]),
@@ -90,9 +102,9 @@ def test_weights_that_are_stored_as_panels(dtype, group):
             ),
         )
 
-    specs = [((33, 128), dtype), ((2, 128 // group, 64, group), dtype)]
+    specs = [((rows, depth), dtype), ((2, 128 // group, 64, group), dtype)]
     (x, panels), got = _run(lambda bb, *xs: bb.emit_te(product, *xs), *specs)
-    w = panels.astype("float64").transpose(1, 3, 0, 2).reshape(128, 128)[:, :70]
+    w = panels.astype("float64").transpose(1, 3, 0, 2).reshape(128, 128)[:depth, :70]
     np.testing.assert_allclose(got, x.astype("float64") @ w, rtol=1e-5, atol=1e-4)
 
 
