@@ -17,7 +17,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script import builder as T
 
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, Index
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, Index, dtype_of, scalar_of
 
 #: TVM's annotations admit less than its constructors do.
 _any: Any = tirx
@@ -150,9 +150,22 @@ def ramp(base: Index, lanes: int) -> Expr:
     return _any.Ramp(index(base), i64(1), lanes) if lanes > 1 else index(base)
 
 
+def is_converted_half(value: Expr) -> bool:
+    """Whether a value was float16 before."""
+    return isinstance(value, tirx.Cast) and scalar_of(value.value) == "float16"
+
+
 def broadcast(value: Expr, lanes: int) -> Expr:
-    """The same value in every lane."""
-    return _any.Broadcast(value, lanes) if lanes > 1 else value
+    """The same value in every lane.
+
+    A converted half is repeated before it is converted: alone, LLVM puts it into a register beside
+    what was there, and waits for that.
+    """
+    if lanes == 1:
+        return value
+    if is_converted_half(value):
+        return tirx.Cast(f"{dtype_of(value)}x{lanes}", broadcast(value.value, lanes))
+    return _any.Broadcast(value, lanes)
 
 
 def shuffle(vectors: Sequence[Expr], order: Sequence[int]) -> Expr:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tvm.tirx.script import builder as T
 
-from tvmgraph.backend.cpu.kernels.conv.dot_packing import dot_axis, pack_for_dot, with_plain_left
+from tvmgraph.backend.cpu.kernels.conv.dot_packing import dot_axis, pack_for_dot
 from tvmgraph.backend.cpu.kernels.conv.im2col import (
     Im2col,
     emit_im2col,
@@ -39,7 +39,7 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import (
     imbalance,
     step_cycles,
 )
-from tvmgraph.backend.cpu.kernels.product import contraction_of, padding_of
+from tvmgraph.backend.cpu.kernels.product import contraction_of, padding_of, with_plain_left
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.choice import choose, ranked

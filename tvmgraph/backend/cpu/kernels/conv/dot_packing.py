@@ -16,10 +16,11 @@ from tvmgraph.backend.cpu.kernels.conv.window import Dimension, Rearranged, rear
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
 from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import as_words, pair, word
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import dot_type
+from tvmgraph.backend.cpu.kernels.product import with_left_copied
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.contraction import Contraction, operand_of
+from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.program import Axis, Stage, substitute
-from tvmgraph.backend.loop_ir.types import Expr, Var, dtype_of
+from tvmgraph.backend.loop_ir.types import Expr, Var
 from tvmgraph.machine.processor import CpuModel
 
 
@@ -79,15 +80,7 @@ def pack_for_dot(
 
         return _members(member, bound[pairs.var], channel.extent)
 
-    return _with_left(contraction, weights, model), copy
-
-
-def with_plain_left(contraction: Contraction, model: CpuModel) -> Contraction:
-    """The contraction with its left operand in the type of the sums, copied where it is not."""
-    left = contraction.left
-    if left.is_plain:
-        return contraction
-    return _with_left(contraction, lambda bound: substitute(left.expr, bound), model)
+    return with_left_copied(contraction, weights, model), copy
 
 
 def _members(member: Callable[[Expr], Expr], number: Expr, extent: int) -> Expr:
@@ -98,18 +91,3 @@ def _members(member: Callable[[Expr], Expr], number: Expr, extent: int) -> Expr:
     there = member(tirx.min(second, emit.i64(extent - 1)))
     zero = tirx.const(0, "uint16")
     return pair(member(first), tirx.Select(second < extent, there, zero))
-
-
-def _with_left(
-    contraction: Contraction, value: Callable[[dict[Var, Expr]], Expr], model: CpuModel
-) -> Contraction:
-    """Writes a copy of the left operand in the order of its axes, and reads that instead."""
-    axes = (*contraction.batch, *contraction.rows, *contraction.reduce)
-    fresh = tuple(Axis(tirx.Var("at", "int64"), axis.extent) for axis in axes)
-    copied = value({old.var: new.var for old, new in zip(axes, fresh)})
-    shape = [axis.extent for axis in axes]
-    buffer = emit.workspace(shape, dtype_of(copied))
-    indices = tuple(axis.var for axis in fresh)
-    emit_injective(Stage("weights", fresh, (), (buffer,), indices, (copied,), None), model)
-    load = buffer[tuple(axis.var for axis in axes)]
-    return replace(contraction, left=operand_of(load, load, contraction.axes))

@@ -31,6 +31,7 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import (
 )
 from tvmgraph.backend.cpu.kernels.gemm.problem import GemmProblem, gemm_of
 from tvmgraph.backend.cpu.kernels.gemm.streamed import emit_streamed, wants_streams
+from tvmgraph.backend.cpu.kernels.product import with_plain_left
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.columns import (
@@ -51,6 +52,10 @@ from tvmgraph.machine.processor import CpuModel
 _Columns = Callable[[Expr, int, int], Expr]
 #: Where sums are kept between parts of the depth: the buffer, and its element for row 0.
 _Sums = tuple[Buffer, Expr]
+
+
+#: Panels from which on rows of another type are converted once, instead of again for each.
+_MANY_PANELS = 4
 
 
 @dataclass(frozen=True)
@@ -425,8 +430,11 @@ def _plan(found: GemmProblem, model: CpuModel) -> GemmPlan:
     return plan_gemm(found.shape, model, direct=found.is_direct)
 
 
-def _emit(found: GemmProblem, plan: GemmPlan, _writer: Writer[CpuModel]) -> None:
-    _Gemm(found.contraction, found.columns, found.shape, plan).write()
+def _emit(found: GemmProblem, plan: GemmPlan, writer: Writer[CpuModel]) -> None:
+    contraction = found.contraction
+    if found.shape.columns >= _MANY_PANELS * plan.panel:
+        contraction = with_plain_left(contraction, writer.model)
+    _Gemm(contraction, found.columns, found.shape, plan).write()
 
 
 def _emit_panels(

@@ -137,11 +137,13 @@ def _add_products(
         columns = [kept(value, lanes, dtype) for value, (_, lanes) in zip(columns, tile.strips)]
     for row in range(tile.rows):
         factor = left(row)
+        have = 1
         if len(columns) > 1:
-            factor = kept(factor, 1, dtype)
+            have = tile.lanes if emit.is_converted_half(factor) else 1
+            factor = kept(emit.broadcast(factor, have), have, dtype)
         for (vector, lanes), column in zip(tile.strips, columns):
             place = tile.at(row, vector, lanes)
-            factors = emit.broadcast(factor, lanes)
+            factors = _repeated(factor, have, lanes)
             value = (
                 accumulate_dot(total[place], column, factors, lanes)
                 if pairs
@@ -196,6 +198,13 @@ def kept(value: Expr, lanes: int, dtype: str) -> Expr:
     place = emit.stack(lanes, dtype)
     emit.store(place, value, [emit.ramp(0, lanes)])
     return place[emit.ramp(0, lanes)]
+
+
+def _repeated(value: Expr, have: int, lanes: int) -> Expr:
+    """A vector of ``have`` equal elements in so many lanes."""
+    if have == 1:
+        return emit.broadcast(value, lanes)
+    return value if have == lanes else emit.shuffle([value] * (lanes // have), range(lanes))
 
 
 def _is_power(number: int) -> bool:
