@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
-from tests import network_references as ref
+from tests.networks import references as ref
 from tvmgraph import Tensor, ops
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, TvmgraphError
 
@@ -462,4 +462,4 @@ def test_bad_arguments_say_what_and_where(
     text = str(info.value)
     assert text.startswith("ops.")
     assert "\n  got: " in text
-    assert "\n  at:  test_ops_network.py:" in text
+    assert "\n  at:  test_network.py:" in text

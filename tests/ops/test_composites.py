@@ -394,4 +394,4 @@ def test_errors_say_what_where_and_how(bad: Any) -> None:
     assert text in message
     assert message.startswith("ops.")
     assert "\n  got: " in message
-    assert "\n  at:  test_ops_composites.py" in message
+    assert "\n  at:  test_composites.py" in message

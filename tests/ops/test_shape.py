@@ -137,7 +137,7 @@ def test_bad_arguments_say_what_to_do(call: Any, error: type[Exception]) -> None
     with pytest.raises(error) as info:
         call()
     assert "\n  got: " in str(info.value)
-    assert "test_ops_shape.py:" in str(info.value)
+    assert "test_shape.py:" in str(info.value)
 
 
 def test_gradient_of_padding_compiles() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tvmgraph as ms
+from tests.ops.test_rows import LOWERED, ids
 from tests.processors import CPUS
-from tests.test_ops import LOWERED, ids
 from tvmgraph import Tensor, jit, ops
 from tvmgraph.compiler import compile_many
 from tvmgraph.config.options import CompileOptions

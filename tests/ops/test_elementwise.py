@@ -1,7 +1,7 @@
 """Elementwise functions against NumPy and the math module, eager, compiled and differentiated.
 
-Rows are checked by ``test_ops``; here are the values of special functions, which eager and compiled
-code compute by one formula, and the functions that are made of rows.
+Rows are checked by ``test_rows``; here are the values of special functions, which eager and
+compiled code compute by one formula, and the functions that are made of rows.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def test_bad_arguments_name_what_where_and_how(call: Any, error: type[Exception]
     with pytest.raises(error) as info:
         call(Tensor([1.0, 2.0, 3.0]))
     text = str(info.value)
-    assert text.startswith("ops.") and "got:" in text and "test_ops_elementwise.py:" in text
+    assert text.startswith("ops.") and "got:" in text and "test_elementwise.py:" in text
 
 
 def test_broadcast_bool_inside_a_reduction() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_ops import LOWERED, compare_with_eager, ids
+from tests.ops.test_rows import LOWERED, compare_with_eager, ids
 from tvmgraph.compiler import pipeline
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.lowering import lower_many
