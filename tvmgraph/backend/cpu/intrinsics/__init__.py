@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import tvm
 
-from tvmgraph.backend.cpu.intrinsics import double, double_angle, exponential, trigonometric
+from tvmgraph.backend.cpu.intrinsics import double_angle, exponential, trigonometric
 from tvmgraph.backend.cpu.intrinsics.division import fmod
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes
 from tvmgraph.backend.cpu.intrinsics.power import pow
@@ -41,18 +41,11 @@ _RULES: dict[str, Callable[..., Expr]] = {
     "fmod": fmod,
     "pow": pow,
 }  # fmt: skip
-
+#: What float64 has instead.
 _DOUBLE_RULES: dict[str, Callable[..., Expr]] = {
-    **{
-        name: getattr(double, name)
-        for name in (
-            "cos", "cosh", "erf", "exp", "exp2", "log", "log10", "log1p", "log2", "sigmoid", "sin",
-            "sinh", "tan", "tanh",
-        )
-    },
     **{name: getattr(double_angle, name) for name in ("acos", "asin", "atan", "atan2")},
-    "pow": pow,
-}  # fmt: skip
+    "fmod": lambda x, y: Lanes(x).each("fmod", x, y),
+}
 
 #: Functions of single lanes that TVM does not know as such: it would leave vectors for them.
 _BY_LANE = (*_RULES, "isnan", "nearbyint", "rsqrt")
@@ -74,9 +67,7 @@ def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call
         if scalar == "float16":
             wide = [lanes.cast(arg, "float32") for arg in call.args]
             return lanes.cast(function(*wide), "float16")
-        if name in _DOUBLE_RULES:
-            return _DOUBLE_RULES[name](*call.args)
-        return lanes.each(name, *call.args, dtype="float64")
+        return _DOUBLE_RULES.get(name, function)(*call.args)
 
     return lower
 

@@ -10,7 +10,6 @@ from tvmgraph.backend.loop_ir.types import Expr
 
 #: Up to here a quotient, and what is left, are exact; the C library does the rest.
 _MAX_QUOTIENT = float(1 << 22)
-_MAX_FINITE = 3.4028234663852886e38
 
 
 def fmod(x: Expr, y: Expr) -> Expr:
@@ -21,8 +20,8 @@ def fmod(x: Expr, y: Expr) -> Expr:
         def corrected(r: Expr) -> Expr:
             # a quotient that was rounded up to the next integer took away one too many
             r = tirx.Select(r < v.f32(0), r + b, r)
-            whole = tirx.Select(a > v.f32(_MAX_FINITE), v.f32(float("nan")), a)
-            return tirx.Select(b > v.f32(_MAX_FINITE), whole, r)
+            whole = tirx.Select(a > v.f32(v.format.max_finite), v.f32(float("nan")), a)
+            return tirx.Select(b > v.f32(v.format.max_finite), whole, r)
 
         return let(v.multiply_add(v.f32(0) - q, b, a), corrected)
 

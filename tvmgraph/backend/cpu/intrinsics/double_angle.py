@@ -7,7 +7,6 @@ import math
 from tvm import tirx
 from tvm.tirx import op
 
-from tvmgraph.backend.cpu.intrinsics.double import MAX_FINITE, magnitude_of, with_sign_of
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes, keep_nan, let
 from tvmgraph.backend.loop_ir.types import Expr
 
@@ -29,8 +28,8 @@ def atan(x: Expr) -> Expr:
     v = Lanes(x)
 
     def body(x: Expr) -> Expr:
-        angle = let(magnitude_of(v, x), lambda a: _angle(v, a, v.f64(1)))
-        return keep_nan(x, with_sign_of(v, angle, x))
+        angle = let(v.abs(x), lambda a: _angle(v, a, v.f64(1)))
+        return keep_nan(x, v.with_sign_of(angle, x))
 
     return let(x, body)
 
@@ -42,9 +41,9 @@ def asin(x: Expr) -> Expr:
     def body(x: Expr, a: Expr) -> Expr:
         rest = op.sqrt((v.f64(1) - a) * (v.f64(1) + a))
         angle = let(rest, lambda b: keep_nan(b, _angle(v, a, b)))
-        return with_sign_of(v, angle, x)
+        return v.with_sign_of(angle, x)
 
-    return let(x, lambda x: let(magnitude_of(v, x), lambda a: body(x, a)))
+    return let(x, lambda x: let(v.abs(x), lambda a: body(x, a)))
 
 
 def acos(x: Expr) -> Expr:
@@ -54,7 +53,7 @@ def acos(x: Expr) -> Expr:
     def body(x: Expr) -> Expr:
         above, below = op.sqrt(v.f64(1) - x), op.sqrt(v.f64(1) + x)
         half = let(above, lambda a: let(below, lambda b: _angle(v, a, b)))
-        outside = magnitude_of(v, x) > v.f64(1)
+        outside = v.abs(x) > v.f64(1)
         return keep_nan(x, tirx.Select(outside, v.f64(math.nan), half * v.f64(2)))
 
     return let(x, body)
@@ -65,7 +64,7 @@ def atan2(y: Expr, x: Expr) -> Expr:
     v = Lanes(x)
 
     def body(y: Expr, x: Expr, b: Expr, a: Expr) -> Expr:
-        both = tirx.And(a > v.f64(MAX_FINITE), b > v.f64(MAX_FINITE))
+        both = tirx.And(a > v.f64(v.format.max_finite), b > v.f64(v.format.max_finite))
         zero = tirx.And(a == v.f64(0), b == v.f64(0))
         # their sum must not overflow
         scale = tirx.Select(tirx.max(a, b) > v.f64(_LARGE), v.f64(0.25), v.f64(1))
@@ -78,12 +77,10 @@ def atan2(y: Expr, x: Expr) -> Expr:
             return tirx.Select(left, v.f64(math.pi) - (w - v.f64(2 * _HALF_PI_REST)), w)
 
         unknown = tirx.Or(op.isnan(x), op.isnan(y))
-        return tirx.Select(unknown, v.f64(math.nan), with_sign_of(v, let(angle, turned), y))
+        return tirx.Select(unknown, v.f64(math.nan), v.with_sign_of(let(angle, turned), y))
 
     def magnitudes(y: Expr, x: Expr) -> Expr:
-        return let(
-            magnitude_of(v, y), lambda b: let(magnitude_of(v, x), lambda a: body(y, x, b, a))
-        )
+        return let(v.abs(y), lambda b: let(v.abs(x), lambda a: body(y, x, b, a)))
 
     return let(y, lambda y: let(x, lambda x: magnitudes(y, x)))
 
@@ -97,7 +94,7 @@ def _angle(v: Lanes, a: Expr, b: Expr) -> Expr:
     part = tirx.Select(high, v.f64(1), part)
 
     def angle(t: Expr) -> Expr:
-        series = let(t * t, lambda z: t * z * v.poly(z, _ATAN_POLY, "float64"))
+        series = let(t * t, lambda z: t * z * v.poly(z, _ATAN_POLY))
         return part * v.f64(math.pi / 2) + (t + (series + part * v.f64(_HALF_PI_REST)))
 
     return let(above / below, angle)

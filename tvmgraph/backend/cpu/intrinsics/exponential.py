@@ -1,9 +1,15 @@
-"""Exponential, logarithmic, hyperbolic and error functions of float32."""
+"""Exponential, logarithmic, hyperbolic and error functions of float32 and float64.
+
+Of float64 within 2 units in the last place; log10 and erf within 3. Its logarithm is that of Sun's
+fdlibm (e_log.c), its exponential a Taylor polynomial, which is exact to 2^-57 on the reduced
+argument; the polynomials of float32 and those of erf are fits of our own.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from tvm import tirx
 from tvm.tirx import op
@@ -13,100 +19,206 @@ from tvmgraph.backend.cpu.intrinsics.lanes import Lanes, keep_nan, let, with_nea
 from tvmgraph.backend.loop_ir.types import Expr
 
 _LOG2E = 1.4426950408889634
-#: ln 2 in two parts; n * _LN2_HI is exact for the integers n that occur.
-_LN2_HI, _LN2_LO = 0.693359375, -2.12194440054690583e-4
-#: Beyond these exp, half of it included, and 2^x are 0 and infinity in float32.
-_EXP_MIN, _EXP_MAX = -104.0, 90.0
-_EXP2_MIN, _EXP2_MAX = -151.0, 129.0
-#: 1 - tanh(x) is below half a unit in the last place from here on.
-_TANH_MAX = 9.02
-#: erf is 1 in float32 from here on; below _ERF_SPLIT its power series is used.
-_ERF_MAX, _ERF_SPLIT = 4.0, 0.9
-_MIN_NORMAL, _MAX_FINITE = 1.17549435e-38, 3.4028234663852886e38
-#: Bits of sqrt(0.5): taking exponents relative to it puts mantissas in [sqrt(.5), sqrt(2)).
-_SQRT_HALF_BITS = 0x3F3504F3
-#: (exp(r) - 1 - r) / r^2 on |r| <= ln(2)/2
-_EXP_POLY = (4.99999935e-1, 1.66665207e-1, 4.1668387e-2, 8.36871e-3, 1.381461e-3)
-#: (log(1+u) - u + u^2/2) / u^3 on sqrt(.5) <= 1+u < sqrt(2)
-_LOG_POLY = (
-    3.33333317e-1, -2.5000821e-1, 2.00012268e-1, -1.66233571e-1,
-    1.42017595e-1, -1.31601866e-1, 1.27615681e-1, -7.6344742e-2,
-)  # fmt: skip
-#: erf(sqrt(z)) / sqrt(z) - 1 on 0 <= z <= _ERF_SPLIT^2
-_ERF_POLY = (
-    1.283791664e-1, -3.761263161e-1, 1.1283664e-1, -2.68577051e-2,
-    5.196952076e-3, -8.097703261e-4, 8.185092726e-5,
-)  # fmt: skip
-#: -log(1 - erf(t)) / t on _ERF_SPLIT <= t <= _ERF_MAX
-_ERFC_POLY = (
-    1.128637074, 6.351980406e-1, 1.061590381e-1, -2.369455586e-2,
-    3.610336887e-3, -3.148567953e-4, 1.043297567e-5,
-)  # fmt: skip
-#: (sinh(x) - x) / x^3 in x^2 for |x| < 1
-_SINH_POLY = (1.66666665e-1, 8.3333506e-3, 1.98360663e-4, 2.8174395e-6)
 
 
-def _reduce_exp(v: Lanes, x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
-    """Calls ``body(n, r)`` with x = n ln 2 + r, n integral, |r| <= ln(2)/2."""
+def _tanh_series(count: int) -> list[float]:
+    """Coefficients of x, x^3, ... from tanh' = 1 - tanh^2."""
+    series = [1.0]
+    for k in range(1, count):
+        square = sum(series[i] * series[k - 1 - i] for i in range(k))
+        series.append(-square / (2 * k + 1))
+    return series
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """The polynomials of a type of floats, coefficients in ascending order, and their limits.
+
+    Attributes:
+        ln2: ln 2 in two parts; n ln2[0] is exact for the integers n that occur.
+        exp_range: Beyond these exp is 0 and infinity, half of it included.
+        exp2_range: Beyond these 2^x is 0 and infinity.
+        exp: (exp(r) - 1 - r) / r^2 on |r| <= ln(2)/2.
+        sinh: (sinh(x) - x) / x^3 in x^2 for |x| < 1.
+        tanh_max: 1 - tanh(x) is below half a unit in the last place from here on.
+        tanh_split: Below it tanh is its power series; 0 where that is not needed.
+        tanh: (tanh(x) - x) / x^3 in x^2.
+        erf_max: erf is 1 from here on.
+        erf_split: Below it erf is x + x P(x^2).
+        erf: erf(sqrt(z)) / sqrt(z) - 1 on 0 <= z <= erf_split^2.
+        erfc: -log(1 - erf(t)) / t on erf_split <= t <= erf_max.
+        scale: The power of two that makes denormal numbers normal.
+        sqrt_half: Bits of sqrt(0.5): exponents relative to it put mantissas in [sqrt(.5), sqrt(2)).
+        log: Of float32 (log(1+u) - u + u^2/2) / u^3 on sqrt(.5) <= 1+u < sqrt(2); of float64
+            (log(1+f) - 2s) / s in s^2, with s = f / (2 + f).
+    """
+
+    ln2: tuple[float, float]
+    exp_range: tuple[float, float]
+    exp2_range: tuple[float, float]
+    exp: Sequence[float]
+    sinh: Sequence[float]
+    tanh_max: float
+    tanh_split: float
+    tanh: Sequence[float]
+    erf_max: float
+    erf_split: float
+    erf: Sequence[float]
+    erfc: Sequence[float]
+    scale: int
+    sqrt_half: int
+    log: Sequence[float]
+
+
+_FITS = {
+    "float32": _Fits(
+        ln2=(0.693359375, -2.12194440054690583e-4),
+        exp_range=(-104.0, 90.0),
+        exp2_range=(-151.0, 129.0),
+        exp=(4.99999935e-1, 1.66665207e-1, 4.1668387e-2, 8.36871e-3, 1.381461e-3),
+        sinh=(1.66666665e-1, 8.3333506e-3, 1.98360663e-4, 2.8174395e-6),
+        tanh_max=9.02,
+        tanh_split=0.0,
+        tanh=(),
+        erf_max=4.0,
+        erf_split=0.9,
+        erf=(
+            1.283791664e-1, -3.761263161e-1, 1.1283664e-1, -2.68577051e-2,
+            5.196952076e-3, -8.097703261e-4, 8.185092726e-5,
+        ),
+        erfc=(
+            1.128637074, 6.351980406e-1, 1.061590381e-1, -2.369455586e-2,
+            3.610336887e-3, -3.148567953e-4, 1.043297567e-5,
+        ),
+        scale=24,
+        sqrt_half=0x3F3504F3,
+        log=(
+            3.33333317e-1, -2.5000821e-1, 2.00012268e-1, -1.66233571e-1,
+            1.42017595e-1, -1.31601866e-1, 1.27615681e-1, -7.6344742e-2,
+        ),
+    ),
+    "float64": _Fits(
+        ln2=(6.93147180369123816490e-01, 1.90821492927058770002e-10),
+        exp_range=(-746.0, 711.0),
+        exp2_range=(-1076.0, 1025.0),
+        exp=tuple(1.0 / math.factorial(k + 2) for k in range(12)),
+        sinh=tuple(1.0 / math.factorial(2 * k + 3) for k in range(9)),
+        tanh_max=19.1,
+        tanh_split=0.35,
+        tanh=_tanh_series(14)[1:],
+        erf_max=6.0,
+        erf_split=0.92,
+        erf=(  # on z <= 0.95^2; relative error 2^-58
+            0.12837916709551256, -0.37612638903183676, 0.11283791670951066,
+            -0.026866170644299893, 0.00522397761662429, -0.0008548326470089453,
+            0.00012055310901285896, -1.492506821097385e-05, 1.6451822532187565e-06,
+            -1.6244662947048694e-07, 1.3887981958726256e-08, -8.131969491677188e-10,
+        ),
+        erfc=(  # from 0.9 on; relative error of erf 2^-61
+            1.1283792014304528, 0.6366193625990845, 0.1027749031798708, -0.019136519990701942,
+            -0.0001893166080610997, 0.0016597129708879124, -0.0005383181236332309,
+            -3.229242917032e-05, 0.00011682655051230402, -6.762100989147828e-05,
+            2.5370229535102994e-05, -7.117253642059269e-06, 1.5506095945040093e-06,
+            -2.6352545187510054e-07, 3.4433444441623924e-08, -3.3484488403437057e-09,
+            2.284247958561527e-10, -9.754132797954949e-12, 1.961052496671212e-13,
+        ),
+        scale=54,
+        sqrt_half=0x3FE6A09E667F3BCD,
+        log=(
+            6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
+            2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
+            1.479819860511658591e-01,
+        ),
+    ),
+}  # fmt: skip
+#: ln 2 of float64 in two parts.
+LN2_HI, LN2_LO = _FITS["float64"].ln2
+
+
+def _reduce_exp(
+    v: Lanes, x: Expr, body: Callable[[Expr, Expr], Expr], rest: Expr | None = None
+) -> Expr:
+    """Calls ``body(n, r)`` with x + rest = n ln 2 + r, n integral, |r| <= ln(2)/2."""
+    high, low = _FITS[v.scalar].ln2
 
     def with_n(n: Expr) -> Expr:
-        r = (x - n * v.f32(_LN2_HI)) - n * v.f32(_LN2_LO)
-        return let(v.cast(n, "int32"), lambda i: let(r, lambda r: body(i, r)))
+        r = (x - n * v.f(high)) - n * v.f(low)
+        r = r if rest is None else r + rest
+        return let(v.integral(n), lambda i: let(r, lambda r: body(i, r)))
 
-    return let(op.nearbyint(x * v.f32(_LOG2E)), with_n)
+    return let(op.nearbyint(x * v.f(_LOG2E)), with_n)
 
 
 def _expm1_core(v: Lanes, r: Expr) -> Expr:
     """exp(r) - 1 for a reduced argument."""
-    return r * r * v.poly(r, _EXP_POLY) + r
+    return r * r * v.poly(r, _FITS[v.scalar].exp) + r
+
+
+def _exp_core(v: Lanes, r: Expr) -> Expr:
+    """exp(r) for a reduced argument."""
+    if v.scalar == "float32":
+        return _expm1_core(v, r) + v.f(1)
+    return v.poly(r, (1.0, 1.0, *_FITS[v.scalar].exp))
+
+
+def exp(x: Expr) -> Expr:
+    """exp(x) = 2^n exp(r) with x = n ln 2 + r, |r| <= ln(2)/2."""
+    return _exp_times(Lanes(x), x)
 
 
 def _exp_times(v: Lanes, x: Expr, offset: int = 0) -> Expr:
     """2^offset exp(x) = 2^(n + offset) exp(r), also where exp(x) alone would overflow."""
-    if avx512.serves(v):
+    if v.scalar == "float32" and avx512.serves(v):
         return avx512.exp(x, offset)
 
-    def scaled(n: Expr, r: Expr) -> Expr:
-        return _times_pow2(v, _expm1_core(v, r) + v.f32(1), n + v.i32(offset))
-
     def body(x: Expr) -> Expr:
-        clamped = tirx.max(tirx.min(x, v.f32(_EXP_MAX)), v.f32(_EXP_MIN))
-        return keep_nan(x, let(clamped, lambda c: _reduce_exp(v, c, scaled)))
+        return keep_nan(x, let(exp_bounded(v, x), lambda c: exp_of(v, c, offset=offset)))
 
     return let(x, body)
+
+
+def exp_bounded(v: Lanes, x: Expr) -> Expr:
+    """The nearest number to ``x`` that :func:`exp_of` takes."""
+    low, high = _FITS[v.scalar].exp_range
+    return tirx.max(tirx.min(x, v.f(high)), v.f(low))
+
+
+def exp_of(v: Lanes, x: Expr, rest: Expr | None = None, offset: int = 0) -> Expr:
+    """2^offset exp(x + rest) of a bounded ``x`` and a ``rest`` that is small beside 1."""
+
+    def scaled(n: Expr, r: Expr) -> Expr:
+        return _times_pow2(v, _exp_core(v, r), n + v.i(offset))
+
+    return _reduce_exp(v, x, scaled, rest)
 
 
 def _times_pow2(v: Lanes, value: Expr, n: Expr) -> Expr:
     """2^n is applied in two factors, so that denormal results come out right."""
 
     def halves(n: Expr) -> Expr:
-        half = op.shift_right(n, v.i32(1))
+        half = op.shift_right(n, v.i(1))
         return let(half, lambda h: value * v.pow2(h) * v.pow2(n - h))
 
     return let(n, halves)
 
 
-def exp(x: Expr) -> Expr:
-    """exp(x) = 2^n exp(r)."""
-    return _exp_times(Lanes(x), x)
-
-
 def exp2(x: Expr) -> Expr:
     """2^x = 2^n exp((x - n) ln 2) with n the nearest integer."""
     v = Lanes(x)
+    low, high = _FITS[v.scalar].exp2_range
 
     def body(x: Expr, n: Expr) -> Expr:
-        value = let((x - n) * v.f32(math.log(2)), lambda r: _expm1_core(v, r) + v.f32(1))
-        return _times_pow2(v, value, v.cast(n, "int32"))
+        value = let((x - n) * v.f(math.log(2)), lambda r: _exp_core(v, r))
+        return _times_pow2(v, value, v.integral(n))
 
-    return with_nearest(x, v.f32(_EXP2_MIN), v.f32(_EXP2_MAX), body)
+    return with_nearest(x, v.f(low), v.f(high), body)
 
 
 def cosh(x: Expr) -> Expr:
     """cosh(x) = h + 1/(4h) with h = exp(|x|) / 2."""
     v = Lanes(x)
-    half = _exp_times(v, v.abs(x), -1)
-    return let(half, lambda h: h + v.f32(0.25) / h)
+    half = let(x, lambda x: _exp_times(v, v.abs(x), -1))
+    return let(half, lambda h: h + v.f(0.25) / h)
 
 
 def sinh(x: Expr) -> Expr:
@@ -114,28 +226,32 @@ def sinh(x: Expr) -> Expr:
     v = Lanes(x)
 
     def body(x: Expr) -> Expr:
-        square = x * x
-        near = x + x * square * let(square, lambda z: v.poly(z, _SINH_POLY))
-        far = let(_exp_times(v, v.abs(x), -1), lambda h: h - v.f32(0.25) / h)
-        return tirx.Select(v.abs(x) < v.f32(1), near, v.with_sign_of(far, x))
+        near = let(x * x, lambda z: x * z * v.poly(z, _FITS[v.scalar].sinh) + x)
+        far = let(_exp_times(v, v.abs(x), -1), lambda h: h - v.f(0.25) / h)
+        return tirx.Select(v.abs(x) < v.f(1), near, v.with_sign_of(far, x))
 
     return let(x, body)
 
 
 def tanh(x: Expr) -> Expr:
-    """tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, which has no cancellation anywhere."""
+    """tanh(x) = e / (e + 2) with e = exp(2|x|) - 1; of float64 its power series near 0."""
     v = Lanes(x)
+    fits = _FITS[v.scalar]
 
     def quotient(n: Expr, r: Expr) -> Expr:
         def body(scale: Expr) -> Expr:
-            e = scale * _expm1_core(v, r) + (scale - v.f32(1))
-            return let(e, lambda e: e / (e + v.f32(2)))
+            e = scale * _expm1_core(v, r) + (scale - v.f(1))
+            return let(e, lambda e: e / (e + v.f(2)))
 
         return let(v.pow2(n), body)
 
     def body(x: Expr) -> Expr:
-        twice = tirx.min(v.abs(x), v.f32(_TANH_MAX)) * v.f32(2)
+        a = v.abs(x)
+        twice = tirx.min(a, v.f(fits.tanh_max)) * v.f(2)
         value = let(twice, lambda t: _reduce_exp(v, t, quotient))
+        if fits.tanh:
+            near = let(a * a, lambda z: x * z * v.poly(z, fits.tanh) + x)
+            value = tirx.Select(a < v.f(fits.tanh_split), near, value)
         return keep_nan(x, v.with_sign_of(value, x))
 
     return let(x, body)
@@ -144,25 +260,27 @@ def tanh(x: Expr) -> Expr:
 def erf(x: Expr) -> Expr:
     """erf(x): x + x P(x^2) near 0, sign(x) (1 - exp(-|x| Q(|x|))) elsewhere."""
     v = Lanes(x)
-    if avx512.serves(v):
+    fits = _FITS[v.scalar]
+    if v.scalar == "float32" and avx512.serves(v):
         return avx512.erf(x)
 
+    def tail(e: Expr) -> Expr:  # what is lost of a small exp does not count beside 1
+        if v.scalar == "float64":
+            return v.f(1) - exp_of(v, e)
+        return _reduce_exp(
+            v, e, lambda n, r: let(v.pow2(n), lambda s: v.f(1) - (_expm1_core(v, r) * s + s))
+        )
+
     def body(x: Expr, t: Expr) -> Expr:
-        near = x * v.poly(t * t, _ERF_POLY) + x
-        exponent = v.f32(0) - t * v.poly(t, _ERFC_POLY)
+        near = x * v.poly(t * t, fits.erf) + x
+        far = let(v.f(0) - t * v.poly(t, fits.erfc), tail)
+        return tirx.Select(t < v.f(fits.erf_split), near, v.with_sign_of(far, x))
 
-        def far(n: Expr, r: Expr) -> Expr:
-            scale = v.pow2(n)
-            return v.f32(1) - (_expm1_core(v, r) * scale + scale)
-
-        tail = let(exponent, lambda e: _reduce_exp(v, e, far))
-        return tirx.Select(t < v.f32(_ERF_SPLIT), near, v.with_sign_of(tail, x))
-
-    def clamped(x: Expr) -> Expr:
-        bound = tirx.min(v.abs(x), v.f32(_ERF_MAX))
+    def bounded(x: Expr) -> Expr:
+        bound = tirx.min(v.abs(x), v.f(fits.erf_max))
         return keep_nan(x, let(bound, lambda t: body(x, t)))
 
-    return let(x, clamped)
+    return let(x, bounded)
 
 
 def sigmoid(x: Expr) -> Expr:
@@ -170,71 +288,98 @@ def sigmoid(x: Expr) -> Expr:
     v = Lanes(x)
 
     def body(x: Expr) -> Expr:
-        e = exp(v.f32(0) - v.abs(x))
-        return let(e, lambda e: tirx.Select(x < v.f32(0), e, v.f32(1)) / (v.f32(1) + e))
+        e = exp(v.f(0) - v.abs(x))
+        return let(e, lambda e: tirx.Select(x < v.f(0), e, v.f(1)) / (v.f(1) + e))
 
     return let(x, body)
 
 
-def _log(x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
-    """A logarithm of x = 2^e (1 + u) with sqrt(.5) <= 1 + u < sqrt(2).
-
-    Args:
-        x: The argument.
-        finish: Computes it from u and the float32 e.
-    """
+def _of_mantissa(x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
+    """A logarithm of x = 2^e (1 + f) with sqrt(.5) <= 1 + f < sqrt(2), by ``finish(f, e)``."""
     v = Lanes(x)
 
-    def split(bits: Expr, offset: Expr) -> Expr:
-        exponent = op.shift_right(bits - v.i32(_SQRT_HALF_BITS), v.i32(23))
-
-        def body(e: Expr) -> Expr:
-            u = v.bits(bits - op.shift_left(e, v.i32(23)), "float32") - v.f32(1)
-            scale = v.cast(e, "float32") - offset
-            return let(u, lambda u: let(scale, lambda s: finish(u, s)))
-
-        return let(exponent, body)
-
     def body(x: Expr) -> Expr:
-        tiny = x < v.f32(_MIN_NORMAL)
-        scaled = v.bits(tirx.Select(tiny, x * v.f32(2.0**24), x), "int32")
-        offset = tirx.Select(tiny, v.f32(24), v.f32(0))
-        value = let(scaled, lambda b: split(b, offset))
-        value = tirx.Select(x > v.f32(_MAX_FINITE), x, value)
-        value = tirx.Select(x == v.f32(0), v.f32(-math.inf), value)
-        value = tirx.Select(x < v.f32(0), v.f32(math.nan), value)
+        value = mantissa(v, x, finish)
+        value = tirx.Select(x > v.f(v.format.max_finite), x, value)
+        value = tirx.Select(x == v.f(0), v.f(-math.inf), value)
+        value = tirx.Select(x < v.f(0), v.f(math.nan), value)
         return keep_nan(x, value)
 
     return let(x, body)
 
 
+def mantissa(v: Lanes, x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
+    """``finish(f, e)`` of a positive x = 2^e (1 + f) with sqrt(.5) <= 1 + f < sqrt(2)."""
+    fits, fraction = _FITS[v.scalar], v.i(v.format.fraction)
+
+    def split(bits: Expr, offset: Expr) -> Expr:
+        exponent = op.shift_right(bits - v.i(fits.sqrt_half), fraction)
+
+        def body(e: Expr) -> Expr:
+            f = v.float_of(bits - op.shift_left(e, fraction)) - v.f(1)
+            return let(f, lambda f: let(v.cast(e, v.scalar) - offset, lambda e: finish(f, e)))
+
+        return let(exponent, body)
+
+    tiny = x < v.f(v.format.min_normal)
+    bits = v.bits_of(tirx.Select(tiny, x * v.f(2.0**fits.scale), x))
+    offset = tirx.Select(tiny, v.f(fits.scale), v.f(0))
+    return let(bits, lambda b: split(b, offset))
+
+
 def log(x: Expr) -> Expr:
-    """log(x) = e ln 2 + log(1 + u)."""
+    """log(x) = e ln 2 + log(1 + f) with x = 2^e (1 + f)."""
     v = Lanes(x)
+    high, low = _FITS[v.scalar].ln2
 
-    def finish(u: Expr, e: Expr) -> Expr:
-        square = u * u
-        y = u * square * v.poly(u, _LOG_POLY) + e * v.f32(_LN2_LO)
-        return (y - v.f32(0.5) * square + u) + e * v.f32(_LN2_HI)
+    def single(f: Expr, e: Expr) -> Expr:
+        half, series = _single_log_terms(v, f)
+        return (series + e * v.f(low) - half + f) + e * v.f(high)
 
-    return _log(x, finish)
+    def double(f: Expr, e: Expr) -> Expr:
+        def body(half: Expr, rest: Expr) -> Expr:
+            return e * v.f(high) - ((half - (rest + e * v.f(low))) - f)
+
+        return _with_log_terms(v, f, body)
+
+    return _of_mantissa(x, single if v.scalar == "float32" else double)
 
 
 def log2(x: Expr) -> Expr:
-    """log2(x) = e + log(1 + u) / ln 2, exact for powers of two."""
+    """log2(x) = e + log(1 + f) / ln 2, exact for powers of two."""
     v = Lanes(x)
 
-    def finish(u: Expr, e: Expr) -> Expr:
-        square = u * u
-        natural = u * square * v.poly(u, _LOG_POLY) - v.f32(0.5) * square + u
-        return natural * v.f32(_LOG2E) + e
+    def finish(f: Expr, e: Expr) -> Expr:
+        if v.scalar == "float32":
+            half, series = _single_log_terms(v, f)
+            natural = series - half + f
+        else:
+            natural = _with_log_terms(v, f, lambda half, rest: f - (half - rest))
+        return natural * v.f(_LOG2E) + e
 
-    return _log(x, finish)
+    return _of_mantissa(x, finish)
 
 
 def log10(x: Expr) -> Expr:
     """log(x) / ln 10."""
-    return log(x) * Lanes(x).f32(1 / math.log(10))
+    return log(x) * Lanes(x).f(1 / math.log(10))
+
+
+def _single_log_terms(v: Lanes, f: Expr) -> tuple[Expr, Expr]:
+    """f^2/2, and what log(1 + f) of float32 is beside f less that."""
+    square = f * f
+    return v.f(0.5) * square, f * square * v.poly(f, _FITS[v.scalar].log)
+
+
+def _with_log_terms(v: Lanes, f: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
+    """``body(half, rest)`` with log(1 + f) = f - (half - rest) and half = f^2/2."""
+    half = f * f * v.f(0.5)
+
+    def terms(s: Expr) -> Expr:
+        series = let(s * s, lambda z: z * v.poly(z, _FITS[v.scalar].log))  # log(1 + f) / s - 2
+        return body(half, s * (half + series))
+
+    return let(f / (v.f(2) + f), terms)
 
 
 def log1p(x: Expr) -> Expr:
@@ -242,8 +387,9 @@ def log1p(x: Expr) -> Expr:
     v = Lanes(x)
 
     def body(x: Expr, s: Expr) -> Expr:
-        lost = (x - (s - v.f32(1))) / s
-        lost = tirx.Select(s > v.f32(0), tirx.Select(s > v.f32(_MAX_FINITE), s, lost), s)
-        return tirx.Select(s == v.f32(1), x, log(s) + lost)
+        lost = (x - (s - v.f(1))) / s
+        largest = v.f(v.format.max_finite)
+        lost = tirx.Select(s > v.f(0), tirx.Select(s > largest, s, lost), s)
+        return tirx.Select(s == v.f(1), x, log(s) + lost)
 
-    return let(x, lambda x: let(v.f32(1) + x, lambda s: body(x, s)))
+    return let(x, lambda x: let(v.f(1) + x, lambda s: body(x, s)))

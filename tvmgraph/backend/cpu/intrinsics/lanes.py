@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tvm import tirx
@@ -13,12 +14,44 @@ from tvmgraph.backend.loop_ir.types import Expr, dtype_of, scalar_of
 from tvmgraph.backend.target import has_feature
 
 
+@dataclass(frozen=True)
+class Format:
+    """How a type of floats is stored.
+
+    Attributes:
+        bits: The type of integers of its width.
+        width: Bits of a number.
+        fraction: Bits of the fraction.
+        bias: What is added to the exponent.
+        min_normal: The least positive normal number.
+        max_finite: The greatest finite number.
+    """
+
+    bits: str
+    width: int
+    fraction: int
+    bias: int
+    min_normal: float
+    max_finite: float
+
+
+FORMATS = {
+    "float32": Format("int32", 32, 23, 127, 1.17549435e-38, 3.4028234663852886e38),
+    "float64": Format("int64", 64, 52, 1023, 2.2250738585072014e-308, 1.7976931348623157e308),
+}
+
+
 class Lanes:
     """Builds constants and types of as many lanes as a given expression has."""
 
     def __init__(self, like: Expr) -> None:
-        _, _, lanes = dtype_of(like).partition("x")
+        self.scalar, _, lanes = dtype_of(like).partition("x")
         self.lanes = int(lanes or 1)
+
+    @property
+    def format(self) -> Format:
+        """How the floats of the given expression are stored."""
+        return FORMATS[self.scalar]
 
     def type(self, scalar: str) -> str:
         """The type with these lanes."""
@@ -28,6 +61,14 @@ class Lanes:
         """A constant in every lane."""
         imm: Any = tirx.FloatImm if dtype.startswith("float") else tirx.IntImm
         return emit.broadcast(imm(dtype, value), self.lanes)
+
+    def f(self, value: float) -> Expr:
+        """A constant of the given expression's type."""
+        return self.of(float(value), self.scalar)
+
+    def i(self, value: int) -> Expr:
+        """A constant of the integers that have the width of the given expression's floats."""
+        return self.of(value, self.format.bits)
 
     def f32(self, value: float) -> Expr:
         """A float32 constant."""
@@ -49,25 +90,40 @@ class Lanes:
         """The value converted to another type."""
         return tirx.Cast(self.type(scalar), value)
 
+    def integral(self, value: Expr) -> Expr:
+        """The value converted to integers of the width of its floats."""
+        return self.cast(value, self.format.bits)
+
     def bits(self, value: Expr, scalar: str) -> Expr:
         """The same bits, read as another type of the same width."""
         return op.reinterpret(self.type(scalar), value)
 
-    def poly(self, x: Expr, coefficients: Sequence[float], dtype: str = "float32") -> Expr:
+    def bits_of(self, value: Expr) -> Expr:
+        """The bits of floats as integers."""
+        return self.bits(value, self.format.bits)
+
+    def float_of(self, bits: Expr) -> Expr:
+        """The floats that bits stand for."""
+        return self.bits(bits, self.scalar)
+
+    def poly(self, x: Expr, coefficients: Sequence[float]) -> Expr:
         """Horner's scheme; LLVM contracts every step to one fused multiply-add."""
+        dtype = scalar_of(x)
         result = self.of(coefficients[-1], dtype)
         for coefficient in reversed(coefficients[:-1]):
             result = result * x + self.of(coefficient, dtype)
         return result
 
     def abs(self, x: Expr) -> Expr:
-        """|x| of float32, the sign bit cleared."""
-        return self.bits(op.bitwise_and(self.bits(x, "int32"), self.i32(0x7FFFFFFF)), "float32")
+        """|x|, the sign bit cleared."""
+        return self.float_of(
+            op.bitwise_and(self.bits_of(x), self.i(2 ** (self.format.width - 1) - 1))
+        )
 
     def with_sign_of(self, magnitude: Expr, x: Expr) -> Expr:
-        """A float32 magnitude with the sign bit of ``x``."""
-        sign = op.bitwise_and(self.bits(x, "int32"), self.i32(-(2**31)))
-        return self.bits(op.bitwise_or(self.bits(magnitude, "int32"), sign), "float32")
+        """A magnitude with the sign bit of ``x``."""
+        sign = op.bitwise_and(self.bits_of(x), self.i(-(2 ** (self.format.width - 1))))
+        return self.float_of(op.bitwise_or(self.bits_of(magnitude), sign))
 
     def multiply_add(self, a: Expr, b: Expr, c: Expr) -> Expr:
         """a b + c, rounded once; of float32 without an instruction for it, by way of float64."""
@@ -77,24 +133,27 @@ class Lanes:
         return op.call_llvm_pure_intrin(dtype_of(a), "llvm.fma", a, b, c)
 
     def largest(self, x: Expr) -> Expr:
-        """The largest lane of a float32, NaN left out."""
+        """The largest lane, NaN left out."""
         if self.lanes == 1:
             return x
-        return op.call_llvm_pure_intrin("float32", "llvm.vector.reduce.fmax", x)
+        return op.call_llvm_pure_intrin(self.scalar, "llvm.vector.reduce.fmax", x)
 
-    def each(self, function: str, *args: Expr, dtype: str = "float32") -> Expr:
+    def each(self, function: str, *args: Expr) -> Expr:
         """A call of the C library for every lane."""
         if self.lanes == 1:
-            return op.call_pure_extern(dtype, function, *args)
+            return op.call_pure_extern(self.scalar, function, *args)
         results = [
-            op.call_pure_extern(dtype, function, *[emit.shuffle([arg], [lane]) for arg in args])
+            op.call_pure_extern(
+                self.scalar, function, *[emit.shuffle([arg], [lane]) for arg in args]
+            )
             for lane in range(self.lanes)
         ]
         return emit.shuffle(results, range(self.lanes))
 
     def pow2(self, n: Expr) -> Expr:
-        """2^n of an int32 for -127 < n < 128, made from the exponent bits."""
-        return self.bits(op.shift_left(n + self.i32(127), self.i32(23)), "float32")
+        """2^n of an integer for -bias < n <= bias, made from the exponent bits."""
+        stored = op.shift_left(n + self.i(self.format.bias), self.i(self.format.fraction))
+        return self.float_of(stored)
 
 
 def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:

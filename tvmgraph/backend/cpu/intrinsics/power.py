@@ -8,12 +8,11 @@ from collections.abc import Callable
 from tvm import tirx
 from tvm.tirx import op
 
-from tvmgraph.backend.cpu.intrinsics import double
+from tvmgraph.backend.cpu.intrinsics import exponential
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes, keep_nan, let
 from tvmgraph.backend.loop_ir.types import Expr, scalar_of
 
 _LOG2E = 1.4426950408889634
-_MAX_FINITE = {"float32": 3.4028234663852886e38, "float64": double.MAX_FINITE}
 #: Bits of sqrt(0.5): taking exponents relative to it puts mantissas in [sqrt(.5), sqrt(2)).
 _SQRT_HALF_BITS64 = 0x3FE6A09E667F3BCD
 #: Taylor series of exp(r), and of atanh(s)/s in s^2: both exact to 1e-10 where pow uses them.
@@ -37,7 +36,7 @@ def _log64(v: Lanes, x: Expr) -> Expr:
         def reduced(e: Expr) -> Expr:
             m = v.bits(bits - op.shift_left(e, v.i64(52)), "float64")
             s = let(m, lambda m: (m - v.f64(1)) / (m + v.f64(1)))
-            series = let(s, lambda s: s * v.f64(2) * v.poly(s * s, _ATANH_SERIES64, "float64"))
+            series = let(s, lambda s: s * v.f64(2) * v.poly(s * s, _ATANH_SERIES64))
             return v.cast(e, "float64") * v.f64(math.log(2)) + series
 
         return let(exponent, reduced)
@@ -54,7 +53,7 @@ def _exp64(v: Lanes, x: Expr) -> Expr:
         def scaled(n: Expr) -> Expr:
             r = x - n * v.f64(math.log(2))
             power = op.shift_left(v.cast(n, "int64") + v.i64(1023), v.i64(52))
-            series = let(r, lambda r: v.poly(r, _EXP_SERIES64, "float64"))
+            series = let(r, lambda r: v.poly(r, _EXP_SERIES64))
             return series * v.bits(power, "float64")
 
         return let(n, scaled)
@@ -68,8 +67,8 @@ def _log_in_two(v: Lanes, x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
     def finish(f: Expr, e: Expr) -> Expr:
         def total(h: Expr, low: Expr) -> Expr:
             """Adds what the exponent brings, whose product with the upper part is exact."""
-            power, part = e * v.f64(double.LN2_HI), h + h
-            low = low + low + e * v.f64(double.LN2_LO)
+            power, part = e * v.f64(exponential.LN2_HI), h + h
+            low = low + low + e * v.f64(exponential.LN2_LO)
             return let(power + part, lambda sum: body(sum, (power - sum) + part + low))
 
         def quotient(d: Expr) -> Expr:
@@ -81,7 +80,7 @@ def _log_in_two(v: Lanes, x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
 
         return let(v.f64(2) + f, quotient)
 
-    return double.mantissa(v, x, finish)
+    return exponential.mantissa(v, x, finish)
 
 
 def _atanh(v: Lanes, s: Expr, s_lo: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
@@ -89,7 +88,7 @@ def _atanh(v: Lanes, s: Expr, s_lo: Expr, body: Callable[[Expr, Expr], Expr]) ->
 
     def series(z: Expr) -> Expr:
         z_lo = v.multiply_add(s, s, v.f64(0) - z) + v.f64(2) * s * s_lo
-        tail = z * z * v.poly(z, _ATANH_POLY, "float64")
+        tail = z * z * v.poly(z, _ATANH_POLY)
         third = z * v.f64(_THIRD)
         third_lo = v.multiply_add(z, v.f64(_THIRD), v.f64(0) - third)
         third_lo = third_lo + z * v.f64(_THIRD_LO) + z_lo * v.f64(_THIRD)
@@ -121,9 +120,9 @@ def _power64(v: Lanes, x: Expr, y: Expr) -> Expr:
 
         def bounded(p: Expr) -> Expr:
             kept = tirx.Select(p == product, rest, v.f64(0))
-            return let(kept, lambda rest: double.exp_of(v, p, rest))
+            return let(kept, lambda rest: exponential.exp_of(v, p, rest))
 
-        return let(double.exp_bounded(v, product), bounded)
+        return let(exponential.exp_bounded(v, product), bounded)
 
     return _log_in_two(v, x, of_log)
 
@@ -163,7 +162,7 @@ def _general_power(v: Lanes, x: Expr, y: Expr) -> Expr:
     dtype = scalar_of(x)
     single = dtype == "float32"
     zero, half, one, infinity, largest = (
-        v.of(value, dtype) for value in (0.0, 0.5, 1.0, math.inf, _MAX_FINITE[dtype])
+        v.f(value) for value in (0.0, 0.5, 1.0, math.inf, v.format.max_finite)
     )
 
     def magnitude(m: Expr) -> Expr:
@@ -177,14 +176,13 @@ def _general_power(v: Lanes, x: Expr, y: Expr) -> Expr:
 
     def signed(value: Expr) -> Expr:
         integral = op.floor(y) == y
-        odd_value = tirx.Select(op.floor(y * half) == y * half, value, v.of(-0.0, dtype) - value)
+        odd_value = tirx.Select(op.floor(y * half) == y * half, value, v.f(-0.0) - value)
         negative = tirx.Select(integral, odd_value, off_the_integers(value))
-        bits = dtype.replace("float", "int")
-        return tirx.Select(v.bits(x, bits) < v.of(0, bits), negative, value)
+        return tirx.Select(v.bits_of(x) < v.i(0), negative, value)
 
     def off_the_integers(value: Expr) -> Expr:
         """For x with a sign bit and y no integer: NaN, but for -0 and -infinity the magnitude."""
-        finite = tirx.Select(x < zero - largest, value, v.of(math.nan, dtype))
+        finite = tirx.Select(x < zero - largest, value, v.f(math.nan))
         return tirx.Select(x == zero, value, finite)
 
     def special(value: Expr) -> Expr:
@@ -192,5 +190,4 @@ def _general_power(v: Lanes, x: Expr, y: Expr) -> Expr:
         value = tirx.Select(y == zero, one, value)
         return tirx.Select(x == one, one, value)
 
-    size = v.abs(x) if single else double.magnitude_of(v, x)
-    return special(let(let(size, magnitude), signed))
+    return special(let(let(v.abs(x), magnitude), signed))

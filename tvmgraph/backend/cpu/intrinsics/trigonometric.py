@@ -1,9 +1,14 @@
-"""Trigonometric functions of float32 and their inverses."""
+"""Trigonometric functions of float32 and float64, and the inverses of float32.
+
+Of float64 within 2 units in the last place, tan within 3, with the polynomials of Sun's fdlibm
+(k_sin.c, k_cos.c).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from tvm import tirx
 from tvm.tirx import op
@@ -11,13 +16,49 @@ from tvm.tirx import op
 from tvmgraph.backend.cpu.intrinsics.lanes import Lanes, keep_nan, keep_zero, let
 from tvmgraph.backend.loop_ir.types import Expr
 
-#: pi/2 in three parts of 24 bits each.
-_HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
-#: Up to here three parts are enough, also next to multiples of pi/2; the C library does the rest.
-_MAX_ANGLE = float(1 << 17)
-#: (sin(r) - r) / r^3 and (cos(r) - 1 + r^2/2) / r^4 in r^2 for |r| <= pi/4
-_SIN_POLY = (-1.66666549e-1, 8.33217768e-3, -1.95172339e-4)
-_COS_POLY = (4.16666469e-2, -1.38873669e-3, 2.44383792e-5)
+
+@dataclass(frozen=True)
+class _Fits:
+    """What sine and cosine of a type of floats are made of.
+
+    Attributes:
+        half_pi: pi/2 in three parts of the fraction's bits each.
+        max_angle: Up to here three parts are enough, also next to multiples of pi/2; the C library
+            does the rest.
+        sin: (sin(r) - r) / r^3 in r^2 for |r| <= pi/4.
+        cos: (cos(r) - 1 + r^2/2) / r^4 in r^2.
+        suffix: Ends the names of the C library's functions.
+    """
+
+    half_pi: tuple[float, float, float]
+    max_angle: float
+    sin: Sequence[float]
+    cos: Sequence[float]
+    suffix: str = ""
+
+
+_FITS = {
+    "float32": _Fits(
+        (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
+        float(1 << 17),
+        (-1.66666549e-1, 8.33217768e-3, -1.95172339e-4),
+        (4.16666469e-2, -1.38873669e-3, 2.44383792e-5),
+        "f",
+    ),
+    "float64": _Fits(
+        (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
+        float(1 << 27),
+        (
+            -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
+            2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10,
+        ),
+        (
+            4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+            -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
+        ),
+    ),
+}  # fmt: skip
+_HALF_PI = _FITS["float32"].half_pi
 #: (atan(a) - a) / a^3 in a^2 for a <= 1
 _ATAN_POLY = (
     -3.33332991e-1, 1.99985483e-1, -1.42642416e-1, 1.09521854e-1, -8.40344857e-2,
@@ -29,12 +70,12 @@ _ASIN_POLY = (1.6666754e-1, 7.4952395e-2, 4.54774092e-2, 2.41459518e-2, 4.222155
 
 def sin(x: Expr) -> Expr:
     """sin(x) = sin(r), cos(r), -sin(r) or -cos(r) with x = n pi/2 + r."""
-    return let(x, lambda x: keep_zero(x, _of_angle("sinf", x, _quarter)))
+    return let(x, lambda x: keep_zero(x, _of_angle("sin", x, _quarter)))
 
 
 def cos(x: Expr) -> Expr:
     """cos(x) = sin(x + pi/2)."""
-    return _of_angle("cosf", x, lambda v, n, r: _quarter(v, n + v.i32(1), r))
+    return _of_angle("cos", x, lambda v, n, r: _quarter(v, n + v.i(1), r))
 
 
 def tan(x: Expr) -> Expr:
@@ -42,52 +83,64 @@ def tan(x: Expr) -> Expr:
 
     def quotient(v: Lanes, n: Expr, r: Expr) -> Expr:
         def body(s: Expr, c: Expr) -> Expr:
-            odd = op.bitwise_and(n, v.i32(1)) != v.i32(0)
-            return tirx.Select(odd, v.f32(0) - c, s) / tirx.Select(odd, s, c)
+            odd = op.bitwise_and(n, v.i(1)) != v.i(0)
+            return tirx.Select(odd, v.f(0) - c, s) / tirx.Select(odd, s, c)
 
-        return let(_sin(v, r), lambda s: let(_cos(v, r), lambda c: body(s, c)))
+        def both(z: Expr) -> Expr:
+            return let(_sine(v, r, z), lambda s: let(_cosine(v, z), lambda c: body(s, c)))
 
-    return let(x, lambda x: keep_zero(x, _of_angle("tanf", x, quotient)))
+        return let(r * r, both)
+
+    return let(x, lambda x: keep_zero(x, _of_angle("tan", x, quotient)))
 
 
 def _of_angle(library: str, x: Expr, body: Callable[[Lanes, Expr, Expr], Expr]) -> Expr:
     """Calls ``body(v, n, r)`` with x = n pi/2 + r, |r| <= pi/4, if no lane is beyond the limit."""
     v = Lanes(x)
+    fits = _FITS[v.scalar]
 
     def reduced(x: Expr, n: Expr) -> Expr:
         r = x
-        for part in _HALF_PI:  # rounded once each, which is exact where much cancels
-            r = v.multiply_add(n, v.f32(-part), r)
-        return let(r, lambda r: let(v.cast(n, "int32"), lambda i: body(v, i, r)))
+        for part in fits.half_pi:  # rounded once each, which is exact where much cancels
+            r = v.multiply_add(n, v.f(-part), r)
+        return let(r, lambda r: let(v.integral(n), lambda i: body(v, i, r)))
 
     def usual(x: Expr) -> Expr:
-        return let(op.nearbyint(x * v.f32(2 / math.pi)), lambda n: reduced(x, n))
+        return let(op.nearbyint(x * v.f(2 / math.pi)), lambda n: reduced(x, n))
 
     def guarded(x: Expr) -> Expr:
-        large = v.largest(v.abs(x)) > tirx.FloatImm("float32", _MAX_ANGLE)
-        return op.if_then_else(large, v.each(library, x), usual(x))
+        large = v.largest(v.abs(x)) > tirx.FloatImm(v.scalar, fits.max_angle)
+        return op.if_then_else(large, v.each(library + fits.suffix, x), usual(x))
 
     return let(x, guarded)
 
 
-def _sin(v: Lanes, r: Expr) -> Expr:
-    return let(r * r, lambda z: r * z * v.poly(z, _SIN_POLY) + r)
+def _sine(v: Lanes, r: Expr, z: Expr) -> Expr:
+    """sin(r) with z = r^2."""
+    return r * z * v.poly(z, _FITS[v.scalar].sin) + r
 
 
-def _cos(v: Lanes, r: Expr) -> Expr:
-    return let(r * r, lambda z: z * z * v.poly(z, _COS_POLY) - v.f32(0.5) * z + v.f32(1))
+def _cosine(v: Lanes, z: Expr) -> Expr:
+    """cos(r) with z = r^2."""
+    series = z * z * v.poly(z, _FITS[v.scalar].cos)
+    if v.scalar == "float32":
+        return series - v.f(0.5) * z + v.f(1)
+    half = z * v.f(0.5)
+    whole = v.f(1) - half
+    rest = (v.f(1) - whole) - half  # what rounding took from 1 - z/2
+    return let(whole, lambda w: w + (rest + series))
 
 
 def _quarter(v: Lanes, n: Expr, r: Expr) -> Expr:
     """sin(n pi/2 + r)."""
 
-    def body(n: Expr) -> Expr:
-        odd = op.bitwise_and(n, v.i32(1)) != v.i32(0)
-        sign = op.shift_left(op.bitwise_and(n, v.i32(2)), v.i32(30))
-        value = tirx.Select(odd, _cos(v, r), _sin(v, r))
-        return v.bits(op.bitwise_xor(v.bits(value, "int32"), sign), "float32")
+    def body(n: Expr, z: Expr) -> Expr:
+        odd = op.bitwise_and(n, v.i(1)) != v.i(0)
+        sign = op.shift_left(op.bitwise_and(n, v.i(2)), v.i(v.format.width - 2))
+        value = tirx.Select(odd, _cosine(v, z), _sine(v, r, z))
+        return v.float_of(op.bitwise_xor(v.bits_of(value), sign))
 
-    return let(n, body)
+    return let(n, lambda n: let(r * r, lambda z: body(n, z)))
 
 
 def atan(x: Expr) -> Expr:
@@ -119,7 +172,7 @@ def atan2(y: Expr, x: Expr) -> Expr:
     def body(y: Expr, x: Expr, b: Expr, a: Expr) -> Expr:
         steep = b > a
         below, above = tirx.Select(steep, a, b), tirx.Select(steep, b, a)
-        infinite = below > v.f32(3.4028234663852886e38)  # then both are
+        infinite = below > v.f32(v.format.max_finite)  # then both are
         ratio = tirx.Select(infinite, v.f32(1), below / above)
         ratio = tirx.Select(above == v.f32(0), v.f32(0), ratio)
         angle = let(ratio, lambda q: _complement(v, steep, _atan(v, q)))
