@@ -72,3 +72,12 @@ def test_steps_are_one_node_each() -> None:
     f(normal(8, 8))
     graph, kernels = f.fused_graph()
     assert [k.nodes for k in kernels] == [(i,) for i in range(len(graph.nodes))]
+
+
+def test_viewers_say_what_chose_a_kernel() -> None:
+    viewer = jit(lambda x: ops.relu(x @ x) * 2.0).viewer(Tensor(np.ones((8, 8), np.float32)))
+    assert viewer.models[0]["choices"] == {}
+    choices = viewer.models[1]["choices"]
+    shown = {n["facts"].get("kernel") for n in viewer.models[1]["nodes"]} - {None, ""}
+    assert shown and shown <= set(choices)
+    assert all("\n  not:\n" in text for text in choices.values())

@@ -79,6 +79,10 @@ def test_show_writes_a_viewer(page: Any, tmp_path: Path) -> None:
     details = page.locator("#details").inner_text()
     assert "kernel time" in details
     assert "program.py:11" in details
+    page.locator("#details summary").first.click()
+    chosen = page.locator("#details details").first.inner_text()
+    assert "softmax -> reduce_rows: " in chosen
+    assert "in_place: its results do not overwrite" in chosen
     assert (
         "return ops.softmax(self.dense(x) * 2.0, -1)" in page.locator("#details mark").inner_text()
     )

@@ -233,7 +233,8 @@ class Inspectable:
         after, kernels = self.fused_graph(profile)
         models = [model_of(graph, title="Cell scope")]
         if kernels:
-            models.append(model_of(after, kernels, title="kernel"))
+            choices = {choice.function: choice.text() for choice in self.kernel_choices()}
+            models.append(model_of(after, kernels, "kernel", choices))
         return Viewer(models, name)
 
     def draw(self, *args: Any, **kwargs: Any) -> Drawing:

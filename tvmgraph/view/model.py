@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,15 +29,22 @@ class Kernel:
     seconds: float | None = None
 
 
-def model_of(graph: Graph, kernels: Sequence[Kernel] = (), title: str = "") -> dict[str, Any]:
+def model_of(
+    graph: Graph,
+    kernels: Sequence[Kernel] = (),
+    title: str = "",
+    choices: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
     """Returns what ``view.js`` draws.
 
     Args:
         graph: The graph.
         kernels: Boxes are kernels if any are given, else Cell scopes.
         title: Heading of the picture.
+        choices: For names of kernels, what chose them and why, shown with their nodes.
     """
-    return _Modeller(graph, kernels).model(title or graph.name)
+    drawn = _Modeller(graph, kernels).model(title or graph.name)
+    return {**drawn, "choices": dict(choices or {})}
 
 
 class _Modeller:
