@@ -23,9 +23,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     ),
     "a program is split by ms.shard, nn.DistributedGradReducer or Model with "
     "set_auto_parallel_context; this is MindSpore's own way of it": (
-        "AllGatherV", "AlltoAllV*", "BatchISendIRecv", "NeighborExchangeV2", "ReduceScatterV",
-        "Reshard", "all_gather_into_tensor_uneven", "all_gather_matmul", "all_to_all_v_c",
-        "recv_object_list", "reduce_scatter_tensor_uneven", "send_object_list",
+        "AlltoAllVC", "NeighborExchangeV2", "Reshard", "all_gather_matmul",
         "rank_list_for_transform", "*_sliced_parameter", "load_distributed_checkpoint",
         "merge_pipeline_strategys", "transform_checkpoint*", "*_algo_parameters", "Pipeline*",
         "MicroBatchInterleaved", "VirtualDatasetCellTriple", "GradAccumulationCell",

@@ -8,30 +8,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.distributed import engine, functions
 from tvmgraph.distributed.functions import WORLD
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
 
 
 class CommHandle:
     """What an operation that may go on is waited for with.
 
     Args:
-        waiting: Messages on their way; None if there are none.
+        *waiting: Messages on their way.
     """
 
-    def __init__(self, waiting: engine.Waiting | None = None) -> None:
+    def __init__(self, *waiting: engine.Waiting | CommHandle) -> None:
         self._waiting = waiting
 
     def wait(self) -> None:
         """Waits until the operation has finished."""
-        if self._waiting is not None:
-            self._waiting.wait()
+        for waiting in self._waiting:
+            waiting.wait()
 
 
 Found = tuple[Tensor, CommHandle | None]
@@ -115,11 +113,35 @@ def split_and_exchange(
         group: The processes.
     """
     count = functions.where(group)["parts"]
-    sizes = list(gives or [tensor.shape[0] // count] * count)
-    parts = [F.narrow(tensor, 0, int(e) - n, n) for e, n in zip(np.cumsum(sizes), sizes)]
-    wanted = [(n, *shape[1:]) for n in takes or [shape[0] // count] * count]
-    found = functions.uneven(parts, wanted, group)
-    return F.concat(found, 0)
+    sizes = [list(given or [n // count] * count)
+             for given, n in ((gives, tensor.shape[0]), (takes, shape[0]))]  # fmt: skip
+    return functions.cut_and_exchange(tensor, *sizes, group)
+
+
+def all_to_all_v_c(
+    output: Tensor, input: Tensor, send_count_matrix: Sequence[int], group: str | None = None,
+    async_op: bool = False,
+) -> CommHandle | None:  # fmt: skip
+    """Sends parts of the first axis to all processes; fills a tensor with what comes.
+
+    Args:
+        output: The tensor that is filled.
+        input: What is sent.
+        send_count_matrix: For every process how much it sends to every process, row by row.
+        group: The processes.
+        async_op: Whether a handle is returned.
+
+    Raises:
+        ArgumentError: if there are not as many numbers, or they do not fit the tensor.
+    """
+    count, rank = functions.where(group)["parts"], engine.get_group(functions.named(group)).rank
+    rows = [send_count_matrix[i * count : (i + 1) * count] for i in range(count)]
+    gives = functions.sizes_of(rows[rank], "a row of send_count_matrix", group)
+    takes = functions.sizes_of([row[rank] for row in rows if len(row) == count],
+                               "a column of send_count_matrix", group)  # fmt: skip
+    found = functions.cut_and_exchange(input, gives, takes, group)
+    output.rebind(F.reshape(found, output.shape))
+    return CommHandle() if async_op else None
 
 
 def send(tensor: Tensor, dst: int = 0, group: str = WORLD, tag: int = 0) -> None:
@@ -129,7 +151,8 @@ def send(tensor: Tensor, dst: int = 0, group: str = WORLD, tag: int = 0) -> None
 
 def recv(tensor: Tensor, src: int = 0, group: str = WORLD, tag: int = 0) -> Tensor:
     """Returns what the process ``src`` sends, of the shape and dtype of ``tensor``."""
-    return functions.receive_tensor(tensor.shape, tensor.dtype, src, tag, group)
+    wanted = functions.require_tensor(tensor)
+    return functions.receive_tensor(wanted.shape, wanted.dtype, src, tag, group)
 
 
 def isend(tensor: Tensor, dst: int = 0, group: str = WORLD, tag: int = 0) -> CommHandle:
@@ -141,7 +164,8 @@ def irecv(
     tensor: Tensor, src: int = 0, group: str = WORLD, tag: int = 0
 ) -> tuple[Tensor, CommHandle]:
     """Begins to receive from ``src`` into ``tensor``, which holds it after ``handle.wait()``."""
-    found, waiting = functions.receive(tensor.shape, tensor.dtype, src, group, tag)
+    wanted = functions.require_tensor(tensor)
+    found, waiting = functions.receive(wanted.shape, wanted.dtype, src, group, tag)
     waiting.done = lambda: tensor.rebind(tensor_from_numpy(found))
     return tensor, CommHandle(waiting)
 
@@ -175,19 +199,28 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[CommHandle]:
-    """Begins several messages; returns their handles."""
-    found = []
-    for p in p2p_op_list:
+    """Begins several messages; returns a list with one handle, which waits for all of them.
+
+    Raises:
+        DTypeError: if it is no list of messages, or an empty one.
+    """
+    ops = p2p_op_list if isinstance(p2p_op_list, (list, tuple)) else []
+    if not ops or not all(isinstance(p, P2POp) for p in ops):
+        raise DTypeError(f"p2p_op_list must hold P2POps, not {p2p_op_list!r}",
+                         op="batch_isend_irecv", at=user_source())  # fmt: skip
+    handles = []
+    for p in ops:
         if p.op == "isend":
-            found.append(isend(p.tensor, p.peer, p.group or WORLD, p.tag))
+            handles.append(isend(p.tensor, p.peer, functions.named(p.group), p.tag))
         else:
-            found.append(irecv(p.tensor, p.peer, p.group or WORLD, p.tag)[1])
-    return found
+            handles.append(irecv(p.tensor, p.peer, functions.named(p.group), p.tag)[1])
+    return [CommHandle(*handles)]
 
 
 __all__ = [
     "CommHandle", "P2POp", "all_gather_into_tensor", "all_reduce",
-    "all_to_all_single_with_output_shape", "all_to_all_with_output_shape", "barrier",
+    "all_to_all_single_with_output_shape", "all_to_all_v_c", "all_to_all_with_output_shape",
+    "barrier",
     "batch_isend_irecv", "broadcast", "gather_into_tensor", "irecv", "isend", "recv", "reduce",
     "reduce_scatter_tensor", "scatter_tensor", "send",
 ]  # fmt: skip

@@ -98,6 +98,12 @@ def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     return engine.world().local_size
 
 
+def _require_int(value: Any, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DTypeError(f"{name} must be an int, not {type(value).__name__}", op="communication",
+                         at=user_source())  # fmt: skip
+
+
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """Returns the number among all processes of a group's member.
 
@@ -105,6 +111,7 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
         ArgumentError: if it has no such member.
     """
     ranks = engine.get_group(group).ranks
+    _require_int(group_rank_id, "group_rank_id")
     if group_rank_id not in range(len(ranks)):
         raise ArgumentError(f"the group {group!r} has no member {group_rank_id}",
                             op="communication", at=user_source())  # fmt: skip
@@ -118,6 +125,7 @@ def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
         ArgumentError: if it is not in the group.
     """
     ranks = engine.get_group(group).ranks
+    _require_int(world_rank_id, "world_rank_id")
     if world_rank_id not in ranks:
         raise ArgumentError(f"rank {world_rank_id} is not in the group {group!r}",
                             op="communication", at=user_source())  # fmt: skip

@@ -27,6 +27,7 @@ from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, user_source
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_LOCAL_SIZE")
 #: Seconds that a collective may take, and the folder in which ranks of a host note their progress.
 TIMEOUT, JOB = "TVMGRAPH_COLLECTIVE_TIMEOUT", "TVMGRAPH_JOB_FOLDER"
+_OBJECTS = 32749  # tag of messages with objects
 _STUCK = 71  # exit status of a process that gave up
 _READ = 0.3  # seconds in which launchers read what was written; they drop the rest at an abort
 WORLD_NAMES = ("world", "hccl_world_group", "nccl_world_group", "mccl_world_group")
@@ -536,6 +537,37 @@ def share_object(value: Any, name: str = "world", root: int | None = None) -> An
         if root is None:
             return group.comm.allgather(value)
         return group.comm.bcast(value, root)
+
+
+def send_object(value: Any, member: int, name: str = "world") -> None:
+    """Sends an object, pickled, to a member.
+
+    Raises:
+        ArgumentError: if it is this process.
+    """
+    group = get_group(name)
+    _require_other(group, member, "send_object_list")
+    with watchdog.waiting(f"sending an object to member {member} of ranks {list(group.ranks)}"):
+        group.comm.send(value, member, _OBJECTS)
+
+
+def receive_object(member: int, name: str = "world") -> Any:
+    """Returns the object that a member sends.
+
+    Raises:
+        ArgumentError: if it is this process.
+    """
+    group = get_group(name)
+    _require_other(group, member, "recv_object_list")
+    with watchdog.waiting(f"receiving an object from member {member} of {list(group.ranks)}"):
+        return group.comm.recv(None, member, _OBJECTS)
+
+
+def _require_other(group: Group, member: int, what: str) -> None:
+    _require_member(group, what)
+    if member == group.rank:
+        raise ArgumentError(f"a process does not talk to itself: member {member} of "
+                            f"{group.name!r}", op=what, at=user_source())  # fmt: skip
 
 
 def in_turns(work: Callable[[], Any]) -> Any:

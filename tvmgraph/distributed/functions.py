@@ -12,7 +12,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, LeavesGraph, ShapeError, either, user_source
 
 WORLD = "hccl_world_group"
 
@@ -23,9 +23,14 @@ class ReduceOp:
     SUM, MAX, MIN, PROD, AVG = "sum", "max", "min", "prod", "mean"
 
 
+def named(group: str | None) -> str:
+    """Returns the name of a group, of all processes for ``None``."""
+    return WORLD if group is None else group
+
+
 def where(group: str | None) -> dict[str, Any]:
     """Returns what rows are told of a group."""
-    name = group or WORLD
+    name = named(group)
     return {"group": name, "parts": engine.get_group(name).size}
 
 
@@ -37,7 +42,7 @@ def reduction(op: str) -> str:
     """
     found = {"avg": "mean"}.get(str(op).lower(), str(op).lower())
     if found not in ("sum", "mean", "prod", "max", "min"):
-        raise ArgumentError(
+        raise either(ArgumentError, TypeError)(
             f"op cannot be {op!r}", op="communication", at=user_source(),
             fix="use ReduceOp.SUM, MAX, MIN, PROD or AVG",
         )  # fmt: skip
@@ -61,11 +66,15 @@ def member(rank: int, group: str | None, name: str = "rank") -> int:
 
     Raises:
         ArgumentError: if it is not in the group.
+        DTypeError: if it is no integer.
     """
-    ranks = engine.get_group(group or WORLD).ranks
+    if isinstance(rank, bool) or not isinstance(rank, int):
+        raise DTypeError(f"{name} must be an int, not {type(rank).__name__}", op="communication",
+                         at=user_source())  # fmt: skip
+    ranks = engine.get_group(named(group)).ranks
     if rank not in ranks:
         raise ArgumentError(
-            f"{name} must be one of the ranks {list(ranks)} of {group or WORLD!r}, not {rank!r}",
+            f"{name} must be one of the ranks {list(ranks)} of {named(group)!r}, not {rank!r}",
             op="communication", at=user_source(),
         )  # fmt: skip
     return ranks.index(rank)
@@ -146,15 +155,18 @@ def exchange(
 def barrier(group: str | None = None) -> None:
     """Waits until all processes have come here."""
     eagerly("barrier")
-    engine.barrier(group or WORLD)
+    engine.barrier(named(group))
 
 
 def send(x: Any, dst: int, group: str | None = None, tag: int = 0) -> engine.Waiting:
     """Begins to send a tensor to a process of the world."""
     eagerly("send")
     tensor = require_tensor(x)
+    if dst == engine.world().rank:
+        raise ArgumentError(f"rank {dst} does not send to itself", op="send", at=user_source(),
+                            got=f"dst={dst}")  # fmt: skip
     return engine.start([(member(dst, group, "dst"), tensor.asnumpy().copy())], [],
-                        group or WORLD, tag)  # fmt: skip
+                        named(group), tag)  # fmt: skip
 
 
 def receive(
@@ -163,7 +175,7 @@ def receive(
     """Begins to receive an array from a process of the world."""
     eagerly("receive")
     found = np.empty(tuple(shape), dtypes.dtype_of(dtype).numpy)
-    return found, engine.start([], [(member(src, group, "src"), found)], group or WORLD, tag)
+    return found, engine.start([], [(member(src, group, "src"), found)], named(group), tag)
 
 
 def receive_tensor(shape: Any, dtype: Any, src: int, tag: int, group: str | None) -> Tensor:
@@ -205,3 +217,101 @@ def uneven(
             op="all_to_all", at=user_source(),
         )  # fmt: skip
     return exchange(parts, members, members, shapes, group)
+
+
+def sizes_of(sizes: Any, name: str, group: str | None) -> list[int]:
+    """Returns how many elements every member has.
+
+    Raises:
+        ArgumentError: if it is not one number from 0 on per member.
+    """
+    known = sizes.asnumpy().tolist() if isinstance(sizes, Tensor) else sizes
+    count = where(group)["parts"]
+    fits = isinstance(known, (list, tuple)) and len(known) == count
+    if not fits or not all(isinstance(n, int) and n >= 0 for n in known):
+        raise ArgumentError(f"{name} must have {count} number(s), one per process, not {known!r}",
+                            op="communication", at=user_source())  # fmt: skip
+    return list(known)
+
+
+def cut_and_exchange(
+    x: Any, gives: Sequence[int], takes: Sequence[int], group: str | None = None
+) -> Tensor:
+    """Sends parts of the first axis to all members; what comes is concatenated along it.
+
+    Args:
+        x: What is sent.
+        gives: Length of what every member gets.
+        takes: Length of what every member sends.
+        group: The processes.
+
+    Raises:
+        ArgumentError: if the lengths are not one per member, or not those of the tensor.
+    """
+    tensor = require_tensor(x)
+    gives, takes = sizes_of(gives, "send sizes", group), sizes_of(takes, "receive sizes", group)
+    _require_sum(tensor, gives)
+    ends = np.cumsum(gives)
+    parts = [F.narrow(tensor, 0, int(e) - n, n) for e, n in zip(ends, gives)]
+    return F.concat(uneven(parts, [(n, *tensor.shape[1:]) for n in takes], group), 0)
+
+
+def _require_sum(tensor: Tensor, sizes: Sequence[int]) -> None:
+    if not tensor.ndim or sum(sizes) != tensor.shape[0]:
+        raise ArgumentError(f"the sizes {list(sizes)} do not add up to the first dimension of the "
+                            f"shape {tuple(tensor.shape)}", op="communication",
+                            at=user_source())  # fmt: skip
+
+
+def all_to_all_v(x: Any, gives: Any, takes: Any, block: int = 1, group: str | None = None) -> Any:
+    """Exchanges parts of a vector, whose lengths count blocks of elements."""
+    counts = [[n * block for n in sizes_of(s, "numel_list", group)] for s in (gives, takes)]
+    return cut_and_exchange(F.reshape(require_tensor(x), (-1,)), *counts, group)
+
+
+def all_gather_v(x: Any, sizes: Any, group: str | None = None) -> Tensor:
+    """Returns all processes' tensors, of these lengths, concatenated along the first axis.
+
+    Raises:
+        ArgumentError: if this process's tensor has another length.
+    """
+    tensor, known = require_tensor(x), sizes_of(sizes, "output_split_sizes", group)
+    _require_sum(tensor, [known[engine.get_group(named(group)).rank]])
+    shapes = [(n, *tensor.shape[1:]) for n in known]
+    return F.concat(uneven([tensor] * len(known), shapes, group), 0)
+
+
+def reduce_scatter_v(x: Any, sizes: Any, op: str = "sum", group: str | None = None) -> Tensor:
+    """Returns this process's part, of these lengths, of the reduction along the first axis."""
+    tensor, known = require_tensor(x), sizes_of(sizes, "input_split_sizes", group)
+    _require_sum(tensor, known)
+    rank = engine.get_group(named(group)).rank
+    return F.narrow(all_reduce(tensor, op, group), 0, sum(known[:rank]), known[rank])
+
+
+def batch(
+    xs: Sequence[Tensor], kinds: Sequence[str], ranks: Sequence[int], shapes: Any, types: Any,
+    group: str | None = None,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Sends and receives several tensors at once; what is sent stands as a zero in the result.
+
+    Raises:
+        ArgumentError: if the lists do not belong together.
+    """
+    sent, shapes, types = list(xs), list(shapes or ()), list(types or ())
+    counts = [sum(k == kind for k in kinds) for kind in ("isend", "irecv")]
+    if [len(sent), len(shapes), len(types), len(ranks)] != [*counts, counts[1], sum(counts)]:
+        raise ArgumentError(
+            f"{len(sent)} tensors, {len(shapes)} shapes, {len(types)} types and {len(ranks)} ranks "
+            f"for the operations {list(kinds)}", op="BatchISendIRecv", at=user_source(),
+        )  # fmt: skip
+    begun: list[tuple[np.ndarray, engine.Waiting]] = []
+    coming = iter(zip(shapes, types))
+    for kind, rank in zip(kinds, ranks):
+        if kind == "isend":
+            begun.append((np.zeros((), np.float32), send(sent.pop(0), rank, group)))
+        else:
+            begun.append(receive(*next(coming), rank, group))
+    for _, waiting in begun:
+        waiting.wait()
+    return tuple(tensor_from_numpy(found) for found, _ in begun)

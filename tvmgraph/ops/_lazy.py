@@ -36,8 +36,10 @@ HIGHER = {
     ),
     "tvmgraph.distributed.api": ("reshard",),
     "tvmgraph.compat.mint.distributed": (
-        "ReduceOp", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
-        "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv",
+        "ReduceOp", "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven",
+        "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "all_to_all_v_c",
+        "barrier", "batch_isend_irecv", "recv_object_list", "reduce_scatter_tensor_uneven",
+        "send_object_list",
         "broadcast_object_list", "destroy_process_group", "gather_into_tensor", "gather_object",
         "get_global_rank", "get_group_rank", "get_process_group_ranks", "init_process_group",
         "irecv", "isend", "new_group", "recv", "reduce_scatter", "reduce_scatter_tensor",

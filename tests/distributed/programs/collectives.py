@@ -6,7 +6,7 @@ import numpy as np
 
 import tvmgraph as ms
 from tvmgraph import Tensor, communication, mint, ops
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, ShapeError
 
 communication.init()
 RANK, SIZE = communication.get_rank(), communication.get_group_size()
@@ -67,6 +67,27 @@ uneven = Tensor(np.arange(sum(range(1, SIZE + 1)), dtype=np.float32))
 into = ops.zeros(((RANK + 1) * SIZE,))
 DIST.all_to_all_single(into, uneven, [RANK + 1] * SIZE, list(range(1, SIZE + 1)))
 start = RANK * (RANK + 1) // 2
+lengths = list(range(1, SIZE + 1))
+ladder = np.concatenate([np.full(n, n - 1, np.float32) for n in lengths])
+mine, whole = Tensor(np.full(RANK + 1, RANK, np.float32)), Tensor(ladder)
+part = ladder[RANK * (RANK + 1) // 2 :][: RANK + 1] * SIZE
+for run in (
+    lambda: ops.AllGatherV()(mine, lengths),
+    ms.jit(lambda: ops.AllGatherV()(mine, lengths)),
+    lambda: DIST.all_gather_into_tensor_uneven(whole, mine, lengths) or whole,
+):
+    np.testing.assert_array_equal(run().asnumpy(), ladder)
+np.testing.assert_array_equal(ops.ReduceScatterV()(whole, lengths).asnumpy(), part)
+DIST.reduce_scatter_tensor_uneven(mine, whole, lengths)
+np.testing.assert_array_equal(mine.asnumpy(), part)
+found = [ops.zeros((n,)) for n in lengths]
+DIST.all_gather(found, Tensor(np.full(RANK + 1, RANK, np.float32)))
+np.testing.assert_array_equal(np.concatenate([f.asnumpy() for f in found]), ladder)
+got = ops.AlltoAllV()(Tensor(np.arange(whole.size)), lengths, [RANK + 1] * SIZE)
+assert got.asnumpy().tolist() == list(range(start, start + RANK + 1)) * SIZE
+square = Tensor(np.zeros(SIZE * (RANK + 1), np.float32))
+communication.comm_func.all_to_all_v_c(square, uneven, lengths * SIZE)
+assert square.asnumpy().tolist() == into.asnumpy().tolist()
 assert into.asnumpy().tolist() == list(range(start, start + RANK + 1)) * SIZE
 if SIZE > 1:
     other, got = RANK ^ 1, Tensor([0.0])
@@ -78,15 +99,39 @@ if SIZE > 1:
         ops.Send(3, 1)(X)
     elif RANK == 1:
         np.testing.assert_array_equal(ops.Receive(3, 0, X.shape, ms.float32)().asnumpy(), ALL[0])
+    batched = ops.BatchISendIRecv(("isend", "irecv"), [other, other], [(2,)], [ms.int32])
+    _, came = batched((Tensor([RANK, 7], ms.int32),))
+    assert came.asnumpy().tolist() == [other, 7] and came.dtype is ms.int32
+    one, two = DIST.P2POp("isend", Tensor([RANK]), other), DIST.P2POp("irecv", Tensor([9]), other)
+    (handle,) = DIST.batch_isend_irecv([one, two])
+    handle.wait()
+    assert int(two.tensor) == other
+    things: list[object] = [RANK, None]
+    if RANK % 2:
+        DIST.recv_object_list(things, other)
+        assert things == [other, {"a": 1}]
+    else:
+        DIST.send_object_list([RANK, {"a": 1}], other)
     pair = DIST.new_group([0, SIZE - 1])
+    assert pair == DIST.new_group([SIZE - 1, 0]) and DIST.new_group() == "hccl_world_group"
     assert bool(pair) == (RANK in (0, SIZE - 1))
     if pair:
         assert float(ops.AllReduce(group=pair)(Tensor(1.0))) == 2
 DIST.barrier()
-for wrong in (lambda: ops.AllReduce("median")(X), lambda: ops.AllReduce(group="none")(X)):
+few = [ops.zeros_like(X)] * (SIZE + 1)
+for wrong in (  # all processes are told before anything is sent
+    lambda: ops.AllReduce("median")(X),
+    lambda: ops.AllReduce(group="none")(X),
+    lambda: ops.AllGatherV()(mine, [1] * (SIZE + 1)),
+    lambda: ops.AlltoAllV()(uneven, [2] * SIZE, [0] * SIZE),
+    lambda: ops.BatchISendIRecv(("isend",), [0], [(2,)], [ms.int32])((X,)),
+    lambda: DIST.all_gather(few, X),
+    lambda: DIST.reduce_scatter(X, few),
+    lambda: DIST.all_to_all(few, few),
+):
     try:
         wrong()
-    except ArgumentError as e:
+    except (ArgumentError, ShapeError) as e:
         assert e.at and "collectives.py" in e.at, e
     else:
         raise AssertionError("there was no error")

@@ -5,19 +5,18 @@ With ``async_op`` they return a handle; they have finished when they return all 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph.compat import comm_func, communication
-from tvmgraph.compat.comm_func import CommHandle, P2POp, batch_isend_irecv
+from tvmgraph.compat.comm_func import CommHandle, P2POp, all_to_all_v_c, batch_isend_irecv
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import engine, functions
 from tvmgraph.distributed.functions import WORLD, ReduceOp
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
-
-_made = [0]  # groups without a name of their own
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, user_source
 
 
 def init_process_group(
@@ -46,33 +45,33 @@ def is_initialized() -> bool:
 
 def get_backend(group: str | None = None) -> str:
     """Returns the name of the library."""
-    engine.get_group(group or WORLD)
+    engine.get_group(functions.named(group))
     return communication.GlobalComm.BACKEND
 
 
 def get_rank(group: str | None = None) -> int:
     """Returns the number of this process in a group."""
-    return engine.get_group(group or WORLD).rank
+    return engine.get_group(functions.named(group)).rank
 
 
 def get_world_size(group: str | None = None) -> int:
     """Returns how many processes a group has."""
-    return engine.get_group(group or WORLD).size
+    return engine.get_group(functions.named(group)).size
 
 
 def get_global_rank(group: str, group_rank: int) -> int:
     """Returns the number in the world of a group's member."""
-    return communication.get_world_rank_from_group_rank(group, group_rank)
+    return communication.get_world_rank_from_group_rank(functions.named(group), group_rank)
 
 
 def get_group_rank(group: str, global_rank: int) -> int:
     """Returns the number in a group of a process of the world."""
-    return communication.get_group_rank_from_world_rank(global_rank, group)
+    return functions.member(global_rank, group, "global_rank")
 
 
 def get_process_group_ranks(group: str | None = None) -> list[int]:
     """Returns the numbers in the world of a group's members."""
-    return list(engine.get_group(group or WORLD).ranks)
+    return list(engine.get_group(functions.named(group)).ranks)
 
 
 def new_group(
@@ -80,15 +79,18 @@ def new_group(
     pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
 ) -> str:  # fmt: skip
     """Makes a group of processes, called by all processes; returns its name, ``""`` outside."""
-    if not isinstance(ranks, (list, tuple, range, type(None))):
+    if ranks is None:
+        return WORLD
+    if not isinstance(ranks, (list, tuple, range)):
         raise DTypeError(f"ranks must be a list of ranks or None, not {type(ranks).__name__}",
                          op="mint.distributed.new_group", at=user_source())  # fmt: skip
-    wanted = list(range(engine.world().size)) if ranks is None else list(ranks)
-    _made[0] += 1
-    name = f"group {_made[0]}"
+    wanted = sorted(ranks)
     if engine.world().rank not in wanted:
         return ""
-    engine.make_group(name, wanted)
+    digest = hashlib.sha1("_".join(map(str, wanted)).encode()).hexdigest()
+    name = f"{backend or 'hccl'}_{len(wanted)}_{digest}"  # MindSpore's: equal ranks, equal name
+    if name not in engine.world().groups:
+        engine.make_group(name, wanted)
     return name
 
 
@@ -96,13 +98,52 @@ def _done(async_op: bool) -> CommHandle | None:
     return CommHandle() if async_op else None
 
 
-def _fill(tensors: Sequence[Tensor], found: Sequence[Tensor]) -> None:
-    given = tensors if isinstance(tensors, (list, tuple)) else []
-    if len(given) != len(found) or not all(isinstance(t, Tensor) for t in given):
-        raise ArgumentError(
-            f"the list must hold {len(found)} tensor(s), one per process", got=repr(tensors)[:80],
+def _check(async_op: bool, *given: Any) -> None:
+    """Looks at arguments before anything is sent: an error after that leaves others waiting."""
+    if not isinstance(async_op, bool):
+        raise DTypeError(f"async_op must be a bool, not {type(async_op).__name__}",
+                         op="communication", at=user_source())  # fmt: skip
+    for value in given:
+        functions.require_tensor(value)
+
+
+def _require_fit(output: Any, shape: Sequence[int], like: Tensor) -> None:
+    functions.require_tensor(output, "output")
+    if output.shape != tuple(shape) or output.dtype is not like.dtype:
+        raise either(ShapeError, TypeError)(
+            f"the result has the shape {tuple(shape)} and the dtype {like.dtype}",
+            op="communication", got=f"output={output.type}", at=user_source(),
+            fix="pass a tensor like that",
+        )  # fmt: skip
+
+
+def _scaled(tensor: Tensor, group: str | None, scatters: bool = False) -> tuple[int, ...]:
+    """The shape of all processes' tensors along the first axis, or of one process's part."""
+    count, (first, *rest) = _members(group), tensor.shape or (1,)
+    return (first // count if scatters else first * count, *rest)
+
+
+def _require_objects(objects: Any) -> None:
+    if not isinstance(objects, list) or not objects:
+        raise DTypeError(f"a list with objects is needed, not {objects!r:.60}", op="communication",
+                         at=user_source())  # fmt: skip
+
+
+def _require_list(tensors: Any, group: str | None) -> list[Tensor]:
+    """Checks a list of one tensor per process."""
+    count, given = _members(group), tensors if isinstance(tensors, (list, tuple)) else []
+    if len(given) != count or not all(isinstance(t, Tensor) for t in given):
+        raise either(ArgumentError, TypeError)(
+            f"the list must hold {count} tensor(s), one per process", got=repr(tensors)[:80],
             op="communication", at=user_source(),
         )  # fmt: skip
+    if len({t.dtype for t in given}) > 1:
+        raise DTypeError("the tensors of the list must have one dtype", op="communication",
+                         got=repr(tensors)[:80], at=user_source())  # fmt: skip
+    return list(given)
+
+
+def _fill(tensors: Sequence[Tensor], found: Sequence[Tensor]) -> None:
     for tensor, value in zip(tensors, found, strict=True):
         tensor.rebind(F.reshape(value, tensor.shape))
 
@@ -115,6 +156,7 @@ def all_reduce(
     tensor: Tensor, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
 ) -> Any:
     """Replaces a tensor by the reduction of all processes' tensors."""
+    _check(async_op, tensor)
     tensor.rebind(functions.all_reduce(tensor, op, group))
     return _done(async_op)
 
@@ -123,7 +165,47 @@ def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: str | None = None, async_op: bool = False
 ) -> Any:
     """Fills a tensor with all processes' tensors along the first axis."""
+    _check(async_op, input_tensor)
+    _require_fit(output_tensor, _scaled(input_tensor, group), input_tensor)
     _fill([output_tensor], [functions.all_gather(input_tensor, group)])
+    return _done(async_op)
+
+
+def _even(sizes: Sequence[int] | None, length: int, group: str | None) -> Sequence[int]:
+    count = _members(group)
+    return [length // count] * count if sizes is None else sizes
+
+
+def all_gather_into_tensor_uneven(
+    output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+    group: str | None = None, async_op: bool = False,
+) -> Any:  # fmt: skip
+    """Fills a tensor with all processes' tensors, of these lengths, along the first axis.
+
+    Raises:
+        ArgumentError: if the lengths are not those of the tensors.
+    """
+    _check(async_op, output, input)
+    sizes = _even(output_split_sizes, output.shape[0], group)
+    _require_fit(output, (sum(sizes), *input.shape[1:]), input)
+    _fill([output], [functions.all_gather_v(input, sizes, group)])
+    return _done(async_op)
+
+
+def reduce_scatter_tensor_uneven(
+    output: Tensor, input: Tensor, input_split_sizes: Sequence[int] | None = None,
+    op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False,
+) -> Any:  # fmt: skip
+    """Fills a tensor with this process's part, of these lengths, of the reduction.
+
+    Raises:
+        ArgumentError: if the lengths are not those of the tensors.
+    """
+    _check(async_op, output, input)
+    sizes = functions.sizes_of(_even(input_split_sizes, input.shape[0], group),
+                               "input_split_sizes", group)  # fmt: skip
+    _require_fit(output, (sizes[get_rank(group)], *input.shape[1:]), input)
+    _fill([output], [functions.reduce_scatter_v(input, sizes, op, group)])
     return _done(async_op)
 
 
@@ -131,8 +213,14 @@ def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: str | None = None, async_op: bool = False
 ) -> Any:
     """Fills every tensor of a list with that of one process."""
-    found = functions.all_gather(F.unsqueeze(tensor, 0), group)
-    _fill(tensor_list, [found[i] for i in range(found.shape[0])])
+    _check(async_op, tensor)
+    given = _require_list(tensor_list, group)
+    _require_fit(given[get_rank(group)], tensor.shape, tensor)
+    if len({t.shape for t in given}) > 1:
+        found = functions.uneven([tensor] * len(given), [t.shape for t in given], group)
+    else:
+        found = functions.all_gather(F.unsqueeze(tensor, 0), group)
+    _fill(given, [found[i] for i in range(len(given))])
     return _done(async_op)
 
 
@@ -141,6 +229,8 @@ def reduce_scatter_tensor(
     async_op: bool = False,
 ) -> Any:  # fmt: skip
     """Fills a tensor with this process's part of the reduction."""
+    _check(async_op, input)
+    _require_fit(output, _scaled(input, group, scatters=True), input)
     _fill([output], [functions.reduce_scatter(input, op, group)])
     return _done(async_op)
 
@@ -150,11 +240,22 @@ def reduce_scatter(
     group: str | None = None, async_op: bool = False,
 ) -> Any:  # fmt: skip
     """Fills a tensor with the reduction of the tensors that stand at this process's place."""
-    return reduce_scatter_tensor(output, F.stack(list(input_list)), op, group, async_op)
+    _check(async_op, output)
+    given = _require_list(input_list, group)
+    own = given[get_rank(group)]
+    _require_fit(output, own.shape, own)
+    if len({t.shape for t in given}) > 1:
+        flat = F.concat([F.reshape(t, (-1,)) for t in given], 0)
+        found = functions.reduce_scatter_v(flat, [t.size for t in given], op, group)
+    else:
+        found = functions.reduce_scatter(F.stack(given), op, group)
+    _fill([output], [found])
+    return _done(async_op)
 
 
 def broadcast(tensor: Tensor, src: int, group: str | None = None, async_op: bool = False) -> Any:
     """Replaces a tensor by that of the process ``src``."""
+    _check(async_op, tensor)
     tensor.rebind(functions.broadcast(tensor, src, group))
     return _done(async_op)
 
@@ -164,6 +265,7 @@ def reduce(
     async_op: bool = False,
 ) -> Any:  # fmt: skip
     """Replaces the tensor of the process ``dst`` by the reduction of all."""
+    _check(async_op, tensor)
     tensor.rebind(functions.reduce(tensor, dst, op, group))
     return _done(async_op)
 
@@ -173,9 +275,11 @@ def gather(
     group: str | None = None, async_op: bool = False,
 ) -> Any:  # fmt: skip
     """Fills the list of the process ``dst`` with all tensors."""
+    _check(async_op, tensor)
+    here = functions.member(dst, group, "dst") == get_rank(group)
+    given = _require_list(gather_list, group) if here else []
     found = functions.all_gather(F.unsqueeze(tensor, 0), group)
-    if engine.world().rank == dst:
-        _fill(gather_list or [], [found[i] for i in range(_members(group))])
+    _fill(given, [found[i] for i in range(len(given))])
     return _done(async_op)
 
 
@@ -184,8 +288,10 @@ def scatter(
     group: str | None = None, async_op: bool = False,
 ) -> Any:  # fmt: skip
     """Fills every process's tensor with the one at its place of the list of ``src``."""
-    count = _members(group)
-    given = list(scatter_list or []) if engine.world().rank == src else [tensor] * count
+    _check(async_op, tensor)
+    here = functions.member(src, group, "src") == get_rank(group)
+    given = _require_list(scatter_list, group) if here else [tensor] * _members(group)
+    _require_fit(tensor, given[0].shape, given[0])
     found = functions.broadcast(F.stack(given), src, group)
     tensor.rebind(found[get_rank(group)])
     return _done(async_op)
@@ -196,8 +302,11 @@ def all_to_all(
     group: str | None = None, async_op: bool = False,
 ) -> Any:  # fmt: skip
     """Sends a tensor to every process and fills a list with those that come."""
-    shapes = [t.shape for t in output_tensor_list]
-    _fill(output_tensor_list, functions.uneven(list(input_tensor_list), shapes, group))
+    _check(async_op)
+    into, given = (_require_list(x, group) for x in (output_tensor_list, input_tensor_list))
+    own = get_rank(group)
+    _require_fit(into[own], given[own].shape, given[own])
+    _fill(into, functions.uneven(given, [t.shape for t in into], group))
     return _done(async_op)
 
 
@@ -216,50 +325,58 @@ def all_to_all_single(
         group: The processes.
         async_op: Whether a handle is returned.
     """
+    _check(async_op, output, input)
     sizes = output_split_sizes, input_split_sizes
+    _require_fit(output, output.shape, input)
     output.rebind(comm_func.split_and_exchange(input, output.shape, *sizes, group))
     return _done(async_op)
 
 
 def barrier(group: str | None = None, async_op: bool = False, device_ids: Any = None) -> Any:
     """Waits until all processes have come here."""
+    _check(async_op)
     functions.barrier(group)
     return _done(async_op)
 
 
 def send(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
     """Sends a tensor to the process ``dst`` and waits until it may be changed."""
-    comm_func.send(tensor, dst, group or WORLD, tag)
+    comm_func.send(tensor, dst, functions.named(group), tag)
 
 
 def recv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> int:
     """Fills a tensor with what the process ``src`` sends; returns 0."""
-    tensor.rebind(comm_func.recv(tensor, src, group or WORLD, tag))
+    tensor.rebind(comm_func.recv(tensor, src, functions.named(group), tag))
     return 0
 
 
 def isend(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
     """Begins to send a tensor to the process ``dst``; the handle waits for the end."""
-    return comm_func.isend(tensor, dst, group or WORLD, tag)
+    return comm_func.isend(tensor, dst, functions.named(group), tag)
 
 
 def irecv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
     """Begins to receive from ``src`` into ``tensor``, which holds it after ``handle.wait()``."""
-    return comm_func.irecv(tensor, src, group or WORLD, tag)[1]
+    return comm_func.irecv(tensor, src, functions.named(group), tag)[1]
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None) -> None:
     """Fills a list with the objects of all processes."""
     functions.eagerly("all_gather_object")
-    object_list[:] = engine.share_object(obj, group or WORLD)
+    _require_objects(object_list)
+    object_list[:] = engine.share_object(obj, functions.named(group))
 
 
 def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: str | None = None
 ) -> None:
     """Fills the list of the process ``dst`` with the objects of all."""
-    found = engine.share_object(obj, group or WORLD)
-    if engine.world().rank == dst and object_gather_list is not None:
+    functions.eagerly("gather_object")
+    here = functions.member(dst, group, "dst") == get_rank(group)
+    if here:
+        _require_objects(object_gather_list)
+    found = engine.share_object(obj, functions.named(group))
+    if here and object_gather_list is not None:
         object_gather_list[:] = found
 
 
@@ -269,7 +386,8 @@ def broadcast_object_list(
     """Replaces the objects of a list by those of the process ``src``."""
     functions.eagerly("broadcast_object_list")
     root = functions.member(src, group, "src")
-    object_list[:] = engine.share_object(object_list, group or WORLD, root)
+    _require_objects(object_list)
+    object_list[:] = engine.share_object(object_list, functions.named(group), root)
 
 
 def scatter_object_list(
@@ -281,12 +399,37 @@ def scatter_object_list(
     Raises:
         ArgumentError: if ``src`` has not one object per process.
     """
+    functions.eagerly("scatter_object_list")
     root = functions.member(src, group, "src")
-    found = engine.share_object(scatter_object_input_list, group or WORLD, root)
+    _require_objects(scatter_object_output_list)
+    if root == get_rank(group):
+        _require_objects(scatter_object_input_list)
+    found = engine.share_object(scatter_object_input_list, functions.named(group), root)
     if found is None or len(found) != _members(group):
         raise ArgumentError("scatter_object_input_list needs one object per process",
                             op="scatter_object_list", at=user_source())  # fmt: skip
     scatter_object_output_list[0:1] = [found[get_rank(group)]]
+
+
+def send_object_list(
+    object_list: list[Any], dst: int, group: str | None = None, device: Any = None
+) -> None:
+    """Sends objects that can be pickled to the process ``dst``."""
+    functions.eagerly("send_object_list")
+    _require_objects(object_list)
+    engine.send_object(object_list, functions.member(dst, group, "dst"), functions.named(group))
+
+
+def recv_object_list(
+    object_list: list[Any], src: int = 0, group: str | None = None, device: Any = None
+) -> int:
+    """Replaces the objects of a list by those that the process ``src`` sends; returns 0."""
+    functions.eagerly("recv_object_list")
+    _require_objects(object_list)
+    object_list[:] = engine.receive_object(
+        functions.member(src, group, "src"), functions.named(group)
+    )
+    return 0
 
 
 def gather_into_tensor(
@@ -294,8 +437,12 @@ def gather_into_tensor(
     async_op: bool = False,
 ) -> Any:  # fmt: skip
     """Fills the tensor of the process ``dst`` with all tensors along the first axis."""
+    _check(async_op, input_tensor)
+    here = functions.member(dst, group, "dst") == get_rank(group)
+    if here:
+        _require_fit(output_tensor, _scaled(input_tensor, group), input_tensor)
     found = functions.all_gather(input_tensor, group)
-    if engine.world().rank == dst:
+    if here:
         _fill([output_tensor], [found])
     return _done(async_op)
 
@@ -305,18 +452,22 @@ def scatter_tensor(
     async_op: bool = False,
 ) -> Any:  # fmt: skip
     """Fills a tensor with this process's part of the tensor of ``src``."""
-    _fill([output_tensor], [comm_func.scatter_tensor(input_tensor, src, group or WORLD)])
+    _check(async_op, output_tensor, input_tensor)
+    _fill([output_tensor], [comm_func.scatter_tensor(input_tensor, src, functions.named(group))])
     return _done(async_op)
 
 
 __all__ = [
     "CommHandle", "P2POp", "ReduceOp", "all_gather", "all_gather_into_tensor",
-    "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
-    "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group", "gather",
-    "gather_into_tensor", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
-    "get_process_group_ranks", "get_rank", "get_world_size", "init_process_group", "irecv",
-    "is_available", "is_initialized", "isend", "new_group", "recv", "reduce", "reduce_scatter",
-    "reduce_scatter_tensor", "scatter", "scatter_object_list", "scatter_tensor", "send",
+    "all_gather_into_tensor_uneven", "all_gather_object", "all_reduce", "all_to_all",
+    "all_to_all_single", "all_to_all_v_c", "barrier", "batch_isend_irecv", "broadcast",
+    "broadcast_object_list",
+    "destroy_process_group", "gather", "gather_into_tensor", "gather_object", "get_backend",
+    "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size",
+    "init_process_group", "irecv", "is_available", "is_initialized", "isend", "new_group", "recv",
+    "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+    "reduce_scatter_tensor_uneven", "scatter", "scatter_object_list", "scatter_tensor", "send",
+    "send_object_list",
 ]  # fmt: skip
 
 _guard_module(globals(), "mint.distributed")

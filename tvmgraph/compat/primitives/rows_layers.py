@@ -229,9 +229,16 @@ WhileLoop | | cond_func, loop_func, init_val | H.while_loop(cond_func, loop_func
 
 COLLECTIVE = """
 AllGather | group="hccl_world_group" | input_x | D.all_gather(input_x, group)
+AllGatherV | group="hccl_world_group" | input_x, output_split_sizes
+  | D.all_gather_v(input_x, output_split_sizes, group)
 AllReduce | op="sum", group="hccl_world_group" | input_x | D.all_reduce(input_x, op, group)
 AlltoAll | split_count: int, split_dim: int, concat_dim: int, group="hccl_world_group" | input_x
   | D.all_to_all(input_x, split_count, split_dim, concat_dim, group)
+AlltoAllV | group="hccl_world_group", block_size=1 | input_x, send_numel_list, recv_numel_list
+  | D.all_to_all_v(input_x, send_numel_list, recv_numel_list, block_size, group)
+BatchISendIRecv
+  | op_types, remote_ranks, receive_shapes=None, receive_dtypes=None, group="hccl_world_group"
+  | input_x | D.batch(input_x, op_types, remote_ranks, receive_shapes, receive_dtypes, group)
 Barrier | group="hccl_world_group" | | D.barrier(group)
 Broadcast | root_rank: int, group="hccl_world_group" | input_x
   | D.broadcast_all(input_x, root_rank, group)
@@ -248,6 +255,8 @@ Receive | sr_tag: int, src_rank: int, shape, dtype, group="hccl_world_group",
 Reduce | dest_rank: int, op="sum", group="hccl_world_group" | input_x
   | D.reduce(input_x, dest_rank, op, group)
 ReduceScatter | op="sum", group="hccl_world_group" | input_x | D.reduce_scatter(input_x, op, group)
+ReduceScatterV | op="sum", group="hccl_world_group" | input_x, input_split_sizes
+  | D.reduce_scatter_v(input_x, input_split_sizes, op, group)
 Send | sr_tag: int, dest_rank: int, group="hccl_world_group", group_back="hccl_world_group"
   | input_x | D.send_tensor(input_x, dest_rank, sr_tag, group)
 """
