@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tvmgraph as ms
-from tvmgraph import Tensor, nn
-from tvmgraph.common import get_seed, set_seed
+from tvmgraph import Parameter, Tensor, nn
+from tvmgraph.common import _sampling, get_seed, set_seed
 from tvmgraph.common import initializer as module
 from tvmgraph.common.initializer import (
     Constant,
@@ -22,11 +23,14 @@ from tvmgraph.common.initializer import (
     Orthogonal,
     Sparse,
     TruncatedNormal,
+    Uniform,
     VarianceScaling,
     XavierNormal,
     XavierUniform,
     initializer,
 )
+from tvmgraph.core.deferred import Deferred
+from tvmgraph.distributed import engine
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
 SHAPE = (200, 300)
@@ -225,3 +229,31 @@ def test_layers_print_initializers_with_their_arguments() -> None:
     assert repr(Normal(0.1)) == "Normal(sigma=0.1, mean=0.0)"
     assert "weight_init=HeUniform(" in repr(nn.Conv2d(1, 2, 3))
     assert " at 0x" not in repr(nn.Conv2d(1, 2, 3))
+
+
+BY_PARTS = [
+    Constant(3.0), Uniform(0.3), Normal(0.2, 1.0), TruncatedNormal(0.02),
+    TruncatedNormal(1.0, 0.0, 4.0, 5.0), HeNormal(), XavierUniform(), VarianceScaling(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fill", BY_PARTS, ids=lambda fill: fill.name)
+@pytest.mark.parametrize("dtype", [ms.float32, ms.float16])
+def test_a_part_has_the_numbers_of_the_whole(
+    fill: Initializer, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ms.set_seed(3)
+    whole = [initializer(fill, (12, 8, 5), dtype).asnumpy() for _ in range(2)]
+    monkeypatch.setattr(_sampling, "_CHUNK", 70)
+    monkeypatch.setattr(engine, "is_joined", lambda: True)
+    monkeypatch.setattr(engine, "world", lambda: SimpleNamespace(size=2))
+    ms.set_seed(3)
+    tensors = [initializer(fill, (12, 8, 5), dtype) for _ in range(2)]
+    for where in (np.s_[0:6, 0:8, 0:5], np.s_[6:12, 2:4, 0:5], np.s_[5:9, 0:8, 4:5]):
+        for tensor, expected in zip(tensors, whole):
+            np.testing.assert_array_equal(tensor._device.part(where), expected[where])
+    held = Parameter(tensors[0])
+    assert isinstance(held._device, Deferred)
+    np.testing.assert_array_equal(held.asnumpy(), whole[0])
+    np.testing.assert_array_equal((tensors[1] * 1).asnumpy(), whole[1])
+    assert held._device is None and tensors[1]._device is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -42,34 +42,99 @@ def drawing_at(seed: int, offset: int) -> Iterator[list[int]]:
         _place.at = outer
 
 
-def fill_uniform(arr: np.ndarray, scale: float) -> None:
+class Window:
+    """Stands for an array that an initializer fills, of which only a part is kept.
+
+    Args:
+        shape: Shape of the whole.
+        where: A slice per dimension.
+        part: What is filled; None counts the random numbers and draws none.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], where: tuple[slice, ...] = (), part: np.ndarray | None = None
+    ) -> None:
+        self.shape, self.where, self.part = shape, where, part
+        self.ndim, self.size = len(shape), math.prod(shape)
+
+    def __setitem__(self, _: object, value: object) -> None:
+        """Fills all of it: the index is an ellipsis."""
+        if self.part is not None:
+            self.part[...] = np.broadcast_to(np.asarray(value), self.shape)[self.where]
+
+
+_CHUNK = 1 << 20  # elements that are drawn at once
+
+
+def _fill(arr: np.ndarray | Window, draw: Callable[[np.random.Generator, int], np.ndarray]) -> None:
+    """Fills an array with the numbers of one stream, of which few are in memory at a time."""
+    rng = generator(arr.size)
+    window = arr if isinstance(arr, Window) else Window(arr.shape, (slice(None),) * arr.ndim, arr)
+    part = window.part
+    if part is None:
+        return
+    if not arr.ndim or not arr.size:
+        part[...] = draw(rng, arr.size).reshape(part.shape)
+        return
+    length, row = arr.shape[0], arr.size // arr.shape[0]
+    first, last, _ = window.where[0].indices(length)
+    step = max(1, _CHUNK // row)
+    for start in range(0, last, step):
+        stop = min(start + step, last)
+        values = draw(rng, (stop - start) * row).reshape((stop - start, *arr.shape[1:]))
+        skipped = max(0, first - start)
+        if skipped < stop - start:
+            to = start + skipped - first
+            part[to : stop - first] = values[(slice(skipped, None), *window.where[1:])]
+
+
+def fill_uniform(arr: np.ndarray | Window, scale: float) -> None:
     """Fills with the uniform distribution on ``[-scale, scale]``."""
-    arr[...] = generator(arr.size).uniform(-scale, scale, arr.shape)
+    _fill(arr, lambda rng, n: rng.uniform(-scale, scale, n))
 
 
-def fill_normal(arr: np.ndarray, sigma: float, mean: float = 0.0) -> None:
+def fill_normal(arr: np.ndarray | Window, sigma: float, mean: float = 0.0) -> None:
     """Fills with a normal distribution."""
-    arr[...] = generator(arr.size).normal(mean, sigma, arr.shape)
+    _fill(arr, lambda rng, n: rng.normal(mean, sigma, n))
 
 
-def truncated(shape: tuple[int, ...], low: float, high: float) -> np.ndarray:
-    """Samples the standard normal distribution restricted to ``[low, high]`` by rejection."""
-    size = math.prod(shape)
-    rng = generator(size)
-    kept = 0.5 * (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2)))
+def fill_truncated(
+    arr: np.ndarray | Window, low: float, high: float, sigma: float, mean: float = 0.0
+) -> None:
+    """Fills with a normal distribution of which only ``[low, high]``, in sigmas, is kept."""
+    if _kept(low, high) > 0.25:
+        _fill(arr, lambda rng, n: mean + sigma * _accepted(rng, n, low, high))
+    else:
+        rng = generator(arr.size)
+        if not isinstance(arr, Window) or arr.part is not None:
+            arr[...] = (mean + sigma * _from_tail(rng, arr.size, low, high)).reshape(arr.shape)
+
+
+def _kept(low: float, high: float) -> float:
+    """How much of the standard normal distribution is in an interval."""
+    return 0.5 * (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2)))
+
+
+def _accepted(rng: np.random.Generator, size: int, low: float, high: float) -> np.ndarray:
+    """The next numbers of the standard normal distribution that are in an interval."""
+    out, filled = np.empty(size), 0
+    while filled < size:
+        draw = rng.standard_normal(size - filled)
+        draw = draw[(draw >= low) & (draw <= high)]
+        out[filled : filled + draw.size] = draw
+        filled += draw.size
+    return out
+
+
+def _from_tail(rng: np.random.Generator, size: int, low: float, high: float) -> np.ndarray:
+    """The same for an interval that is rarely met."""
     mode = min(max(0.0, low), high)  # the most likely value of the interval
     # proposals far out in the tail are never accepted, so infinite and huge intervals are cut
     low, high = max(low, mode - 10), min(high, mode + 10)
-    out = np.empty(size)
-    filled = 0
+    out, filled = np.empty(size), 0
     while filled < size:
-        n = size - filled
-        if kept > 0.25:
-            draw = rng.standard_normal(n)
-            draw = draw[(draw >= low) & (draw <= high)]
-        else:
-            draw = rng.uniform(low, high, n)
-            draw = draw[rng.random(n) <= np.exp((mode * mode - draw * draw) / 2)]
+        draw = rng.uniform(low, high, size - filled)
+        draw = draw[rng.random(draw.size) <= np.exp((mode * mode - draw * draw) / 2)]
         out[filled : filled + draw.size] = draw
         filled += draw.size
-    return out.reshape(shape)
+    return out

@@ -8,13 +8,22 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
-from tvmgraph.common._sampling import drawing_at, fill_normal, fill_uniform, generator, truncated
+from tvmgraph.common._sampling import (
+    Window,
+    drawing_at,
+    fill_normal,
+    fill_truncated,
+    fill_uniform,
+    generator,
+)
+from tvmgraph.core.deferred import Deferred
 from tvmgraph.core.guard import guard_module as _guard_module
-from tvmgraph.core.random import first_values
+from tvmgraph.core.random import default_generator, first_values
 from tvmgraph.core.state import state
 from tvmgraph.core.storage import aligned_empty
-from tvmgraph.core.tensor import Tensor, tensor_from_numpy
+from tvmgraph.core.tensor import Tensor, deferred_tensor, tensor_from_numpy
 from tvmgraph.core.types import tensor_type
+from tvmgraph.distributed import engine
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 
 
@@ -140,7 +149,7 @@ class TruncatedNormal(Initializer):
 
     def _initialize(self, arr: np.ndarray) -> None:
         low, high = (self.a - self.mean) / self.sigma, (self.b - self.mean) / self.sigma
-        arr[...] = self.mean + self.sigma * truncated(arr.shape, low, high)
+        fill_truncated(arr, low, high, self.sigma, self.mean)
 
 
 class XavierUniform(Initializer):
@@ -263,7 +272,7 @@ class VarianceScaling(Initializer):
         elif self.distribution == "untruncated_normal":
             fill_normal(arr, std)
         else:  # the cut takes variance away, which the divisor gives back
-            arr[...] = std / 0.87962566103423978 * truncated(arr.shape, -2.0, 2.0)
+            fill_truncated(arr, -2.0, 2.0, std / 0.87962566103423978)
 
 
 class Orthogonal(Initializer):
@@ -376,6 +385,13 @@ _BY_NAME: dict[str, type[Initializer]] = {
 }  # fmt: skip
 
 
+#: Initializers that can fill a part of a tensor.
+_BY_PARTS = (
+    Zero, One, Constant, Uniform, Normal, TruncatedNormal, XavierUniform, XavierNormal, HeUniform,
+    HeNormal, VarianceScaling,
+)  # fmt: skip
+
+
 def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Tensor:
     """Builds the first value of a parameter.
 
@@ -402,6 +418,8 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
     fill = _resolve(init)
     wanted = dtypes.dtype_of(dtype)
     if state.interpreter is None:
+        if type(fill) in _BY_PARTS and engine.is_joined() and engine.world().size > 1:
+            return deferred_tensor(_deferred(fill, dims, wanted), tensor_type(dims, wanted))
         return tensor_from_numpy(_filled(fill, dims, wanted))
     with drawing_at(0, 0) as place:
         array = _filled(fill, dims, wanted)
@@ -415,15 +433,34 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
     return first_values(place[1], tensor_type(dims, wanted), make)
 
 
-def _filled(fill: Initializer, dims: tuple[int, ...], dtype: dtypes.DType) -> np.ndarray:
-    array = aligned_empty(dims, dtype.numpy)
-    if dtype in (dtypes.float16, dtypes.bfloat16):
-        wide = np.empty(dims, np.float32)
-        fill(wide)
-        array[...] = wide.astype(dtype.numpy)
-    else:
-        fill(array)
+def _filled(
+    fill: Initializer, dims: tuple[int, ...], dtype: dtypes.DType,
+    where: tuple[slice, ...] | None = None,
+) -> np.ndarray:  # fmt: skip
+    """Returns the elements of a tensor, or those inside of slices."""
+    shape = dims
+    if where is not None:
+        shape = tuple(len(range(n)[s]) for n, s in zip(dims, where, strict=True))
+    array = aligned_empty(shape, dtype.numpy)
+    narrow = dtype in (dtypes.float16, dtypes.bfloat16)
+    into: Any = np.empty(shape, np.float32) if narrow else array
+    fill(into if where is None else Window(dims, where, into))  # pyright: ignore[reportArgumentType]
+    if narrow:
+        array[...] = into.astype(dtype.numpy)
     return array
+
+
+def _deferred(fill: Initializer, dims: tuple[int, ...], dtype: dtypes.DType) -> Deferred:
+    """Reserves the random numbers of a tensor, which may be split before anybody needs them."""
+    with drawing_at(0, 0) as place:
+        fill(Window(dims))  # pyright: ignore[reportArgumentType]
+    seed, offset = (int(n) for n in default_generator.advance(place[1]).array)
+
+    def make(where: tuple[slice, ...] | None) -> np.ndarray:
+        with drawing_at(seed, offset):
+            return _filled(fill, dims, dtype, where)
+
+    return Deferred(make)
 
 
 def _resolve(init: Any) -> Initializer:

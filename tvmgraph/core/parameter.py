@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tvmgraph import dtypes, hooks
+from tvmgraph.core.deferred import Deferred
 from tvmgraph.core.op import OPS, F
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.storage import aligned_copy
@@ -50,7 +51,10 @@ class Parameter(Tensor):
     ) -> None:
         if isinstance(default_input, Tensor):
             self._ffi = self._token = None
-            self._bind(aligned_copy(first_elements(self, default_input)))
+            if isinstance(default_input._device, Deferred) and state.interpreter is None:
+                self.type, self._device = default_input.type, default_input._device
+            else:
+                self._bind(aligned_copy(first_elements(self, default_input)))
             self._settle(default_input.device if device is None else device)
         else:
             narrow = isinstance(default_input, int) and not isinstance(default_input, bool)
@@ -133,9 +137,8 @@ class Parameter(Tensor):
 
     def clone(self, init: Any = "same") -> Parameter:
         """Returns a copy with the same name; ``init`` other than ``"same"`` refills it."""
-        source: Any = self.array
-        if init != "same":
-            source = hooks.initializer(init, self.shape, self.dtype)
+        same = init == "same"
+        source: Any = self.array if same else hooks.initializer(init, self.shape, self.dtype)
         twin = Parameter(source if isinstance(source, Tensor) else Tensor(source), self.name)
         twin.__dict__.update(self.__attributes() | {"_gradient_hooks": ()})
         return twin

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes, hooks
 from tvmgraph.core.conversion import converted, require_fit
+from tvmgraph.core.deferred import Deferred
 from tvmgraph.core.memory import require_memory
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, note_write, state, turn
@@ -127,7 +128,10 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
                 self.array = array = np.from_dlpack(self._ffi)
             return array
         if name == "array" and self._device is not None:
-            return self._device.numpy()
+            found = self._device.numpy()
+            if isinstance(self._device, Deferred):
+                self.array, self._device = found, None
+            return found
         raise AttributeError(
             f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
         )
@@ -227,8 +231,9 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
         Elements on a GPU are copied, after everything that computes them.
         """
-        if self._device is not None and state.interpreter is None:
-            return self._device.numpy(implicit=False) if self.on_gpu else self.array.copy()
+        held = self._device
+        if held is not None and state.interpreter is None and not isinstance(held, Deferred):
+            return held.numpy(implicit=False) if self.on_gpu else self.array.copy()
         array = self.host()
         if not (array.flags.c_contiguous and array.flags.writeable):
             self.array = array = aligned_copy(array)
@@ -420,6 +425,14 @@ def has_array(tensor: Tensor) -> bool:
 def _forget_array(tensor: Tensor) -> None:
     with contextlib.suppress(AttributeError):
         _slot.__delete__(tensor)
+
+
+def deferred_tensor(elements: Deferred, type: TensorType) -> Tensor:
+    """Returns a tensor whose elements are computed when somebody looks at them."""
+    tensor = _new(Tensor)
+    tensor.type, tensor._device = type, elements
+    tensor._ffi = tensor._token = None
+    return tensor
 
 
 def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 from tvmgraph.autodiff.reverse import reverse
 from tvmgraph.autodiff.tape import paused
 from tvmgraph.config import JitConfig
+from tvmgraph.core.deferred import Deferred
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor, _forget_array, tensor_from_numpy
 from tvmgraph.core.types import TensorType
@@ -121,15 +122,19 @@ def _own(local: Tensor) -> _Local:
     return found
 
 
+def own_slices(shape: Sequence[int], mesh: Mesh, spec: Spec) -> tuple[slice, ...]:
+    """Returns which part of a tensor this process has."""
+    rank, found = engine.world().rank, []
+    for n, axes in zip(shape, spec, strict=True):
+        size = n // mesh.count(axes)
+        start = mesh.place(rank, axes) * size
+        found.append(slice(start, start + size))
+    return tuple(found)
+
+
 def cut(array: np.ndarray, mesh: Mesh, spec: Spec) -> np.ndarray:
     """Returns this process's part of an array."""
-    rank = engine.world().rank
-    for d, axes in enumerate(spec):
-        if axes:
-            size = array.shape[d] // mesh.count(axes)
-            start = mesh.place(rank, axes) * size
-            array = array[(slice(None),) * d + (slice(start, start + size),)]
-    return array.copy()
+    return array[own_slices(array.shape, mesh, spec)].copy()
 
 
 def shards_of(tensor: Any) -> Shards | None:
@@ -139,8 +144,14 @@ def shards_of(tensor: Any) -> Shards | None:
 
 
 def keep_part(tensor: Tensor, mesh: Mesh, spec: Spec) -> None:
-    """Replaces a tensor's elements by this process's part of them."""
-    local = tensor_from_numpy(cut(tensor.array, mesh, spec))
+    """Replaces a tensor's elements by this process's part; nothing else is computed of those that
+    are only described yet."""
+    held = tensor._device
+    if isinstance(held, Deferred):
+        array = held.part(own_slices(tensor.shape, mesh, spec))
+    else:
+        array = cut(tensor.array, mesh, spec)
+    local = tensor_from_numpy(array)
     tensor._device = Shards(_own(local), mesh, spec, tensor.type)
     tensor._ffi = None
     _forget_array(tensor)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 
 import tvmgraph as ms
 from tvmgraph import Layout, Tensor, nn, ops
+from tvmgraph.core.deferred import Deferred
+from tvmgraph.distributed import engine
 from tvmgraph.distributed.engine import traffic, world
 from tvmgraph.errors import ArgumentError, KeyNotFoundError, ShapeError
 
@@ -83,6 +87,25 @@ found = losses(split, net.trainable_params(), True)
 np.testing.assert_allclose(found, losses(plain, plain.trainable_params(), False), atol=1e-6)
 for p, q in zip(net.trainable_params(), plain.trainable_params()):
     close(p, q.asnumpy())
+
+# ---- a parameter that is split is never built whole, and has the numbers of one process
+ms.set_seed(8)
+first = nn.Dense(64, 32, weight_init="TruncatedNormal", bias_init="normal")
+with mock.patch.object(engine, "is_joined", lambda: False):
+    ms.set_seed(8)
+    second = nn.Dense(64, 32, weight_init="TruncatedNormal", bias_init="normal")
+built: list[str] = []
+looked = Deferred.numpy
+with mock.patch.object(Deferred, "numpy", lambda d: built.append("whole") or looked(d)):
+    step = nn.TrainOneStepCell(
+        nn.WithLossCell(first, nn.MSELoss()), nn.Momentum(first.trainable_params(), 0.0, 0.9)
+    )
+    plan = {n: MESH("mp", *["None"] * (p.ndim - 1))
+            for n, p in step.parameters_dict().items() if n[-4:] in ("ight", "bias")}  # fmt: skip
+    ms.shard(step, (None, None), parameter_plan=plan)(X, Tensor(np.zeros((16, 32), np.float32)))
+assert not built or MESH.mesh.shape[1] == 1, built
+for p, q in zip(first.trainable_params(), second.trainable_params()):
+    np.testing.assert_array_equal(p.asnumpy(), q.asnumpy())
 
 # ---- what was predicted is what is sent; the search is never worse than data parallelism
 if SIZE > 1:
