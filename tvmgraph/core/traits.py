@@ -12,7 +12,7 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from tvmgraph.core.types import TensorType
 
@@ -112,6 +112,23 @@ class Factors:
 FactorRule = Callable[[Sequence[TensorType], Mapping[str, Any]], str]
 
 
+class Slot(NamedTuple):
+    """A place where a row with regions takes or gives a value.
+
+    Attributes:
+        region: The number of the region, from 1; 0 is the row itself.
+        gives: Whether it is a result there, and no operand.
+        index: Which one it is.
+    """
+
+    region: int
+    gives: bool
+    index: int
+
+
+Tie = tuple[Slot, ...]
+
+
 @dataclass(frozen=True)
 class Traits:
     """The traits of a row.
@@ -138,6 +155,8 @@ class Traits:
         alias: Whether its result may share memory with its last operand.
         binds: Attribute with the name of a size that the values decide.
         stops: Whether it may raise when a graph runs, so that nothing is computed after it.
+        ties: Of a row with regions: which operands, results, and parameters and results of the
+            regions stand for one another, so that they are split alike.
     """
 
     pattern: Pattern
@@ -154,6 +173,7 @@ class Traits:
     alias: bool = False
     binds: str = ""
     stops: bool = False
+    ties: Callable[..., list[Tie]] | None = None
 
     def split(self, types: Sequence[TensorType], attrs: Mapping[str, Any]) -> Factors | None:
         """Returns how the dimensions of a call may be split, or None if nothing can be.

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tvmgraph.core.op import get_op
-from tvmgraph.core.traits import Dims, Factors, Pattern
+from tvmgraph.core.traits import Dims, Factors, Pattern, Slot
+from tvmgraph.core.types import TensorType
 from tvmgraph.distributed.layout import Axes, Mesh, Spec
-from tvmgraph.distributed.propagate import Splits, propagate, written
+from tvmgraph.distributed.propagate import Splits, propagate, ties, value_at, written
 from tvmgraph.graph.builder import GraphBuilder
 from tvmgraph.graph.ir import Graph, Node, Value
 
@@ -95,8 +96,8 @@ class _Writer:
         graph, specs = self.graph, self.splits.specs
         for p in graph.params:
             spec = specs[p.value]
-            kind = p.value.type.with_shape(self.mesh.local(p.value.type.static_shape, spec))
-            self.parts[p.value] = _Part(self.builder.param(kind, p.role, p.label), spec)
+            local = self.builder.param(self._local(p.value, spec), p.role, p.label)
+            self.parts[p.value] = _Part(local, spec)
         for v, array in graph.consts.items():
             self.parts[v] = _Part(self.builder.const(array), ((),) * v.type.ndim)
         for node in graph.nodes:
@@ -129,6 +130,9 @@ class _Writer:
         if node.op.traits.places:
             wanted = self.splits.specs[node.outputs[0]]
             self.parts[node.outputs[0]] = self.moved_to(node.inputs[0], wanted)
+            return
+        if node.op.traits.ties is not None:
+            self._split_regions(node)
             return
         factors = self.splits.factors[node]
         if factors is None:
@@ -167,6 +171,41 @@ class _Writer:
         )
         for old, new in zip(node.outputs, outputs):
             self.parts[old] = _Part(new, ((),) * old.type.ndim)
+
+    def _split_regions(self, node: Node) -> None:
+        """Computes parts in branches and loops; all processes take the same way, as what decides
+        is whole."""
+        chosen: dict[Slot, Spec] = {}
+        for tie in ties(node):
+            found = [self.splits.specs[value_at(node, slot)] for slot in tie]
+            spec = next((s for s in found if any(s)), found[0])
+            chosen.update(dict.fromkeys(tie, spec))
+
+        def specs(values: Sequence[Value], region: int, gives: bool) -> list[Spec]:
+            return [chosen.get(Slot(region, gives, i), ((),) * v.type.ndim)
+                    for i, v in enumerate(values)]  # fmt: skip
+
+        wanted, results = specs(node.inputs, 0, False), specs(node.outputs, 0, True)
+        operands = [self.moved_to(v, s).value for v, s in zip(node.inputs, wanted)]
+        regions = []
+        for r, region in enumerate(node.regions, 1):
+            params = [p.value for p in region.params]
+            known = {**self.splits.specs, **dict(zip(params, specs(params, r, False)))}
+            inner = _Writer(region, replace(self.splits, specs=known))
+            part = bucketed(inner.run(specs(region.outputs, r, True)))
+            self.transfers += part.transfers
+            self.whole += part.whole
+            regions.append(part.graph)
+        types = [self._local(v, s) for v, s in zip(node.outputs, results)]
+        outputs = self.builder.node(
+            node.op, operands, node.attrs, types, node.source, node.scope, tuple(regions)
+        )
+        for old, new, spec in zip(node.outputs, outputs, results):
+            self.parts[old] = _Part(new, spec)
+
+    def _local(self, value: Value, spec: Spec) -> TensorType:
+        """The type of one process's part."""
+        return value.type.with_shape(self.mesh.local(value.type.static_shape, spec))
 
     def _choose(self, node: Node, factors: Factors) -> dict[str, Axes]:
         """Returns the axes along which every factor is split: as results want, or as operands are,

@@ -210,7 +210,8 @@ def on_mesh(graph: Graph, mesh: Mesh) -> Graph:
             _, spec = parse(node.attrs["layout"])
             _fits(mesh, spec, node.outputs[0].type.static_shape, node.source)
             node = replace(node, attrs={"layout": text_of(mesh, spec)})
-        nodes.append(node)
+        regions = tuple(on_mesh(r, mesh) for r in node.regions)
+        nodes.append(replace(node, regions=regions) if regions else node)
     return replace(graph, nodes=tuple(nodes), _hash=[])
 
 

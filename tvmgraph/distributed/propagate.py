@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tvmgraph.core.traits import Factors
+from tvmgraph.core.traits import Factors, Slot, Tie
 from tvmgraph.distributed.layout import Axes, Mesh, Spec, parse
 from tvmgraph.errors import ArgumentError
 from tvmgraph.graph.ir import Graph, Node, Role, Value
@@ -41,7 +41,7 @@ def mesh_of(graph: Graph) -> Mesh | None:
         ArgumentError: if there are two.
     """
     found: Mesh | None = None
-    for node in graph.nodes:
+    for node in graph.walk():
         if not node.op.traits.places:
             continue
         mesh = parse(node.attrs["layout"])[0]
@@ -62,12 +62,13 @@ class _Solver:
         for v in _values(graph):
             self.sizes[v] = v.type.static_shape
             self.found[v] = [None] * len(self.sizes[v])
-        self.factors = {n: _factors(n) for n in graph.nodes}
+        self.factors = {n: _factors(n) for n in graph.walk()}
         self.steps: list[Slots] = []
-        for node in graph.nodes:
+        for node in graph.walk():
             factors = self.factors[node]
             if factors is not None:
                 self.steps.append(_slots(node, factors))
+            self.steps += [_same(*[value_at(node, slot) for slot in tie]) for tie in ties(node)]
         self.steps += [_same(p, o) for p, o in written(graph)]
 
     def close(self, value: Value, spec: Spec) -> None:
@@ -116,6 +117,22 @@ def _values(graph: Graph) -> Iterator[Value]:
     yield from graph.consts
     for node in graph.nodes:
         yield from node.outputs
+        for region in node.regions:
+            yield from _values(region)
+
+
+def ties(node: Node) -> list[Tie]:
+    """Returns which values of a node and its regions stand for one another."""
+    found = node.op.traits.ties
+    return found(len(node.inputs), len(node.outputs), *node.regions) if found else []
+
+
+def value_at(node: Node, slot: Slot) -> Value:
+    """Returns the value at a place of a node or one of its regions."""
+    if not slot.region:
+        return (node.outputs if slot.gives else node.inputs)[slot.index]
+    region = node.regions[slot.region - 1]
+    return region.outputs[slot.index] if slot.gives else region.params[slot.index].value
 
 
 def _factors(node: Node) -> Factors | None:
@@ -134,8 +151,8 @@ def _slots(node: Node, factors: Factors) -> Slots:
     return [places for places in by.values() if len(places) > 1]
 
 
-def _same(a: Value, b: Value) -> Slots:
-    return [[(a, d), (b, d)] for d in range(a.type.ndim)]
+def _same(*values: Value) -> Slots:
+    return [[(v, d) for v in dict.fromkeys(values)] for d in range(values[0].type.ndim)]
 
 
 def written(graph: Graph) -> list[tuple[Value, Value]]:
@@ -160,7 +177,7 @@ def propagate(
         outputs: Splits of the outputs, None where any will do.
     """
     solver = _Solver(graph, mesh)
-    for node in graph.nodes:
+    for node in graph.walk():
         if node.op.traits.places:
             solver.close(node.outputs[0], parse(node.attrs["layout"])[1])
     for value, spec in (given or {}).items():

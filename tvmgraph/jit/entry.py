@@ -259,7 +259,7 @@ class Entry:
 
 def _compiled(graph: Graph, config: JitConfig, held: Sequence[Tensor | None]) -> Any:
     """A graph for this process alone, or its part of one that several processes share."""
-    if any(node.op.traits.places for node in graph.nodes):
+    if any(node.op.traits.places for node in graph.walk()):
         return hooks.shard_graph(graph, config, held)
     if config.options.get("tiered", False):
         return compiled_or_tiered(graph, config, held)

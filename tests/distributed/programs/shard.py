@@ -134,14 +134,28 @@ if SIZE == 4:
     close(ms.jit(lambda a, b: grid(a, b))(W, W), W.asnumpy() @ W.asnumpy(), 1e-4)
 
 
-# ---- branches and loops are computed whole
+# ---- branches and loops are split as everything else, and so are their derivatives
 def looped(x: Tensor) -> Tensor:
     while ops.abs(x).max() > 0.5:
         x = x * 0.5
-    return x if x.sum() > 1e6 else x + 1.0
+    return ops.softmax(x, 0) if x.sum() > 1e6 else x + ops.matmul(x, W)
 
 
-close(ms.shard(looped, ((SIZE, 1),))(X), looped(X).asnumpy())
+split = ms.shard(looped, ((SIZE, 1),), out_strategy=((SIZE, 1),))
+close(split(X), looped(X).asnumpy(), 1e-5)
+if SIZE > 1:
+    assert split.programs[0].whole == [], split.explain()
+    assert {"all_reduced"} <= set(kinds(split)) <= {"all_reduced", "all_gathered"}, kinds(split)
+slopes = ms.grad(ms.shard(lambda x: (looped(x) ** 2).sum(), ((SIZE, 1),)))(X)
+close(slopes, ms.grad(lambda x: (looped(x) ** 2).sum())(X).asnumpy(), 1e-4)
+
+
+def inside(x: Tensor) -> Tensor:
+    """Asks for a layout in a branch only."""
+    return matmul(x, W) if x.sum() > 1e6 else matmul(x * 2, W)
+
+
+close(ms.jit(inside)(X), inside(X).asnumpy(), 1e-4)
 
 # ---- dropout draws what one process would draw
 ms.set_seed(5)

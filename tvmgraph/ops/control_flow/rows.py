@@ -8,7 +8,7 @@ captured writes these rows; they are not meant to be called by hand.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from tvmgraph.core import state as thread
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.core.traits import REGIONS
+from tvmgraph.core.traits import REGIONS, Slot, Tie
 from tvmgraph.core.types import TensorType, tensor_type
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.graph import Graph, GraphBuilder
@@ -108,6 +108,13 @@ def _vjp_if(g: Any, y: Any, condition: Tensor, *xs: Tensor, then: Graph, orelse:
     return (None, *[by_position.get(i) for i in range(len(xs))])
 
 
+def _ties_if(inputs: int, outputs: int, then: Graph, orelse: Graph) -> list[Tie]:
+    taken = [
+        (Slot(0, False, i + 1), Slot(1, False, i), Slot(2, False, i)) for i in range(inputs - 1)
+    ]
+    return [*taken, *[tuple(Slot(r, True, i) for r in range(3)) for i in range(outputs)]]
+
+
 def _region(name: str, types: Sequence[TensorType], body: Callable[..., Any]) -> Graph:
     """Builds a sample region: ``body(call, *values)`` returns its outputs."""
     b = GraphBuilder(name)
@@ -147,7 +154,7 @@ def _if_samples() -> list[Any]:
 
 @primitive(
     infer=_infer_if, eager=_eager_if, lower=Outlined(_define_if, _emit_if), vjp=_vjp_if,
-    traits=REGIONS,
+    traits=replace(REGIONS, ties=_ties_if),
     onnx=_control_onnx.branch, samples=_if_samples(), multi=True,
 )  # fmt: skip
 def if_(*operands: Tensor, then: Graph, orelse: Graph) -> tuple[Tensor, ...]:
@@ -196,6 +203,12 @@ def _eager_while(*arrays: np.ndarray, cond: Graph, body: Graph) -> tuple[np.ndar
 
 def _define_while(R: Any, types: Sequence[TensorType], cond: Graph, body: Graph) -> Any:
     return LoopFunctions(R, types, cond, body).whole()
+
+
+def _ties_while(inputs: int, outputs: int, cond: Graph, body: Graph) -> list[Tie]:
+    ties = [tuple(Slot(r, False, i) for r in range(3)) for i in range(inputs)]
+    ends = [(Slot(2, True, i), Slot(0, True, i)) for i in range(outputs)]
+    return [*[t + e for t, e in zip(ties, ends)], *ties[outputs:]]
 
 
 def _emit_call(R: Any, function: Any, args: Sequence[Any]) -> Any:
@@ -264,7 +277,7 @@ def _while_samples() -> list[Any]:
 
 @primitive(
     infer=_infer_while, eager=_eager_while, lower=Outlined(_define_while, _emit_call),
-    traits=REGIONS,
+    traits=replace(REGIONS, ties=_ties_while),
     vjp=_vjp_while, onnx=_control_onnx.loop, samples=_while_samples(), multi=True,
 )  # fmt: skip
 def while_(*operands: Tensor, cond: Graph, body: Graph) -> tuple[Tensor, ...]:
@@ -319,6 +332,20 @@ def _eager_while_grad(
     for before in reversed(states):
         found = hooks.evaluate(pull_back, [*before, *fixed, *found])
     return tuple(found)
+
+
+def _ties_while_grad(
+    inputs: int, outputs: int, cond: Graph, body: Graph, pull_back: Graph
+) -> list[Tie]:
+    count, forward = _split(body, pull_back)
+    loop = _ties_while(forward, count, cond, body)
+    ends = tuple(Slot(0, True, i) for i in range(count))
+    ran = [(*(s for s in t if s not in ends), Slot(3, False, i)) for i, t in enumerate(loop)]
+    found = [
+        (Slot(0, False, forward + i), Slot(3, False, forward + i), Slot(3, True, i),
+         Slot(0, True, i)) for i in range(outputs)
+    ]  # fmt: skip
+    return [*ran, *found]
 
 
 def _define_while_grad(
@@ -378,7 +405,7 @@ def _while_grad_samples() -> list[Any]:
 
 @primitive(
     infer=_infer_while_grad, eager=_eager_while_grad,
-    traits=REGIONS,
+    traits=replace(REGIONS, ties=_ties_while_grad),
     lower=Outlined(_define_while_grad, _emit_call),
     vjp=_vjp_while_grad,
     onnx=_control_onnx.loop_grad, samples=_while_grad_samples(), multi=True,
