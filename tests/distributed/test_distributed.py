@@ -40,6 +40,12 @@ def test_training() -> None:
     assert run("train.py", 2).count("is right") == 2
 
 
+@pytest.mark.parametrize("count", [2, 4])
+def test_what_is_moved_is_what_was_planned(count: int) -> None:
+    text = run("bytes.py", count)
+    assert text.count("is right") == count and text.count("as planned") == 6, text
+
+
 FAULTS = {
     "error": (1, r"rank 1\] ends all 2 processes.*a mistake of the user"),
     "stuck": (71, r"rank 0\].* all_reduce\(float32\[3,5\]\).*not there yet: rank 1"),

@@ -19,6 +19,7 @@ from tvmgraph.distributed.layout import Axes, Mesh, Spec
 from tvmgraph.distributed.propagate import Splits, propagate, ties, value_at, written
 from tvmgraph.graph.builder import GraphBuilder
 from tvmgraph.graph.ir import Graph, Node, Value
+from tvmgraph.graph.simplify import dce
 
 #: How parts are combined -> how processes reduce.
 _REDUCE = {"sum": "sum", "mean": "mean", "prod": "prod", "max": "max", "min": "min",
@@ -400,6 +401,7 @@ def partition(
         outputs: Splits of outputs; without one, and without :func:`placed_as` or a written
             parameter, an output is whole.
     """
+    graph = dce(graph)  # what nobody reads shall move nothing
     splits = propagate(graph, mesh, given, outputs)
     return bucketed(_Writer(graph, splits).run(outputs))
 
