@@ -332,6 +332,21 @@ def test_set_inputs_declares_and_checks() -> None:
         net.set_inputs(normal)
 
 
+def test_set_inputs_of_a_construct_with_any_number_of_arguments() -> None:
+    class Net(nn.Cell):
+        def construct(self, *inputs: Any) -> Tensor:
+            return ops.sum(inputs[0] * inputs[1], inputs[2]).astype(inputs[3])
+
+    net = Net()
+    net.set_inputs(Tensor(shape=[None, 3], dtype=ms.float32), normal(3), 1, ms.float64)
+    f = jit(net)
+    with assert_max_compiles(1, f):
+        for b in (2, 7):
+            assert f(normal(b, 3), normal(3), 1, ms.float64).shape == (b,)
+    with pytest.raises(ValueError, match=r"'inputs\[1\]' was declared as float32\[3\]"):
+        f(normal(2, 3), normal(4), 1, ms.float64)
+
+
 @pytest.mark.parametrize("mode", ["graph", "construct"])
 def test_set_inputs_of_networks_that_compile_themselves(mode: str) -> None:
     class Net(nn.Cell):

@@ -8,6 +8,7 @@ from typing import Any
 
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import ANY_RANK, Dim
+from tvmgraph.dtypes import DType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 from tvmgraph.signatures import python_signature
 
@@ -38,15 +39,11 @@ class Signature:
                 one name differ in size.
         """
         wanted = self._by_parameter(fn)
-        given = python_signature(fn).bind(*args, **kwargs)
+        given = dict(zip(_labels(fn, len(args)), args)) | kwargs
         walk = _Walk(getattr(fn, "__qualname__", "function"))
-        names = list(python_signature(fn).parameters)
-        for i, value in enumerate(args):
-            label = names[i] if i < len(names) else f"argument {i}"
+        for label, value in given.items():
             walk.visit(value, wanted.get(label), label)
-        for name, value in kwargs.items():
-            walk.visit(value, wanted.get(name), name)
-        missing = [n for n in wanted if n not in given.arguments]
+        missing = [n for n in wanted if n not in given]
         if missing:
             raise ArgumentError(
                 f"the declared argument {missing[0]!r} is missing", op=walk.name, at=user_source(),
@@ -56,8 +53,9 @@ class Signature:
 
     def _by_parameter(self, fn: Callable[..., Any]) -> dict[str, Any]:
         try:
-            bound = python_signature(fn).bind_partial(*self.positional, **self.keywords)
-            return dict(bound.arguments)
+            python_signature(fn).bind_partial(*self.positional, **self.keywords)
+            named = zip(_labels(fn, len(self.positional)), self.positional)
+            return dict(named) | self.keywords
         except TypeError as e:
             raise ArgumentError(
                 f"the declared inputs do not fit the function: {e}",
@@ -65,6 +63,16 @@ class Signature:
                 got=f"{len(self.positional)} inputs, keywords {list(self.keywords)}",
                 fix=f"its signature is {python_signature(fn)}",
             ) from None  # fmt: skip
+
+
+def _labels(fn: Callable[..., Any], count: int) -> list[str]:
+    """Names the first arguments by their parameters; those of ``*inputs`` by their position."""
+    labels: list[str] = []
+    for name, parameter in python_signature(fn).parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            labels += [f"{name}[{i}]" for i in range(count - len(labels))]
+        labels.append(name)
+    return labels[:count]
 
 
 class _Walk:
@@ -178,4 +186,4 @@ def _is_spec(value: Any) -> bool:
         return all(map(_is_spec, value))
     if isinstance(value, dict):
         return all(map(_is_spec, value.values()))
-    return value is None or isinstance(value, (Tensor, bool, int, float, str))
+    return value is None or isinstance(value, (Tensor, bool, int, float, str, DType))
