@@ -75,7 +75,7 @@ def _between(g: Tensor, x: Tensor, low: float, high: float) -> Tensor:
 @formula_row(
     "relu6",
     lambda m, x: m.where(x < 0, 0, m.where(x > 6, 6, x)),
-    lambda g, y, x: (_between(g, x, 0, 6),),
+    lambda g, y, x: (F.where(F.logical_and(x > 0, x <= 6), g, 0),),  # MindSpore's slope at 6
     lambda O, x: O.Clip(x, O.const(0, x.type.dtype), O.const(6, x.type.dtype)),
     samples=float_samples(-3, 9),
 )
