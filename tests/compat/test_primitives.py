@@ -205,6 +205,19 @@ def test_own_operator_class() -> None:
         ops.Primitive("nothing")(X)
 
 
+def test_primitives_without_a_call_compute_what_their_name_says() -> None:
+    class Shift(ops.PrimitiveWithInfer):
+        @ops.prim_attr_register
+        def __init__(self, periods: int = 1, axis: int = -1) -> None:
+            pass
+
+    x = Tensor([[1.0, 2.0, 3.0]])
+    assert Shift()(x, 0.0).tolist() == [[0.0, 1.0, 2.0]]
+    assert ms.jit(Shift(-2))(x, 9.0).tolist() == [[3.0, 9.0, 9.0]]
+    assert Shift(7)(x, 4.0).tolist() == [[4.0] * 3]
+    assert ops.Primitive("ReduceSum").add_prim_attr("keep_dims", True)(x, 1).tolist() == [[6.0]]
+
+
 def test_assignment() -> None:
     p = Parameter(Tensor([1.0, 2.0]), name="p")
     assert ops.AssignAdd()(p, Tensor([1.0, 1.0])).asnumpy().tolist() == [2.0, 3.0]

@@ -14,6 +14,7 @@ import functools
 import inspect
 import numbers
 import re
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -32,7 +33,8 @@ class Primitive:
     """Base of all operator classes.
 
     Derive from it to write an operator of your own in Python: the constructor keeps the
-    configuration, ``__call__`` computes with other operators.
+    configuration, ``__call__`` computes with other operators. Without a ``__call__`` it computes
+    what the operator class of its name does, configured by its attributes.
 
     Args:
         name: Name of the operator.
@@ -50,8 +52,13 @@ class Primitive:
         """Computes the operator.
 
         Raises:
-            NotFoundError: always; the derived class does the computing.
+            NotFoundError: if there is no operator class of its name.
         """
+        known = sys.modules["tvmgraph.ops.operations._inner_ops"]  # and the rows of ops.operations
+        built = getattr(known, self.name) if self.name in dir(known) else None
+        if inspect.isclass(built) and issubclass(built, Primitive):
+            taken = inspect.signature(built).parameters
+            return built(**{k: v for k, v in self.attrs.items() if k in taken})(*args)
         raise NotFoundError(
             f"{self!r} has no implementation", op=self.name, at=user_source(),
             fix="derive a class and define __call__, or use one of the classes in tvmgraph.ops",

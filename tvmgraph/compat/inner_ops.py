@@ -1,0 +1,60 @@
+"""``ops.operations._inner_ops``: operators that MindSpore has for its own use and its tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.compat.absent import not_found
+from tvmgraph.compat.primitives.base import build_class, parse_rows
+from tvmgraph.core.op import F
+
+PATH = "tvmgraph.ops.operations._inner_ops"
+ROWS = parse_rows(
+    """
+ClipByNorm | axis: ints = None | x, clip_norm | H.clip_by_norm(x, clip_norm, axis)
+ConvertToDynamic | is_dynamic_rank=False | input | input
+GpuConvertToDynamicShape | | input | input
+Shift | periods: int = 1, axis: int = -1 | x, fill_value | H.shift(x, fill_value, periods, axis)
+TensorCopySlices | | x, value, begin, end, strides | H.copy_slices(x, value, begin, end, strides)
+"""
+)
+
+
+class _Helpers:
+    """Operators that are no single expression."""
+
+    @staticmethod
+    def clip_by_norm(x: Any, clip_norm: Any, axis: Any) -> Any:
+        """Scales what is longer than ``clip_norm`` along the axes to that length."""
+        length = F.sqrt(F.sum(x * x, axis, keepdim=True))
+        return x * clip_norm / F.maximum(length, clip_norm)
+
+    @staticmethod
+    def shift(x: Any, fill_value: Any, periods: int, axis: int) -> Any:
+        """Moves the elements along an axis and fills the places that became free."""
+        count = min(abs(periods), x.shape[axis])
+        kept = F.narrow(x, axis, count if periods < 0 else 0, x.shape[axis] - count)
+        filled = F.full_like(F.narrow(x, axis, 0, count), fill_value)
+        return F.concat((kept, filled) if periods < 0 else (filled, kept), axis)
+
+    @staticmethod
+    def copy_slices(x: Any, value: Any, begin: Any, end: Any, strides: Any) -> Any:
+        """Returns ``x`` with a slice of its own replaced by ``value``."""
+        found = F.identity(x)
+        found[tuple(map(slice, begin, end, strides))] = value
+        return found
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ROWS:
+        raise not_found(PATH, name, ROWS)
+    built = build_class(ROWS[name], PATH, {"H": _Helpers})
+    globals()[name] = built
+    return built
+
+
+def __dir__() -> list[str]:
+    return sorted(ROWS)
+
+
+__all__ = [*ROWS]  # pyright: ignore[reportUnsupportedDunderAll]
