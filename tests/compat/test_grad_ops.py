@@ -50,6 +50,72 @@ def test_pools(kind: str) -> None:
     np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), rtol=2e-6)
 
 
+IMAGE = Tensor(np.random.default_rng(0).normal(size=(1, 2, 4, 4)).astype(np.float32))
+SHIFT = Tensor(np.array([1, 2, 3], np.float32))
+#: Operator, forward function of an operand, the operand, arguments from operand, cotangent, result.
+MORE: list[tuple[Any, Any, Tensor, Any]] = [
+    (G.CdistGrad(3.0), lambda x: ops.cdist(x, X, 3.0), P, lambda x, dy, y: (dy, x, X, y)),
+    (G.Conv2DBackpropFilter(3, 2), lambda w: ops.conv2d(IMAGE, w),
+     Tensor(np.ones((3, 2, 2, 2), np.float32)), lambda w, dy, y: (dy, IMAGE, w.shape)),
+    (G.DropoutGrad(0.5), lambda x: x * DY / 0.5, P, lambda x, dy, y: (dy, DY)),
+    (G.KLDivLossGrad("batchmean"), lambda x: ops.kl_div(x, P, "batchmean"), X,
+     lambda x, dy, y: (dy, x, P)),
+    (G.LRNGrad(1), ops.LRN(1), IMAGE, lambda x, dy, y: (dy, x, y)),
+    (G.L2NormalizeGrad(1), ops.L2Normalize(1), X, lambda x, dy, y: (x, y, dy)),
+    (G.NLLLossGrad("sum"), lambda x: ops.nll_loss(x, Tensor([0, 2]), SHIFT, reduction="sum"), X,
+     lambda x, dy, y: (x, dy, Tensor([0, 2]), SHIFT, None)),
+    (G.PadV3Grad("reflect"), lambda x: ops.pad(x, (1, 2), "reflect"), X,
+     lambda x, dy, y: (dy, (1, 2))),
+    (G.ResizeBilinearGrad(True), lambda x: ops.ResizeBilinearV2(True)(x, (6, 7)), IMAGE,
+     lambda x, dy, y: (dy, x)),
+    (G.ResizeNearestNeighborV2Grad(), lambda x: ops.ResizeNearestNeighborV2()(x, (6, 7)), IMAGE,
+     lambda x, dy, y: (dy, x.shape[2:])),
+    (G.SliceGrad(), lambda x: ops.slice(x, (0, 1), (2, 2)), X,
+     lambda x, dy, y: (dy, x, (0, 1), (2, 2))),
+    (G.SoftmaxBackward(), lambda x: ops.softmax(x, 0), X, lambda x, dy, y: (dy, y, 0)),
+    (G.StridedSliceGrad(), lambda x: x[:, ::2], X,
+     lambda x, dy, y: (dy, x.shape, (0, 0), (2, 3), (1, 2))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("operator", "forward", "x", "args"), MORE, ids=[c[0].name for c in MORE])
+def test_gradient_of_other_arguments(operator: Any, forward: Any, x: Tensor, args: Any) -> None:
+    y, back = ops.vjp(forward, x)
+    dy = ops.cos(y)
+    found = operator(*args(x, dy, y))
+    np.testing.assert_allclose(found.asnumpy(), back(dy)[0].asnumpy(), rtol=2e-5, atol=2e-6)
+
+
+def test_gradients_of_normalisations() -> None:
+    norm = ops.LayerNorm()
+    (_, mean, variance), dy = norm(X, SHIFT, SHIFT), ops.cos(X)
+    want = ops.vjp(lambda *t: norm(*t)[0], X, SHIFT, SHIFT)[1](dy)
+    for a, b in zip(G.LayerNormGrad()(X, dy, variance, mean, SHIFT), want, strict=True):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-5)
+    assert len(G.LayerNormGradGrad()(X, dy, variance, mean, SHIFT, X, SHIFT, SHIFT)) == 3
+    mean, variance = ops.mean(X, 0), ops.var(X, 0, False)
+
+    def batch(x: Tensor, scale: Tensor) -> Tensor:
+        return scale * (x - x.mean(0)) / ops.sqrt(ops.var(x, 0, False) + 1e-5)
+
+    want = ops.vjp(batch, X, SHIFT)[1](dy)
+    for a, b in zip(G.BatchNormGrad(True)(dy, X, SHIFT, mean, variance, None), want, strict=False):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_pools_by_the_elements_they_chose() -> None:
+    y, chosen = ops.max_pool2d(IMAGE, 2, 2, return_indices=True)
+    dx = G.MaxPoolGradWithArgmax(2, 2)(IMAGE, y, chosen)
+    np.testing.assert_allclose(dx.asnumpy(), G.MaxPoolGrad(2, 2)(IMAGE, y, y).asnumpy())
+    again = G.MaxPoolGradGrad(2, 2)(IMAGE, y, dx)
+    np.testing.assert_allclose(again.asnumpy(), y.asnumpy())
+    per_image = chosen + 16 * ops.arange(2).reshape(1, 2, 1, 1)
+    again = G.MaxPoolGradGradWithArgmax(2, 2)(IMAGE, dx, per_image)
+    np.testing.assert_allclose(again.asnumpy(), y.asnumpy())
+    offsets = G.ConcatOffset(2, 1)((X, P))
+    assert offsets.tolist() == [[0, 0], [0, 3]]
+
+
 def test_inputs_may_be_declared_without_a_number_of_axes() -> None:
     class Sum(nn.Cell):
         def construct(self, x: Tensor) -> Tensor:

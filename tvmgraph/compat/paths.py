@@ -27,6 +27,7 @@ _FILES = {
     "ops.operations": """array_ops comm_ops control_ops custom_ops debug_ops image_ops
         inner_ops linalg_ops math_ops nn_ops other_ops random_ops spectral_ops""",
 }
+_GENERATED = ("ops", "compat.primitives", "compat.mint", "compat.grad_ops")
 _TRANSFORMS = ("dataset.vision", "dataset.transforms")
 
 #: Path -> rooms that are searched for its names, in order; all below ``tvmgraph``.
@@ -70,13 +71,16 @@ PATHS: dict[str, tuple[str, ...]] = {
     "ops._primitive_cache": ("compat.private",),
     "ops._utils": ("compat.private",),
     "ops.composite": ("compat.composite",),
-    "ops.auto_generate": ("ops", "compat.primitives", "compat.mint"),
+    "ops.auto_generate": _GENERATED,
+    "ops.auto_generate.gen_ops_def": _GENERATED,
+    "ops.auto_generate.gen_ops_prim": _GENERATED,
     "ops.function": ("ops",),
     "ops.functional_overload": ("ops",),
     "ops.functional": ("compat.functional",),
     "ops.operations": ("compat.primitives",),
     "ops.operations._grad_ops": ("compat.grad_ops",),
-    "ops.operations._inner_ops": ("compat.primitives",),
+    "ops.operations._inner_ops": ("compat.inner_ops", "compat.primitives"),
+    "ops.operations.manually_defined": ("compat.primitives", "compat.functional"),
     "ops.primitive": ("compat.primitives.base",),
     "ops.communication": ("compat.mint.distributed",),
     "parallel": ("compat.parallel", "distributed.api", "distributed.context", "train.parallel"),
