@@ -166,10 +166,44 @@ def test_hook_of_a_tensor(compiled: bool) -> None:
 
     assert plain(wrap(ms.grad(hooked))(X)) == [80.0, -160.0, 240.0]
     assert plain(ms.grad(wrap(hooked))(X)) == [80.0, -160.0, 240.0]
-    with pytest.raises(ArgumentError, match="nothing is being differentiated"):
-        X.register_hook(print)
     with pytest.raises(DTypeError, match="needs a function"):
         X.register_hook(3)
+
+
+def doubled_if_small(g: Tensor) -> Tensor:
+    if g[0] < 100:
+        return g * 2
+    return g * 3
+
+
+@pytest.mark.parametrize("hook", [lambda g: g * 2, doubled_if_small], ids=["simple", "branch"])
+@pytest.mark.parametrize("wrap", [lambda g: g, jit], ids=["eager", "compiled"])
+def test_hook_of_a_tensor_that_is_registered_before_it_is_used(wrap: Any, hook: Any) -> None:
+    x, other = Tensor([1.0, -2.0, 3.0]), Tensor([1.0, -2.0, 3.0])
+
+    def square(x: Tensor) -> Tensor:
+        return (x * x).sum()
+
+    def hooked(x: Tensor) -> Tensor:
+        y = x * 1
+        y.register_hook(hook)
+        return (y * y).sum()
+
+    calls = [ms.grad(wrap(square)), wrap(ms.grad(square))] * 2
+    assert [plain(call(x)) for call in calls] == [[2.0, -4.0, 6.0]] * 4
+    handle = x.register_hook(hook)
+    assert [plain(call(other)) for call in calls] == [[2.0, -4.0, 6.0]] * 4
+    assert [plain(call(x)) for call in calls] == [[4.0, -8.0, 12.0]] * 4
+    assert plain(ms.grad(wrap(hooked))(other)) == [4.0, -8.0, 12.0]
+    handle.remove()
+    assert [plain(call(x)) for call in calls] == [[2.0, -4.0, 6.0]] * 4
+
+
+def test_gradients_by_the_first_keyword() -> None:
+    def product(*, a: Tensor, b: Tensor) -> Tensor:
+        return a * b
+
+    assert plain(ops.GradOperation()(product)(a=X, b=Tensor([3.0]))) == [3.0, 3.0, 3.0]
 
 
 def test_hook_and_freezing_of_a_parameter_reach_compiled_code() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.nn.helpers import close, t
-from tvmgraph import Tensor, nn
+from tvmgraph import Tensor, jit, nn
 from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, OutOfRangeError
 
 
@@ -144,6 +144,32 @@ def test_cell_dict_is_a_dict() -> None:
     assert len(nn.CellDict(cells)) == 2
     cells.clear()
     assert len(cells) == 0
+
+
+def test_cell_dict_is_a_dict_in_compiled_code() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.heads = nn.CellDict({"a": dense(), "b": nn.ReLU()})
+
+        def construct(self, x: Tensor) -> Any:
+            return self.heads.keys(), self.heads.values(), self.heads.items(), {"y": x + x}.values()
+
+    net = Net()
+    keys, cells, items, sums = jit(net)(Tensor([1.0]))
+    assert keys == {"a", "b"}
+    assert [*cells] == [net.heads["a"], net.heads["b"]]
+    assert dict(items) == dict(net.heads.items())
+    assert [s.asnumpy().item() for s in sums] == [2.0]
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "training"])
+def test_cell_dict_has_the_errors_of_a_dict(name: str) -> None:
+    cells = nn.CellDict({"a": dense()})
+    with pytest.raises(KeyError, match="CellDict"):
+        cells[name] = dense()
+    with pytest.raises(KeyError, match="there is no cell"):
+        cells["b"]
 
 
 def test_copies_do_not_share() -> None:

@@ -433,7 +433,8 @@ class GradOperation(Shown):
             positions = [i for i, a in enumerate(args) if tensors_in(a)]
             keywords = [k for k, v in kwargs.items() if tensors_in(v)]
             if not self.get_all:
-                positions, keywords = [] if self.get_by_list else positions[:1], []
+                first = 0 if self.get_by_list else 1
+                positions, keywords = positions[:first], keywords[: first - len(positions[:first])]
             r = _Run(fn, args, kwargs, positions, params, keywords)
             outputs = _numeric(r.value, fn)
             dx, dw = r.differentiate(outputs, _sens(outputs, sens) if self.sens_param else None)

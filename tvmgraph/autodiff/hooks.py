@@ -9,9 +9,9 @@ from typing import Any
 from tvmgraph.autodiff.custom import call_with_bprop, require_pure
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
-from tvmgraph.core.state import state
+from tvmgraph.core.state import bump_epoch, hooked, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import DTypeError, LeavesGraph, user_source
 
 
 def _checked(name: str, function: Any) -> Callable[..., Any]:
@@ -37,13 +37,17 @@ class Handle:
         self.hook = None
         if isinstance(self.owner, Parameter):
             self.owner.gradient_hooks = tuple(h for h in self.owner.gradient_hooks if h is not self)
+        elif self.owner._hooks:
+            self.owner._hooks = tuple(h for h in self.owner._hooks if h is not self)
+            hooked.discard(self)
 
 
 def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
     """Calls ``hook_fn(gradient)`` when the gradient of this tensor is computed.
 
-    On a Parameter the hook stays for every later gradient by that Parameter. On another tensor it
-    is called within the differentiated function, at the place where the tensor was computed.
+    On a Parameter, and on a tensor while nothing is being differentiated, the hook stays for every
+    later gradient by that tensor. Within a differentiated function it belongs to the place where
+    the tensor was computed.
 
     Args:
         hook_fn: Returns None, or the gradient to use instead.
@@ -53,18 +57,16 @@ def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
 
     Raises:
         DTypeError: if ``hook_fn`` is not callable.
-        ArgumentError: outside a differentiated function, if this is no Parameter.
     """
     handle = Handle(self, _checked("Tensor.register_hook", hook_fn))
     if isinstance(self, Parameter):
         self.gradient_hooks += (handle,)
         return handle
     if not state.tapes and state.interpreter is None:
-        raise ArgumentError(
-            "nothing is being differentiated, so there is no gradient to hook",
-            op="Tensor.register_hook", at=user_source(),
-            fix="register it inside the function that is differentiated, or on a Parameter",
-        )  # fmt: skip
+        self._hooks = (*(self._hooks or ()), handle)
+        hooked.add(handle)
+        bump_epoch()
+        return handle
     require_pure("Tensor.register_hook", hook_fn, (self,))
     self.rebind(
         call_with_bprop(
@@ -75,8 +77,20 @@ def register_hook(self: Tensor, hook_fn: Hook) -> Handle:
 
 
 def gradient_hooks(tensor: Any) -> tuple[Handle, ...]:
-    """Returns the hooks of a Parameter; other values have none of their own."""
-    return tensor.gradient_hooks if isinstance(tensor, Parameter) else ()
+    """Returns the hooks that were registered on a tensor outside of differentiation.
+
+    Raises:
+        LeavesGraph: for an argument of a compiled function, whose hooks are those of one call.
+    """
+    if isinstance(tensor, Parameter):
+        return tensor.gradient_hooks
+    if tensor._hooks and state.interpreter is not None:
+        raise LeavesGraph(
+            "an argument has hooks of its gradient, which run as plain Python",
+            op="Tensor.register_hook", got=str(tensor.type), at=user_source(),
+            fix="register them inside the function that is differentiated, which compiles them",
+        )  # fmt: skip
+    return tensor._hooks or ()
 
 
 def run_hooks(hooks: Sequence[Handle], gradient: Tensor) -> Tensor:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tvmgraph.autodiff.tape import GradTape, backward, recording
+from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.recorder import Recorder
 from tvmgraph.capture.replay import replay
+from tvmgraph.capture.settings import Settings
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Specialise, SymbolScope
@@ -31,6 +33,7 @@ def _pulled(
 ) -> tuple[list[Tensor], Callable[[Sequence[Tensor]], list[Tensor]]]:
     """Replays a graph on a tape; returns its parameters and the pull-back."""
     graph = quiet(graph)  # what it prints, it printed
+    recorder.call = Interpreter(recorder, Settings()).call  # hooks and derivatives of the user's
     params = [recorder.argument(p.value.type, f"p{i}") for i, p in enumerate(graph.params)]
     tape = GradTape()
     inputs = [p for p, q in zip(params, graph.params) if q.role is Role.INPUT]

@@ -209,7 +209,7 @@ def _capture(
     types = [promotion.type_of(i, t.type) for i, t in enumerate(leaves)]
     traced = [recorder.argument(t, n) for t, n in zip(types, names)]
     for t, new in zip(leaves, traced):
-        new.is_leaf = isinstance(t, Parameter)
+        new.is_leaf, new._hooks = isinstance(t, Parameter), t._hooks
     caller = given
     if promotion.numbers:
         given = with_numbers(given, symbols_for(promotion, given))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any
@@ -133,11 +133,22 @@ def describe(
         keys, make = tuple(value), dict_like(value)
         children = tuple(map(each, value.values()))
         return Branch(lambda items: make(zip(keys, items)), children)
+    for kind, make in _VIEWS.items():
+        if isinstance(value, kind):
+            return Branch(make, tuple(map(each, value)))
     if is_dataclass(value) and not isinstance(value, type):
         names = [f.name for f in fields(value)]
         children = tuple(each(getattr(value, n)) for n in names)
         return Branch(lambda items: _with_fields(value, names, items), children)
     return leaf(value)
+
+
+#: What makes a view of a dict from what it goes over.
+_VIEWS: dict[type, Callable[[list[Any]], Any]] = {
+    KeysView: lambda items: dict.fromkeys(items).keys(),
+    ValuesView: lambda items: dict(enumerate(items)).values(),
+    ItemsView: lambda items: dict(items).items(),
+}
 
 
 def _with_fields(example: Any, names: list[str], items: list[Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -137,6 +138,9 @@ turn = forking.whole()
 
 #: How many calls have written attributes or containers; who holds the turn counts.
 acted = 0
+
+#: Hooks of gradients that belong to tensors which are no parameters: types do not tell of them.
+hooked: weakref.WeakSet[Any] = weakref.WeakSet()
 
 _counter = itertools.count(1)
 

@@ -55,6 +55,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         "_base": "The tensor this one was taken out of by index, and the index.",
         "_device": "The elements on a GPU, once they were needed there.",
         "_ffi": "What compiled code sees of the storage, once it was asked for.",
+        "_hooks": "What ``register_hook`` put here, once it did.",
         "_token": "Identity of the value denoted now.",
         "array": "The elements as a NumPy array, not to be written to.",
         "type": "The interned shape, dtype and device.",
@@ -121,7 +122,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
     def __getattr__(self, name: str) -> Any:
         """Views what compiled code returned when somebody looks at the elements."""
-        if name == "_device":  # a slot that most tensors never fill
+        if name in ("_device", "_hooks"):  # slots that most tensors never fill
             return None
         if name == "array" and self._ffi is not None:
             with _AT_ONCE if self.__class__ is Tensor else turn:  # others may be written to now

@@ -263,7 +263,7 @@ class JitFunction(Inspectable):
     def _run_recent(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the capture that served the call before; ``MISS`` if it does not fit."""
         recent = self._recent
-        if recent is None or kwargs:
+        if recent is None or kwargs or versioned.hooked:
             return MISS
         with recent.entry.alone:
             entry, numbers, leaves = recent.match(args, self._config())
@@ -280,7 +280,7 @@ class JitFunction(Inspectable):
             numbers = entry.resolve(leaves, (args, kwargs))
             return MISS if numbers is None else entry.run([*leaves, *numbers], (args, kwargs))
         result = entry.run(leaves, (args, kwargs))
-        if not kwargs:
+        if not kwargs and not versioned.hooked:
             self.fast_call = fast_call(entry, args, now)
         return result
 
@@ -577,6 +577,8 @@ def _key_of(value: Any, leaves: list[Tensor]) -> Any:
     """
     if isinstance(value, Tensor):
         leaves.append(value)
+        if versioned.hooked and value._hooks:
+            return ("hooked", value.type)
         return (Parameter, value.type) if isinstance(value, Parameter) else value.type
     kind = value.__class__
     if kind is tuple or kind is list:

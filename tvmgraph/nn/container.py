@@ -8,7 +8,14 @@ from typing import Any, Self
 
 from tvmgraph.core.state import bump_epoch
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, OutOfRangeError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    CaptureError,
+    DTypeError,
+    OutOfRangeError,
+    either,
+    user_source,
+)
 from tvmgraph.nn._checks import is_int, reject
 from tvmgraph.nn._offered import offered
 from tvmgraph.nn.cell import Cell
@@ -243,6 +250,9 @@ class CellList(_Ordered):
         )  # fmt: skip
 
 
+_BadName = either(ArgumentError, KeyError)
+
+
 class CellDict(Cell):
     """Holds cells by name, so that their parameters belong to the network.
 
@@ -271,16 +281,16 @@ class CellDict(Cell):
     def __getitem__(self, key: str) -> Any:
         if key not in self._cells:
             names = ", ".join(self._cells) or "none"
-            reject(OutOfRangeError, "CellDict", f"there is no cell {key!r}", f"cells: {names}")
+            reject(either(OutOfRangeError, KeyError), "CellDict", f"there is no cell {key!r}", f"cells: {names}")
         return self._cells[key]
 
     def __setitem__(self, key: str, cell: Cell) -> None:
         if not isinstance(key, str):
             reject(DTypeError, "CellDict", f"a name must be a str, not {type(key).__name__}")
         if not key or "." in key:
-            reject(ArgumentError, "CellDict", f"a name must not be empty or contain a dot: {key!r}")
+            reject(_BadName, "CellDict", f"a name must not be empty or contain a dot: {key!r}")
         if key not in self._cells and hasattr(self, key):
-            reject(ArgumentError, "CellDict", f"{key!r} is an attribute of CellDict",
+            reject(_BadName, "CellDict", f"{key!r} is an attribute of CellDict",
                    fix="use another name")  # fmt: skip
         if not isinstance(cell, Cell):
             reject(DTypeError, "CellDict", f"every value must be a Cell, not {type(cell).__name__}")
