@@ -32,19 +32,38 @@ from mindspore.nn.loss.loss import LossBase
 from mindspore.nn.metrics import Accuracy, Metric
 from mindspore.nn.optim import Adam, Momentum
 from mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
+from mindspore.nn.layer.rnn_cells import RNNCellBase
+from mindspore.nn.loss import SoftmaxCrossEntropyWithLogits
+from mindspore.nn.loss.loss import _Loss
 from mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, WithLossCell
+from mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from mindspore.nn.wrap.loss_scale import TrainOneStepWithLossScaleCell
 from mindspore.ops import composite, functional as F, operations as P
 from mindspore.train.amp import build_train_network
 from mindspore.train.callback import Callback, CheckpointConfig, LossMonitor, ModelCheckpoint
 from mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager
-from mindspore.train.serialization import load_checkpoint, load_param_into_net
+from mindspore.train.callback import _InternalCallbackParam
+from mindspore.train.callback._loss_monitor import LossMonitor
+from mindspore.train.model import Model, ParallelMode
+from mindspore.train.serialization import export, load_checkpoint, load_param_into_net
+from mindspore.train.summary.summary_record import SummaryRecord
+from mindspore.parallel._auto_parallel_context import auto_parallel_context
+from mindspore.profiler.profiling import Profiler
+from mindspore._extends import cell_attr_register
 """
 
 
 @pytest.mark.parametrize("line", [i for i in IMPORTS.splitlines() if i])
 def test_imports(line: str) -> None:
     exec(line.replace("mindspore", "tvmgraph"), {})
+
+
+def test_files_that_are_packages_in_mindspore() -> None:
+    for path in {path.rpartition(".")[0] for path in PATHS}:
+        module = importlib.import_module(f"tvmgraph.{path}".rstrip("."))
+        assert hasattr(module, "__path__"), path  # else a finder of aliases is not asked
+    with pytest.raises(NotFoundError, match=r"tvmgraph.nn.loss has no 'CrossEntropyLos'"):
+        nn.loss.CrossEntropyLos  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_no_path_hides_a_file() -> None:

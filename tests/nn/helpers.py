@@ -168,6 +168,7 @@ LAYERS = [
     Layer("ReplicationPad2d", lambda: nn.ReplicationPad2d(2), _one(1, 3, 3)),
     Layer("ReplicationPad3d", lambda: nn.ReplicationPad3d(1), _one(1, 2, 2, 2)),
     Layer("PixelShuffle", lambda: nn.PixelShuffle(2), _one(1, 4, 2, 3)),
+    Layer("ResizeBilinear", nn.ResizeBilinear, lambda: (t(1, 2, 3, 4), (5, 6))),
     Layer("PixelUnshuffle", lambda: nn.PixelUnshuffle(2), _one(1, 1, 4, 6)),
     Layer("ChannelShuffle", lambda: nn.ChannelShuffle(2), _one(1, 4, 2, 2)),
     Layer("Upsample", lambda: nn.Upsample(size=(4, 5)), _one(1, 1, 2, 3)),

@@ -11,7 +11,7 @@ import pytest
 
 import tvmgraph as ms
 from tests.nn.helpers import close, rand, randomize, t
-from tvmgraph import Tensor, nn
+from tvmgraph import Tensor, nn, ops
 from tvmgraph.common import set_seed
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
@@ -317,6 +317,8 @@ def test_image_layers() -> None:
     nearest = x.repeat(2, 2).repeat(2, 3)
     close(nn.Upsample(size=(4, 6))(Tensor(x)), nearest)
     line = np.array([[[[0.0, 1.0]]]], np.float32)
+    twice = nn.ResizeBilinear()(Tensor(x), scale_factor=2)
+    close(twice, ops.ResizeBilinearV2()(Tensor(x), tuple(2 * n for n in x.shape[2:])).asnumpy())
     corners = nn.Upsample(size=(1, 3), mode="bilinear", align_corners=True)
     close(corners(Tensor(line)), [[[[0, 0.5, 1]]]])
     crop = rand(3, 8, 6)
@@ -361,6 +363,7 @@ def test_image_layers() -> None:
         (lambda: nn.ConstantPad1d("a", 1), DTypeError, "an int or a tuple"),
         (lambda: nn.ReflectionPad2d(1)(t(3)), ShapeError, "4 or 3 axes"),
         (lambda: nn.PixelShuffle(0), ArgumentError, "upscale_factor"),
+        (lambda: nn.ResizeBilinear()(t(1, 1, 2, 2)), ArgumentError, "size and scale_factor"),
         (lambda: nn.Upsample(), ArgumentError, "size or scale_factor is needed"),
         (lambda: nn.Unfold(2, 1, 1), DTypeError, "ksizes must be a tuple"),
         (lambda: nn.Unfold((2, 2, 2, 1), (1,) * 4, (1,) * 4), ArgumentError, "(1, h, w, 1)"),

@@ -8,7 +8,16 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from tvmgraph.core.op import F
 from tvmgraph.errors import NotFoundError
+
+#: Names of MindSpore 1.x that only this module has.
+tuple_len = list_len = len
+
+
+def scalar_to_array(input_x: Any) -> Any:
+    """Returns a number as a 0-d tensor."""
+    return F.scalar_to_tensor(input_x, None)
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -19,6 +19,8 @@ from tvmgraph.compat.absent import AbsentFinder, not_found
 _FILES = {
     "nn.layer": """activation basic channel_shuffle combined container conv dense embedding image
         math normalization padding pooling rnn_cells rnns timedistributed transformer""",
+    "nn.metrics": """accuracy auc bleu_score confusion_matrix cosine_similarity dice error fbeta
+        loss metric perplexity precision recall roc topk""",
     "nn.optim": """ada_grad adadelta adafactor adam adamax asgd ftrl lamb lars lazyadam momentum
         proximal_ada_grad rmsprop rprop sgd""",
     "ops.function": """array_func clip_func debug_func fft_func grad image_func linalg_func
@@ -26,6 +28,8 @@ _FILES = {
         vmap_func""",
     "ops.operations": """array_ops comm_ops control_ops custom_ops debug_ops image_ops
         inner_ops linalg_ops math_ops nn_ops other_ops random_ops spectral_ops""",
+    "train.callback": """_callback _checkpoint _early_stop _history _lambda_callback _loss_monitor
+        _lr_scheduler_callback _reduce_lr_on_plateau _summary_collector _time_monitor""",
 }
 _GENERATED = ("ops", "compat.primitives", "compat.mint", "compat.grad_ops")
 _TRANSFORMS = ("dataset.vision", "dataset.transforms")
@@ -33,6 +37,7 @@ _TRANSFORMS = ("dataset.vision", "dataset.transforms")
 #: Path -> rooms that are searched for its names, in order; all below ``tvmgraph``.
 PATHS: dict[str, tuple[str, ...]] = {
     "_checkparam": ("compat.checkparam",),
+    "_extends": ("compat.private",),
     "boost": ("compat.boost", "amp", "train"),
     "boost.boost": ("compat.boost",),
     "boost.grad_accumulation": ("compat.boost",),
@@ -67,6 +72,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "nn.utils": ("nn.initialisation",),
     "nn.utils.init": ("nn.initialisation",),
     "nn.wrap.cell_wrapper": ("nn",),
+    "nn.wrap.grad_reducer": ("nn",),
     "nn.wrap.loss_scale": ("nn",),
     "ops._primitive_cache": ("compat.private",),
     "ops._utils": ("compat.private",),
@@ -84,19 +90,25 @@ PATHS: dict[str, tuple[str, ...]] = {
     "ops.primitive": ("compat.primitives.base",),
     "ops.communication": ("compat.mint.distributed",),
     "parallel": ("compat.parallel", "distributed.api", "distributed.context", "train.parallel"),
+    "parallel._auto_parallel_context": ("compat.private",),
     "parallel._utils": ("compat.private",),
     "parallel.auto_parallel": ("train.parallel",),
     "parallel.function": ("distributed.api",),
     "parallel.shard": ("distributed.api", "distributed.layout"),
+    "profiler.profiling": ("profiler",),
     "utils": ("_front",),
     "utils.dlpack": ("_front",),
     "train._utils": ("compat.checkparam",),
     "train.amp": ("amp",),
+    "train.summary.summary_record": ("train.summary",),
     "train.loss_scale_manager": ("amp",),
 }
-_ROOMS = {**PATHS, "ops.operations": ("compat.primitives", "ops")}
+_ROOMS = {
+    **PATHS, "ops.operations": ("compat.primitives", "ops"), "train.callback": ("train.callback",),
+}  # fmt: skip
 #: Classes with an underscore that zoos subclass stand in the files of the layers.
 _LAYERS = {f"nn.layer.{file}": ("nn", f"nn.{file}") for file in ("conv", "normalization")}
+_LAYERS["nn.layer.rnn_cells"] = ("nn", "nn.recurrent_cells")
 PATHS = PATHS | {f"{path}.{file}": _ROOMS[path] for path in _FILES for file in _FILES[path].split()}
 PATHS = PATHS | _LAYERS | {"nn.loss.loss": ("nn", "nn.loss")}
 
@@ -140,6 +152,16 @@ def install() -> None:
     for path, rooms in PATHS.items():
         sys.modules.setdefault(f"tvmgraph.{path}", AliasModule(path, rooms))
     sys.meta_path.append(AbsentFinder)
+
+
+def as_package(path: str, *rooms: str) -> tuple[list[str], Callable[[str], Any]]:
+    """Returns ``__path__`` and ``__getattr__`` of a file that is a package in MindSpore.
+
+    Args:
+        path: The file, as a module: its ``__name__``.
+        rooms: Where the names are that MindSpore has there and the file has not.
+    """
+    return [], AliasModule(path.removeprefix("tvmgraph."), rooms).__getattr__
 
 
 def find(parent: str, name: str) -> ModuleType | None:

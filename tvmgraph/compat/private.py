@@ -56,6 +56,14 @@ def _get_parallel_mode() -> str:
     return ParallelMode.STAND_ALONE
 
 
+def _get_pipeline_stages() -> int:
+    return 1
+
+
+def _get_enable_parallel_optimizer() -> bool:
+    return False
+
+
 def _is_sharding_propagation() -> bool:
     return False
 
@@ -63,3 +71,32 @@ def _is_sharding_propagation() -> bool:
 def _get_cache_prim(primitive: Any) -> Any:
     """Returns what makes a Primitive: making one costs nothing worth keeping here."""
     return primitive
+
+
+def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:
+    """Decorates an ``__init__`` whose arguments MindSpore's compiler asks for; this one does not.
+
+    Args:
+        fn: The method, which is returned.
+        attrs: Names of the attributes that MindSpore remembers.
+    """
+    return (lambda method: method) if fn is None else fn
+
+
+class auto_parallel_context:  # noqa: N801  (MindSpore's name)
+    """What training Cells of MindSpore 1.x ask about devices; the answers are those of one."""
+
+    def get_device_num_is_set(self) -> bool:
+        """Returns whether ``device_num`` was set; programs that hear no ask for the group."""
+        return False
+
+    def get_parallel_mode(self) -> str:
+        """Returns the mode of ``set_auto_parallel_context``."""
+        return _get_parallel_mode()
+
+    def get_pipeline_stages(self) -> int:
+        """Returns how many parts the network is cut into."""
+        return 1
+
+    def set_all_reduce_fusion_split_indices(self, indices: Any, group: str = "") -> None:
+        """Takes which gradients MindSpore sends together, which changes no result."""

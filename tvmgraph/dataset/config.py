@@ -98,6 +98,22 @@ def get_debug_mode() -> bool:
     return _settings.debug
 
 
+def set_enable_shared_mem(enable: bool) -> None:
+    """Takes whether processes share memory, which threads always do.
+
+    Args:
+        enable: Whether to.
+    """
+
+
+def set_numa_enable(numa_enable: bool) -> None:
+    """Takes whether threads stay near their memory, which the operating system decides.
+
+    Args:
+        numa_enable: Whether to.
+    """
+
+
 def _checked(op: str, name: str, value: Any, low: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
         raise ArgumentError(f"{name} must be an int of at least {low}, not {value!r}",

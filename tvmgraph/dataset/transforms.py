@@ -17,6 +17,8 @@ from tvmgraph.dataset.base import reject
 from tvmgraph.dataset.config import generator
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 
+__path__: list[str] = []  # a package in MindSpore
+
 
 def as_array(value: Any) -> np.ndarray:
     """Returns a Tensor, image or number as an array."""

@@ -77,6 +77,7 @@ from tvmgraph.nn.image import (
     ChannelShuffle,
     PixelShuffle,
     PixelUnshuffle,
+    ResizeBilinear,
     Unfold,
     Upsample,
 )
@@ -307,6 +308,7 @@ __all__ = [
     "ReplicationPad1d",
     "ReplicationPad2d",
     "ReplicationPad3d",
+    "ResizeBilinear",
     "Roll",
     "SampledSoftmaxLoss",
     "SeLU",

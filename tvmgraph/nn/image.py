@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tvmgraph.compat.primitives.layers import resize
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -98,6 +99,43 @@ class ChannelShuffle(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         return F.channel_shuffle(x, self.groups)
+
+
+class ResizeBilinear(Cell):
+    r"""Resizes images linearly; a layer of MindSpore 1.x, whose successor is :class:`Upsample`.
+
+    Args:
+        half_pixel_centers: Whether pixels are squares around their positions.
+
+    Inputs:
+        - **x** (Tensor) - Shape :math:`(N, C, H, W)`.
+        - **size** (tuple) - New height and width.
+        - **scale_factor** (int) - Factor of both, instead of ``size``.
+        - **align_corners** (bool) - Whether the corner elements keep their places.
+
+    Outputs:
+        Tensor of shape :math:`(N, C, *size)`.
+
+    Raises:
+        ArgumentError: if not one of size and factor is given.
+
+    Example:
+        >>> nn.ResizeBilinear()(ops.ones((1, 1, 2, 2)), scale_factor=2).shape
+        (1, 1, 4, 4)
+    """
+
+    def __init__(self, half_pixel_centers: bool = False) -> None:
+        super().__init__()
+        self.half_pixel_centers = half_pixel_centers
+
+    def construct(
+        self, x: Tensor, size: Any = None, scale_factor: Any = None, align_corners: bool = False
+    ) -> Tensor:
+        if (size is None) == (scale_factor is None):
+            reject(ArgumentError, "ResizeBilinear", "one of size and scale_factor is needed")
+        if size is None:
+            size = tuple(n * scale_factor for n in x.shape[2:])
+        return resize(x, size, "bilinear", align_corners, self.half_pixel_centers)
 
 
 class Upsample(Cell):
@@ -282,6 +320,6 @@ class PSNR(Cell):
 
 
 __all__ = [
-    "PSNR", "CentralCrop", "ChannelShuffle", "PixelShuffle", "PixelUnshuffle", "Unfold",
-    "Upsample",
+    "PSNR", "CentralCrop", "ChannelShuffle", "PixelShuffle", "PixelUnshuffle",
+    "ResizeBilinear", "Unfold", "Upsample",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.compat.paths import as_package
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
@@ -431,3 +432,6 @@ __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "GaussianNLLLoss", "HuberLoss", "KLDivLoss", "L1Loss",
     "LossBase", "MAELoss", "MSELoss", "PoissonNLLLoss", "RMSELoss", "SmoothL1Loss",
 ]  # fmt: skip
+
+_Loss = LossBase  # its name until MindSpore 1.3
+__path__, __getattr__ = as_package(__name__, "nn")  # a package in MindSpore

@@ -17,20 +17,28 @@ from tvmgraph.nn.basic import check_last_axis
 from tvmgraph.nn.cell import Cell
 
 
-class _RecurrentCell(Cell):
-    """One step of a recurrent layer."""
+class RNNCellBase(Cell):
+    """The parameters of one step of a recurrent layer, for steps of one's own.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the state.
+        has_bias: Whether there are biases.
+        num_chunks: How many gates the weights hold, one below the other.
+        dtype: Dtype of the parameters.
+    """
 
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, has_bias: bool, dtype: Any
-    ) -> None:
+        self, input_size: int, hidden_size: int, has_bias: bool, num_chunks: int,
+        dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__()
         op = type(self).__name__
-        self.mode = mode
         self.input_size = positive(op, "input_size", input_size)
         self.hidden_size = positive(op, "hidden_size", hidden_size)
         self.has_bias = boolean(op, "has_bias", has_bias)
         kind = float_dtype(op, dtype)
-        rows = hidden_size * STEPS[mode][1]
+        rows = hidden_size * num_chunks
         init = Uniform(1 / math.sqrt(hidden_size))
         self.weight_ih = new_parameter(op, "weight_ih", init, (rows, input_size), kind)
         self.weight_hh = new_parameter(op, "weight_hh", init, (rows, hidden_size), kind)
@@ -38,6 +46,16 @@ class _RecurrentCell(Cell):
         if has_bias:
             self.bias_ih = new_parameter(op, "bias_ih", init, (rows,), kind)
             self.bias_hh = new_parameter(op, "bias_hh", init, (rows,), kind)
+
+
+class _RecurrentCell(RNNCellBase):
+    """One step of a recurrent layer."""
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, has_bias: bool, dtype: Any
+    ) -> None:
+        super().__init__(input_size, hidden_size, has_bias, STEPS[mode][1], dtype)
+        self.mode = mode
 
     def _step(self, x: Tensor, state: State) -> State:
         op = type(self).__name__

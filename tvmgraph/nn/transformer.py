@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.compat.paths import as_package
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -243,3 +244,5 @@ class MultiheadAttention(Cell):
 
 
 __all__ = ["MultiheadAttention"]
+
+__path__, __getattr__ = as_package(__name__)  # a package in MindSpore

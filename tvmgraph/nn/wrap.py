@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.compat.paths import as_package
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError
@@ -98,3 +99,5 @@ class WithEvalCell(Cell):
 
 
 __all__ = ["WithEvalCell", "WithLossCell"]
+
+__path__, __getattr__ = as_package(__name__, "nn")  # a package in MindSpore

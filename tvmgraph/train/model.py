@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 from tvmgraph.amp import build_train_network
 from tvmgraph.amp.levels import LEVELS
+from tvmgraph.compat.paths import as_package
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import Dataset
@@ -18,7 +18,7 @@ from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.nn.cell import Cell
 from tvmgraph.nn.wrap import WithEvalCell
 from tvmgraph.optim import Optimizer
-from tvmgraph.train.callback.base import Callbacks, RunContext
+from tvmgraph.train.callback.base import Callbacks, InternalCallbackParam, RunContext
 from tvmgraph.train.metrics.basic import Loss, reject
 from tvmgraph.train.metrics.more import metrics_of
 from tvmgraph.train.parallel import AutoParallel, Shared, begin
@@ -218,7 +218,9 @@ class Model(Shown):
             if context.stop_requested:
                 return
 
-    def _parameters(self, mode: str, data: Any, hooks: Callbacks, epochs: int) -> SimpleNamespace:
+    def _parameters(
+        self, mode: str, data: Any, hooks: Callbacks, epochs: int
+    ) -> InternalCallbackParam:
         if not isinstance(data, Dataset):
             reject(
                 DTypeError,
@@ -226,7 +228,7 @@ class Model(Shown):
                 f"the dataset is a {type(data).__name__}",
                 "use ms.dataset.NumpySlicesDataset or GeneratorDataset, with .batch(n)",
             )
-        return SimpleNamespace(
+        return InternalCallbackParam(
             mode=mode, network=self.network, train_network=self.train_network,
             eval_network=self.eval_network, optimizer=self.optimizer, loss_fn=self.loss_fn,
             metrics=self.metrics, train_dataset=data, valid_dataset=None,
@@ -336,3 +338,6 @@ def _epochs_of(data: Dataset, epochs: int, size: int | None) -> Iterator[Iterabl
     endless = itertools.chain.from_iterable(batches for _ in range(passes))
     for _ in range(epochs):
         yield batches if size is None else itertools.islice(endless, size)
+
+
+__path__, __getattr__ = as_package(__name__, "compat.parallel")  # a package in MindSpore

@@ -14,6 +14,7 @@ import xxhash
 from safetensors.numpy import save_file
 
 from tvmgraph import dtypes, partial
+from tvmgraph.compat.paths import as_package
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import engine
@@ -393,3 +394,5 @@ def _fitting(op: str, target: Parameter, value: Any, strict: bool) -> Tensor:
 __all__ = [
     "CheckpointError", "load_checkpoint", "load_param_into_net", "save_checkpoint",
 ]  # fmt: skip
+
+__path__, __getattr__ = as_package(__name__, "_front")  # a package in MindSpore

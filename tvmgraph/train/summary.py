@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.compat.paths import as_package
 from tvmgraph.compat.primitives.base import Primitive
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -357,3 +358,5 @@ __all__ = [
     "HistogramSummary", "ImageSummary", "ScalarSummary", "SummaryCollector", "SummaryRecord",
     "TensorSummary",
 ]  # fmt: skip
+
+__path__, __getattr__ = as_package(__name__)  # a package in MindSpore

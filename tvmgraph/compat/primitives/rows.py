@@ -77,6 +77,7 @@ Inv | | x | F.inv(x)
 Invert | | x | F.invert(x)
 IsClose | rtol=1e-05, atol=1e-08, equal_nan=False | input, other | F.isclose(input, other, rtol,
   atol, equal_nan)
+FloatStatus | | x | F.expand_dims(F.cast(~F.isfinite(x).all(), float32), 0)
 IsFinite | | input | F.isfinite(input)
 IsInf | | input | F.isinf(input)
 IsNan | | x | F.isnan(x)

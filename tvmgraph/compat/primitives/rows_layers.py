@@ -84,6 +84,8 @@ MaxUnpool3D | ksize: positive, strides: ints = 0, pads: ints = 0, output_shape: 
   data_format: NCDHW = "NCDHW" | x, argmax
   | F.max_unpool3d(x, argmax, ksize, strides or None, pads, output_shape or None)
 RmsNorm | epsilon=1e-06 | x, gamma | F.rms_norm(x, gamma, epsilon)
+ResizeBilinear | size: ints, align_corners=False, half_pixel_centers=False | x | H.resize(x, size,
+  "bilinear", align_corners, half_pixel_centers)
 ResizeBilinearV2 | align_corners=False, half_pixel_centers=False | image, size | H.resize(image,
   size, "bilinear", align_corners, half_pixel_centers)
 ResizeBicubic | align_corners=False, half_pixel_centers=False | image, size | H.resize(image,

@@ -7,6 +7,7 @@ from tvmgraph.compat.paths import look
 from tvmgraph.train.callback.base import (
     Callback,
     History,
+    InternalCallbackParam,
     LambdaCallback,
     LearningRateScheduler,
     LossMonitor,
@@ -20,6 +21,8 @@ from tvmgraph.train.callback.control import (
     ProgressBar,
     ReduceLROnPlateau,
 )
+
+_InternalCallbackParam = InternalCallbackParam  # its name in MindSpore 1.x
 
 
 def __getattr__(name: str) -> Any:

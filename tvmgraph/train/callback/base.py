@@ -42,6 +42,18 @@ class RunContext(Shown):
         return self.stop_requested
 
 
+class InternalCallbackParam(dict[str, Any]):
+    """The parameters of a run, as attributes: what a program's own loop gives its callbacks."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(f"the run has no parameter {name!r}")
+        return self[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+
 class Callback(Shown):
     """Base class: write any of ``on_train_begin``, ``on_train_epoch_begin``,
     ``on_train_step_begin``, ``on_train_step_end``, ``on_train_epoch_end``, ``on_train_end``, the
