@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -174,3 +177,21 @@ def test_sizes_that_vary() -> None:
     for text in ("x:?x4", "float32[?,4]", "?x4"):
         assert not parse_input(text)[1].type.is_static
     assert str(parse_input("x:batchx4")[1].type) == "float32[batch,4]"
+
+
+def test_output_that_nobody_reads() -> None:
+    """A closed pipe, as in `tvmgraph flags | head -1`, ends a command without a word."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "tvmgraph", "ops", "--json"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, env=env, check=False)
+    os.close(write)
+    assert (ran.returncode, ran.stderr) == (1, b"")
+
+
+def test_sizes_that_vary_are_not_called(program: str) -> None:
+    for command in ("why", "explain", "show"):
+        found = call(command, f"{program}:Net", "--input", "?x8")
+        assert found.exit_code == 2
+        assert "placeholder float32[any_0,8] has no elements" in found.output

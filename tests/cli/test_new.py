@@ -22,6 +22,9 @@ def test_a_new_project_runs(tmp_path: Path) -> None:
     assert "python -m my_digits.train" in found.output
     folder = tmp_path / "my-digits"
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}  # those are of this run
+    command = [sys.executable, "-m", "my_digits.export"]
+    ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert "no my_digits.ckpt: python -m my_digits.train writes it" in ran.stderr
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -35,7 +38,8 @@ def test_a_new_project_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [("1digits", "cannot be the name"), ("class", "cannot be the name"),
-     ("tvmgraph", "is taken"), ("full", "is there already")],
+     ("tvmgraph", "is taken"), ("numpy", "is taken"), ("json", "is taken"),
+     ("full", "is there already")],
 )  # fmt: skip
 def test_names_that_are_refused(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()

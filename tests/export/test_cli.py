@@ -49,7 +49,7 @@ def test_from_source_to_result(tmp_path: Path) -> None:
     found = call("compile", f"{tmp_path}/net.py:Net", "--input", "x:2x4", "-o", out)
     assert found.exit_code == 0, found.output
     np.save(tmp_path / "x.npy", x)
-    for given in (tmp_path / "x.npy", f"x={tmp_path}/x.npy"):
+    for given in (tmp_path / "x.npy", f"x={tmp_path}/x.npy", f"x:{tmp_path}/x.npy"):
         found = call("run", out, "--input", given, "-o", tmp_path / "y.npz")
         assert found.exit_code == 0, found.output
         with np.load(tmp_path / "y.npz") as y:
@@ -145,7 +145,7 @@ NET = ("net.py:Net", "--input", "x:2x4")
     [
         (("compile", "absent.onnx"), "no such file"),
         (("compile", "broken.onnx"), "it is no ONNX model"),
-        (("compile", "absent.txt"), "no format writes"),
+        (("compile", "absent.txt"), "has the suffix of no format"),
         (("compile", "absent.py:Net"), "there is no file absent.py"),
         (("compile", "syntax.py:Net", "--input", "x:2"), "syntax.py:1"),
         (("compile", "bad.py:Net", "--input", "x:2"), "KeyError: 'boom'"),

@@ -28,6 +28,7 @@ app = typer.Typer(
     help="Write a neural network as a Cell, debug it eagerly, compile it with TVM.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 
@@ -88,12 +89,9 @@ def ops(name: Operator = "", json: Json = False, markdown: Markdown = False) -> 
     if markdown:
         print(ops_table.markdown(), end="")
     elif json:
-        rows = ops_table.facts(name)
-        print_json(rows)
-        if not rows:
-            raise typer.Exit(1)
-    elif not ops_table.print_table(name):
-        raise typer.Exit(1)
+        print_json(ops_table.facts(name))
+    else:
+        ops_table.print_table(name)
 
 
 @app.command()

@@ -40,6 +40,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except TvmgraphError as e:
             typer.echo(str(e), err=True)
             raise typer.Exit(1 if isinstance(e, _CANNOT) else 2) from None
+        except BrokenPipeError:  # as in `tvmgraph ops | head`: click ends quietly
+            raise
         except OSError as e:
             name = f"{e.filename}: " if e.filename else ""
             typer.echo(f"tvmgraph: {name}{e.strerror or e}", err=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.resources
 import keyword
 import re
+import sys
 from collections.abc import Sequence
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from string import Template
 
@@ -39,19 +41,21 @@ def write_project(name: str) -> list[str]:
         ArgumentError: if the name cannot be a package's, or the folder holds something already.
     """
     folder = Path(name)
-    package = folder.name.replace("-", "_")
+    title = folder.resolve().name  # also of `.`
+    package = title.replace("-", "_")
     if not re.fullmatch(r"[A-Za-z]\w*", package, re.ASCII) or keyword.iskeyword(package):
         raise ArgumentError(
-            f"{folder.name!r} cannot be the name of a Python package", op="tvmgraph new",
+            f"{title!r} cannot be the name of a Python package", op="tvmgraph new",
             fix="use letters, digits, - and _, a letter first",
         )  # fmt: skip
-    if package in ("tvmgraph", "tests"):
-        raise ArgumentError(f"the name {package!r} is taken", op="tvmgraph new",
-                            fix="choose another one")  # fmt: skip
+    taken = {"tests", "tvmgraph", *sys.stdlib_module_names, *packages_distributions()}
+    if package in taken:
+        raise ArgumentError(f"the name {package!r} is taken by a module that is installed",
+                            op="tvmgraph new", fix="choose another one")  # fmt: skip
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError(f"{name} is there already", op="tvmgraph new",
                             fix="choose another name, or empty the folder")  # fmt: skip
-    words = {"name": folder.name, "package": package, "version": tvmgraph.__version__}
+    words = {"name": title, "package": package, "version": tvmgraph.__version__}
     templates = importlib.resources.files("tvmgraph") / "cli" / "project"
     written = []
     for target, source in _FILES.items():
@@ -65,7 +69,7 @@ def write_project(name: str) -> list[str]:
 
 def next_steps(name: str, files: Sequence[str]) -> str:
     """Returns what a user does next with a project."""
-    package = Path(name).name.replace("-", "_")
+    package = Path(name).resolve().name.replace("-", "_")
     return "\n".join([
         f"{name}: {len(files)} files", *(f"  {file}" for file in files), "next:",
         f"  cd {name}", f"  python -m {package}.train", f"  python -m {package}.export",

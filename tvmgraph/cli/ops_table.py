@@ -10,6 +10,7 @@ from rich.table import Table
 import tvmgraph.ops as ops
 from tvmgraph.core.op import OPS, Op, Reason
 from tvmgraph.core.traits import Pattern
+from tvmgraph.errors import ArgumentError
 
 COLUMNS = ("lower", "vjp", "onnx")
 
@@ -31,10 +32,23 @@ def _family(op: Op) -> str:
     return op.module.removeprefix("tvmgraph.ops.").partition(".")[0]
 
 
-def print_table(name: str = "") -> bool:
-    """Prints the rows whose name contains ``name``; returns whether there were any."""
+def _rows(name: str) -> list[Op]:
+    """Returns the rows whose name contains ``name``.
+
+    Raises:
+        ArgumentError: if there are none.
+    """
+    found = [OPS[n] for n in sorted(OPS) if name in n]
+    if not found:
+        raise ArgumentError(f"no operator is called like {name!r}", op="tvmgraph ops",
+                            fix="`tvmgraph ops` lists them")  # fmt: skip
+    return found
+
+
+def print_table(name: str = "") -> None:
+    """Prints the rows whose name contains ``name``."""
     console = Console()
-    rows = [OPS[n] for n in sorted(OPS) if name in n]
+    rows = _rows(name)
     table = Table("operator", "family", *COLUMNS, "samples")
     for op in rows:
         family = _family(op)
@@ -42,15 +56,14 @@ def print_table(name: str = "") -> bool:
         table.add_row(op.name, family, *cells, str(len(op.samples)))
     console.print(table)
     console.print(f"{len(rows)} rows; {len(public_functions())} public functions in tvmgraph.ops")
-    return bool(rows)
 
 
 def facts(name: str = "") -> list[dict[str, Any]]:
     """Returns the rows whose name contains ``name`` as data."""
     return [
-        {"name": n, "family": _family(OPS[n]), "samples": len(OPS[n].samples),
-         **{c: _mark(OPS[n], c) for c in COLUMNS}}
-        for n in sorted(OPS) if name in n
+        {"name": op.name, "family": _family(op), "samples": len(op.samples),
+         **{c: _mark(op, c) for c in COLUMNS}}
+        for op in _rows(name)
     ]  # fmt: skip
 
 

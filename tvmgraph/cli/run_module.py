@@ -21,7 +21,7 @@ def run_module(
 
     Args:
         path: The module.
-        inputs: ``x.npy`` in order, or ``name=x.npy``.
+        inputs: ``x.npy`` in order, or ``name:x.npy`` (``name=x.npy``).
         output: The file to write; empty to print.
         threads: Workers, ``None`` for all cores.
         as_json: Print the results as JSON.
@@ -30,10 +30,11 @@ def run_module(
         ArgumentError: if a file cannot be read, or an input is missing.
     """
     module = load(path, threads)
+    names = [e.name for e in module.manifest.inputs]
     given, named = [], {}
     for text in inputs:
-        name, _, file = text.rpartition("=")
-        array = _array(file)
+        name = next((n for n in names if text.startswith((f"{n}:", f"{n}="))), "")
+        array = _array(text[len(name) + 1 :] if name else text, names)
         if not name:
             given.append(array)
         elif name in named:
@@ -68,13 +69,14 @@ def _values(array: np.ndarray) -> Any:
     return found.tolist()
 
 
-def _array(file: str) -> np.ndarray:
+def _array(file: str, names: list[str]) -> np.ndarray:
     try:
         found = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as e:
         raise ArgumentError(
-            f"{file} cannot be read: {e}", op="tvmgraph run", fix="give a file that np.save wrote"
-        ) from None
+            f"{file} cannot be read: {e}", op="tvmgraph run",
+            fix=f"give a file that np.save wrote; the inputs are {', '.join(names)}",
+        ) from None  # fmt: skip
     if not isinstance(found, np.ndarray):
         names = ", ".join(found.files)
         found.close()

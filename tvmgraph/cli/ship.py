@@ -105,7 +105,7 @@ def run(
     module: Annotated[str, typer.Argument(help="A compiled module.")],
     input: Annotated[
         list[str] | None,
-        typer.Option("--input", "-i", help="x.npy or name=x.npy, once per input."),
+        typer.Option("--input", "-i", help="x.npy or name:x.npy, once per input."),
     ] = None,
     output: Output = "",
     threads: Threads = 0,

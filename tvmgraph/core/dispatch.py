@@ -423,4 +423,7 @@ def describe(value: Any) -> str:
     """Returns a short description of an argument for error messages."""
     if isinstance(value, Symbol):
         return value.text
-    return str(value.type) if isinstance(value, Tensor) else repr(value)[:80]
+    if isinstance(value, Tensor):
+        return str(value.type)
+    first, *more = repr(value).splitlines() or [""]
+    return f"{first[:77]}..." if more or len(first) > 80 else first

@@ -139,6 +139,10 @@ def _arguments(frame: FrameType) -> dict[str, Any]:
     takes_any = len(given) == 2 and code.co_flags & starred == starred
     if takes_any and isinstance(signature, inspect.Signature):
         return _bound(signature, *given.values())
+    fixed = code.co_argcount + code.co_kwonlyargcount
+    for n in code.co_varnames[fixed:count]:  # what *args and **kwargs did not get says nothing
+        if n in given and not given[n]:
+            del given[n]
     return {n: v for n, v in given.items() if n not in defaults or v is not defaults[n]}
 
 

@@ -14,6 +14,7 @@ from tvmgraph.errors import is_package_file
 
 _handlers: set[CodeType] = set()
 _PACKAGE = "tvmgraph."
+_CORE = f"{_PACKAGE}core."
 _HANDLER = "_explained"
 _CHECK = "_require_kind"
 _NO_COLUMNS = 0x80 | 13 << 3  # kind of an entry of a code's table of lines
@@ -30,7 +31,8 @@ def guard_module(namespace: dict[str, Any], prefix: str = "") -> None:
         module = getattr(value, "__module__", None) or ""
         if name.startswith("_") or not module.startswith(_PACKAGE):
             continue
-        full = f"{prefix}.{name}" if prefix else name
+        of_all = isinstance(value, type) and module.startswith(_CORE)  # Tensor is everybody's
+        full = f"{prefix}.{name}" if prefix and not of_all else name
         if isinstance(value, FunctionType):
             guard(value, full)
         elif isinstance(value, type) and not issubclass(value, (BaseException, Enum)):

@@ -133,6 +133,11 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             if isinstance(self._device, Deferred):
                 self.array, self._device = found, None
             return found
+        if name == "array" and state.interpreter is None and not self.type.is_static:
+            raise either(ArgumentError, AttributeError)(
+                f"the placeholder {self.type} has no elements", at=user_source(),
+                fix="call with a tensor of numbers; placeholders are for compile() and export()",
+            )  # fmt: skip
         raise AttributeError(
             f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
         )

@@ -62,7 +62,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
     found = suffixes.get(Path(path).suffix)
     if found is None:
         raise ArgumentError(
-            f"no format writes {Path(path).name!r}", op="export", got=f"path={str(path)!r}",
+            f"{Path(path).name!r} has the suffix of no format", got=f"path={str(path)!r}",
             at=user_source(),
             fix=f"end the name in one of {', '.join(suffixes)}",
         )  # fmt: skip
