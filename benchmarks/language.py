@@ -34,15 +34,19 @@ def main(
     python: Pythons = None,
 ) -> None:
     """Measure and add what was found to the results."""
-    pythons = dict(option.split("=", 1) for option in python or [])
+    if size not in SIZES:
+        raise typer.BadParameter(f"unknown size {size!r}; known: {', '.join(SIZES)}")
+    pythons = _interpreters(python or [])
     results = Results.load(data) if data is not None else Results()
     kept = results.language.setdefault(size, {"read": 0, "rows": {}})
     forms = [name for name in FORMS if rows in name]
+    if not forms:
+        raise typer.BadParameter(f"no form has {rows!r}; known: {'; '.join(FORMS)}")
     for name in forms:
         kept["rows"].pop(name, None)
     for _ in range(rounds):
         for name in forms:
-            found = _measure(pythons.get(FORMS[name][1], sys.executable), name, size, repeats)
+            found = _measure(pythons[FORMS[name][1]], name, size, repeats)
             old = kept["rows"].get(name)
             kept["read"] = max(kept["read"], found.pop("read", 0) if found else 0)
             if found and (old is None or found["seconds"] < old["seconds"]):
@@ -56,13 +60,25 @@ def main(
         out.write_text(render(results))
 
 
+def _interpreters(options: list[str]) -> dict[str, str]:
+    """Maps every package to the interpreter that runs it; one without a name is all others'."""
+    packages = dict.fromkeys(package for _, package, _ in FORMS.values())
+    given = dict(o.split("=", 1) if "=" in o else ("", o) for o in options)
+    unknown = given.keys() - {"", *packages}
+    if unknown:
+        raise typer.BadParameter(f"unknown {sorted(unknown)}; known: {', '.join(packages)}")
+    others = {p: given.get("", sys.executable) for p in packages if p != "tvmgraph"}
+    return {"tvmgraph": sys.executable} | others | given
+
+
 def _measure(python: str, form: str, size: str, repeats: int) -> dict[str, Any] | None:
     command = [python, "-m", "benchmarks.peers.language", form, size, str(repeats)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=os.environ | _ONE_THREAD
     )
     if done.returncode:
-        typer.echo(f"{form}: {done.stderr.strip().splitlines()[-1]}")
+        last = done.stderr.strip().splitlines()[-1:] or [f"ended with status {done.returncode}"]
+        typer.echo(f"{form}: {last[0]}")
         return None
     return json.loads(done.stdout.splitlines()[-1])
 
