@@ -17,10 +17,13 @@
 
 # %%
 import os
+import sys
 
 import ipyparallel as ipp
 
 os.environ["TVMGRAPH_NUM_THREADS"] = "1"  # processes share the cores
+beside = os.path.dirname(sys.executable)  # `mpiexec` is there, also if nobody activated it
+os.environ["PATH"] = beside + os.pathsep + os.environ["PATH"]
 cluster = ipp.Cluster(engines="mpi", n=2, log_level=40)
 engines = cluster.start_and_connect_sync()
 engines[:].activate()
