@@ -22,7 +22,7 @@ def test_notebook_is_in_step(source: Path) -> None:
 
 @pytest.mark.parametrize("extra", ["notebooks", "docs"])
 def test_what_notebooks_import_comes_with_the_extra(extra: str) -> None:
-    """A clean environment with `tvmgraph[notebooks]` runs them, one with `[docs]` builds the site."""
+    """In a clean environment `tvmgraph[notebooks]` runs them, and `[docs]` builds the site."""
     imported = set()
     for source in SOURCES:
         for node in ast.walk(ast.parse(source.read_text())):
