@@ -11,6 +11,7 @@ import pytest
 
 import tvmgraph
 from tvmgraph import nn
+from tvmgraph.common.api import _cell_graph_executor, _pynative_executor
 from tvmgraph.compat.paths import PATHS
 from tvmgraph.errors import NotFoundError
 from tvmgraph.nn.optim.optimizer import Optimizer, opt_init_args_register  # pyright: ignore
@@ -104,3 +105,9 @@ def test_an_optimizer_remembers_its_arguments() -> None:
     made = Descent(net.trainable_params(), momentum=0.5)
     assert made.init_args == {"learning_rate": 0.1, "momentum": 0.5}
     assert made.init_params["params"] == net.trainable_params()
+
+
+def test_the_compiler_and_the_queue_of_operators_have_names() -> None:
+    net = nn.Dense(2, 3)
+    assert _cell_graph_executor.compile(net, tvmgraph.ops.ones((1, 2)), phase="predict")[1]
+    assert _pynative_executor.sync() is None

@@ -9,6 +9,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, nn, ops
+from tvmgraph.core.parameter import Buffer
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError
 
 X = Tensor(np.array([1.0, -2.0], np.float32))
@@ -105,6 +106,16 @@ def test_buffers_and_state() -> None:
         net.load_state_dict({"0.weight": ops.ones(3)}, strict=False)
     with pytest.raises(ArgumentError, match="is taken"):
         net.register_buffer("construct", X)
+
+
+def test_an_attribute_becomes_a_buffer() -> None:
+    net = nn.Dense(2, 1)
+    net.mask = Buffer(X, persistent=False)
+    assert net.mask is X and [n for n, _ in net.named_buffers()] == ["mask"]
+    assert "mask" not in net.state_dict()
+    for name, kind in ((3, TypeError), ("a.b", KeyError)):
+        with pytest.raises(kind, match="name"):
+            net.register_buffer(name, X)  # pyright: ignore[reportArgumentType]
 
 
 def test_to_converts_parameters_and_buffers() -> None:

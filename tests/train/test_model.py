@@ -212,7 +212,6 @@ def test_errors_say_what_to_do() -> None:
         (lambda: model.train(0, data), ArgumentError, "epoch"),
         (lambda: model.train(1, [1, 2]), DTypeError, "dataset"),
         (lambda: model.train(1, data, callbacks=3), DTypeError, "Callback"),
-        (lambda: train.Model(nn.Dense(1, 1)).train(1, data), ArgumentError, "optimizer"),
         (lambda: train.Model(nn.Dense(1, 1)).eval(data), ArgumentError, "metrics"),
         (lambda: train.Model(3), DTypeError, "network"),
         (lambda: train.Model(nn.Dense(1, 1), amp_level="O9"), ArgumentError, "amp_level"),
@@ -263,3 +262,62 @@ def test_sink_size_is_the_length_of_an_epoch() -> None:
     for size in (0, -2, 1.5, True):
         with pytest.raises((ArgumentError, DTypeError), match="sink_size must be a"):
             _seen(True, size, 1)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_network_without_an_optimizer_is_called() -> None:
+    data = NumpySlicesDataset(np.arange(6, dtype=np.float32), shuffle=False).batch(2)
+    seen: list[list[float]] = []
+
+    class Note(train.Callback):
+        def on_train_step_end(self, run_context: Any) -> None:
+            seen.append(run_context.original_args()["net_outputs"].asnumpy().tolist())
+
+    train.Model(nn.ReLU()).train(1, data, Note())
+    assert seen == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_a_run_goes_on_at_a_step() -> None:
+    def steps(first: int) -> list[tuple[int, int, float]]:
+        ms.dataset.config.set_seed(3)
+        data = NumpySlicesDataset(np.arange(8, dtype=np.float32)).batch(2)
+        data.set_init_step(first)
+        assert data.get_init_step() == first
+        seen = _Seen()
+        train.Model(nn.ReLU()).train(3, data, seen, initial_epoch=first // 4)
+        return seen.steps
+
+    assert len(steps(0)) == 12
+    assert steps(6) == steps(0)[6:]
+
+
+def test_callbacks_as_one() -> None:
+    arguments = train.callback._InternalCallbackParam(cur_epoch_num=0)
+    arguments.eval_results = {"eval_loss": 1.0}
+    assert arguments["eval_results"] == arguments.get("eval_results")
+    with pytest.raises(AttributeError, match="nothing"):
+        arguments.nothing
+    stop = train.EarlyStopping(patience=2)
+    with train.callback._CallbackManager([stop, train.LambdaCallback()]) as together:
+        context = train.RunContext(arguments)
+        together.on_train_begin(context)
+        for arguments.cur_epoch_num in range(9):
+            together.on_train_epoch_end(context)
+            if context.get_stop_requested():
+                break
+    assert arguments.cur_epoch_num == stop.stopped_epoch == 2
+
+
+@pytest.mark.parametrize(
+    ("rest", "rates"), [(0, [1, 1, 3, 3, 5]), (1, [1, 1, 3, 3, 5]), (2, [1, 1, 3, 3, 3])]
+)
+def test_a_lowered_rate_rests(rest: int, rates: list[int]) -> None:
+    net = nn.Dense(1, 1)
+    arguments = train.callback._InternalCallbackParam(eval_results={"eval_loss": 1.0})
+    arguments.optimizer = nn.SGD(net.trainable_params(), 1.0)
+    lower = train.ReduceLROnPlateau(factor=0.1, patience=2, cooldown=rest)
+    lower.on_train_begin(context := train.RunContext(arguments))
+    found = []
+    for arguments.cur_epoch_num in range(5):
+        lower.on_train_epoch_end(context)
+        found.append(1 - 2 * round(np.log10(arguments.optimizer.learning_rate.item())))
+    assert found == rates

@@ -1,5 +1,7 @@
 """MindSpore's ``mindspore.common.parameter``."""
 
-from tvmgraph.core.parameter import Parameter, ParameterTuple
+from tvmgraph.core.parameter import Buffer, Parameter, ParameterTuple
+
+_Buffer = Buffer
 
 __all__ = ["Parameter", "ParameterTuple"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from tvmgraph.compat.parallel import ParallelMode
@@ -100,3 +101,51 @@ class auto_parallel_context:  # noqa: N801  (MindSpore's name)
 
     def set_all_reduce_fusion_split_indices(self, indices: Any, group: str = "") -> None:
         """Takes which gradients MindSpore sends together, which changes no result."""
+
+
+class _PynativeExecutor:
+    """Stands for the queue of eager operators, which are computed at once here."""
+
+    def sync(self) -> None:
+        """Waits until the device has finished what it was given."""
+        importlib.import_module("tvmgraph.compat.hal").synchronize()
+
+
+class _CellGraphExecutor:
+    """Stands for MindSpore's compiler of Cells."""
+
+    def compile(self, obj: Any, *args: Any, **kwargs: Any) -> tuple[Any, bool]:
+        """Compiles a Cell for these arguments, as :meth:`tvmgraph.nn.Cell.compile` does.
+
+        Args:
+            obj: The Cell.
+            args: Arguments as of a call.
+            kwargs: Arguments by name; MindSpore's own settings of a compile are passed over.
+
+        Returns:
+            The Cell, which is its own phase, and that it was compiled.
+        """
+        own = ("phase", "do_convert", "jit_config_dict", "auto_parallel_mode")
+        obj.compile(*args, **{k: v for k, v in kwargs.items() if k not in own})
+        return obj, True
+
+
+_pynative_executor, _cell_graph_executor = _PynativeExecutor(), _CellGraphExecutor()
+
+
+class FileSystem:
+    """How checkpoints are opened: as any file, since there is no other file system here."""
+
+    backend = "basic"
+    create = open = staticmethod(open)
+    create_args, open_args = ("ab",), ("rb",)
+
+
+def _register_basic_file_system(fs: FileSystem) -> bool:
+    """Lets files be opened by Python's ``open``, which they are."""
+    return fs.backend == "basic"
+
+
+def _register_mindio_file_system(fs: FileSystem) -> bool:
+    """Returns that the file system MindIO is not here."""
+    return False

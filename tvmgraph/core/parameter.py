@@ -244,6 +244,20 @@ def _require_names(params: tuple[Parameter, ...]) -> None:
             )  # fmt: skip
 
 
+class Buffer:
+    """What a Cell's attribute is set to in order to be a buffer: a tensor that is not trained.
+
+    ``cell.mask = Buffer(tensor)`` is ``cell.register_buffer("mask", tensor)``.
+
+    Args:
+        tensor: The tensor.
+        persistent: Whether the state of the Cell contains it.
+    """
+
+    def __init__(self, tensor: Tensor, *, persistent: bool = True) -> None:
+        self.tensor, self.persistent = tensor, persistent
+
+
 if "IPython" in sys.modules:  # plain lists of Parameters, as Cell.trainable_params() returns
     from tvmgraph.core.notebook import show_lists
 

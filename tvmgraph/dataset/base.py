@@ -58,6 +58,7 @@ class Dataset(Shown):
 
     columns: list[str]
     _epoch = 0
+    _rows_over = 0  # of the coming pass
 
     def rows(self, epoch: int) -> Iterator[Row]:
         """Yields the rows of one pass.
@@ -443,4 +444,25 @@ class Dataset(Shown):
 
     def reset(self) -> None:
         """Starts again with the first epoch's order."""
-        self._epoch = 0
+        self._epoch = self._rows_over = 0
+
+    def set_init_step(self, init_step: int) -> None:
+        """Lets the next iterator begin where a run of ``init_step`` steps ended.
+
+        Args:
+            init_step: How many rows, counted over the epochs, are over.
+
+        Raises:
+            ArgumentError: if it is negative.
+        """
+        step = count_of("set_init_step", "init_step", init_step, 0)
+        self._epoch, self._rows_over = divmod(step, max(1, self.get_dataset_size()))
+
+    def get_init_step(self) -> int:
+        """Returns how many rows, counted over the epochs, the next iterator finds over."""
+        return self._epoch * self.get_dataset_size() + self._rows_over
+
+    def take_rows_over(self) -> int:
+        """Returns how many rows the coming pass leaves out, which the pass after it does not."""
+        rows, self._rows_over = self._rows_over, 0
+        return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import queue
 import threading
@@ -126,7 +127,8 @@ class DatasetIterator(Shown):
         return next(self._running)
 
     def _rows(self, epoch: int) -> Iterator[Any]:
-        for row in prefetch(self.dataset, epoch):
+        over = self.dataset.take_rows_over()
+        for row in itertools.islice(prefetch(self.dataset, epoch), over, None):
             values = [self._convert(v) for v in row]
             yield dict(zip(self.dataset.columns, values)) if self.as_dict else values
 

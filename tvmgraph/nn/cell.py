@@ -12,7 +12,7 @@ from tvmgraph.autodiff.kept import keeping
 from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F
-from tvmgraph.core.parameter import _DEFAULT_NAME, Parameter, ParameterTuple
+from tvmgraph.core.parameter import _DEFAULT_NAME, Buffer, Parameter, ParameterTuple
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
@@ -110,6 +110,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             for p in value:
                 self.insert_param_to_cell(p.name, p, check_name_contain_dot=False)
             self.__dict__[name] = value
+        elif isinstance(value, Buffer):
+            self.register_buffer(name, value.tensor, value.persistent)
         elif name in params:
             self.__assign_param(name, value)
         elif name in cells and value is None:

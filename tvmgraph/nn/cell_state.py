@@ -11,7 +11,14 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import bump_epoch
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, LoadError, NotFoundError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    LoadError,
+    NotFoundError,
+    either,
+    user_source,
+)
 from tvmgraph.nn.cell_hooks import entries
 
 #: The last part of the path of a cell's extra state.
@@ -39,16 +46,21 @@ class StateMethods:
             persistent: Whether :meth:`state_dict` contains it.
 
         Raises:
-            DTypeError: if ``tensor`` is neither a Tensor nor None.
+            DTypeError: if ``tensor`` is neither a Tensor nor None, or the name no string.
             ArgumentError: if the name is empty, has a dot or is taken.
         """
+        if not isinstance(name, str):
+            raise DTypeError(f"the buffer name should be a string, not {type(name).__name__}",
+                             op="register_buffer", at=user_source())  # fmt: skip
         if tensor is not None and (not isinstance(tensor, Tensor) or isinstance(tensor, Parameter)):
             raise DTypeError(f"a buffer is a Tensor or None, not {type(tensor).__name__}",
                              op="register_buffer", at=user_source())  # fmt: skip
         taken = hasattr(self, name) and name not in self._buffers
         if not name or "." in name or taken:
-            why = "is taken" if taken else "must not be empty or contain a dot"
-            raise ArgumentError(f"the name {name!r} {why}", op="register_buffer", at=user_source())
+            why = "is taken" if taken else 'must not be empty or contain "."'
+            raise either(ArgumentError, KeyError)(
+                f"the name {name!r} {why}", op="register_buffer", at=user_source()
+            )
         setattr(self, name, tensor)
         self._buffers[name] = bool(persistent)
 
@@ -96,7 +108,8 @@ class StateMethods:
         for path, buffer in self.named_buffers(remove_duplicate=False):
             if path == target:
                 return buffer
-        raise NotFoundError(f"there is no buffer {target!r}", op="get_buffer", at=user_source())
+        raise NotFoundError(f"the Cell has no attribute {target!r} that is a buffer",
+                            op="get_buffer", at=user_source())  # fmt: skip
 
     def get_sub_cell(self, target: str) -> Any:
         """Returns the cell at a path such as ``"layer.0"``; the cell itself for ``""``.

@@ -281,7 +281,12 @@ class CellDict(Cell):
     def __getitem__(self, key: str) -> Any:
         if key not in self._cells:
             names = ", ".join(self._cells) or "none"
-            reject(either(OutOfRangeError, KeyError), "CellDict", f"there is no cell {key!r}", f"cells: {names}")
+            reject(
+                either(OutOfRangeError, KeyError),
+                "CellDict",
+                f"there is no cell {key!r}",
+                f"cells: {names}",
+            )
         return self._cells[key]
 
     def __setitem__(self, key: str, cell: Cell) -> None:

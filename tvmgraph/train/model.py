@@ -16,9 +16,8 @@ from tvmgraph.dataset.base import Dataset
 from tvmgraph.distributed.context import settings
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.nn.cell import Cell
-from tvmgraph.nn.wrap import WithEvalCell
-from tvmgraph.optim import Optimizer
-from tvmgraph.train.callback.base import Callbacks, InternalCallbackParam, RunContext
+from tvmgraph.nn.wrap import WithEvalCell, WithLossCell
+from tvmgraph.train.callback.base import Callbacks, RunArguments, RunContext
 from tvmgraph.train.metrics.basic import Loss, reject
 from tvmgraph.train.metrics.more import metrics_of
 from tvmgraph.train.parallel import AutoParallel, Shared, begin
@@ -33,7 +32,8 @@ class Model(Shown):
     Args:
         network: The network.
         loss_fn: The loss, of output and label; None if the network returns it.
-        optimizer: Needed for training.
+        optimizer: What updates the parameters; without one :meth:`train` calls the network, which
+            may hold its own, and its loss.
         metrics: Names such as ``{"accuracy"}``, or a dict of metrics by name.
         eval_network: Returns (loss, output, label) in place of the built one.
         eval_indexes: Where loss, output and label are in what ``eval_network`` returns.
@@ -80,7 +80,7 @@ class Model(Shown):
         self.metrics = metrics_of(metrics)
         self.__shared: dict[Any, Shared] = {}
         self.eval_indexes = eval_indexes
-        self.train_network: Any = network if _takes_steps(network) else None
+        self.train_network: Any = network if loss_fn is None else WithLossCell(network, loss_fn)
         if optimizer is not None:
             self.train_network = build_train_network(
                 network, optimizer, loss_fn, amp_level, loss_scale_manager=loss_scale_manager
@@ -137,8 +137,7 @@ class Model(Shown):
             initial_epoch: Epochs that are over already.
 
         Raises:
-            ArgumentError: if there is no optimizer, ``epoch`` is not positive, or ``sink_size`` is
-                neither positive nor -1.
+            ArgumentError: if ``epoch`` is not positive, or ``sink_size`` neither positive nor -1.
             DTypeError: if ``train_dataset`` is no dataset.
         """
         size = _sink_size("Model.train", dataset_sink_mode, sink_size)
@@ -181,17 +180,15 @@ class Model(Shown):
         self, epochs: int, data: Any, valid: Any, frequency: Any, callbacks: Any, done: int,
         size: int | None,
     ) -> None:  # fmt: skip
-        if self.train_network is None:
-            reject(ArgumentError, "Model.train", "training needs an optimizer",
-                   "Model(network, loss_fn, optimizer)")  # fmt: skip
         if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
             reject(ArgumentError, "Model.train", f"epoch must be a positive int, not {epochs!r}")
         hooks = Callbacks(callbacks)
         begin(self.train_network)
         p = self._parameters("train", data, hooks, epochs)
         p.cur_epoch_num, p.valid_dataset = done, valid
+        over = data.get_init_step() % max(1, p.batch_num)
         p.batch_num = size or p.batch_num
-        p.cur_step_num = done * p.batch_num
+        p.cur_step_num = done * p.batch_num + over
         context = RunContext(p)
         self._set_mode(self._training(), True)
         batches = _epochs_of(data, epochs - done, size)
@@ -218,9 +215,7 @@ class Model(Shown):
             if context.stop_requested:
                 return
 
-    def _parameters(
-        self, mode: str, data: Any, hooks: Callbacks, epochs: int
-    ) -> InternalCallbackParam:
+    def _parameters(self, mode: str, data: Any, hooks: Callbacks, epochs: int) -> RunArguments:
         if not isinstance(data, Dataset):
             reject(
                 DTypeError,
@@ -228,7 +223,7 @@ class Model(Shown):
                 f"the dataset is a {type(data).__name__}",
                 "use ms.dataset.NumpySlicesDataset or GeneratorDataset, with .batch(n)",
             )
-        return InternalCallbackParam(
+        return RunArguments(
             mode=mode, network=self.network, train_network=self.train_network,
             eval_network=self.eval_network, optimizer=self.optimizer, loss_fn=self.loss_fn,
             metrics=self.metrics, train_dataset=data, valid_dataset=None,
@@ -305,12 +300,6 @@ class Model(Shown):
 
 
 __all__ = ["Model"]
-
-
-def _takes_steps(network: Cell) -> bool:
-    """Whether a network trains itself: it holds an optimizer."""
-    held = any(isinstance(c, Optimizer) for c in network.cells())
-    return held or getattr(network, "optimizer", None) is not None
 
 
 def _sink_size(op: str, sink: bool, size: Any) -> int | None:

@@ -150,7 +150,7 @@ def save_checkpoint(
     """
     for name, value in options.items():
         if name not in ("enc_key", "enc_mode", "crc_check", "remove_redundancy") or (
-            value and name != "enc_mode"
+            value and name not in ("enc_mode", "crc_check")
         ):
             _reject(ArgumentError, "save_checkpoint", f"the option {name}={value!r} does not exist")
     path = _path(ckpt_file_name, format)

@@ -6,13 +6,15 @@ from typing import Any
 from tvmgraph.compat.paths import look
 from tvmgraph.train.callback.base import (
     Callback,
+    Callbacks,
     History,
-    InternalCallbackParam,
     LambdaCallback,
     LearningRateScheduler,
     LossMonitor,
+    RunArguments,
     RunContext,
     TimeMonitor,
+    loss_value,
 )
 from tvmgraph.train.callback.control import (
     CheckpointConfig,
@@ -22,7 +24,7 @@ from tvmgraph.train.callback.control import (
     ReduceLROnPlateau,
 )
 
-_InternalCallbackParam = InternalCallbackParam  # its name in MindSpore 1.x
+_CallbackManager, _InternalCallbackParam, _handle_loss = Callbacks, RunArguments, loss_value
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -40,18 +40,6 @@ class RunContext(Shown):
     def get_stop_requested(self) -> bool:
         """Whether the run ends after this step."""
         return self.stop_requested
-
-
-class InternalCallbackParam(dict[str, Any]):
-    """The parameters of a run, as attributes: what a program's own loop gives its callbacks."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self:
-            raise AttributeError(f"the run has no parameter {name!r}")
-        return self[name]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self[name] = value
 
 
 class Callback(Shown):
@@ -103,8 +91,20 @@ for _name in EVENTS:
         setattr(Callback, f"on_{_mode}_{_name}", _event(f"on_{_mode}_{_name}", _name))
 
 
-class Callbacks:
-    """Several callbacks as one.
+class RunArguments(dict[str, Any]):
+    """What :meth:`RunContext.original_args` returns: a dict whose entries are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(f"the run has no {name!r}")
+        return self[name]
+
+    __setattr__ = dict.__setitem__
+    __delattr__ = dict.__delitem__
+
+
+class Callbacks(Callback):
+    """Several callbacks as one, which hands every event on to all of them.
 
     Args:
         callbacks: One, several, or another Callbacks whose run this is a part of.
@@ -119,21 +119,38 @@ class Callbacks:
                 reject(DTypeError, "Model", f"a {type(c).__name__} is no Callback",
                        "derive the class from ms.train.Callback")  # fmt: skip
         self.items: list[Callback] = items
+        self._stack = ExitStack()
 
-    def call(self, mode: str, event: str, run_context: RunContext) -> None:
-        """Calls the method of an event of every callback."""
+    def __enter__(self) -> Callbacks:
         for c in self.items:
-            c.call(mode, event, run_context)
+            self._stack.enter_context(c)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
 
     @contextmanager
     def around(self, mode: str, event: str, run_context: RunContext) -> Iterator[None]:
         """Calls ``<event>begin`` and ``<event>end`` around a block."""
-        with ExitStack() as stack:
-            for c in self.items if not event and not self.inside else ():
-                stack.enter_context(c)
+        with nullcontext() if event or self.inside else self:
             self.call(mode, f"{event}begin", run_context)
             yield
             self.call(mode, f"{event}end", run_context)
+
+
+def _for_all(name: str) -> Callable[[Callbacks, RunContext], None]:
+    def method(self: Callbacks, run_context: RunContext) -> None:
+        for c in self.items:
+            getattr(c, name)(run_context)
+
+    method.__name__, method.__qualname__ = name, f"Callbacks.{name}"
+    method.__doc__ = f"Calls ``{name}`` of every callback."
+    return method
+
+
+for _name in EVENTS:
+    for _mode in ("", "on_train_", "on_eval_"):
+        setattr(Callbacks, _mode + _name, _for_all(_mode + _name))
 
 
 def loss_value(outputs: Any) -> float:

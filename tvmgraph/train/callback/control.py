@@ -243,6 +243,7 @@ class EarlyStopping(_Watch):
         elif self.waited >= self.patience:
             self.stopped_epoch = p.cur_epoch_num
             run_context.request_stop()
+            self.on_train_end(run_context)
             if self.verbose:
                 print(f"stopped in epoch {p.cur_epoch_num}: {self.monitor} does not improve")
 
@@ -295,9 +296,11 @@ class ReduceLROnPlateau(_Watch):
         value, p = self.value(run_context), run_context.original_args()
         if value is None:
             return
-        better = self.improves(value)
         if self._resting:
             self._resting, self.waited = self._resting - 1, 0
+        better = self.improves(value)
+        if self._resting:
+            self.waited = 0
         elif not better and self.waited >= self.patience:
             old = current_rate("ReduceLROnPlateau", p.optimizer)
             new = max(old * self.factor, self.min_lr)
