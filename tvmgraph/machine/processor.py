@@ -17,7 +17,7 @@ from typing import Any
 
 from tvmgraph import hooks
 from tvmgraph.machine.targets import HOST, resolve, target_row
-from tvmgraph.machine.threads import thread_count
+from tvmgraph.machine.threads import read, thread_count
 from tvmgraph.machine.tiles import permit_tiles
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -200,15 +200,8 @@ def cache_sizes() -> tuple[int, int, int]:
     """Bytes of the first, second and third level data cache seen by one core."""
     sizes = dict(_DEFAULT_CACHES)
     for index in sorted((_CPU_DIR / "cpu0" / "cache").glob("index*")):
-        level, kind, size = (_read(index / name) for name in ("level", "type", "size"))
+        level, kind, size = (read(index / name) for name in ("level", "type", "size"))
         match = re.fullmatch(r"(\d+)([KMG]?)", size)
         if kind != "Instruction" and match and level.isdigit():
             sizes[int(level)] = int(match[1]) * _SIZE_UNITS[match[2]]
     return sizes[1], sizes[2], sizes[3]
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""

@@ -60,7 +60,8 @@ def configure_threads(count: int | None = None) -> int:
     return threads
 
 
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
+    """A file of the system without the end of its line; empty where there is none."""
     try:
         return path.read_text().strip()
     except OSError:
@@ -72,9 +73,11 @@ def _physical_cores() -> int:
     usable = (
         os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     )
-    siblings = {_read(_CPU_DIR / f"cpu{cpu}" / "topology/thread_siblings_list") for cpu in usable}
+    siblings = {
+        read(_CPU_DIR / f"cpu{cpu}" / "topology/thread_siblings_list") for cpu in usable
+    }
     cores = len(siblings) if "" not in siblings else len(usable)
-    quota, _, period = _read(_CGROUP_CPU_MAX).partition(" ")
+    quota, _, period = read(_CGROUP_CPU_MAX).partition(" ")
     if quota.isdigit() and period.isdigit():
         cores = min(cores, -(-int(quota) // int(period)))
     return max(1, cores)

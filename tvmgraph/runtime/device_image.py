@@ -104,15 +104,16 @@ def add_images(module: Any, images: Sequence[DeviceImage]) -> None:
         DeviceError: without a usable GPU.
     """
     make = host.load_cuda().get_global_func("ffi.Module.load_from_bytes.cuda")
-    library = next((m for m in _modules(module) if m.kind in _HOST_KINDS), None)
+    library = next((m for m in modules_in(module) if m.kind in _HOST_KINDS), None)
     for image in images if library is not None else ():
         library.import_module(make(image.as_record()))  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def _modules(module: Any) -> Iterator[Any]:
+def modules_in(module: Any) -> Iterator[Any]:
+    """A module of TVM's runtime and all those that it imports."""
     yield module
     for inner in module.imports:
-        yield from _modules(inner)
+        yield from modules_in(inner)
 
 
 def _count(value: int) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvmgraph.core import rules
-from tvmgraph.core.symbols import Symbol
+from tvmgraph.core.dispatch import describe as described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source
@@ -32,13 +32,7 @@ def bad(error: type[TvmgraphError], message: str, op: str, got: Any = "", fix: s
 
 def describe(**arguments: Any) -> str:
     """Describes arguments for the ``got`` line of an error."""
-    return ", ".join(f"{k}={_brief(v)}" for k, v in arguments.items())
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, Symbol):
-        return value.text
-    return str(value.type) if isinstance(value, Tensor) else repr(value)[:80]
+    return ", ".join(f"{k}={described(v)}" for k, v in arguments.items())
 
 
 def require_tensor(name: str, x: Any, argument: str = "input") -> Tensor:

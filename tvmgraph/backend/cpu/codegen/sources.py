@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from tvmgraph.debug import Phases
+from tvmgraph.runtime.device_image import modules_in
 
 
 def show_code(executable: Any, phases: Phases) -> None:
@@ -22,10 +22,4 @@ def code_of(executable: Any, form: str) -> str:
         executable: What ``relax.build`` returned.
         form: ``"ll"`` or ``"asm"``.
     """
-    return "\n".join(m.inspect_source(form) for m in _modules(executable.mod) if m.kind == "llvm")
-
-
-def _modules(module: Any) -> Iterator[Any]:
-    yield module
-    for inner in module.imports:
-        yield from _modules(inner)
+    return "\n".join(m.inspect_source(form) for m in modules_in(executable.mod) if m.kind == "llvm")
