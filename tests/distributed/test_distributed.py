@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import tvmgraph as ms
 from tests.distributed.ranks import run
 from tvmgraph.core.op import get_op
 from tvmgraph.core.traits import Reason
+from tvmgraph.errors import ConfigError
 
 
 def test_collectives() -> None:
@@ -44,6 +46,25 @@ def test_training() -> None:
 def test_what_is_moved_is_what_was_planned(count: int) -> None:
     text = run("bytes.py", count)
     assert text.count("is right") == count and text.count("as planned") == 6, text
+
+
+SETTINGS = {
+    "search_mode": ("sharding_propagation", 3), "all_reduce_fusion_config": ([85, 160], "all"),
+    "strategy_ckpt_save_file": ("plan.ckpt", None), "pipeline_stages": (1, 2),
+    "grad_accumulation_step": (1, 4), "gradients_mean": (True, "yes"), "device_num": (1, 8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_of_mindspore_are_taken_and_wrong_ones_are_told(name: str) -> None:
+    taken, refused = SETTINGS[name]
+    default = ms.get_auto_parallel_context(name)
+    ms.set_auto_parallel_context(**{name: taken})
+    assert ms.get_auto_parallel_context(name) == taken
+    with pytest.raises(ConfigError, match=name):
+        ms.set_auto_parallel_context(**{name: refused})
+    ms.reset_auto_parallel_context()
+    assert ms.get_auto_parallel_context(name) == default
 
 
 FAULTS = {

@@ -240,7 +240,8 @@ def shard(
             :mod:`.plan`, at the first call.
         out_strategy: The same per result; a result with a strategy comes back as a
             :class:`DTensor`. ``None`` gathers it.
-        parameter_plan: The same by name of some of the Cell's parameters; the others follow.
+        parameter_plan: The same by name of some of the Cell's parameters, such as ``"fc.weight"``
+            or ``"self.fc.weight"``; the others follow.
         device: Kept for MindSpore programs.
         level: Kept for MindSpore programs.
 
@@ -277,7 +278,8 @@ def _plan(fn: Any, plan: Mapping[str, Any], mesh: Mesh) -> None:
     if plan and not is_cell(fn):
         raise DTypeError("parameter_plan needs a Cell", op="shard", at=user_source())
     known: dict[str, Parameter] = fn.parameters_dict() if plan else {}
-    for name, strategy in plan.items():
+    for given, strategy in plan.items():
+        name = given.removeprefix("self.")  # as MindSpore's programs write it
         if name not in known:
             raise KeyNotFoundError(
                 f"parameter_plan names {name!r}, which is no parameter", op="shard",

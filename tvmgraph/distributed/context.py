@@ -55,6 +55,26 @@ class AutoParallelContext:
 
 
 settings = AutoParallelContext()
+#: Settings of MindSpore that change nothing here, with their defaults: how messages are joined,
+#: how splits are searched for and in which precision gradients travel is decided by the package,
+#: and checkpoints are whole, so that nothing about splits is written beside them.
+_KEPT: dict[str, Any] = {
+    "all_reduce_fusion_config": [], "auto_parallel_search_mode": "recursive_programming",
+    "comm_fusion": {}, "communi_parallel_mode": "all_group_parallel", "enable_alltoall": False,
+    "force_fp32_communication": False, "full_batch_is_set": False, "gradient_fp32_sync": True,
+    "group_ckpt_save_file": "", "init_param_in_compile": True, "loss_repeated_mean": True,
+    "optimizer_weight_shard_aggregated_save": False, "optimizer_weight_shard_size": -1,
+    "parallel_optimizer_config": {}, "pipeline_config": {}, "pipeline_result_broadcast": False,
+    "search_mode": "recursive_programming", "sharding_propagation": False,
+    "strategy_ckpt_config": {}, "strategy_ckpt_load_file": "", "strategy_ckpt_save_file": "",
+}  # fmt: skip
+#: Settings of MindSpore whose other values are not offered.
+_FIXED: dict[str, Any] = {
+    "auto_pipeline": False, "dump_device_local_norm": False, "dump_local_norm": False,
+    "dump_local_norm_path": "", "grad_accumulation_step": 1, "pipeline_interleave": False,
+    "pipeline_scheduler": "1f1b", "pipeline_stages": 1,
+}  # fmt: skip
+_kept: dict[str, Any] = {}
 _WORDS = {
     "parallel_mode": ParallelMode.MODE_LIST, "dataset_strategy": ("data_parallel", "full_batch"),
 }  # fmt: skip
@@ -64,7 +84,8 @@ def set_auto_parallel_context(**given: Any) -> None:
     """Says how training is shared out among the processes of the job.
 
     Args:
-        **given: Fields of :class:`AutoParallelContext`.
+        **given: Fields of :class:`AutoParallelContext`. MindSpore's other settings are taken and
+            change nothing; of a few, such as ``pipeline_stages``, only the default is taken.
 
     Raises:
         ConfigError: for an unknown name or value, or numbers that are not the launcher's; nothing
@@ -77,6 +98,9 @@ def set_auto_parallel_context(**given: Any) -> None:
     world = engine.world()
     known = {f.name: type(f.default) for f in fields(settings)}
     facts = {"device_num": world.size, "global_rank": world.rank}
+    others = {n: v for n, v in given.items() if n in _KEPT or n in _FIXED}
+    _check_others(others)
+    given = {n: v for n, v in given.items() if n not in others}
     for name, value in given.items():
         if name not in known:
             raise ConfigError(
@@ -95,11 +119,22 @@ def set_auto_parallel_context(**given: Any) -> None:
                 f"{name} is {facts[name]}, not {value}", op="set_auto_parallel_context",
                 at=user_source(), fix="tvmgraph-run -n decides it; leave it out",
             )  # fmt: skip
+    _kept.update(others)
     for name, value in given.items():
         setattr(settings, name, value)
     if "full_batch" in given and "dataset_strategy" not in given:
         settings.dataset_strategy = "full_batch" if settings.full_batch else "data_parallel"
     settings.full_batch = settings.dataset_strategy == "full_batch"
+
+
+def _check_others(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        default = _KEPT.get(name, _FIXED.get(name))
+        wanted = f"{default!r}" if name in _FIXED else f"a {type(default).__name__}"
+        fits = value == default if name in _FIXED else isinstance(value, type(default))
+        if not fits:
+            raise ConfigError(f"{name} cannot be {value!r}", op="set_auto_parallel_context",
+                              at=user_source(), fix=f"use {wanted}")  # fmt: skip
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
@@ -109,6 +144,8 @@ def get_auto_parallel_context(attr_key: str) -> Any:
         ConfigError: if there is none of this name.
     """
     known = [f.name for f in fields(settings)]
+    if attr_key in _KEPT or attr_key in _FIXED:
+        return _kept.get(attr_key, _KEPT.get(attr_key, _FIXED.get(attr_key)))
     if attr_key not in known:
         raise ConfigError(f"there is no setting {attr_key!r}", op="get_auto_parallel_context",
                           at=user_source(), fix=f"use {', '.join(known)}")  # fmt: skip
@@ -118,6 +155,7 @@ def get_auto_parallel_context(attr_key: str) -> Any:
 
 def reset_auto_parallel_context() -> None:
     """Puts every setting back to its default."""
+    _kept.clear()
     for f in fields(settings):
         setattr(settings, f.name, f.default)
 

@@ -8,9 +8,9 @@ from tvmgraph.compat.parallel import ParallelMode
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import engine
-from tvmgraph.distributed.api import data_axes, shard
+from tvmgraph.distributed.api import data_axes, mesh_for, shard
 from tvmgraph.distributed.context import AutoParallelContext, settings
-from tvmgraph.distributed.layout import Layout
+from tvmgraph.distributed.layout import Layout, Mesh, layout_of, spec_of
 from tvmgraph.distributed.sharded import DTensor
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
 from tvmgraph.nn.cell import Cell
@@ -41,7 +41,12 @@ class Shared:
             planned = self.options.parallel_mode == ParallelMode.AUTO_PARALLEL
             strategy: Any = "auto" if planned else tuple(layouts)
             run = self._runs[len(batch)] = shard(self.cell, strategy)
-        return run(*batch)
+        before = settings.enable_parallel_optimizer
+        settings.enable_parallel_optimizer = self.options.enable_parallel_optimizer
+        try:
+            return run(*batch)
+        finally:
+            settings.enable_parallel_optimizer = before
 
     def _layouts(self, batch: tuple[Any, ...]) -> list[Any]:
         given = self.options.dataset_strategy
@@ -51,13 +56,22 @@ class Shared:
                     f"dataset_strategy has {len(given)} entries for {len(batch)} columns",
                     op="Model.train", at=user_source(),
                 )  # fmt: skip
-            return list(given)
+            mesh = mesh_for(given) or data_axes(self.cell)[0]
+            return [_layout(s, b, mesh) for s, b in zip(given, batch)]
         mesh, axes = data_axes(self.cell)
         whole = Layout(mesh.shape, mesh.names)
         return [
             whole(axes, *["None"] * (b.ndim - 1)) if isinstance(b, Tensor) and b.ndim else None
             for b in batch
         ]
+
+
+def _layout(strategy: Any, part: Any, mesh: Mesh) -> Any:
+    """Returns the layout of a column of which this process has a part."""
+    if strategy is None or isinstance(strategy, Layout) or not isinstance(part, Tensor):
+        return strategy
+    whole = [n * c for n, c in zip(part.shape, strategy)]
+    return layout_of(mesh, spec_of(strategy, whole, mesh, "dataset_strategy", "Model.train"))
 
 
 class AutoParallel(Cell):
@@ -119,8 +133,65 @@ class AutoParallel(Cell):
             )  # fmt: skip
         self.options.dataset_strategy = config
 
+    def hsdp(
+        self, shard_size: int = -1, threshold: int = 64, optimizer_level: str = "level1"
+    ) -> None:
+        """Splits the states of the optimizer among processes that have the same parameters.
+
+        Args:
+            shard_size: Kept for MindSpore programs; all these processes take part.
+            threshold: Kept for MindSpore programs.
+            optimizer_level: Kept for MindSpore programs.
+
+        Raises:
+            ArgumentError: if an argument is none that MindSpore has.
+        """
+        numbers = isinstance(shard_size, int) and isinstance(threshold, int)
+        sized = numbers and (shard_size > 0 or shard_size == -1) and threshold >= 0
+        if not sized or optimizer_level not in ("level1", "level2", "level3"):
+            raise ArgumentError(
+                "shard_size is positive or -1, threshold not negative, and optimizer_level one of "
+                "level1, level2 and level3", op="AutoParallel.hsdp", at=user_source(),
+            )  # fmt: skip
+        self.options.enable_parallel_optimizer = True
+
+    def pipeline(
+        self, stages: int = 1, output_broadcast: bool = False, interleave: bool = False,
+        scheduler: str = "1f1b",
+    ) -> None:  # fmt: skip
+        """Takes one stage only, as pipelines are not offered.
+
+        Raises:
+            ArgumentError: for more stages.
+        """
+        if stages != 1:
+            raise ArgumentError(f"there is one stage, not {stages}", op="AutoParallel.pipeline",
+                                at=user_source(), fix="split tensors instead")  # fmt: skip
+
+    def get_pipeline_stages(self) -> int:
+        """Returns 1."""
+        return 1
+
     def construct(self, *batch: Any) -> Any:
         return self._shared(*batch)
+
+
+def _keep(name: str) -> None:
+    def kept(self: AutoParallel, *_: Any, **__: Any) -> None:
+        """Kept for MindSpore programs; it changes nothing here."""
+
+    kept.__name__, kept.__qualname__ = name, f"AutoParallel.{name}"
+    setattr(AutoParallel, name, kept)
+
+
+for _name in (  # how messages are joined and what is written about splits; see context.py
+    "comm_fusion", "disable_gradient_fp32_sync", "disable_loss_repeated_mean",
+    "disable_strategy_file_only_for_trainable_params", "enable_fp32_communication",
+    "enable_gradients_mean", "load_operator_strategy_file", "load_param_strategy_file",
+    "no_init_parameters_in_compile", "save_operator_strategy_file", "save_param_strategy_file",
+    "set_group_ckpt_save_file", "transformer_opt",
+):  # fmt: skip
+    _keep(_name)
 
 
 def begin(cell: Cell) -> None:

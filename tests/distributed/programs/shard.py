@@ -62,7 +62,7 @@ if SIZE > 1:
 net = MLP()
 plain = twin(net)
 expected = plain(X).asnumpy()
-split = net.shard((MESH("dp", "None"),), parameter_plan={"fc1.weight": MESH("mp", "None")})
+split = net.shard((MESH("dp", "None"),), parameter_plan={"self.fc1.weight": MESH("mp", "None")})
 close(split(X), expected)
 close(net(X), expected)  # eager: parameters are gathered
 if SIZE > 1:

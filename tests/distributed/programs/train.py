@@ -114,7 +114,16 @@ seen, net = model_losses(
 agree("Model, data parallel", np.mean(engine.share_object(seen), 0).tolist(), net)
 seen, net = model_losses(parallel_mode="semi_auto_parallel", enable_parallel_optimizer=True)
 agree("Model, one program, states split", seen, net)
-seen, net = model_losses(ms.parallel.AutoParallel)
+
+
+def split_states(net: nn.Cell) -> ms.parallel.AutoParallel:
+    whole = ms.parallel.AutoParallel(net)
+    whole.hsdp()
+    whole.dataset_strategy(((SIZE, 1), (SIZE,)))
+    return whole
+
+
+seen, net = model_losses(split_states)
 agree("Model of AutoParallel", seen, net)
 called = ms.parallel.AutoParallel(loss_of(network()))
 called.dataset_strategy("full_batch")
