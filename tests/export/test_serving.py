@@ -346,3 +346,20 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
 
     found = CliRunner().invoke(app, ["serve", str(tmp_path / "absent.tvm")])
     assert (found.exit_code, "no such file" in found.output) == (2, True)
+
+
+def test_the_address_is_known_before_it_is_said(file: Path) -> None:
+    """A port of 0 becomes a free one; a port in use ends the command with status 2, no URL."""
+    from typer.testing import CliRunner
+
+    from tvmgraph.cli import app
+    from tvmgraph.runtime.serving import listen
+
+    taken, url = listen("127.0.0.1", 0, "mödel n")
+    with taken:
+        port = taken.getsockname()[1]
+        assert url == f"http://127.0.0.1:{port}/v2/models/m%C3%B6del%20n"
+        found = CliRunner().invoke(app, ["serve", str(file), "--port", str(port)])
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert "in use" in found.stderr

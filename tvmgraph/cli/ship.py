@@ -140,7 +140,7 @@ def bench(
 def serve(
     module: Annotated[str, typer.Argument(help="A compiled module.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 8000,
     name: Annotated[
         str, typer.Option(help="Of the model in addresses; the file's by default.")
     ] = "",
@@ -153,19 +153,19 @@ def serve(
     json: Json = False,
 ) -> None:
     """Serve a compiled module over HTTP (the Open Inference Protocol), batching requests."""
-    from tvmgraph.runtime.serving import run_server
+    from tvmgraph.runtime.serving import listen, run_server
     from tvmgraph.runtime.serving import serve as prepared
 
     app, served = prepared(
         module, threads or None, public_key or None, name=name, max_rows=max_rows,
         max_wait=max_wait_ms / 1e3, max_queue=max_queue, calls=calls,
     )  # fmt: skip
-    url = f"http://{host}:{port}/v2/models/{served}"
+    taken, url = listen(host, port, served)
     if json:
         print_json({"url": url})
     else:
         typer.echo(url)
-    run_server(app, host, port)
+    run_server(app, taken)
 
 
 def bundle(

@@ -179,7 +179,8 @@ class Graph:
     def _repr_html_(self) -> str:
         import html
 
-        return f"<pre>{html.escape(self.text())}</pre>"
+        font = "font-family:var(--jp-code-font-family,monospace)"  # pages' own is not always
+        return f'<pre style="{font}">{html.escape(self.text())}</pre>'
 
     def structural_hash(self) -> str:
         """Returns a digest that is equal for graphs that compute the same thing the same way.

@@ -9,13 +9,16 @@ the front end nor a compiler.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import math
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import ml_dtypes
 import numpy as np
@@ -389,13 +392,31 @@ def serve(
     return make_app(module, name, **options), name
 
 
-def run_server(app: Any, host: str, port: int) -> None:
+def listen(host: str, port: int, name: str) -> tuple[socket.socket, str]:
+    """Takes an address, so that what is said of it is true.
+
+    Args:
+        host: The address to listen on.
+        port: The port; a free one if 0.
+        name: Of the model.
+
+    Returns:
+        The socket for :func:`run_server`, and the model's URL.
+
+    Raises:
+        OSError: if the address is taken, or no address of this machine.
+    """
+    family, shown = (socket.AF_INET6, f"[{host}]") if ":" in host else (socket.AF_INET, host)
+    taken = socket.create_server((host, port), family=family)
+    return taken, f"http://{shown}:{taken.getsockname()[1]}/v2/models/{quote(name)}"
+
+
+def run_server(app: Any, taken: socket.socket) -> None:
     """Serves an application until SIGTERM or Ctrl-C; requests that have begun are answered.
 
     Args:
         app: The application.
-        host: The address to listen on.
-        port: The port.
+        taken: What it listens on, see :func:`listen`.
 
     Raises:
         NotFoundError: if uvicorn is not installed.
@@ -404,7 +425,9 @@ def run_server(app: Any, host: str, port: int) -> None:
         import uvicorn
     except ImportError as e:
         raise _not_installed() from e
-    uvicorn.run(app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=30)
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=30)
+    with contextlib.suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[taken])
 
 
 def _not_installed() -> NotFoundError:
@@ -434,8 +457,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             max_rows=given.max_rows, max_wait=given.max_wait_ms / 1e3, max_queue=given.max_queue,
             calls=given.calls,
         )  # fmt: skip
-        print(f"http://{given.host}:{given.port}/v2/models/{name}", flush=True)
-        run_server(app, given.host, given.port)
+        taken, url = listen(given.host, given.port, name)
+        print(url, flush=True)
+        run_server(app, taken)
     except (TvmgraphError, OSError) as e:
         parser.exit(2, f"{e}\n")
 
@@ -443,4 +467,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 if __name__ == "__main__":
     main()
 
-__all__ = ["DATATYPES", "BadRequest", "describe", "make_app", "read_request", "run_server", "serve"]
+__all__ = [
+    "DATATYPES", "BadRequest", "describe", "listen", "make_app", "read_request", "run_server",
+    "serve",
+]  # fmt: skip
