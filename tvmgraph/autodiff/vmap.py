@@ -314,6 +314,8 @@ def _spread_axes(axes: Any, value: Any, name: str) -> list[int | None]:
     if axes is None or isinstance(axes, int):
         return [axes] * len(tensors_in(value))
     items = list(value.values()) if isinstance(value, dict) else value
+    if isinstance(value, Tensor) and isinstance(axes, (tuple, list)) and len(axes) == 1:
+        return list(axes)  # MindSpore's way of writing the axis of a single result
     if not isinstance(axes, (tuple, list)) or not isinstance(items, (tuple, list)):
         raise ArgumentError(f"{name} does not fit the structure", op="vmap", got=f"{name}={axes!r}",
                             at=user_source())  # fmt: skip

@@ -515,14 +515,18 @@ def _plain(data: Any) -> Any:
     return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data
 
 
-def tensor(input_data: Any, dtype: Any = None) -> Tensor:
+def tensor(
+    input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None
+) -> Tensor:
     """Builds a :class:`Tensor`; the function form of the class.
 
     Args:
         input_data: A number, nested lists, an array or a tensor.
         dtype: The type of the elements; that of ``input_data`` by default.
+        shape: Sizes, without ``input_data``; ``None`` for one that varies (see ``set_inputs``).
+        init: What the elements of a tensor with ``shape`` are.
     """
-    return Tensor(input_data, dtype)
+    return Tensor(input_data, dtype, shape, init)
 
 
 def first_elements(new: Tensor, value: Tensor) -> np.ndarray:

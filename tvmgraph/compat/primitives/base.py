@@ -81,6 +81,10 @@ class Primitive:
         self.add_prim_attr("input_names", inputs)
         self.add_prim_attr("output_names", outputs)
 
+    def set_device(self, device_target: str) -> Primitive:
+        """Kept for MindSpore programs; operators run where their operands are."""
+        return self.add_prim_attr("primitive_target", device_target)
+
     def set_prim_instance_name(self, name: str) -> Primitive:
         """Gives this instance a name of its own and returns it."""
         self.instance_name = name

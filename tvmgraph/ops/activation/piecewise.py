@@ -172,7 +172,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         )  # fmt: skip
     tail = (1,) * max(input.ndim - 2, 0) if weight.size > 1 else ()
     slope = F.reshape(weight, (weight.size, *tail) if tail or weight.size > 1 else ())
-    return F.where(input < 0, F.cast(input * slope, input.dtype), input)
+    # at 0 the slope is the weight, as in MindSpore and PyTorch; NaN is not above 0 and stays NaN
+    return F.where(input > 0, input, F.cast(input * slope, input.dtype))
 
 
 @formula_row(

@@ -61,7 +61,7 @@ def resolve_axes(name: str, x: Any, axis: Any, argument: str = "axis") -> tuple[
     if axis.__class__ is int and 0 <= axis < ndim:
         return (axis,)
     try:
-        return rules.normalize_axes(axis, ndim)
+        return rules.normalize_axes(axis.tolist() if isinstance(axis, Tensor) else axis, ndim)
     except TvmgraphError as e:
         got = f"input={x.type}, {argument}={axis!r}"
         raise e.locate(f"ops.{name}", got, user_source()) from None

@@ -94,6 +94,13 @@ def _vjp_extremum(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, T
     return sum_to(ga, a), sum_to(gb, b)
 
 
+def _vjp_number(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """The operand that was taken gets the cotangent; of equal ones the first, as in MindSpore."""
+    first = y == a
+    gb = F.where(F.logical_and(y == b, F.logical_not(first)), g, 0)
+    return sum_to(F.where(first, g, 0), a), sum_to(gb, b)
+
+
 def _onnx_extremum(op_type: str, of_bool: str, drops_nan: bool) -> Any:
     def onnx(O: Any, a: Any, b: Any) -> Any:
         d = a.type.dtype
@@ -120,7 +127,7 @@ def _extremum(ufunc: Any, op_type: str, of_bool: str) -> Any:
         promote="common",
         eager=_signed(ufunc, _negative_zero if least else np.add),
         lower=pointwise(name, _extreme(_less if least else _greater, drops_nan)),
-        vjp=_vjp_extremum,
+        vjp=_vjp_number if drops_nan else _vjp_extremum,
         onnx=_onnx_extremum(op_type, of_bool, drops_nan),
         samples=[
             *binary_samples(),

@@ -285,7 +285,7 @@ class _Parser:
 
     def __init__(self, shape: Shape, index: Any, keep_ints: bool = False) -> None:
         self.shape = shape
-        entries = index if isinstance(index, tuple) else (index,)
+        entries = tuple(index) if _is_tuple(index) else (index,)
         self.entries = self._expand([_classify(e) for e in entries])
         tensors = [e for e in self.entries if isinstance(e, (Tensor, np.ndarray))]
         only_mask = len(tensors) == 1 and _is_bool(tensors[0])
@@ -354,6 +354,13 @@ def _axes_used(entry: Any) -> int:
     if isinstance(entry, (Tensor, np.ndarray)) and _is_bool(entry):
         return entry.ndim
     return 1
+
+
+def _is_tuple(index: Any) -> bool:
+    """Whether an index has one entry per axis: a tuple, or a list with more than numbers in it."""
+    if isinstance(index, list):
+        return any(e is None or isinstance(e, (Tensor, slice)) for e in index)
+    return isinstance(index, tuple)
 
 
 def _classify(entry: Any) -> Any:

@@ -295,20 +295,25 @@ def pad(input_x: Tensor, padding: Any, mode: str = "constant", value: Any = None
                   "and 'circular'", "pad", got)  # fmt: skip
     if value is not None:
         raise bad(ArgumentError, "value needs mode 'constant'", "pad", got)
-    return pad_index(input_x, pads, mode)
+    return pad_index(*_cropped(input_x, pads), mode)
+
+
+def _cropped(x: Tensor, pads: Pads) -> tuple[Tensor, Pads]:
+    """Cuts off what negative padding says; returns what is left of the padding as well."""
+    if all(l >= 0 and r >= 0 for l, r in pads):
+        return x, pads
+    for axis, (l, r) in enumerate(pads):
+        if l < 0 or r < 0:
+            start, end = max(-l, 0), x.shape[axis] - max(-r, 0)
+            if start > end:
+                raise bad(ArgumentError, f"padding ({l}, {r}) cuts more than axis {axis} has",
+                          "pad", describe(input_x=x, padding=pads))  # fmt: skip
+            x = F.split_at(x, (start, end), axis)[1]
+    return x, tuple((max(l, 0), max(r, 0)) for l, r in pads)
 
 
 def _pad_or_crop(x: Tensor, pads: Pads, value: Any) -> Tensor:
-    if any(l < 0 or r < 0 for l, r in pads):
-        for axis, (l, r) in enumerate(pads):
-            if l < 0 or r < 0:
-                size = x.shape[axis]
-                start, end = max(-l, 0), size - max(-r, 0)
-                if start > end:
-                    raise bad(ArgumentError, f"padding ({l}, {r}) cuts more than axis {axis} has",
-                              "pad", describe(input_x=x, padding=pads))  # fmt: skip
-                x = F.split_at(x, (start, end), axis)[1]
-        pads = tuple((max(l, 0), max(r, 0)) for l, r in pads)
+    x, pads = _cropped(x, pads)
     if x.dtype.is_integer or x.dtype.kind == "b":
         if not math.isfinite(value):
             raise bad(

@@ -1,0 +1,58 @@
+"""Forms of arguments that MindSpore's programs use and NumPy's do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+from tvmgraph import Tensor, ops
+
+X = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+LINE = Tensor(np.arange(4, dtype=np.float32).reshape(1, 1, 4))
+AXES = Tensor([0, 1])
+TIES = Tensor([4.0, 1.0, 5.0]), Tensor([4.0])
+KINK = Tensor([[0.0, 1.0, -1.0]]), Tensor([0.5])
+#: What is computed (MindSpore 2.10 was asked for the results).
+CASES: dict[str, tuple[Callable[[], Any], Any]] = {
+    "axes in a tensor": (lambda: [ops.sum(X, AXES), X.mean(AXES), ops.ReduceMax()(X, AXES)],
+                         [15.0, 2.5, 5.0]),
+    "an index in a list": (lambda: [X[[Tensor([True, False]), 0]], X[[Tensor(1), 1]],
+                                    X[[slice(None), 1]], X[[None, 1]]],
+                           [[0.0], 4.0, [1.0, 4.0], [[3.0, 4.0, 5.0]]]),
+    "padding that cuts": (lambda: [ops.pad(LINE, (-1, 2), mode) for mode in
+                                   ("reflect", "replicate")],
+                          [[[[1.0, 2, 3, 2, 1]]], [[[1.0, 2, 3, 3, 3]]]]),
+    "ties of fmax": (lambda: ms.grad(ops.fmax, (0, 1))(*TIES), [[1.0, 0.0, 1.0], [1.0]]),
+    "ties of fmin": (lambda: ms.grad(ops.fmin, (0, 1))(*TIES), [[1.0, 1.0, 0.0], [1.0]]),
+    "prelu at 0": (lambda: ms.grad(ops.prelu, (0, 1))(*KINK), [[[0.5, 1.0, 0.5]], [-1.0]]),
+    "relu6 at 6": (lambda: ms.grad(ops.relu6)(Tensor([0.0, 6.0, 7.0])), [0.0, 1.0, 0.0]),
+    "a placeholder": (lambda: ms.tensor(shape=(2,), dtype=ms.float32, init="ones"), [1.0, 1.0]),
+    "a slice replaced": (lambda: ops.operations._inner_ops.TensorCopySlices()(
+        X, Tensor([9.0]), (0, 1), (1, 2), (1, 1)), [[0.0, 9.0, 2.0], [3.0, 4.0, 5.0]]),
+    "clipped": (lambda: ops.operations._inner_ops.ClipByNorm()(Tensor([3.0, 4.0]), 1.0),
+                [0.6, 0.8]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_form(name: str) -> None:
+    compute, wanted = CASES[name]
+    for found in (compute(), ms.jit(compute)()):
+        if not isinstance(found, (list, tuple)):
+            found, want = [found], [wanted]
+        else:
+            want = wanted
+        for f, w in zip(found, want, strict=True):
+            np.testing.assert_allclose(f.asnumpy(), np.array(w, np.float32), rtol=1e-6)
+
+
+def test_the_axis_of_a_single_result_may_be_in_a_tuple() -> None:
+    def twice(x: Tensor) -> Tensor:
+        return ops.vmap(lambda row: row * 2, 1, (0,))(x)
+
+    for function in (twice, ms.jit(twice)):
+        assert function(X).tolist() == [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]
