@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tvmgraph import Tensor, grad, jit, nn, ops, recompute, set_seed, value_and_grad
+from tvmgraph import Tensor, float32, grad, int64, jit, nn, ops, recompute, set_seed, value_and_grad
 from tvmgraph.autodiff import custom_vjp
 from tvmgraph.errors import DTypeError, ShapeError
 
@@ -174,3 +174,19 @@ def test_recompute_of_a_function_and_of_a_cell() -> None:
         np.testing.assert_allclose(dw(x).asnumpy(), [[0.5, -1.0]] * 2, rtol=1e-6)
     with pytest.raises(DTypeError, match="block must be"):
         recompute(3, x)
+
+
+def test_a_gradient_that_broadcasts_is_summed_and_cast() -> None:
+    class Add(nn.Cell):
+        def construct(self, x: Tensor, y: Tensor) -> Tensor:
+            return x + y
+
+        def bprop(self, *_: Any) -> tuple[Tensor, Tensor]:
+            return ops.ones((2, 3), int64), ops.ones((2, 3), int64)
+
+    x, y = Tensor([1.0, 2.0, 3.0]), ops.ones((2, 3))
+    a, b = grad(Add(), (0, 1))(x, y)
+    assert a.dtype == b.dtype == float32
+    assert a.asnumpy().tolist() == [2, 2, 2] and b.shape == (2, 3)
+    with pytest.raises((ValueError, RuntimeError), match="another shape"):
+        grad(Add())(ops.ones((2, 1, 1)), y)

@@ -132,10 +132,20 @@ def test_debug_mode_reads_in_the_asking_thread() -> None:
     finally:
         config.set_debug_mode(False)
     assert set(threads) == {threading.current_thread()}
-    with pytest.raises(NotFoundError, match="no 'get_enable_shared_mem'"):
-        config.get_enable_shared_mem()
-    with pytest.raises(ArgumentError, match="must be a bool"):
+    with pytest.raises(NotFoundError, match="no 'get_worker_connector_size'"):
+        config.get_worker_connector_size()
+    with pytest.raises(DTypeError, match="must be a bool"):
         config.set_debug_mode(1)
+
+
+def test_settings_that_choose_nothing_are_kept() -> None:
+    for setting, value in (("enable_shared_mem", False), ("callback_timeout", 9)):
+        before = getattr(config, f"get_{setting}")()
+        getattr(config, f"set_{setting}")(value)
+        assert getattr(config, f"get_{setting}")() == value
+        with pytest.raises((TypeError, ValueError), match=setting):
+            getattr(config, f"set_{setting}")("on")
+        getattr(config, f"set_{setting}")(before)
 
 
 def test_rows_of_a_generator_come_in_every_epoch() -> None:

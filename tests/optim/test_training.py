@@ -278,3 +278,20 @@ def test_the_other_cells() -> None:
     optimizer = nn.SGD(weights, 0.1, loss_scale=4.0)
     loss, named = nn.TrainOneStepCell(net, optimizer, sens=4.0, return_grad=True)(x, y)
     np.testing.assert_allclose(named[weights[0].name].asnumpy(), 4 * dw[0].asnumpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [nn.AdamWeightDecay, nn.Lamb, nn.Momentum])
+def test_a_schedule_of_weight_decay_begins_at_step_0(kind: Any) -> None:
+    seen: list[int] = []
+
+    class Schedule(nn.Cell):
+        def construct(self, global_step: Tensor) -> Tensor:
+            seen.append(int(global_step.asnumpy().item()))
+            return Tensor(0.1)
+
+    net = nn.Dense(2, 1)
+    more = {"momentum": 0.9} if kind is nn.Momentum else {}
+    optimizer = kind(net.trainable_params(), learning_rate=0.1, weight_decay=Schedule(), **more)
+    for _ in range(2):
+        optimizer(tuple(p * 0 for p in optimizer.parameters))
+    assert set(seen) == {0, 1}

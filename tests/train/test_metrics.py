@@ -134,3 +134,14 @@ def test_scale_managers_follow_overflows() -> None:
         manager.update_loss_scale(overflow)
         seen.append(manager.get_loss_scale())
     assert seen == [8, 8, 8, 16, 16]
+
+
+def test_what_metrics_refuse() -> None:
+    for call, kind in (
+        (lambda: train.Accuracy().set_indexes([0.5]), ValueError),  # pyright: ignore
+        (lambda: train.Loss().update(np.ones((2, 2))), ValueError),
+        (lambda: train.ConfusionMatrix(2, threshold=1), TypeError),
+        (lambda: train.Perplexity().update(np.ones((3, 3)), np.ones(2)), RuntimeError),
+    ):
+        with pytest.raises(kind):
+            call()

@@ -16,15 +16,17 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.random import default_generator
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, user_source
+from tvmgraph.errors import DTypeError, LeavesGraph, ShapeError, either, user_source
 from tvmgraph.graph.ir import CustomCall
+from tvmgraph.ops.common.rows import sum_to
 
 Bprop = Callable[..., Any]
 
 
 def call_with_bprop(
-    name: str, forward: Callable[..., Any], args: tuple[Any, ...], bprop: Bprop
-) -> Any:
+    name: str, forward: Callable[..., Any], args: tuple[Any, ...], bprop: Bprop,
+    exact: bool = False,
+) -> Any:  # fmt: skip
     """Calls ``forward`` so that its derivative is ``bprop(*args, out, dout)``.
 
     It works eagerly, on a tape, and inside a compiled function, whose graph remembers it.
@@ -34,6 +36,8 @@ def call_with_bprop(
         forward: The function.
         args: Its positional arguments.
         bprop: Returns one cotangent per argument.
+        exact: Whether one that broadcasts from its argument's shape is an error; otherwise it is
+            summed to that shape.
 
     Returns:
         What ``forward`` returns.
@@ -41,7 +45,7 @@ def call_with_bprop(
     inputs = tree.tensors(args)
     builder: Any = getattr(state.interpreter, "builder", None)
     if builder is None and not state.tapes:
-        return forward(*args)
+        return _own(forward(*args), inputs)
     before = [snapshot(t) for t in inputs]
     start = len(builder.nodes) if builder is not None else 0
     with paused():
@@ -51,7 +55,7 @@ def call_with_bprop(
     def pull_back(ins: Any, outs: Any, cotangents: Any) -> Cotangents:
         given = tree.replace(args, iter(ins))
         out, dout = tree.replace(value, iter(outs)), tree.replace(value, iter(cotangents))
-        return _cotangents(name, given, bprop(*given, out, dout))
+        return _cotangents(name, given, bprop(*given, out, dout), exact)
 
     if builder is not None:
         value_of = state.interpreter.value_of  # pyright: ignore
@@ -117,7 +121,7 @@ def _own(value: Any, inputs: list[Tensor]) -> Any:
     return tree.replace(value, iter([fresh(t) for t in tree.tensors(value)]))
 
 
-def _cotangents(name: str, args: tuple[Any, ...], found: Any) -> list[Tensor | None]:
+def _cotangents(name: str, args: tuple[Any, ...], found: Any, exact: bool) -> list[Tensor | None]:
     """Checks what a bprop returned and lists one cotangent per tensor of the arguments."""
     if isinstance(found, Tensor) or found is None:
         found = (found,)
@@ -132,13 +136,26 @@ def _cotangents(name: str, args: tuple[Any, ...], found: Any) -> list[Tensor | N
         pairs: list[tuple[Tensor, Any]] = []
         _pair(a, g, pairs)
         for x, one in pairs:
-            if isinstance(one, Tensor) and one.shape != x.shape:
-                raise ShapeError(
-                    f"bprop returned a gradient of another shape for input {i}", op=name,
-                    got=f"input={x.type}, gradient={one.type}", at=user_source(),
-                )  # fmt: skip
-            result.append(one if isinstance(one, Tensor) else None)
+            result.append(_fitting(name, i, x, one, exact) if isinstance(one, Tensor) else None)
     return result
+
+
+def _fitting(name: str, i: int, x: Tensor, gradient: Tensor, exact: bool) -> Tensor:
+    """Returns a gradient in the shape and dtype of its input, summed where that broadcasts."""
+    if gradient.shape != x.shape:
+        lead = gradient.ndim - x.ndim
+        if (
+            exact
+            or lead < 0
+            or any(d not in (1, g) for d, g in zip(x.shape, gradient.shape[lead:]))
+        ):
+            raise either(ShapeError, RuntimeError)(
+                f"bprop returned a gradient of another shape for input {i}", op=name,
+                got=f"input={x.type}, gradient={gradient.type}", at=user_source(),
+            )  # fmt: skip
+        gradient = sum_to(gradient, x)
+    wanted = x.dtype.is_float and gradient.dtype is not x.dtype
+    return F.cast(gradient, x.dtype) if wanted else gradient
 
 
 def _pair(value: Any, gradient: Any, pairs: list[tuple[Tensor, Any]]) -> None:
@@ -184,7 +201,7 @@ def custom_vjp(bprop: Bprop) -> Callable[[Callable[..., Any]], Callable[..., Any
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def call(*args: Any) -> Any:
-            return call_with_bprop(function.__name__, function, args, bprop)
+            return call_with_bprop(function.__name__, function, args, bprop, exact=True)
 
         return call
 

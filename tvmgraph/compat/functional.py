@@ -20,6 +20,15 @@ def scalar_to_array(input_x: Any) -> Any:
     return F.scalar_to_tensor(input_x, None)
 
 
+def make_range(*limits: int) -> tuple[int, ...]:
+    """Returns the numbers of Python's ``range`` of the same arguments.
+
+    Args:
+        limits: Start, end and step, of which the end is needed.
+    """
+    return tuple(range(*limits))
+
+
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return [n for n in dir(sys.modules["tvmgraph.ops"]) if not n.startswith("_")]

@@ -63,6 +63,18 @@ def _reduction(function: Method) -> Method:
     return of_numpy(aliases(dim="axis", keepdim="keepdims", keep_dims="keepdims")(function))
 
 
+def _keepdim_second(function: Method) -> Method:
+    """Accepts ``f(dim, keepdim, dtype=...)``, where the second argument is otherwise the dtype."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and isinstance(args[1], bool):
+            args, kwargs["keepdims"] = args[:1], args[1]
+        return function(self, *args, **kwargs)
+
+    return method
+
+
 _axis = aliases(dim="axis")
 
 
@@ -111,14 +123,15 @@ class TensorOverloads:
 
     # ---- reductions -------------------------------------------------------------------------
 
+    @_keepdim_second
     @_reduction
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False,
             initial: Any = None) -> Any:  # fmt: skip
         """Sums over ``axis``; see :func:`tvmgraph.ops.sum`. ``initial`` is added to the result."""
-        if isinstance(dtype, bool):  # sum(dim, keepdim)
-            dtype, keepdims = None, dtype
         y = F.sum(self, axis, keepdims, dtype=dtype)
-        return y if initial is None else y + initial
+        if initial is None:
+            return y
+        return y + initial if dtype is None else F.cast(y + initial, dtype)
 
     @_reduction
     def mean(self, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Any:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tvmgraph.compat.paths import look
 from tvmgraph.core.random import default_generator
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
 
 
 class _Settings:
@@ -85,11 +86,11 @@ def set_debug_mode(debug_mode_flag: bool) -> None:
         debug_mode_flag: Whether to.
 
     Raises:
-        ArgumentError: if it is no bool.
+        DTypeError: if it is no bool.
     """
     if not isinstance(debug_mode_flag, bool):
-        raise ArgumentError(f"debug_mode_flag must be a bool, not {debug_mode_flag!r}",
-                            op="dataset.config.set_debug_mode", at=user_source())  # fmt: skip
+        raise DTypeError(f"debug_mode_flag must be a bool, not {debug_mode_flag!r}",
+                         op="dataset.config.set_debug_mode", at=user_source())  # fmt: skip
     _settings.debug = debug_mode_flag
 
 
@@ -98,20 +99,30 @@ def get_debug_mode() -> bool:
     return _settings.debug
 
 
-def set_enable_shared_mem(enable: bool) -> None:
-    """Takes whether processes share memory, which threads always do.
+#: Settings of MindSpore's pipelines that choose nothing here, by their last given value.
+_KEPT: dict[str, Any] = {
+    "auto_num_workers": False, "auto_offload": False, "autotune_interval": 0,
+    "callback_timeout": 60, "dynamic_shape": False, "enable_autotune": False,
+    "enable_shared_mem": True, "enable_watchdog": True, "fast_recovery": True,
+    "monitor_sampling_interval": 1000, "multiprocessing_timeout_interval": 300,
+    "numa_enable": False,
+}  # fmt: skip
 
-    Args:
-        enable: Whether to.
+
+def _keep(setting: str, value: Any, *_: Any) -> None:
+    """Notes a setting that has no meaning here, checked as those that have one.
+
+    Raises:
+        DTypeError: if a bool is needed and not given.
+        ArgumentError: if a number is needed and not given.
     """
-
-
-def set_numa_enable(numa_enable: bool) -> None:
-    """Takes whether threads stay near their memory, which the operating system decides.
-
-    Args:
-        numa_enable: Whether to.
-    """
+    if isinstance(_KEPT[setting], bool):
+        if not isinstance(value, bool):
+            raise DTypeError(f"{setting} must be a bool, not {value!r}",
+                             op=f"dataset.config.set_{setting}", at=user_source())  # fmt: skip
+    else:
+        value = _checked(f"set_{setting}", setting, value, 0)
+    _KEPT[setting] = value
 
 
 def _checked(op: str, name: str, value: Any, low: int) -> int:
@@ -145,4 +156,7 @@ def generator() -> np.random.Generator:
 
 
 def __getattr__(name: str) -> Any:
+    kind, _, setting = name.partition("_")
+    if setting in _KEPT and kind in ("get", "set"):
+        return partial(_KEPT.__getitem__ if kind == "get" else _keep, setting)
     return look(__name__, name, [n for n in globals() if n.startswith(("get_", "set_"))])

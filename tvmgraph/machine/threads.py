@@ -73,9 +73,7 @@ def _physical_cores() -> int:
     usable = (
         os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     )
-    siblings = {
-        read(_CPU_DIR / f"cpu{cpu}" / "topology/thread_siblings_list") for cpu in usable
-    }
+    siblings = {read(_CPU_DIR / f"cpu{cpu}" / "topology/thread_siblings_list") for cpu in usable}
     cores = len(siblings) if "" not in siblings else len(usable)
     quota, _, period = read(_CGROUP_CPU_MAX).partition(" ")
     if quota.isdigit() and period.isdigit():

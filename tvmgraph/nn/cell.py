@@ -312,9 +312,11 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if not isinstance(param, Parameter):
             raise DTypeError(f"a Parameter is needed, not {type(param).__name__}",
                              op="insert_param_to_cell", at=user_source())  # fmt: skip
-        if check_name_contain_dot and "." in param_name:
-            raise ArgumentError(f"the name {param_name!r} contains a dot",
-                                op="insert_param_to_cell", at=user_source())  # fmt: skip
+        if not param_name or (check_name_contain_dot and "." in param_name):
+            raise either(ArgumentError, KeyError)(
+                f"the name {param_name!r} contains a dot or nothing",
+                op="insert_param_to_cell", at=user_source(),
+            )  # fmt: skip
         if param.name == _DEFAULT_NAME:
             param.name = param_name
         self._require_own_name(param_name, param)
@@ -361,15 +363,19 @@ class Cell(HookMethods, SettingMethods, StateMethods):
 
         Args:
             child_name: The attribute's name, without a dot.
-            child_cell: The Cell.
+            child_cell: The Cell, or None to keep the name for one.
         """
         if not isinstance(child_name, str):
             raise DTypeError(f"child_name must be a string, not {type(child_name).__name__}",
                              op="insert_child_to_cell", at=user_source())  # fmt: skip
-        if "." in child_name:
+        if not child_name or "." in child_name:
             raise KeyNotFoundError(
-                f"{child_name!r} must not hold a dot", op="insert_child_to_cell", at=user_source()
-            )
+                f"{child_name!r} must not be empty or hold a dot",
+                op="insert_child_to_cell", at=user_source(),
+            )  # fmt: skip
+        if child_cell is None:
+            self._cells[child_name] = None
+            return
         if not isinstance(child_cell, Cell):
             raise DTypeError(f"a Cell is needed, not {type(child_cell).__name__}",
                              op="insert_child_to_cell", at=user_source())  # fmt: skip

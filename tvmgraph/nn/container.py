@@ -238,6 +238,8 @@ class CellList(_Ordered):
             self.append(cell)
         return self
 
+    __iadd__ = extend
+
     def each_model(self) -> list[Cell]:
         """The members, which :func:`tvmgraph.vmap` runs on one element each."""
         return self._members()

@@ -70,6 +70,8 @@ class _EdgePad(Cell):
         elif isinstance(padding, (tuple, list)) and len(padding) % 2:
             reject(ArgumentError, op, "padding must hold (before, after) pairs",
                    f"padding={padding!r}")  # fmt: skip
+        elif self._mode == "constant" and isinstance(padding, (tuple, list)):
+            padding = (*padding, *(0 for _ in range(len(padding), count)))  # of the axes before
         self.padding = int_tuple(op, "padding", padding, count, low)
         self.value = value
 

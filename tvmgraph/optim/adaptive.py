@@ -223,7 +223,7 @@ class AdamWeightDecay(_Moments):
         new_m, new_v = self._averages(m, v, gradient)
         step = new_m / (F.sqrt(new_v) + self.eps)
         if self.decays_weight(index):
-            step = step + param * self.decays()[index]
+            step = step + param * self.running_decay(index)
         F.assign_sub(param, step * lr)
         F.assign(m, new_m)
         F.assign(v, new_v)
@@ -288,7 +288,7 @@ class Lamb(_Moments):
         spread = F.sqrt(new_v / (1.0 - F.pow(self.beta2, step)))
         u = mean / (spread + self.eps)
         if self.decays_weight(index):
-            u = u + param * self.decays()[index]
+            u = u + param * self.running_decay(index)
         size, length = F.sqrt(F.sum(F.square(param))), F.sqrt(F.sum(F.square(u)))
         usable = F.logical_and(F.greater(size, 0), F.greater(length, 0))
         ratio = F.where(usable, size / length, F.ones_like(size))

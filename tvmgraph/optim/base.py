@@ -255,22 +255,27 @@ class Optimizer(Members):
         known: dict[int, Tensor] = {}
         for s in self._settings:
             if id(s.lr) not in known:
-                known[id(s.lr)] = self.__evaluate(s.lr)
+                known[id(s.lr)] = self.__evaluate(s.lr, self.global_step)
         return tuple(known[id(s.lr)] for s in self._settings)
 
-    def __evaluate(self, rate: Any) -> Any:
+    def __evaluate(self, rate: Any, step: Tensor) -> Any:
         if isinstance(rate, Cell):
-            value = rate(self.global_step)
+            value = rate(step)
             value = value if isinstance(value, Tensor) else Tensor(value, dtypes.float32)
             return F.reshape(value, ())
         return rate
 
     def decays(self) -> tuple[Any, ...]:
         """Returns the weight decay of every parameter for the coming step."""
-        return tuple(
-            self.__evaluate(s.weight_decay) if isinstance(s.weight_decay, Cell)
-            else s.weight_decay for s in self._settings
-        )  # fmt: skip
+        return tuple(self.__evaluate(s.weight_decay, self.global_step) for s in self._settings)
+
+    def running_decay(self, index: int) -> Any:
+        """Returns the weight decay of a parameter for the running step, which is counted already.
+
+        Args:
+            index: Position of the parameter.
+        """
+        return self.__evaluate(self._settings[index].weight_decay, self.global_step - 1)
 
     def decays_weight(self, index: int) -> bool:
         """Whether weight decay applies to a parameter."""

@@ -145,7 +145,7 @@ class AdaFactor(Optimizer):
             F.assign(self.exp_avg[index], mean)
             move = mean
         if self.decays_weight(index):
-            move = move + param * (lr * self.decays()[index])
+            move = move + param * (lr * self.running_decay(index))
         F.assign_sub(param, move)
 
     def __inverse_root(self, index: int, gradient: Tensor, rest: Tensor) -> Tensor:

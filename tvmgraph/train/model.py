@@ -195,6 +195,7 @@ class Model(Shown):
         with hooks.around("train", "", context):
             while p.cur_epoch_num < epochs and not context.stop_requested:
                 p.cur_epoch_num += 1
+                p.eval_results = {}
                 hooks.call("train", "epoch_begin", context)
                 self._epoch(next(batches), p, context, hooks)
                 every = isinstance(frequency, int) and p.cur_epoch_num % frequency == 0

@@ -6,6 +6,7 @@ time it is named.
 
 from __future__ import annotations
 
+import importlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,12 +41,16 @@ for _module in (
 ):  # fmt: skip
     vars(_HELPERS).update(vars(_module))
 
+_GRADIENT_CLASSES = ("HookBackward", "InsertGradientOf")
+
 __all__ = [
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "prim_attr_register", *ROWS,
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
+    if name in _GRADIENT_CLASSES:
+        return getattr(importlib.import_module("tvmgraph.ops"), name)
     row = ROWS.get(name)
     if row is None:
         path = paths.find(PATH, name)

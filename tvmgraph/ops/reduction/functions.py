@@ -51,6 +51,8 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  7.00000000e+00])
     """
     axes = resolve_axes("sum", input, dim, "dim")
+    if dtype is not None and dtypes.dtype_of(dtype) is dtypes.bool_:
+        return F.cast(rows.reduce_sum(accumulated(input), axes, bool(keepdim)), dtypes.bool_)
     return rows.reduce_sum(accumulated(input, dtype), axes, bool(keepdim))
 
 

@@ -191,6 +191,12 @@ class LossMonitor(Callback):
                        f"the loss is {loss} in epoch {p.cur_epoch_num}, step {step}",
                        "lower the learning rate, or clip the gradients")  # fmt: skip
 
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
+        """Prints what the evaluation of an epoch found."""
+        p = run_context.original_args()
+        if p.get("eval_results"):
+            print(f"Eval result: epoch {p.cur_epoch_num}, metrics: {p.eval_results}")
+
 
 class TimeMonitor(Callback):
     """Prints the time of every epoch.

@@ -10,9 +10,9 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     ArgumentError,
-    DTypeError,
     ShapeError,
     TvmgraphError,
+    TypeOrValueError,
     either,
     user_source,
 )
@@ -57,7 +57,8 @@ class Metric(Shown):
     def set_indexes(self, indexes: list[int]) -> Metric:
         """Chooses which outputs of the evaluation network ``update`` gets."""
         if not isinstance(indexes, list) or not all(isinstance(i, int) for i in indexes):
-            reject(DTypeError, type(self).__name__, f"indexes must be a list of ints: {indexes!r}")
+            reject(TypeOrValueError, type(self).__name__,
+                   f"indexes must be a list of ints: {indexes!r}")  # fmt: skip
         self._indexes = indexes
         return self
 
@@ -112,7 +113,10 @@ class Loss(Metric):
         """Adds a loss."""
         if len(inputs) != 1:
             reject(ArgumentError, "Loss", f"update needs one loss, not {len(inputs)} inputs")
-        self._sum += float(np.mean(as_array(inputs[0])))
+        loss = as_array(inputs[0])
+        if loss.ndim > 1 or loss.size != 1:
+            reject(ShapeError, "Loss", f"a loss has one element, not the shape {loss.shape}")
+        self._sum += float(np.mean(loss))
         self._count += 1
 
     def eval(self) -> float:

@@ -111,6 +111,8 @@ class ConfusionMatrix(Metric):
         if normalize not in ("no_norm", "target", "prediction", "all"):
             reject(ArgumentError, "ConfusionMatrix", f"normalize cannot be {normalize!r}",
                    "use no_norm, target, prediction or all")  # fmt: skip
+        if not isinstance(threshold, float):
+            reject(DTypeError, "ConfusionMatrix", f"threshold must be a float, not {threshold!r}")
         self.num_classes, self.normalize, self.threshold = num_classes, normalize, threshold
         super().__init__()
 
@@ -277,7 +279,11 @@ class Perplexity(Metric):
         label = label.ravel().astype(np.int64)
         rows = y.reshape(-1, y.shape[-1])
         if len(rows) != label.size:
-            reject(ShapeError, "Perplexity", f"{y.shape} and {label.size} labels do not fit")
+            reject(
+                either(ShapeError, RuntimeError),
+                "Perplexity",
+                f"{y.shape} and {label.size} labels do not fit",
+            )
         keep = (
             np.ones(label.size, bool) if self.ignore_label is None else label != self.ignore_label
         )
