@@ -165,8 +165,23 @@ def test_what_cannot_be_generated(gpt2: LanguageModel) -> None:
             gpt2.generate(PROMPTS, **wrong)
     with pytest.raises(ArgumentError, match="tokens must lie"):
         gpt2.generate([[101]], 1)
-    with pytest.raises(ShapeError, match="input_ids"):
-        gpt2.generate(np.ones(3), 1)
+    for given in (np.ones(3), [1, 2], [[1.5]], [[True]], [[]], "abc", ["ab"], None, [[1], 2]):
+        with pytest.raises(ShapeError, match="input_ids must be lists of whole numbers"):
+            gpt2.generate(given, 1)
+    with pytest.raises(ArgumentError, match="tokens must lie"):
+        gpt2.generate([[2**32 + 1]], 1)
+    for stop in ("x", [[]], [[1.5]]):
+        with pytest.raises(ShapeError, match="stop must be lists of whole numbers"):
+            gpt2.generate(PROMPTS, 1, stop=stop)
+    with pytest.raises(ArgumentError, match="streamer must be"):
+        gpt2.generate(PROMPTS, 1, streamer=3)
+
+
+def test_texts_of_a_tokenizer_are_arrays(gpt2: LanguageModel) -> None:
+    """Rows of several lengths may be arrays or tensors, as tokenizers give them."""
+    rows = [np.array([1, 2, 3]), Tensor([4], ms.int64)]
+    found = gpt2.generate(rows, 4).asnumpy()
+    assert found.tolist() == gpt2.generate([[1, 2, 3], [4]], 4).asnumpy().tolist()
 
 
 @pytest.mark.parametrize("dtype, group, most", [("int8", None, 0.02), ("int4", 16, 0.3)])

@@ -43,6 +43,8 @@ class Settings:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
                 _reject(f"{name} must be an int of at least {least}", f"{name}={value!r}")
+        if self.streamer is not None and not callable(getattr(self.streamer, "put", self.streamer)):
+            _reject("streamer must be a function, or have put and end", f"{self.streamer!r}"[:80])
         if not self.temperature > 0:
             _reject("temperature must be positive", f"temperature={self.temperature}",
                     "leave do_sample=False to take the likeliest token")  # fmt: skip
@@ -129,6 +131,7 @@ def generate(
                 "shorten the prompts or max_new_tokens")  # fmt: skip
     if ids.min() < 0 or ids.max() >= net.embedding_table.shape[0]:
         _reject(f"tokens must lie in [0, {net.embedding_table.shape[0]})", f"{ids.max()}")
+    ids = ids.astype(np.int32)
     training = net.training
     net.set_train(False)
     try:
@@ -156,23 +159,15 @@ def _ends(net: Any, given: Any) -> list[int]:
 
 def _prompts(given: Any, mask: Any, pad: int) -> tuple[np.ndarray, np.ndarray]:
     """Tokens (N, T), and where the prompts begin."""
-    if isinstance(given, Tensor):
-        given = given.asnumpy()
-    if isinstance(given, Sequence) and given and isinstance(given[0], Sequence):
+    if isinstance(given, Sequence) and given and not isinstance(given, str):
         if mask is not None:
             _reject("prompts of several lengths are padded here", "attention_mask and lists",
                     "leave attention_mask out, or give a Tensor")  # fmt: skip
-        length = max(map(len, given))
-        rows = [[pad] * (length - len(row)) + list(row) for row in given]
-        first = np.array([length - len(row) for row in given], np.int32)
-        if not min(map(len, given)):
-            _reject("a prompt must have a token", "an empty list")
-        return np.array(rows, np.int32), first
-    ids = np.asarray(given)
-    if ids.ndim != 2 or not ids.size or ids.dtype.kind not in "iu":
-        raise ShapeError("input_ids must be whole numbers of shape (N, T)", op="generate",
-                         got=f"input_ids of {ids.shape} {ids.dtype}", at=user_source(),
-                         fix="give a list with one list of tokens per text")  # fmt: skip
+        texts = [_tokens(text, 1, "input_ids") for text in given]
+        length = max(map(len, texts))
+        rows = [np.pad(text, (length - len(text), 0), constant_values=pad) for text in texts]
+        return np.stack(rows), np.array([length - len(text) for text in texts], np.int32)
+    ids = _tokens(given, 2, "input_ids")
     first = np.zeros(len(ids), np.int32)
     if mask is not None:
         seen = np.asarray(mask.asnumpy() if isinstance(mask, Tensor) else mask) != 0
@@ -183,7 +178,21 @@ def _prompts(given: Any, mask: Any, pad: int) -> tuple[np.ndarray, np.ndarray]:
         if not seen[:, -1].all() or (np.diff(seen.astype(np.int8), axis=1) < 0).any():
             _reject("prompts must be padded on the left", "attention_mask with other zeros",
                     "give the tokens as lists")  # fmt: skip
-    return ids.astype(np.int32), first
+    return ids, first
+
+
+def _tokens(given: Any, axes: int, name: str) -> np.ndarray:
+    """Reads whole numbers; axes of a text are 1, of several 2."""
+    try:
+        found = np.asarray(given.asnumpy() if isinstance(given, Tensor) else given)
+    except (ValueError, OverflowError):  # rows of several lengths, numbers beyond all types
+        found = np.asarray(None)
+    if found.ndim != axes or not found.size or found.dtype.kind not in "iu":
+        raise ShapeError(
+            f"{name} must be lists of whole numbers, one list per text", op="generate",
+            got=f"{given!r}"[:80], at=user_source(), fix="give tokens, such as [[1, 2, 3], [4]]",
+        )  # fmt: skip
+    return found.astype(np.int64)
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -310,7 +319,7 @@ class _Reader:
 def _continue(
     reader: _Reader, ids: np.ndarray, how: Settings, ends: list[int], pad: int
 ) -> np.ndarray:
-    stops = [np.atleast_1d(np.asarray(words, np.int32)) for words in how.stop]
+    stops = [_tokens(np.atleast_1d(words), 1, "stop") for words in how.stop]
     put = _receiver(how.streamer)
     random = generator(how.max_new_tokens * len(ids)) if how.do_sample else None
     text = [ids]
