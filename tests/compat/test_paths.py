@@ -25,6 +25,8 @@ import mindspore.log as logger
 import mindspore.nn as nn
 from mindspore import FixedLossScaleManager, Model, Tensor, context, log, nn, ops
 from mindspore.common import mutable
+from mindspore._extends import cell_attr_register
+from mindspore.common.api import _cell_graph_executor, _pynative_executor, jit
 from mindspore.common.initializer import Normal, initializer
 from mindspore.dataset.transforms import c_transforms
 from mindspore.dataset.vision import Inter
@@ -36,6 +38,10 @@ from mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 from mindspore.nn.layer.rnn_cells import RNNCellBase
 from mindspore.nn.loss import SoftmaxCrossEntropyWithLogits
 from mindspore.nn.loss.loss import _Loss
+from mindspore.nn.grad import Jvp, Vjp
+from mindspore.ops.auto_generate.gen_ops_prim import Add
+from mindspore.ops.function.grad.grad_func import grad, value_and_grad
+from mindspore.ops.primitive import _primexpr, constexpr
 from mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, WithLossCell
 from mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from mindspore.nn.wrap.loss_scale import TrainOneStepWithLossScaleCell
@@ -46,11 +52,11 @@ from mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLos
 from mindspore.train.callback import _InternalCallbackParam
 from mindspore.train.callback._loss_monitor import LossMonitor
 from mindspore.train.model import Model, ParallelMode
-from mindspore.train.serialization import export, load_checkpoint, load_param_into_net
 from mindspore.train.summary.summary_record import SummaryRecord
 from mindspore.parallel._auto_parallel_context import auto_parallel_context
 from mindspore.profiler.profiling import Profiler
 from mindspore._extends import cell_attr_register
+from mindspore.train.serialization import export, load, load_checkpoint, load_param_into_net
 """
 
 
@@ -65,6 +71,31 @@ def test_files_that_are_packages_in_mindspore() -> None:
         assert hasattr(module, "__path__"), path  # else a finder of aliases is not asked
     with pytest.raises(NotFoundError, match=r"tvmgraph.nn.loss has no 'CrossEntropyLos'"):
         nn.loss.CrossEntropyLos  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_private_names_of_real_programs() -> None:
+    from tvmgraph._extends import cell_attr_register  # pyright: ignore
+    from tvmgraph.common.api import _cell_graph_executor, _pynative_executor
+    from tvmgraph.ops.primitive import _primexpr  # pyright: ignore
+
+    class Net(nn.Cell):
+        @cell_attr_register(attrs=["n"])
+        def __init__(self, n):
+            super().__init__()
+            self.n = n
+
+        @cell_attr_register
+        def construct(self, x):
+            return twice(x) * self.n
+
+    @_primexpr
+    def twice(x):
+        return x * 2
+
+    net, x = Net(3), tvmgraph.Tensor([1.0])
+    _cell_graph_executor.compile(net, x)
+    _pynative_executor.sync()
+    assert tvmgraph.jit(net)(x).asnumpy().tolist() == [6.0]
 
 
 def test_no_path_hides_a_file() -> None:

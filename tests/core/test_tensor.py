@@ -143,7 +143,10 @@ def test_python_numbers() -> None:
 
 def test_comparison_with_other_things() -> None:
     assert (A == None) is False and (A != None) is True  # noqa: E711
-    assert (A == "a") is False
+    for other in ("a", [1.0], {}, object(), int, ms.float32):
+        assert (A == other) is False and (other == A) is False  # noqa: SIM300
+        assert (A != other) is True and (other != A) is True  # noqa: SIM300
+    assert [{"a": 1}, "a", Tensor(1), Tensor(2)].count(Tensor(2)) == 1
     assert (A == [1, 2]) is False and (A != (1, 2)) is True
     assert hash(A) == hash(A)
     with pytest.raises(TypeError):

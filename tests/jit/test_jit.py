@@ -374,6 +374,10 @@ def test_wrong_arguments() -> None:
             call(ones(3), ones(3))
 
 
+def test_compatible_syntax_may_run_parts_in_python() -> None:
+    assert JitConfig(jit_syntax_level="COMPATIBLE").jit_syntax_level == "LAX"
+
+
 def test_bad_options_list_the_valid_ones() -> None:
     with pytest.raises(ConfigError, match="O0, O1, O2, O3"):
         JitConfig(jit_level="O7")

@@ -39,6 +39,19 @@ def test_two_parameters_of_one_name() -> None:
     assert len(ParameterTuple([shared, shared])) == 2
 
 
+def test_parameters_of_a_tuple_get_names_in_a_cell() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = _ones()
+            self.first = ParameterTuple([_ones(), _ones("x")])
+            self.second = ParameterTuple([_ones()])
+
+    assert [p.name for p in Net().trainable_params()] == ["a", "Parameter$1", "x", "Parameter$2"]
+    states = nn.Momentum([_ones(), _ones()], 0.1, 0.9).moments
+    assert [s.name for s in states] == ["moments.Parameter$1", "moments.Parameter$2"]
+
+
 def test_states_are_called_after_their_parameters(tmp_path: Path) -> None:
     def trained() -> nn.Momentum:
         return nn.Momentum(_Scale().trainable_params(), 0.1, 0.9)

@@ -23,9 +23,9 @@ _FILES = {
         loss metric perplexity precision recall roc topk""",
     "nn.optim": """ada_grad adadelta adafactor adam adamax asgd ftrl lamb lars lazyadam momentum
         proximal_ada_grad rmsprop rprop sgd""",
-    "ops.function": """array_func clip_func debug_func fft_func grad image_func linalg_func
-        math_func nn_func other_func parameter_func random_func reshard_func spectral_func
-        vmap_func""",
+    "ops.function": """array_func clip_func debug_func fft_func grad grad.grad_func image_func
+        linalg_func math_func nn_func other_func parameter_func random_func reshard_func
+        spectral_func vmap_func""",
     "ops.operations": """array_ops comm_ops control_ops custom_ops debug_ops image_ops
         inner_ops linalg_ops math_ops nn_ops other_ops random_ops spectral_ops""",
     "train.callback": """_callback _checkpoint _early_stop _history _lambda_callback _loss_monitor
@@ -46,6 +46,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "communication": ("compat.communication",),
     "communication.comm_func": ("compat.comm_func",),
     "communication.management": ("compat.communication",),
+    "dataset.core": ("dataset",),
     "dataset.core.config": ("dataset.config",),
     "dataset.engine": ("dataset",),
     "dataset.engine.datasets": ("dataset",),

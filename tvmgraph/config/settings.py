@@ -47,7 +47,7 @@ class JitConfig:
         exec_mode: ``"sink"`` runs the graph as one call, ``"no_sink"`` node by node with the
             failing operator named, ``"auto"`` decides per graph; ``explain()`` says what it chose.
         jit_syntax_level: ``"STRICT"`` turns everything that cannot be compiled into an error,
-            ``"LAX"`` may run parts in Python.
+            ``"LAX"`` may run parts in Python; ``"COMPATIBLE"`` is another word for it.
         debug_level: With ``"DEBUG"``, ``auto`` runs node by node and captured graphs are checked;
             ``"RELEASE"`` runs as fast as it can.
         infer_boost: ``"off"``; MindSpore's ``"on"`` is refused, since networks in inference are
@@ -105,7 +105,7 @@ class JitConfig:
         given = {
             "jit_level": jit_level,
             "exec_mode": exec_mode,
-            "jit_syntax_level": jit_syntax_level,
+            "jit_syntax_level": "LAX" if jit_syntax_level == "COMPATIBLE" else jit_syntax_level,
             "debug_level": debug_level,
         }
         defaults = presets()["default"]

@@ -199,7 +199,7 @@ class ParameterTuple(tuple[Parameter, ...]):
 
     Raises:
         DTypeError: if an entry is not a Parameter.
-        ArgumentError: if two Parameters have one name.
+        ArgumentError: if two Parameters have one name. Those without a name are numbered.
     """
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
@@ -210,6 +210,9 @@ class ParameterTuple(tuple[Parameter, ...]):
                     f"ParameterTuple holds Parameters only, not {type(p).__name__}",
                     op="ParameterTuple", at=user_source(),
                 )  # fmt: skip
+        for i, p in enumerate(items, 1):
+            if p.name == _DEFAULT_NAME:
+                p.name = f"{_DEFAULT_NAME}${i}"
         _require_names(items)
         return super().__new__(cls, items)
 

@@ -15,6 +15,7 @@ from tvmgraph.core.memory import require_memory
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, note_write, state, turn
 from tvmgraph.core.storage import aligned_copy, aligned_zeros, lend
+from tvmgraph.core.symbols import Symbol
 from tvmgraph.core.tensor_copies import CopyMethods
 from tvmgraph.core.tensor_device import DeviceMethods
 from tvmgraph.core.tensor_methods import TensorMethods
@@ -401,17 +402,18 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         return self
 
     def __eq__(self, other: object) -> Any:
-        if other is None or isinstance(other, (str, list, tuple)):
-            return False
-        return F.equal(self, other)
+        return F.equal(self, other) if _is_operand(other) else False
 
     def __ne__(self, other: object) -> Any:
-        if other is None or isinstance(other, (str, list, tuple)):
-            return True
-        return F.not_equal(self, other)
+        return F.not_equal(self, other) if _is_operand(other) else True
 
     def __round__(self, ndigits: int = 0) -> Tensor:
         return F.round(self, decimals=ndigits)
+
+
+def _is_operand(value: object) -> bool:
+    """Whether elements are compared with it; a tensor is never equal to anything else."""
+    return isinstance(value, (Tensor, np.ndarray, Symbol)) or dtypes.is_number(value)
 
 
 _slot: Any = Tensor.__dict__["array"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from typing import Any, NoReturn, Self
 
 from tvmgraph import dtypes, hooks
@@ -108,6 +109,9 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                 value.update_parameters_name(f"{name}.")
         elif isinstance(value, ParameterTuple):
             for p in value:
+                if p.name.startswith(f"{_DEFAULT_NAME}$") and params.get(p.name, p) is not p:
+                    free = (n for i in count(1) if (n := f"{_DEFAULT_NAME}${i}") not in params)
+                    p.name = next(free)
                 self.insert_param_to_cell(p.name, p, check_name_contain_dot=False)
             self.__dict__[name] = value
         elif isinstance(value, Buffer):

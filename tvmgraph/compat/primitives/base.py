@@ -169,6 +169,14 @@ def constexpr(
     return mark if fn is None else mark(fn)
 
 
+def _primexpr(
+    fn: Callable[..., Any] | None = None, get_instance: bool = True, name: str | None = None,
+    reuse_result: bool = True,
+) -> Callable[..., Any]:  # fmt: skip
+    """Marks a function of numbers; one of a tensor's values becomes part of the graph, as any."""
+    return fn if fn is not None else lambda function: function
+
+
 # ---- checks of constructor arguments ------------------------------------------------------------
 
 
