@@ -277,3 +277,38 @@ def test_gradients_of_containers_have_their_structure(compiled: bool) -> None:
     pair = ms.mutable((Tensor(2.0), Tensor(4.0)))
     found = wrap(lambda z: ops.GradOperation()(lambda p: p[0] * p[1] * p[1])(z))(pair)
     assert [float(g) for g in found] == [16.0, 16.0]
+
+
+@pytest.mark.parametrize("wrap", [lambda g: g, jit], ids=["eager", "compiled"])
+def test_integer_parameters_have_integer_gradients(wrap: Any) -> None:
+    class Line(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = Parameter(Tensor([6]), name="w")
+            self.b = Parameter(Tensor([2]), name="b")
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.w * x + self.b
+
+    net = Line()
+    assert plain(wrap(ms.grad(net, None, net.trainable_params()))(Tensor([10]))) == ([10], [1])
+
+
+def test_classes_of_errors() -> None:
+    with pytest.raises(IndexError, match="grad_position 2"):
+        ms.grad(f, (0, 2))(X, Y)
+    with pytest.raises(RuntimeError, match="no gradient for 1"):
+        ms.get_grad(ms.grad(f, return_ids=True)(X, Y), 1)
+
+
+@pytest.mark.parametrize("wrap", [lambda g: g, jit], ids=["eager", "compiled"])
+def test_derivatives_by_several_inputs(wrap: Any) -> None:
+    def both(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return x * x * y, ops.sin(y)
+
+    value, third = wrap(lambda x, y: ops.derivative(both, (x, y), 3))(X, Y)
+    np.testing.assert_allclose(value[0].asnumpy(), X.asnumpy() ** 2 * Y.asnumpy())
+    np.testing.assert_allclose(third[0].asnumpy(), np.full(3, 6.0))
+    np.testing.assert_allclose(third[1].asnumpy(), -np.cos(Y.asnumpy()), rtol=1e-6)
+    with pytest.raises(ArgumentError, match="an order of at least 1"):
+        ops.derivative(both, (X, Y), 0)

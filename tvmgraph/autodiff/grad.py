@@ -87,8 +87,9 @@ class _Run:
         self.weights = [snapshot(w) for w in weights or ()]
         self.trained = [w.requires_grad for w in weights or ()]
         self.hooks = [gradient_hooks(t) for t in (*given, *(weights or ()))]
-        # an integer argument has an integer gradient; other integers (indices, labels) have none
-        self.kinds = "fciu" if any(x.dtype.kind in "iu" for x in self.inputs) else "fc"
+        # what is asked for has a gradient even if it is integer; others (indices, labels) have none
+        asked = (*self.inputs, *self.weights)
+        self.kinds = "fciu" if any(x.dtype.kind in "iu" for x in asked) else "fc"
         kept = taken(fn, args, kwargs) if weights is not None else None
         if kept is not None:
             self.tape, self.value = kept.tape, kept.value
@@ -180,7 +181,7 @@ def _check_positions(
     items = require_positions(positions, name)
     for i in items:
         if not 0 <= i < len(args):
-            raise either(ArgumentError, RuntimeError)(
+            raise either(either(ArgumentError, RuntimeError), IndexError)(
                 f"grad_position {i} is outside the {len(args)} positional arguments",
                 op=name, at=user_source(),
             )  # fmt: skip
@@ -480,7 +481,7 @@ def get_grad(gradients: Any, identifier: int | Parameter) -> Tensor:
                 return item[1]
         else:
             todo.extend(item)
-    raise ArgumentError(
+    raise either(ArgumentError, RuntimeError)(
         f"there is no gradient for {key!r}", op="get_grad", at=user_source(),
         fix="differentiate by it, with return_ids=True",
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -131,24 +132,28 @@ def _swapped(pivots: Tensor, rows: int, dtype: dtypes.DType) -> Tensor:
 
 
 def derivative(fn: Callable[..., Any], primals: Any, order: int) -> tuple[Any, Any]:
-    """Returns a function's value and its derivative of some order by a scalar factor of the inputs.
+    """Returns a function's value and its derivative of some order as all inputs grow alike.
 
     Args:
-        fn: Function of one tensor, elementwise in it.
-        primals: The tensor, or a tuple with it.
+        fn: Function of tensors.
+        primals: The tensor, or a tuple of several.
         order: Order of the derivative, at least 1.
 
     Raises:
-        ArgumentError: if ``order`` is below 1 or there are several inputs.
+        ArgumentError: if ``order`` is below 1 or there is no input.
     """
     inputs = primals if isinstance(primals, tuple) else (primals,)
-    if order < 1 or len(inputs) != 1:
-        raise bad(ArgumentError, "one input and an order of at least 1 are needed", "derivative",
+    if order < 1 or not inputs:
+        raise bad(ArgumentError, "an input and an order of at least 1 are needed", "derivative",
                   f"order={order}, {len(inputs)} inputs")  # fmt: skip
-    change: Any = fn
+
+    def slope(of: Callable[[Tensor], Any], t: Tensor) -> Any:
+        return hooks.jvp(of, t, F.ones_like(t))[1]
+
+    change: Any = lambda t: fn(*(x + t for x in inputs))  # noqa: E731
     for _ in range(countable(order, "derivative", "order")):
-        change = hooks.grad(lambda x, f=change: F.sum(f(x)))
-    return fn(*inputs), change(inputs[0])
+        change = functools.partial(slope, change)
+    return fn(*inputs), change(Tensor(0, inputs[0].dtype))
 
 
 class ReduceOp:
