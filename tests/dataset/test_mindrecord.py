@@ -233,3 +233,17 @@ def test_wrong_rows(tmp_path: Path) -> None:
         mindrecord.FileWriter(str(tmp_path / "file"))
     with pytest.raises(ArgumentError, match="commit"):
         writer.write_raw_data([good])
+
+
+def test_a_dataset_is_saved(tmp_path: Path) -> None:
+    columns = {"a": [1, 2, 3], "b": np.arange(12.0).reshape(3, 2, 2), "s": ["x", "yy", "z"]}
+    data = dataset.NumpySlicesDataset(columns, shuffle=False)
+    file = str(tmp_path / "rows.mindrecord")
+    data.save(file)
+    found = dataset.MindDataset(file, shuffle=False).create_dict_iterator(output_numpy=True)
+    for row, want in zip(found, data.create_dict_iterator(output_numpy=True), strict=True):
+        assert all((row[name] == want[name]).all() for name in columns)
+    with pytest.raises(ArgumentError, match="exists"):
+        data.save(file)
+    with pytest.raises(ArgumentError, match="file_type"):
+        data.save(file, file_type="tfrecord")

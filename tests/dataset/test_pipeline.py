@@ -269,3 +269,25 @@ def test_rows_wait_for_what_the_training_found() -> None:
         data.sync_update("other")
     with pytest.raises(RuntimeError, match="already"):
         data.sync_wait("policy")
+
+
+def test_dicts_stay_dicts_until_they_are_batched() -> None:
+    rows = [({"a": np.arange(2) * i, "b": {"c": i}}, i) for i in range(4)]
+    data = dataset.GeneratorDataset(rows, ["d", "i"], shuffle=False)
+    assert [d["b"]["c"] for d, _ in data] == [0, 1, 2, 3]
+    pairs = data.map(lambda d: (d["a"], d["b"]["c"]), "d", ["a", "c"])
+    assert [int(c) for _, c, _ in pairs] == [0, 1, 2, 3]
+    first, last = (d for d, _ in data.batch(2))
+    assert first["a"].tolist() == [[0, 0], [0, 1]] and last["b"]["c"].tolist() == [2, 3]
+
+
+def test_a_sampler_may_be_a_sequence_of_numbers() -> None:
+    class Chosen:
+        def __getitem__(self, i: int) -> int:
+            return [2, 0, 2][i]
+
+        def __len__(self) -> int:
+            return 3
+
+    data = dataset.NumpySlicesDataset([5, 6, 7], sampler=Chosen())
+    assert [int(x) for (x,) in data] == [7, 5, 7]

@@ -50,6 +50,11 @@ def count_of(op: str, name: str, value: Any, low: int) -> int:
     return int(value)
 
 
+def kept(value: Any) -> Any:
+    """Returns an entry of a row as an array; a dict stays one, as in MindSpore."""
+    return value if isinstance(value, dict) else np.asarray(value)
+
+
 class Dataset(Shown):
     """Rows with named columns; the base of every source and stage.
 
@@ -356,6 +361,23 @@ class Dataset(Shown):
         if not isinstance(found, Dataset):
             reject(DTypeError, "apply", f"apply_func returned {type(found).__name__}, no Dataset")
         return found
+
+    def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
+        """Writes the rows of one pass into MindRecord files.
+
+        Args:
+            file_name: The file; with several of them their numbers are added to its name.
+            num_files: Over how many files the rows are divided.
+            file_type: ``"mindrecord"``.
+
+        Raises:
+            ArgumentError: if a file exists, or ``file_type`` is another one.
+        """
+        from tvmgraph.dataset.mindrecord_writer import write_rows
+
+        if file_type != "mindrecord":
+            reject(ArgumentError, "save", f'file_type must be "mindrecord", not {file_type!r}')
+        write_rows(self, file_name, num_files)
 
     # ---- reading ----------------------------------------------------------------------------
 

@@ -135,6 +135,8 @@ class DatasetIterator(Shown):
     def _convert(self, value: Any) -> Any:
         if isinstance(value, Tensor):
             value = value.asnumpy()
+        if isinstance(value, dict):
+            return value
         array = np.asarray(value)
         if self.output_numpy or array.dtype.kind in "USO":  # text has no Tensor form
             return array

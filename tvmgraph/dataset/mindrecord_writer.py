@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.core.shown import Shown
-from tvmgraph.dataset.base import reject
+from tvmgraph.dataset.base import Dataset, reject
 from tvmgraph.dataset.mindrecord import COUNT, PLACES, Shard
 from tvmgraph.errors import ArgumentError
 
@@ -335,4 +335,26 @@ def _converted(kind: str, shape: Any, value: Any) -> Any:
     return int(array)
 
 
-__all__ = ["FAILED", "SUCCESS", "FileWriter"]
+def _field(value: np.ndarray) -> dict[str, Any]:
+    """Returns the entry of a schema for values like this one."""
+    if value.dtype.kind in "US":
+        return {"type": "string" if value.dtype.kind == "U" else "bytes"}
+    wide = value.dtype.itemsize > 4 or value.dtype == np.uint32
+    kind = ("float" if value.dtype.kind == "f" else "int") + ("64" if wide else "32")
+    return {"type": kind, "shape": [-1, *value.shape[1:]]} if value.ndim else {"type": kind}
+
+
+def write_rows(data: Dataset, file_name: str, count: int) -> None:
+    """Writes the rows of one pass of a dataset into ``count`` files.
+
+    Raises:
+        ArgumentError: if a file exists, or a column has a kind that MindRecord files lack.
+    """
+    writer = FileWriter(file_name, count)
+    rows = [dict(zip(data.columns, map(np.asarray, row))) for row in data.rows(data.next_epoch())]
+    writer.add_schema({name: _field(value) for name, value in rows[0].items()} if rows else {})
+    writer.write_raw_data([{n: v if v.ndim else v.item() for n, v in r.items()} for r in rows])
+    writer.commit()
+
+
+__all__ = ["FAILED", "SUCCESS", "FileWriter", "write_rows"]

@@ -338,7 +338,7 @@ def sampler_of(op: str, value: Any, shuffle: bool | None, num_shards: int | None
                "leave out shuffle, num_shards and shard_id")  # fmt: skip
     if isinstance(value, Sampler):
         return value
-    if not hasattr(value, "__iter__"):
+    if not hasattr(value, "__iter__") and not hasattr(value, "__getitem__"):
         reject(DTypeError, op, f"sampler cannot be a {type(value).__name__}",
                "give a Sampler or an iterable of row numbers")  # fmt: skip
     return IterSampler(value)

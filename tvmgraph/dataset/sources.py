@@ -10,7 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dataset.base import Dataset, Row, count_of, names_of, reject
+from tvmgraph.dataset.base import Dataset, Row, count_of, kept, names_of, reject
 from tvmgraph.dataset.samplers import (
     DistributedSampler,
     PKSampler,
@@ -194,7 +194,7 @@ class GeneratorDataset(Source):
                    f"a row has {len(row)} entries for {len(self.columns)} columns",
                    "return a tuple with one entry per column")  # fmt: skip
         if self.types is None:
-            return tuple(np.asarray(v) for v in row)
+            return tuple(kept(v) for v in row)
         return tuple(np.asarray(v).astype(t) for v, t in zip(row, self.types))
 
     def row(self, i: int) -> Row:

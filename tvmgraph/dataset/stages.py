@@ -198,7 +198,10 @@ class BatchDataset(_Stage):
                 columns = list(found)
         return tuple(self._stack_column(n, c) for n, c in zip(self.columns, columns))
 
-    def _stack_column(self, name: str, values: Sequence[Any]) -> np.ndarray:
+    def _stack_column(self, name: str, values: Sequence[Any]) -> Any:
+        if isinstance(values[0], dict):
+            return {k: self._stack_column(f"{name}[{k!r}]", [v[k] for v in values])
+                    for k in values[0]}  # fmt: skip
         arrays = [np.asarray(_array(v)) for v in values]
         shapes = {a.shape for a in arrays}
         if len(shapes) > 1:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.compat.paths import as_package
 from tvmgraph.dataset.base import count_of, reject
 from tvmgraph.dataset.text.vocabulary import Vectors, Vocab, checked_words
 from tvmgraph.dataset.transforms import as_array
@@ -312,3 +313,6 @@ def to_str(array: Any, encoding: str = "utf8") -> np.ndarray:
     if found.dtype.kind != "S":
         reject(DTypeError, "text.to_str", f"bytes are needed, not {found.dtype}")
     return np.char.decode(found, encoding)
+
+
+__path__, __getattr__ = as_package(__name__, "dataset.text")  # MindSpore has tokenizers here
