@@ -489,7 +489,7 @@ def tuple_to_array(input_x: Any) -> Tensor:
     """Returns a tuple of numbers as a tensor.
 
     Args:
-        input_x: Tuple of numbers.
+        input_x: Tuple of numbers, or a range.
 
     Returns:
         Tensor of shape ``(len(input_x),)``: int32 if the first number is an int, else float32.
@@ -498,6 +498,8 @@ def tuple_to_array(input_x: Any) -> Tensor:
         >>> ops.tuple_to_array((1, 2, 3))
         Tensor(shape=[3], dtype=Int32, value= [1, 2, 3])
     """
+    if isinstance(input_x, range):
+        input_x = tuple(input_x)
     if not isinstance(input_x, tuple) or not all(dtypes.is_number(v) for v in input_x):
         raise bad(DTypeError, "input_x must be a tuple of numbers", "tuple_to_array",
                   repr(input_x)[:80])  # fmt: skip
