@@ -40,6 +40,7 @@ class BatchedTensor(TracedTensor):
     def __init__(self, owner: Batcher, whole: Tensor) -> None:
         self.recorder = owner  # pyright: ignore[reportAttributeAccessIssue]
         self.value = whole  # pyright: ignore[reportAttributeAccessIssue]
+        self.number = self.choice = None
         self.is_leaf = False
         self.type: TensorType = tensor_type(whole.shape[1:], whole.dtype)
         self._ffi = None
