@@ -347,6 +347,18 @@ def test_set_inputs_of_a_construct_with_any_number_of_arguments() -> None:
         f(normal(2, 3), normal(4), 1, ms.float64)
 
 
+def test_set_inputs_declares_a_dtype_by_itself() -> None:
+    class Cast(nn.Cell):
+        def construct(self, x: Tensor, dtype: Any) -> Tensor:
+            return x.new_ones(x.shape, dtype)
+
+    net = Cast()
+    net.set_inputs(Tensor(shape=[None], dtype=ms.float32), ms.int32)
+    for f in (net, jit(net)):
+        y = f(ops.ones(3), ms.int32)
+        assert y.dtype == ms.int32 and y.asnumpy().tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize("mode", ["graph", "construct"])
 def test_set_inputs_of_networks_that_compile_themselves(mode: str) -> None:
     class Net(nn.Cell):

@@ -270,12 +270,14 @@ class TensorMethods(TensorAccess):
         """Returns a tensor of this shape and dtype whose elements are ``value``."""
         return F.full_like(self, value, dtype=self.dtype)
 
-    def new_zeros(self, size: Any, *more: int, dtype: Any = None) -> Any:
+    def new_zeros(self, size: Any, *more: Any, dtype: Any = None) -> Any:
         """Returns zeros of shape ``size`` and this dtype unless ``dtype`` is given."""
+        more, dtype = _split_dtype(more, dtype)
         return F.zeros(_shape(size, more), self.dtype if dtype is None else dtype)
 
-    def new_ones(self, size: Any, *more: int, dtype: Any = None) -> Any:
+    def new_ones(self, size: Any, *more: Any, dtype: Any = None) -> Any:
         """Returns ones of shape ``size`` and this dtype unless ``dtype`` is given."""
+        more, dtype = _split_dtype(more, dtype)
         return F.ones(_shape(size, more), self.dtype if dtype is None else dtype)
 
     def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
@@ -379,6 +381,12 @@ class TensorMethods(TensorAccess):
 
 def _shape(size: Any, more: tuple[int, ...]) -> tuple[int, ...]:
     return sizes_of((size, *more))
+
+
+def _split_dtype(more: tuple[Any, ...], dtype: Any) -> tuple[tuple[Any, ...], Any]:
+    """Takes a dtype that was given by position out of what follows a size."""
+    by_position = dtype is None and len(more) == 1 and isinstance(more[0], dtypes.DType)
+    return ((), more[0]) if by_position else (more, dtype)
 
 
 def _names_dtype(name: str) -> bool:
