@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tvmgraph.core.op import F, Reason, sample
@@ -17,13 +19,13 @@ __all__ = [
 _NO_ONNX = Reason("ONNX has no Bessel functions")
 
 
-def _everywhere() -> list[Any]:
-    return [*float_samples(-12.0, 12.0), sample((9,), low=-800.0, high=800.0, grad=False)]
+def _row(samples: list[Any]) -> Callable[..., Callable[[Any], Any]]:
+    return partial(formula_row, onnx=_NO_ONNX, samples=samples, wide="float64")
 
 
-def _positive() -> list[Any]:
-    more = sample((9,), low=0.0, high=800.0, grad=False)
-    return [*float_samples(0.2, 12.0), more]
+#: Rows of functions of any number, and of positive ones.
+_everywhere = _row([*float_samples(-12.0, 12.0), sample((9,), low=-800.0, high=800.0, grad=False)])
+_positive = _row([*float_samples(0.2, 12.0), sample((9,), low=0.0, high=800.0, grad=False)])
 
 
 def _over(y: Tensor, x: Tensor, limit: float) -> Tensor:
@@ -32,14 +34,7 @@ def _over(y: Tensor, x: Tensor, limit: float) -> Tensor:
     return F.where(zero, limit, y / F.where(zero, 1, x))
 
 
-@formula_row(
-    "bessel_i0",
-    _bessel.i0(scaled=False),
-    lambda g, y, x: (g * F.bessel_i1(x),),
-    _NO_ONNX,
-    samples=_everywhere(),
-    wide="float64",
-)
+@_everywhere("bessel_i0", _bessel.i0(scaled=False), lambda g, y, x: (g * F.bessel_i1(x),))
 def bessel_i0(x: Tensor) -> Tensor:
     r"""Modified Bessel function of the first kind, order 0: :math:`y = I_0(x)`.
 
@@ -50,13 +45,8 @@ def bessel_i0(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
-    "bessel_i0e",
-    _bessel.i0(scaled=True),
-    lambda g, y, x: (g * (F.bessel_i1e(x) - F.sign(x) * y),),
-    _NO_ONNX,
-    samples=_everywhere(),
-    wide="float64",
+@_everywhere(
+    "bessel_i0e", _bessel.i0(scaled=True), lambda g, y, x: (g * (F.bessel_i1e(x) - F.sign(x) * y),)
 )
 def bessel_i0e(x: Tensor) -> Tensor:
     r"""Exponentially scaled :func:`bessel_i0`: :math:`y = e^{-|x|} I_0(x)`.
@@ -68,13 +58,10 @@ def bessel_i0e(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
+@_everywhere(
     "bessel_i1",
     _bessel.i1(scaled=False),
     lambda g, y, x: (g * (F.bessel_i0(x) - _over(y, x, 0.5)),),
-    _NO_ONNX,
-    samples=_everywhere(),
-    wide="float64",
 )
 def bessel_i1(x: Tensor) -> Tensor:
     r"""Modified Bessel function of the first kind, order 1: :math:`y = I_1(x)`.
@@ -86,13 +73,10 @@ def bessel_i1(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
+@_everywhere(
     "bessel_i1e",
     _bessel.i1(scaled=True),
     lambda g, y, x: (g * (F.bessel_i0e(x) - F.sign(x) * y - _over(y, x, 0.5)),),
-    _NO_ONNX,
-    samples=_everywhere(),
-    wide="float64",
 )
 def bessel_i1e(x: Tensor) -> Tensor:
     r"""Exponentially scaled :func:`bessel_i1`: :math:`y = e^{-|x|} I_1(x)`.
@@ -104,14 +88,7 @@ def bessel_i1e(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
-    "bessel_j0",
-    _bessel.j0,
-    lambda g, y, x: (g * -F.bessel_j1(x),),
-    _NO_ONNX,
-    samples=_everywhere(),
-    wide="float64",
-)
+@_everywhere("bessel_j0", _bessel.j0, lambda g, y, x: (g * -F.bessel_j1(x),))
 def bessel_j0(x: Tensor) -> Tensor:
     r"""Bessel function of the first kind, order 0: :math:`y = J_0(x)`.
 
@@ -122,14 +99,7 @@ def bessel_j0(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
-    "bessel_j1",
-    _bessel.j1,
-    lambda g, y, x: (g * (F.bessel_j0(x) - _over(y, x, 0.5)),),
-    _NO_ONNX,
-    samples=_everywhere(),
-    wide="float64",
-)
+@_everywhere("bessel_j1", _bessel.j1, lambda g, y, x: (g * (F.bessel_j0(x) - _over(y, x, 0.5)),))
 def bessel_j1(x: Tensor) -> Tensor:
     r"""Bessel function of the first kind, order 1: :math:`y = J_1(x)`.
 
@@ -140,14 +110,7 @@ def bessel_j1(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
-    "bessel_k0",
-    _bessel.k0(scaled=False),
-    lambda g, y, x: (g * -F.bessel_k1(x),),
-    _NO_ONNX,
-    samples=_positive(),
-    wide="float64",
-)
+@_positive("bessel_k0", _bessel.k0(scaled=False), lambda g, y, x: (g * -F.bessel_k1(x),))
 def bessel_k0(x: Tensor) -> Tensor:
     r"""Modified Bessel function of the second kind, order 0: :math:`y = K_0(x)`.
 
@@ -161,14 +124,7 @@ def bessel_k0(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
-    "bessel_k0e",
-    _bessel.k0(scaled=True),
-    lambda g, y, x: (g * (y - F.bessel_k1e(x)),),
-    _NO_ONNX,
-    samples=_positive(),
-    wide="float64",
-)
+@_positive("bessel_k0e", _bessel.k0(scaled=True), lambda g, y, x: (g * (y - F.bessel_k1e(x)),))
 def bessel_k0e(x: Tensor) -> Tensor:
     r"""Exponentially scaled :func:`bessel_k0`: :math:`y = e^x K_0(x)`.
 
@@ -182,14 +138,7 @@ def bessel_k0e(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
-    "bessel_k1",
-    _bessel.k1(scaled=False),
-    lambda g, y, x: (g * (-F.bessel_k0(x) - y / x),),
-    _NO_ONNX,
-    samples=_positive(),
-    wide="float64",
-)
+@_positive("bessel_k1", _bessel.k1(scaled=False), lambda g, y, x: (g * (-F.bessel_k0(x) - y / x),))
 def bessel_k1(x: Tensor) -> Tensor:
     r"""Modified Bessel function of the second kind, order 1: :math:`y = K_1(x)`.
 
@@ -203,13 +152,8 @@ def bessel_k1(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
-    "bessel_k1e",
-    _bessel.k1(scaled=True),
-    lambda g, y, x: (g * (y - F.bessel_k0e(x) - y / x),),
-    _NO_ONNX,
-    samples=_positive(),
-    wide="float64",
+@_positive(
+    "bessel_k1e", _bessel.k1(scaled=True), lambda g, y, x: (g * (y - F.bessel_k0e(x) - y / x),)
 )
 def bessel_k1e(x: Tensor) -> Tensor:
     r"""Exponentially scaled :func:`bessel_k1`: :math:`y = e^x K_1(x)`.
@@ -224,14 +168,7 @@ def bessel_k1e(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
-    "bessel_y0",
-    _bessel.y0,
-    lambda g, y, x: (g * -F.bessel_y1(x),),
-    _NO_ONNX,
-    samples=_positive(),
-    wide="float64",
-)
+@_positive("bessel_y0", _bessel.y0, lambda g, y, x: (g * -F.bessel_y1(x),))
 def bessel_y0(x: Tensor) -> Tensor:
     r"""Bessel function of the second kind, order 0: :math:`y = Y_0(x)`.
 
@@ -245,14 +182,7 @@ def bessel_y0(x: Tensor) -> Tensor:
     ...
 
 
-@formula_row(
-    "bessel_y1",
-    _bessel.y1,
-    lambda g, y, x: (g * (F.bessel_y0(x) - y / x),),
-    _NO_ONNX,
-    samples=_positive(),
-    wide="float64",
-)
+@_positive("bessel_y1", _bessel.y1, lambda g, y, x: (g * (F.bessel_y0(x) - y / x),))
 def bessel_y1(x: Tensor) -> Tensor:
     r"""Bessel function of the second kind, order 1: :math:`y = Y_1(x)`.
 
