@@ -157,22 +157,38 @@ def torch_peers() -> dict[str, float]:
             repeat = 500 if size < 1 << 18 else 30
             seconds = best(lambda x=x: distributed.all_reduce(x), repeat)
             found[f"all-reduce {size * 4} B, gloo"] = seconds * 1e6
-    layers = torch.nn
-    net: Any = layers.Sequential(layers.Linear(WIDTH, WIDTH), layers.ReLU(),
-                                 layers.Linear(WIDTH, WIDTH), layers.ReLU(),
-                                 layers.Linear(WIDTH, CLASSES))  # fmt: skip
-    net = DistributedDataParallel(net) if world.size > 1 else net
-    optimizer = torch.optim.SGD(net.parameters(), 0.01)
-    rows = BATCH // world.size
-    x, y = torch.randn(rows, WIDTH), torch.randint(0, CLASSES, (rows,))
+    for kind in ("MLP", "BERT layer"):
+        net, batch, loss = torch_step(kind)
+        net = DistributedDataParallel(net) if world.size > 1 else net
+        optimizer = torch.optim.SGD(net.parameters(), 0.01)
+        x, y = (t.chunk(world.size)[world.rank] for t in batch)
 
-    def step() -> None:
-        optimizer.zero_grad()
-        layers.functional.cross_entropy(net(x), y).backward()
-        optimizer.step()
+        def step(
+            net: Any = net, opt: Any = optimizer, loss: Any = loss, x: Any = x, y: Any = y
+        ) -> None:
+            opt.zero_grad()
+            loss(net(x), y).backward()
+            opt.step()
 
-    found["step of the MLP, PyTorch, ms"] = best(step, 20) * 1e3
+        found[f"step of the {kind}, PyTorch, ms"] = best(step, 20) * 1e3
     return found
+
+
+def torch_step(kind: str) -> tuple[Any, list[Any], Any]:
+    """The network of :func:`step_of` with its batch and loss."""
+    import torch
+
+    layers = torch.nn
+    functional = layers.functional
+    if kind == "MLP":
+        net = layers.Sequential(layers.Linear(WIDTH, WIDTH), layers.ReLU(),
+                                layers.Linear(WIDTH, WIDTH), layers.ReLU(),
+                                layers.Linear(WIDTH, CLASSES))  # fmt: skip
+        batch = [torch.randn(BATCH, WIDTH), torch.randint(0, CLASSES, (BATCH,))]
+        return net, batch, functional.cross_entropy
+    net = layers.TransformerEncoderLayer(768, 12, 3072, 0.0, "gelu", batch_first=True,
+                                         norm_first=True)  # fmt: skip
+    return net, [torch.randn(4, 128, 768) for _ in range(2)], functional.mse_loss
 
 
 def measure() -> None:

@@ -113,9 +113,9 @@ def split_and_exchange(
         group: The processes.
     """
     count = functions.where(group)["parts"]
-    sizes = [list(given or [n // count] * count)
-             for given, n in ((gives, tensor.shape[0]), (takes, shape[0]))]  # fmt: skip
-    return functions.cut_and_exchange(tensor, *sizes, group)
+    sent = list(gives or [tensor.shape[0] // count] * count)
+    taken = list(takes or [shape[0] // count] * count)
+    return functions.cut_and_exchange(tensor, sent, taken, group)
 
 
 def all_to_all_v_c(

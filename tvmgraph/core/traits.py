@@ -118,12 +118,12 @@ class Slot(NamedTuple):
     Attributes:
         region: The number of the region, from 1; 0 is the row itself.
         gives: Whether it is a result there, and no operand.
-        index: Which one it is.
+        place: Which one it is.
     """
 
     region: int
     gives: bool
-    index: int
+    place: int
 
 
 Tie = tuple[Slot, ...]

@@ -265,8 +265,8 @@ def _require_sum(tensor: Tensor, sizes: Sequence[int]) -> None:
 
 def all_to_all_v(x: Any, gives: Any, takes: Any, block: int = 1, group: str | None = None) -> Any:
     """Exchanges parts of a vector, whose lengths count blocks of elements."""
-    counts = [[n * block for n in sizes_of(s, "numel_list", group)] for s in (gives, takes)]
-    return cut_and_exchange(F.reshape(require_tensor(x), (-1,)), *counts, group)
+    sent, taken = ([n * block for n in sizes_of(s, "numel_list", group)] for s in (gives, takes))
+    return cut_and_exchange(F.reshape(require_tensor(x), (-1,)), sent, taken, group)
 
 
 def all_gather_v(x: Any, sizes: Any, group: str | None = None) -> Tensor:

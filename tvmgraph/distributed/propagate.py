@@ -130,9 +130,9 @@ def ties(node: Node) -> list[Tie]:
 def value_at(node: Node, slot: Slot) -> Value:
     """Returns the value at a place of a node or one of its regions."""
     if not slot.region:
-        return (node.outputs if slot.gives else node.inputs)[slot.index]
+        return (node.outputs if slot.gives else node.inputs)[slot.place]
     region = node.regions[slot.region - 1]
-    return region.outputs[slot.index] if slot.gives else region.params[slot.index].value
+    return region.outputs[slot.place] if slot.gives else region.params[slot.place].value
 
 
 def _factors(node: Node) -> Factors | None:
