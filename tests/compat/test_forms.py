@@ -10,6 +10,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, ops
+from tvmgraph.ops import functional as F
 
 X = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
 LINE = Tensor(np.arange(4, dtype=np.float32).reshape(1, 1, 4))
@@ -48,6 +49,11 @@ def test_form(name: str) -> None:
             want = wanted
         for f, w in zip(found, want, strict=True):
             np.testing.assert_allclose(f.asnumpy(), np.array(w, np.float32), rtol=1e-6)
+
+
+def test_shapes_are_known() -> None:
+    assert not F.is_sequence_value_unknown(X.shape)
+    assert ms.jit(lambda x: x * 2 if F.is_sequence_value_unknown(x.shape) else x)(X) is not None
 
 
 def test_the_axis_of_a_single_result_may_be_in_a_tuple() -> None:
