@@ -743,3 +743,18 @@ def test_settings_that_are_given_stay_so() -> None:
     assert config.given == {"exec_mode", "debug_level"}
     assert config.replace(jit_level="O0").jit_level == "O0"
     assert config == ms.JitConfig(exec_mode="no_sink", debug_level="DEBUG")
+
+
+def test_a_cell_whose_construct_is_its_own_compiled_form() -> None:
+    class Net(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            if x.ndim == 2:
+                raise ValueError("a row is needed")
+            return x * 2
+
+    net = Net()
+    net.construct = jit(net)
+    assert net(Tensor([1.0])).asnumpy().tolist() == [2.0]
+    assert len(net.construct.history) == 1
+    with pytest.raises(ValueError, match="a row is needed"):
+        net(Tensor([[1.0]]))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import types
 from typing import Any
 
 from tvmgraph.capture.expect import is_cell
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config, context
+from tvmgraph.core.state import state
 from tvmgraph.distributed import engine
 from tvmgraph.errors import (
     ArgumentError,
@@ -219,6 +221,12 @@ class CellCall:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the Cell."""
+        # after `net.construct = jit(net)` the Cell would call this again
+        if getattr(vars(self.cell).get("construct"), "fn", None) is self:
+            method = types.MethodType(type(self.cell).construct, self.cell)
+            if state.interpreter is not None:
+                return state.interpreter.call(method, args, kwargs)
+            return method(*args, **kwargs)
         return self.cell(*args, **kwargs)
 
     def __reduce__(self) -> Any:
