@@ -755,6 +755,6 @@ def test_a_cell_whose_construct_is_its_own_compiled_form() -> None:
     net = Net()
     net.construct = jit(net)
     assert net(Tensor([1.0])).asnumpy().tolist() == [2.0]
-    assert len(net.construct.history) == 1
+    assert len(net.construct.history) == 1  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(ValueError, match="a row is needed"):
         net(Tensor([[1.0]]))
