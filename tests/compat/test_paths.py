@@ -36,7 +36,9 @@ from mindspore.nn.metrics import Accuracy, Metric
 from mindspore.nn.optim import Adam, Momentum
 from mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 from mindspore.nn.layer.rnn_cells import RNNCellBase
+from mindspore.log import _LogActionOnce
 from mindspore.nn.loss import SoftmaxCrossEntropyWithLogits
+from mindspore.dataset.core.config import get_seed
 from mindspore.nn.loss.loss import _Loss
 from mindspore.nn.grad import Jvp, Vjp
 from mindspore.ops.auto_generate.gen_ops_prim import Add

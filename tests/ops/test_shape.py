@@ -172,3 +172,8 @@ def test_bands_of_diagonals(align: str, k: tuple[int, int]) -> None:
     np.testing.assert_array_equal(y.asnumpy(), np.where(inside, x, 7))
     y = ops.matrix_set_diag(ops.zeros_like(Tensor(x)), part, k, align)
     np.testing.assert_array_equal(y.asnumpy(), np.where(inside, x, 0))
+
+
+def test_tuples_and_ranges_become_arrays() -> None:
+    assert ops.tuple_to_array(range(1, 7, 2)).asnumpy().tolist() == [1, 3, 5]
+    assert ops.tuple_to_array((1.5, 2)).dtype is ms.float32

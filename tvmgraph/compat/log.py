@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
+from typing import Any
 
 _LEVELS = {
     "0": logging.DEBUG, "1": logging.INFO, "2": logging.WARNING, "3": logging.ERROR,
@@ -32,6 +34,22 @@ def get_level() -> str:
 def get_log_config() -> dict[str, str]:
     """Returns the settings of the log: its level under MindSpore's name ``GLOG_v``."""
     return {"GLOG_v": get_level()}
+
+
+class _LogActionOnce:
+    """Decorates what MindSpore announces when it is called first; here it only runs.
+
+    Args:
+        logger: Where it is announced.
+        key: What is announced once.
+        no_warning: Whether nothing is.
+    """
+
+    def __init__(self, logger: Any, key: str, no_warning: bool = False) -> None:
+        self.logger, self.key, self.no_warning = logger, key, no_warning
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        return func
 
 
 __all__ = [
