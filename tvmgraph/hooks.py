@@ -75,5 +75,6 @@ shard_primitive = Hook("``Primitive.shard`` asks for layouts of an operator's op
 shard = Hook("``Cell.shard`` asks for layouts of a network's inputs and parameters")
 draw = Hook("``Graph.draw()`` loads the drawing room when somebody wants a picture")
 export = Hook("``JitFunction.export`` writes the function it holds")
+write_rows = Hook("``Dataset.save`` writes MindRecord files")
 load_mindir = Hook("``load`` reads a file of MindSpore")
 format_of = Hook("``JitFunction.export`` reads the format off the name of the file")

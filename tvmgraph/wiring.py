@@ -30,6 +30,7 @@ PROVIDERS: dict[Hook, str] = {
     hooks.shard: "tvmgraph.distributed.api:shard",
     hooks.draw: "tvmgraph.view:draw",
     hooks.export: "tvmgraph.export.api:export",
+    hooks.write_rows: "tvmgraph.dataset.mindrecord_writer:write_rows",
     hooks.load_mindir: "tvmgraph.train.mindir:MindirCell",
     hooks.format_of: "tvmgraph.export.api:format_of",
 }

@@ -78,9 +78,9 @@ def _array(file: str, names: list[str]) -> np.ndarray:
             fix=f"give a file that np.save wrote; the inputs are {', '.join(names)}",
         ) from None  # fmt: skip
     if not isinstance(found, np.ndarray):
-        names = ", ".join(found.files)
+        arrays = ", ".join(found.files)
         found.close()
-        raise ArgumentError(f"{file} holds several arrays ({names})", op="tvmgraph run",
+        raise ArgumentError(f"{file} holds several arrays ({arrays})", op="tvmgraph run",
                             fix="give one .npy file per input")  # fmt: skip
     return found
 

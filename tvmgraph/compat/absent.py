@@ -60,9 +60,9 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "gen_extend_func", "gen_ops_def", "gen_ops_prim", "get_backend", "get_rank",
         "get_world_size", "hastype", "in_dict", "inplace_sigmoid", "is_tensor_bool_cond",
         "isconstant", "is_", "is_not", "is_available", "is_initialized", "linalg_ops", "list_equal",
-        "make_dict", "make_list", "make_slice", "make_tuple", "merge", "not_in_dict",
+        "list_len", "make_dict", "make_list", "make_slice", "make_tuple", "merge", "not_in_dict",
         "other_ops", "pyboost_inner_prim", "reduce", "reduced_shape", "scalar_cast", "signature",
-        "switch", "tail", "tensor_operator_registry", "tuple_equal", "tuple_reversed",
+        "switch", "tail", "tensor_operator_registry", "tuple_equal", "tuple_len", "tuple_reversed",
         "vm_impl_registry", "broadcast",
     ),
     "encryption and obfuscation of models are not supported": (

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tvmgraph import hooks
 from tvmgraph.core.shown import Shown
 from tvmgraph.errors import (
     ArgumentError,
@@ -373,11 +374,9 @@ class Dataset(Shown):
         Raises:
             ArgumentError: if a file exists, or ``file_type`` is another one.
         """
-        from tvmgraph.dataset.mindrecord_writer import write_rows
-
         if file_type != "mindrecord":
             reject(ArgumentError, "save", f'file_type must be "mindrecord", not {file_type!r}')
-        write_rows(self, file_name, num_files)
+        hooks.write_rows(self, file_name, num_files)
 
     # ---- reading ----------------------------------------------------------------------------
 

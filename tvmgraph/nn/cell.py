@@ -108,12 +108,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
             if self._auto_prefix:
                 value.update_parameters_name(f"{name}.")
         elif isinstance(value, ParameterTuple):
-            for p in value:
-                if p.name.startswith(f"{_DEFAULT_NAME}$") and params.get(p.name, p) is not p:
-                    free = (n for i in count(1) if (n := f"{_DEFAULT_NAME}${i}") not in params)
-                    p.name = next(free)
-                self.insert_param_to_cell(p.name, p, check_name_contain_dot=False)
-            self.__dict__[name] = value
+            self.__insert_tuple(name, value)
         elif isinstance(value, Buffer):
             self.register_buffer(name, value.tensor, value.persistent)
         elif name in params:
@@ -123,6 +118,16 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         else:
             self.__keep(name, value)
         bump_epoch()
+
+    def __insert_tuple(self, name: str, value: ParameterTuple) -> None:
+        """Registers the Parameters of a tuple; names that nobody gave are numbered."""
+        params = self._params
+        for p in value:
+            if p.name.startswith(f"{_DEFAULT_NAME}$") and params.get(p.name, p) is not p:
+                free = (n for i in count(1) if (n := f"{_DEFAULT_NAME}${i}") not in params)
+                p.name = next(free)
+            self.insert_param_to_cell(p.name, p, check_name_contain_dot=False)
+        self.__dict__[name] = value
 
     def __keep(self, name: str, value: Any) -> None:
         """Sets a plain attribute, by its setter where the class has one."""
