@@ -57,7 +57,7 @@ def require_tensor(value: Any, name: str = "tensor") -> Tensor:
     """
     if not isinstance(value, Tensor):
         raise DTypeError(f"{name} must be a Tensor, not {type(value).__name__}",
-                         op="communication", at=user_source())  # fmt: skip
+                         op="communication", got=f"{name}={value!r}", at=user_source())  # fmt: skip
     return value
 
 

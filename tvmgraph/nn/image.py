@@ -9,7 +9,7 @@ from tvmgraph.compat.primitives.layers import resize
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.nn._checks import choice, int_tuple, positive, real, reject, same_images
+from tvmgraph.nn._checks import boolean, choice, int_tuple, positive, real, reject, same_images
 from tvmgraph.nn.cell import Cell
 from tvmgraph.ops.common.window import resolve_padding
 
@@ -135,6 +135,7 @@ class ResizeBilinear(Cell):
             reject(ArgumentError, "ResizeBilinear", "one of size and scale_factor is needed")
         if size is None:
             size = tuple(n * scale_factor for n in x.shape[2:])
+        align_corners = boolean("ResizeBilinear", "align_corners", align_corners)
         return resize(x, size, "bilinear", align_corners, self.half_pixel_centers)
 
 
