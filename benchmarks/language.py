@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.peers.language import FORMS, SIZES
-from benchmarks.report import render
+from benchmarks.report import machine_description, render
 from benchmarks.results import Results
 from benchmarks.run import Data, Out, Pythons
 
@@ -44,6 +45,7 @@ def main(
         raise typer.BadParameter(f"no form has {rows!r}; known: {'; '.join(FORMS)}")
     for name in forms:
         kept["rows"].pop(name, None)
+    kept["machine"] = machine_description(threads=1)
     for _ in range(rounds):
         for name in forms:
             found = _measure(pythons[FORMS[name][1]], name, size, repeats)
@@ -78,6 +80,8 @@ def _measure(python: str, form: str, size: str, repeats: int) -> dict[str, Any] 
     )
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or [f"ended with status {done.returncode}"]
+        if done.returncode < 0:
+            last = [f"ended by {signal.Signals(-done.returncode).name}"]
         typer.echo(f"{form}: {last[0]}")
         return None
     return json.loads(done.stdout.splitlines()[-1])

@@ -252,12 +252,13 @@ def _language(found: Mapping[str, Mapping[str, Any]]) -> str:
             f"One thread read {kept['read'] / 1e9:.1f} GB/s from memory."
         )
         head = ["", "step", "tokens per s", "MB of weights", "of memory", "text"]
-        parts.append(f"### {name}\n\n{intro}\n\n" + _table(head, rows))
+        machine = _table(["", ""], [list(pair) for pair in kept.get("machine", [])])
+        parts.append(f"### {name}\n\n{intro}\n\n{machine}\n\n" + _table(head, rows))
     if not parts:
         return ""
     text = (
         f"Tokens {SHORT} to {LONG} after a prompt of {PROMPT}, one text, one thread, time of the "
-        "processor (`python -m benchmarks.language`); the fastest of three rounds. *of memory*: "
+        "processor (`python -m benchmarks.language`); the fastest of several rounds. *of memory*: "
         "weights and cache that a step reads, against what one thread reads. *text*: the first "
         "tokens, against ours of float32; rounding weights changes them. ONNX Runtime has the "
         "operators of its generator (`GroupQueryAttention`, `MatMulNBits`) and a cache in place; "
