@@ -44,7 +44,10 @@ def test_unknown_target_lists_the_known_ones():
 def test_thread_count_prefers_argument_then_environment(monkeypatch):
     monkeypatch.setenv("TVM_NUM_THREADS", "5")
     assert thread_count() == 5
+    monkeypatch.setenv("TVMGRAPH_NUM_THREADS", "4")
+    assert thread_count() == 4
     assert thread_count(3) == 3
+    monkeypatch.delenv("TVMGRAPH_NUM_THREADS")
     monkeypatch.delenv("TVM_NUM_THREADS")
     assert 1 <= thread_count() <= (os.cpu_count() or 1)
     with pytest.raises(TvmgraphError, match="must be positive"):
@@ -81,14 +84,15 @@ print(before, len(os.listdir("/proc/self/task")))
 
 
 def test_the_pool_has_as_many_workers_as_asked_for():
-    def workers(context, environment):
-        env = {**os.environ, "TVMGRAPH_CACHE_MB": "0", "TVM_NUM_THREADS": environment}
+    def workers(context, environment, variable="TVM_NUM_THREADS"):
+        env = {**os.environ, "TVMGRAPH_CACHE_MB": "0", variable: environment}
         command = [sys.executable, "-c", _COUNT_WORKERS, context]
         out = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
         before, after = map(int, out.split())
         return after - before
 
-    assert workers("-", "3") == workers("1", "4") + 2  # the context goes before the environment
+    one = workers("1", "4")  # the context goes before the environment
+    assert workers("-", "3") == workers("-", "3", "TVMGRAPH_NUM_THREADS") == one + 2
 
 
 def test_tiles_are_used_only_where_the_system_permits_them(monkeypatch):

@@ -73,6 +73,8 @@ def test_small_names() -> None:
     assert Net().d.weight.shape == (2, 2)
     ms.set_recursion_limit(500)
     assert ms.get_context("max_call_depth") == 500
+    ms.set_context(runtime_num_threads=3)
+    assert ms.get_context("runtime_num_threads") == ms.get_context("thread_num") == 3
     ms.set_deterministic(True)
     assert ms.get_context("deterministic") == "ON"
     ms.reset_context()

@@ -758,3 +758,16 @@ def test_a_cell_whose_construct_is_its_own_compiled_form() -> None:
     assert len(net.construct.history) == 1  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(ValueError, match="a row is needed"):
         net(Tensor([[1.0]]))
+
+
+def test_calls_nest_as_deeply_as_the_context_says() -> None:
+    def deep(x: Tensor, n: int) -> Tensor:
+        return x if n == 0 else deep(x, n - 1) + 1
+
+    ms.set_context(max_call_depth=5)
+    try:
+        assert ms.jit(lambda x: deep(x, 3), fullgraph=True)(Tensor([0.0])).asnumpy() == [3]
+        with pytest.raises(CaptureError, match="recursion deeper than 5 calls"):
+            ms.jit(lambda x: deep(x, 7), fullgraph=True)(Tensor([0.0]))
+    finally:
+        ms.reset_context()

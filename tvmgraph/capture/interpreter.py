@@ -35,6 +35,7 @@ from tvmgraph.capture.settings import Settings
 from tvmgraph.capture.source import FunctionSource, definition_of, source_of
 from tvmgraph.capture.statements import Statements
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.config import context
 from tvmgraph.core.explained import speaks_for_users
 from tvmgraph.core.op import F
 from tvmgraph.core.symbols import FUNCTIONS, Symbol, apply_function, is_number
@@ -242,9 +243,10 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         return self._body(frame)
 
     def _body(self, frame: Frame) -> Any:
-        if self._calls >= _MAX_DEPTH:
+        limit = min(_MAX_DEPTH, context.max_call_depth)
+        if self._calls >= limit:
             self.refuse(
-                frame.source.node, frame, f"recursion deeper than {_MAX_DEPTH} calls",
+                frame.source.node, frame, f"recursion deeper than {limit} calls",
                 "make the recursion end by a Python value, or write a loop",
             )  # fmt: skip
         self._calls += 1

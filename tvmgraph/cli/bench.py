@@ -19,7 +19,8 @@ from tvmgraph.cli.guard import users_code
 from tvmgraph.cli.model_argument import example_inputs, find_config, find_model
 from tvmgraph.cli.options import print_json
 from tvmgraph.errors import ArgumentError
-from tvmgraph.runtime import Module, host, load
+from tvmgraph.machine.threads import configure_threads
+from tvmgraph.runtime import Module, load
 
 Call = Callable[..., Sequence[np.ndarray]]
 _BLOCK = 10  # calls of one contender in a row; a pause lets the workers of the last one sleep
@@ -122,7 +123,7 @@ def _model(
 ) -> tuple[Call, list[np.ndarray], Any]:
     from tvmgraph.export.onnx_file import onnx_model
 
-    host.configure_threads(threads)
+    configure_threads(threads)
     net, known, _ = find_model(text)
     if hasattr(net, "set_train"):
         net.set_train(False)

@@ -287,7 +287,6 @@ class Context:
     max_call_depth: int = 1000
     deterministic: str = "OFF"
     thread_num: int = 0
-    runtime_num_threads: int = 0
     pynative_synchronize: bool = True
     debug_level: int = 0
     enable_compile_cache: bool = True
@@ -326,6 +325,7 @@ _IGNORED: dict[str, Any] = {
     "print_file_path": "", "profiling_options": "", "reserve_class_name_in_scope": True,
     "support_binary": False, "variable_memory_max_size": "0",
 }  # fmt: skip
+_ALIASES = {"runtime_num_threads": "thread_num"}
 _given: dict[str, Any] = {}
 
 
@@ -355,7 +355,7 @@ def _check_context(name: str, value: Any) -> Any:
         raise fail("must be the number of a device")
     elif name in _WORDS and value not in _WORDS[name]:
         raise fail(f"must be one of {', '.join(map(repr, _WORDS[name]))}")
-    elif name in ("max_call_depth", "thread_num", "runtime_num_threads"):
+    elif name in ("max_call_depth", "thread_num"):
         if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
             raise fail("must be a positive int")
     elif name in _SWITCHES and not isinstance(value, bool):
@@ -381,7 +381,7 @@ def set_context(**settings: Any) -> None:
             ``device_id``, ``save_graphs``, ``save_graphs_path``, ``enable_graph_kernel``,
             ``graph_kernel_flags``, ``jit_config``, ``jit_syntax_level``, ``max_call_depth``,
             ``deterministic`` (``True`` or ``"ON"``: compiled code gives equal bits for any number
-            of threads), ``thread_num``, ``global_writes`` (what writing a global does in
+            of threads), ``thread_num`` (of kernels; also called ``runtime_num_threads``), ``global_writes`` (what writing a global does in
             compiled code: ``"warn"``, ``"error"`` or ``"replay"``; empty is ``"warn"`` for STRICT
             and ``"replay"`` for LAX), ``check_numerics`` (as the
             flag ``TVMGRAPH_NUMERICS``: an operator that makes NaN or infinities is an error),
@@ -397,7 +397,8 @@ def set_context(**settings: Any) -> None:
     """
     names = [f.name for f in fields(Context)]
     checked: dict[str, Any] = {}
-    for name, value in settings.items():
+    for given, value in settings.items():
+        name = _ALIASES.get(given, given)
         if name == "jit_level":  # one of the settings of jit_config
             own = checked.get("jit_config", context.jit_config) or JitConfig()
             checked["jit_config"] = own.replace(jit_level=value)
@@ -441,6 +442,7 @@ def get_context(attr_key: str) -> Any:
         ConfigError: if there is no such setting.
     """
     names = [f.name for f in fields(Context)]
+    attr_key = _ALIASES.get(attr_key, attr_key)
     if attr_key == "jit_level":
         return context.jit_config.jit_level if context.jit_config else ""
     if attr_key == "jit_config":  # what was given, as MindSpore has it

@@ -333,10 +333,18 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 class _Scratch(threading.local):
-    """Memory for results that are copied at once: fresh pages would cost more than the message."""
+    """Where the results of collectives go that compiled code asks for.
+
+    Attributes:
+        in_use: Whether results are copied at once, so that the next may have the same memory:
+            fresh pages would cost more than the message.
+        memory: That memory.
+        wanted: Where compiled code wants its only result.
+    """
 
     in_use = False
     memory = np.empty(0, np.uint8)
+    wanted: np.ndarray | None = None
 
 
 scratch = _Scratch()
@@ -344,6 +352,9 @@ scratch = _Scratch()
 
 def _result(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Returns memory for a result."""
+    wanted = scratch.wanted
+    if wanted is not None and wanted.shape == shape and wanted.dtype == dtype:
+        return wanted
     nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
     if not scratch.in_use or not nbytes:
         return np.empty(shape, dtype)

@@ -2,7 +2,8 @@
 
 The model is simple and the same for all choices: every node takes as long as its arithmetic or its
 memory traffic, whichever is longer (operators of one instruction are fused with their neighbours);
-every collective takes its latency, and its bytes over the slowest link of its axes.
+every collective takes its latency, and its bytes over the slowest link of its axes. A branch counts
+as its longer side, the body of a loop as one trip.
 """
 
 from __future__ import annotations
@@ -165,14 +166,7 @@ def cost(program: Partitioned, hardware: Hardware) -> Plan:
     """Predicts what a program costs one process."""
     found = Plan(program, hardware)
     graph, mesh = program.graph, program.mesh
-    for node in graph.nodes:
-        if node.op.traits.collective:
-            continue
-        moved = sum(_nbytes(v.type) for v in (*node.inputs, *node.outputs))
-        idle = node.op.traits.cheap or node.op.traits.pattern is Pattern.VIEW
-        seconds = max(_flops(node) / hardware.flops,
-                      0 if idle else moved / hardware.memory_bandwidth)  # fmt: skip
-        found.compute_seconds += seconds
+    found.compute_seconds = _seconds(graph, hardware)
     for t in program.transfers:
         sent = _wire(t, mesh)
         found.wire[t.kind] = found.wire.get(t.kind, 0) + sent
@@ -183,6 +177,22 @@ def cost(program: Partitioned, hardware: Hardware) -> Plan:
     return found
 
 
+def _seconds(graph: Graph, hardware: Hardware) -> float:
+    """The time of all nodes that compute."""
+    total = 0.0
+    for node in graph.nodes:
+        if node.op.traits.collective:
+            continue
+        if node.regions:
+            total += max(_seconds(region, hardware) for region in node.regions)
+            continue
+        moved = sum(_nbytes(v.type) for v in (*node.inputs, *node.outputs))
+        idle = node.op.traits.cheap or node.op.traits.pattern is Pattern.VIEW
+        total += max(_flops(node) / hardware.flops,
+                     0 if idle else moved / hardware.memory_bandwidth)  # fmt: skip
+    return total
+
+
 def _peak(graph: Graph) -> int:
     """The most bytes that are alive at once when nodes run in order."""
     last: dict[Value, int] = {v: i for i, n in enumerate(graph.nodes) for v in n.inputs}
@@ -190,11 +200,17 @@ def _peak(graph: Graph) -> int:
     always = {p.value for p in graph.params} | set(graph.consts)
     now = peak = sum(_nbytes(v.type) for v in always)
     for i, node in enumerate(graph.nodes):
+        inside = max((_peak(r) - _held(r) for r in node.regions), default=0)
         now += sum(_nbytes(v.type) for v in node.outputs)
-        peak = max(peak, now)
+        peak = max(peak, now + inside)
         done = {v for v in (*node.inputs, *node.outputs) if last.get(v, i) == i}
         now -= sum(_nbytes(v.type) for v in done - always)
     return peak
+
+
+def _held(graph: Graph) -> int:
+    """The bytes of what a region is given."""
+    return sum(_nbytes(p.value.type) for p in graph.params)
 
 
 def on_mesh(graph: Graph, mesh: Mesh) -> Graph:

@@ -17,6 +17,8 @@ _CGROUP_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 _SPIN_COUNT = 20000
 
 
+#: Says how many threads kernels use; TVM's own ``TVM_NUM_THREADS`` does where it is not set.
+VARIABLE = "TVMGRAPH_NUM_THREADS"
 # What the user had in TVM_NUM_THREADS, and what was written there for TVM since.
 _given, _written = "", None
 
@@ -28,7 +30,8 @@ def _wish() -> str:
 
 
 def thread_count(requested: int | None = None) -> int:
-    """Number of workers: the argument, else ``TVM_NUM_THREADS``, else the usable physical cores.
+    """Number of workers: the argument, else :data:`VARIABLE`, else ``TVM_NUM_THREADS``, else the
+    usable physical cores.
 
     Args:
         requested: A positive number, or None.
@@ -37,7 +40,7 @@ def thread_count(requested: int | None = None) -> int:
         TvmgraphError: The number is not positive.
     """
     if requested is None:
-        text = _wish()
+        text = os.environ.get(VARIABLE) or _wish()
         requested = int(text) if text.isdigit() else _physical_cores()
     if requested < 1:
         raise TvmgraphError("the number of threads must be positive", got=str(requested))

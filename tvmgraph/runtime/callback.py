@@ -77,13 +77,20 @@ def _call_column(*operands: Any) -> None:
     """Computes a node in NumPy: operands, which row it is, and memory for the results."""
     at = next(i for i, o in enumerate(operands) if isinstance(o, tvm_ffi.Shape))
     eager, _, attrs, multi = _decoded(tuple(operands[at]))
+    results = [_writable(out) for out in operands[at + 1 :]]
     scratch.in_use = True  # results are copied below
+    scratch.wanted = results[0] if len(results) == 1 else None
     try:
         found = eager(*map(_array, operands[:at]), **attrs)
-        for out, value in zip(operands[at + 1 :], found if multi else (found,), strict=True):
-            np.copyto(_writable(out), value)
+        for out, value in zip(results, found if multi else (found,), strict=True):
+            if _address(value) != _address(out):
+                np.copyto(out, value)
     finally:
-        scratch.in_use = False
+        scratch.in_use, scratch.wanted = False, None
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
 
 
 def _writable(tensor: Any) -> np.ndarray:

@@ -147,15 +147,3 @@ def load_cuda() -> Any:
             "install apache-tvm, or name the folder of its libraries in TVM_LIBRARY_PATH",
         ) from e
     return tvm_ffi
-
-
-def configure_threads(count: int | None) -> None:
-    """Sets the number of TVM's workers; counts until the first parallel kernel runs.
-
-    Workers are not bound to cores: binding would pin the calling thread too.
-    """
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    if count is not None:
-        os.environ["TVM_NUM_THREADS"] = str(count)
-    os.environ.setdefault("TVM_NUM_THREADS", str(usable or 1))
-    os.environ.setdefault("TVM_BIND_THREADS", "0")

@@ -16,6 +16,7 @@ import numpy as np
 from tvmgraph import forking, partial
 from tvmgraph.errors import ArgumentError, DTypeError, LoadError, ShapeError, user_source
 from tvmgraph.machine.processor import missing_features
+from tvmgraph.machine.threads import configure_threads
 from tvmgraph.runtime import host, pool
 from tvmgraph.runtime.archive import LIBRARY, OBJECTS, PARAMETERS, Archive, Entry, Manifest
 from tvmgraph.runtime.signature import Key
@@ -66,7 +67,7 @@ class Module:
         try:
             self.manifest: Manifest = archive.manifest
             _check_machine(archive)
-            host.configure_threads(threads)
+            configure_threads(threads)
             self._ffi = host.ffi()
             self._gpu = _gpu(archive, device_id)
             self._parameters = self._load_parameters(archive)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from itertools import combinations
+
 import numpy as np
 
 import tvmgraph as ms
 from tvmgraph import Tensor, communication, mint, ops
+from tvmgraph.distributed import engine
 from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.machine.threads import thread_count
 
 communication.init()
 RANK, SIZE = communication.get_rank(), communication.get_group_size()
 DIST = mint.distributed
+assert thread_count() == max(1, (os.cpu_count() or 1) // SIZE)  # tvmgraph-run shares them out
+cores = [set(c) for c in engine.share_object(sorted(os.sched_getaffinity(0)))]
+assert SIZE > (os.cpu_count() or 1) or all(not a & b for a, b in combinations(cores, 2)), cores
 
 
 def x_of(rank: int) -> np.ndarray:

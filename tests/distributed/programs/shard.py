@@ -11,6 +11,7 @@ from tvmgraph import Layout, Tensor, nn, ops
 from tvmgraph.core.deferred import Deferred
 from tvmgraph.distributed import engine
 from tvmgraph.distributed.engine import traffic, world
+from tvmgraph.distributed.plan import HARDWARE
 from tvmgraph.errors import ArgumentError, KeyNotFoundError, ShapeError
 
 RANK, SIZE = world().rank, world().size
@@ -148,6 +149,8 @@ if SIZE > 1:
     assert {"all_reduced"} <= set(kinds(split)) <= {"all_reduced", "all_gathered"}, kinds(split)
 slopes = ms.grad(ms.shard(lambda x: (looped(x) ** 2).sum(), ((SIZE, 1),)))(X)
 close(slopes, ms.grad(lambda x: (looped(x) ** 2).sum())(X).asnumpy(), 1e-4)
+priced = split.plan(hardware="cpu")  # the product of a branch counts
+assert priced.compute_seconds > 2 * 16 * 64 * 64 / SIZE / HARDWARE["cpu"].flops, priced
 
 
 def inside(x: Tensor) -> Tensor:
