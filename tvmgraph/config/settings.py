@@ -381,7 +381,8 @@ def set_context(**settings: Any) -> None:
             ``device_id``, ``save_graphs``, ``save_graphs_path``, ``enable_graph_kernel``,
             ``graph_kernel_flags``, ``jit_config``, ``jit_syntax_level``, ``max_call_depth``,
             ``deterministic`` (``True`` or ``"ON"``: compiled code gives equal bits for any number
-            of threads), ``thread_num`` (of kernels; also called ``runtime_num_threads``), ``global_writes`` (what writing a global does in
+            of threads), ``thread_num`` (of kernels; also called ``runtime_num_threads``),
+            ``global_writes`` (what writing a global does in
             compiled code: ``"warn"``, ``"error"`` or ``"replay"``; empty is ``"warn"`` for STRICT
             and ``"replay"`` for LAX), ``check_numerics`` (as the
             flag ``TVMGRAPH_NUMERICS``: an operator that makes NaN or infinities is an error),

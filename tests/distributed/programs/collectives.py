@@ -18,7 +18,7 @@ RANK, SIZE = communication.get_rank(), communication.get_group_size()
 DIST = mint.distributed
 assert thread_count() == max(1, (os.cpu_count() or 1) // SIZE)  # tvmgraph-run shares them out
 cores = [set(c) for c in engine.share_object(sorted(os.sched_getaffinity(0)))]
-assert SIZE > (os.cpu_count() or 1) or all(not a & b for a, b in combinations(cores, 2)), cores
+assert (os.cpu_count() or 1) < SIZE or all(not a & b for a, b in combinations(cores, 2)), cores
 
 
 def x_of(rank: int) -> np.ndarray:
