@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
 
 
 def run(
-    program: str, count: int, *args: str, status: int = 0, timeout: float = 300, limit: float = 60
-) -> str:
+    program: str, count: int, *args: str, status: int = 0, timeout: float = 300, limit: float = 60,
+    before: Sequence[str] = (), options: Sequence[str] = (),
+) -> str:  # fmt: skip
     """Runs a program on ``count`` processes and returns what it wrote.
 
     Args:
@@ -22,10 +25,12 @@ def run(
         status: The exit status that it shall have.
         timeout: Seconds that it may take.
         limit: Seconds that a collective may take.
+        before: What stands before the launcher.
+        options: Its other options.
     """
-    command = [sys.executable, "-m", "tvmgraph.distributed.launch", "-n", str(count)]
+    command = [*before, sys.executable, "-m", "tvmgraph.distributed.launch", "-n", str(count)]
     command += ["--timeout", str(timeout), "--collective-timeout", str(limit)]
-    command += [str(HERE / "programs" / program), *args]
+    command += [*options, str(HERE / "programs" / program), *args]
     paths = [str(HERE.parent.parent), os.environ.get("PYTHONPATH", "")]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
@@ -34,3 +39,63 @@ def run(
     text = done.stdout + done.stderr
     assert done.returncode == status, text
     return text
+
+
+_ENTER = """#!/bin/sh
+# In place of ssh: enters the network namespace that stands for a host.
+while [ "${{1#-}}" != "$1" ]; do shift; done
+case $1 in {hosts[0]}) space={spaces[0]};; *) space={spaces[1]};; esac
+shift
+exec ip netns exec $space sh -c "$*"
+"""
+_CLUSTER = """[launch]
+hosts = ["{hosts[0]}", "{hosts[1]}"]
+ranks_per_host = 1
+launcher_exec = "{enter}"
+[launch.env]
+UCX_TLS = "tcp"  # shared memory would reach from one namespace to the other
+"""
+
+
+@contextlib.contextmanager
+def two_hosts(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """Two network namespaces with a cable between them, which stand for two machines.
+
+    Args:
+        folder: Where their files are written.
+
+    Yields:
+        What runs a command on the first, and options of the launcher that starts one process on
+        each. Both are empty where this process may not make namespaces.
+    """
+    hosts, end = ("10.99.0.1", "10.99.0.2"), f"tg{os.getpid()}"
+    spaces = [f"{end}a", f"{end}b"]
+    enter, cluster = folder / "enter", folder / "cluster.toml"
+    enter.write_text(_ENTER.format(hosts=hosts, spaces=spaces))
+    enter.chmod(0o755)
+    cluster.write_text(_CLUSTER.format(hosts=hosts, enter=enter))
+    commands = [f"netns add {s}" for s in spaces]
+    commands += ["-n {0} link add {0} type veth peer name {1} netns {1}".format(*spaces)]
+    for space, host in zip(spaces, hosts):
+        commands += [f"-n {space} addr add {host}/24 dev {space}"]
+        commands += [f"-n {space} link set {device} up" for device in (space, "lo")]
+    try:
+        allowed = all(_ip(command) for command in commands)
+        yield (
+            (["ip", "netns", "exec", spaces[0]], ["--config", str(cluster)])
+            if allowed
+            else ([], [])
+        )
+    finally:
+        for space in spaces:
+            _ip(f"netns del {space}")
+
+
+def _ip(command: str) -> bool:
+    """Whether ``ip`` did something."""
+    with contextlib.suppress(OSError):
+        return (
+            subprocess.run(["ip", *command.split()], capture_output=True, check=False).returncode
+            == 0
+        )
+    return False

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 import tvmgraph as ms
-from tests.distributed.ranks import run
+from tests.distributed.ranks import run, two_hosts
 from tvmgraph.core.op import get_op
 from tvmgraph.core.traits import Reason
 from tvmgraph.errors import ConfigError
@@ -82,6 +84,22 @@ def test_every_process_ends_and_the_error_says_whose_fault_it_is(kind: str, tmp_
     text = run("faults.py", 2, kind, str(tmp_path), status=status, limit=3, timeout=60)
     assert re.search(said, text, re.DOTALL), text
     assert "tvmgraph-run: the time limit" not in text
+
+
+def test_a_host_that_cannot_be_reached_any_more(tmp_path: Path) -> None:
+    with two_hosts(tmp_path) as (before, options):
+        if not before:
+            pytest.skip("network namespaces are not allowed here")
+        text = run("faults.py", 2, "unplugged", str(tmp_path), before[-1], status=71, limit=3,
+                   timeout=60, before=before, options=options)  # fmt: skip
+        assert re.search(
+            r"rank 0\] DeviceError.* all_reduce\(float32\[6,2\]\)(.|\n)*reached", text
+        ), text
+        other = ["ip", "netns", "pids", before[-1][:-1] + "b"]
+        end = time.monotonic() + 20
+        while subprocess.run(other, capture_output=True, check=True).stdout:
+            assert time.monotonic() < end, "a process outlived its job"
+            time.sleep(0.2)
 
 
 def test_training_goes_on_from_the_last_checkpoint(tmp_path: Path) -> None:

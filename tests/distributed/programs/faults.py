@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -54,6 +55,11 @@ elif KIND == "stuck" and RANK == 1:
     time.sleep(600)
 elif KIND == "stopped" and RANK == 1:
     os.kill(os.getpid(), signal.SIGSTOP)
+elif KIND == "unplugged":
+    for step in range(5):
+        ops.AllReduce()(Tensor(X))
+        if RANK == 0 and step == 3:
+            subprocess.run(["ip", "link", "set", sys.argv[3], "down"], check=True)
 elif KIND == "programs":
     ms.shard(ops.exp if RANK else ops.sin, ((engine.world().size,),))(Tensor(np.ones(4, "f")))
 elif KIND == "leaves" and RANK == 1:
