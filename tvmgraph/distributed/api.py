@@ -264,8 +264,10 @@ def shard(
     if isinstance(in_strategy, Layout):
         in_strategy = (in_strategy,)
     if not isinstance(in_strategy, (tuple, list)) and in_strategy != "auto":
-        raise DTypeError(f"in_strategy must be a tuple, not {type(in_strategy).__name__}",
-                         op="shard", at=user_source(), fix="one entry per argument, or 'auto'")  # fmt: skip
+        raise DTypeError(
+            f"in_strategy must be a tuple, not {type(in_strategy).__name__}", op="shard",
+            at=user_source(), fix="one entry per argument, or 'auto'",
+        )  # fmt: skip
     mesh = mesh_for(in_strategy, out_strategy or (), parameter_plan or {})
     mesh = mesh if mesh is not None else data_axes(fn)[0]
     _plan(fn, parameter_plan or {}, mesh)
