@@ -114,11 +114,6 @@ def _least(bound: float, x: Expr, v: Lanes) -> Expr:
     return tirx.Select(v.f32(bound) < x, v.f32(bound), x)
 
 
-def _greatest(bound: float, x: Expr, v: Lanes) -> Expr:
-    """max(bound, x), NaN for NaN, as ``vmaxps`` has it."""
-    return tirx.Select(v.f32(bound) > x, v.f32(bound), x)
-
-
 def scale(x: Expr, n: Expr) -> Expr:
     """x 2^n for the integral part of a float32 n, rounded once."""
     name = "llvm.x86.avx512.mask.scalef.ps.512"
@@ -130,7 +125,7 @@ def exp(x: Expr, offset: int = 0) -> Expr:
     """2^offset exp(x) = 2^(n + offset) exp(r) with x = n ln 2 + r, n the nearest multiple of 1/32.
 
     2^n is a power of two, by the integral part of n, times an entry of a table of 32, and
-    exp(r) = 1 + r P(r). Where exp is no float32, x is taken to the border of where it is.
+    exp(r) = 1 + r P(r). Where exp is more than any float32, x is taken to where that begins.
     """
     return _by_vector(x, lambda x: _exp(x, offset))
 
@@ -154,8 +149,11 @@ def _exp(x: Expr, offset: int) -> Expr:
     def bounded(x: Expr) -> Expr:
         return let(x * v.f32(_LOG2E) + v.f32(_ROUND_EXP), lambda shifted: rounded(x, shifted))
 
-    below = let(x, lambda x: _least(_EXP_MAX, x, v))
-    return let(below, lambda x: let(_greatest(_EXP_MIN, x, v), bounded))
+    def kept(x: Expr) -> Expr:
+        zero, is_zero = v.f32(0), x < v.f32(_EXP_MIN)  # what underflows takes Intel's much longer
+        return tirx.Select(is_zero, zero, let(tirx.Select(is_zero, zero, x), bounded))
+
+    return let(x, lambda x: let(_least(_EXP_MAX, x, v), kept))
 
 
 def erf(x: Expr) -> Expr:

@@ -172,7 +172,11 @@ def _exp_times(v: Lanes, x: Expr, offset: int = 0) -> Expr:
         return avx512.exp(x, offset)
 
     def body(x: Expr) -> Expr:
-        return keep_nan(x, let(exp_bounded(v, x), lambda c: exp_of(v, c, offset=offset)))
+        low, high = _FITS[v.scalar].exp_range
+        zero, is_zero = v.f(0), x < v.f(low)  # what underflows takes Intel's much longer
+        bounded = tirx.Select(is_zero, zero, tirx.min(x, v.f(high)))
+        value = let(bounded, lambda c: exp_of(v, c, offset=offset))
+        return keep_nan(x, tirx.Select(is_zero, zero, value))
 
     return let(x, body)
 

@@ -156,7 +156,8 @@ class _ChannelGradient:
     def _copy_grad(self) -> Buffer:
         """The cotangent as (groups, images, blocks of channels, positions, channels of a block).
 
-        Lanes beyond the last channel are left as they are: nobody stores what they sum up.
+        Lanes beyond the last channel are 0: nobody stores what they sum up, but numbers that lay
+        there could be subnormal, which Intel's processors take a hundred times as long to multiply.
         """
         plan = self.plan
         outer = [*self.contraction.batch, *self.images]
@@ -164,14 +165,15 @@ class _ChannelGradient:
         shape[len(outer) : len(outer)] = [plan.blocks]
         buffer = emit.workspace([*shape, plan.lanes], self.contraction.dtype)
         full, rest = divmod(self.rows, plan.lanes)
-        if full:
-            emit_injective(self._grad_blocks(buffer, outer, 0, full, plan.lanes), self.model)
-        if rest:
-            emit_injective(self._grad_blocks(buffer, outer, full, 1, rest), self.model)
+        value, zero = self.contraction.left.expr, emit.zero(self.contraction.dtype)
+        pieces = [(value, 0, full, plan.lanes)] if full else []
+        pieces += [(zero, full, 1, plan.lanes), (value, full, 1, rest)] if rest else []
+        for piece in pieces:
+            emit_injective(self._grad_blocks(buffer, outer, *piece), self.model)
         return buffer
 
     def _grad_blocks(
-        self, buffer: Buffer, outer: Sequence[Axis], first: int, count: int, lanes: int
+        self, buffer: Buffer, outer: Sequence[Axis], value: Expr, first: int, count: int, lanes: int
     ) -> Stage:
         old = (*outer, *self.positions)
         fresh = [Axis(tirx.Var("at", "int64"), axis.extent) for axis in old]
@@ -185,7 +187,7 @@ class _ChannelGradient:
         return Stage(
             "by_channels", tuple(axis for axis in axes if axis.extent > 1), (), (buffer,),
             tuple(substitute(index, unit) for index in indices),
-            (substitute(substitute(self.contraction.left.expr, mapping), unit),), None,
+            (substitute(substitute(value, mapping), unit),), None,
         )  # fmt: skip
 
     # ---- the kernel ---------------------------------------------------------------------------

@@ -361,10 +361,14 @@ class _Gemm:
             self._for_panel(item, lambda panel: self._pack_steps(panel, packed, base, rest))
 
     def _pack_steps(self, panel: _Panel, packed: Buffer, base: Expr, span: _Span) -> None:
-        right, lanes = self.contraction.right, self.plan.lanes
+        right, lanes, dtype = self.contraction.right, self.plan.lanes, self.contraction.dtype
         with emit.serial(span.depth) as k:
             for position in range(panel.vectors):
                 count = min(lanes, panel.columns - position * lanes)
+                if count < lanes:  # what lay there could be subnormal, at which Intel's slow down
+                    to = base + k * self.plan.panel + position * lanes
+                    nothing = emit.broadcast(emit.zero(dtype), lanes)
+                    emit.store(packed, nothing, [emit.ramp(to, lanes)])
                 with emit.lanes_loop(count) as lane:
                     offset = position * lanes + lane
                     value = self._element(right, panel.outer, panel.first + offset, span.start + k)
