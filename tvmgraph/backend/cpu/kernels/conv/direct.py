@@ -20,6 +20,7 @@ from tvmgraph.backend.cpu.kernels.conv.im2col import (
     Im2col,
     emit_im2col,
     emit_im2col_dot,
+    is_fuller_as_product,
     only_deep,
     wants_im2col,
 )
@@ -254,8 +255,10 @@ def _match_im2col(nest: Nest, model: CpuModel) -> Im2col | Refused:
     found = nest.once(_find)
     if isinstance(found, Refused):
         return found
-    if not wants_im2col(found.contraction, found.shape.column.extent, _NARROW, model):
-        return Refused("the image is not narrow, or its windows are too many to copy")
+    product, width = found.contraction, found.shape.column.extent
+    narrow = wants_im2col(product, width, _NARROW, model)
+    if not narrow and not is_fuller_as_product(product, width, model):
+        return Refused("rows of the image fill vectors, or their windows are too many to copy")
     return Im2col(nest, found.contraction, found.padding, by_taps=True)
 
 

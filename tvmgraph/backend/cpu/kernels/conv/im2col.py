@@ -28,7 +28,11 @@ from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
 
 #: The copy stays below this many bytes, and pays from this many rows of the product on.
-_MAX_BYTES, _MIN_ROWS = 32 << 20, 8
+_MAX_BYTES, _MIN_ROWS = 64 << 20, 8
+#: Rows from which on it may pay where rows of the image are no whole vectors, cycles that copying a
+#: vector takes (twice that where L2 does not hold the copy), and time of a product beside that of a
+#: convolution whose vectors are full.
+_MIN_FULLER_ROWS, _COPY_CYCLES, _PRODUCT_COST = 32, 4, 1.05
 #: Length of the sums, in columns, from which the operands are exchanged.
 _MIN_SWAPPED = 8
 #: Rows of the left operand that are copied at once.
@@ -47,11 +51,36 @@ def wants_im2col(contraction: Contraction, width: int, most: int, model: CpuMode
         most: Widest row for which the copy pays, in eighths of a vector.
         model: The processor.
     """
-    size = dtype_bytes(contraction.dtype)
-    copied = product(axis.extent for axis in (*contraction.columns, *contraction.reduce))
+    narrow = 8 * width <= most * model.lanes_of(dtype_bytes(contraction.dtype))
+    return narrow and _may_copy(contraction)
+
+
+def _may_copy(contraction: Contraction) -> bool:
     rows = product(axis.extent for axis in contraction.rows)
-    small = not contraction.batch and copied * size <= _MAX_BYTES and rows >= _MIN_ROWS
-    return small and 8 * width <= most * model.lanes_of(size)
+    small = _copied_bytes(contraction) <= _MAX_BYTES
+    return small and rows >= _MIN_ROWS and not contraction.batch
+
+
+def _copied_bytes(contraction: Contraction) -> int:
+    copied = product(axis.extent for axis in (*contraction.columns, *contraction.reduce))
+    return copied * dtype_bytes(contraction.dtype)
+
+
+def is_fuller_as_product(contraction: Contraction, width: int, model: CpuModel) -> bool:
+    """Whether rows of ``width`` positions fill vectors so badly that copying windows takes less."""
+    rows, columns = (
+        product(axis.extent for axis in axes) for axes in (contraction.rows, contraction.columns)
+    )
+    lanes = model.lanes_of(dtype_bytes(contraction.dtype))
+
+    def padded(extent: int) -> float:
+        return -(-extent // lanes) * lanes / extent
+
+    copy = _COPY_CYCLES * (1 if _copied_bytes(contraction) <= model.l2_bytes else 2)
+    copy *= padded(width) * model.fma_per_cycle / rows
+    better = _PRODUCT_COST * padded(columns) + copy < padded(width)
+    plain = contraction.right.is_plain  # others have instructions of their own
+    return better and plain and rows >= _MIN_FULLER_ROWS and _may_copy(contraction)
 
 
 @dataclass(frozen=True)

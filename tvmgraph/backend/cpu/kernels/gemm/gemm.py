@@ -3,9 +3,10 @@
 Blocking: the columns are cut into panels of a few vectors. A worker packs one panel of the column
 operand into contiguous memory that stays in its L2 cache, then sweeps all rows over it, a register
 tile at a time: per k-step the tile loads one vector per panel vector and one scalar per row, which
-it broadcasts. The row operand is read in place. Depths whose panel would not fit are cut into
-blocks, with the sums of a panel kept aside in between. The elementwise epilogue runs on the tile
-while it is in registers.
+it broadcasts. Where columns lie side by side in memory already, the first tile reads them there
+and writes the panel on the way. The row operand is read in place. Depths whose panel would not fit
+are cut into blocks, with the sums of a panel kept aside in between. The elementwise epilogue runs
+on the tile while it is in registers.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tvmgraph.backend.cpu.kernels.gemm.dot import emit_dot_products
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import (
     Tile,
+    kept,
     multiply_tile,
     store_tile,
     transpose,
@@ -89,6 +91,13 @@ class _Gemm:
     columns: Columns
     shape: GemmShape
     plan: GemmPlan
+    is_direct: bool = False
+
+    @property
+    def _copies_on_the_way(self) -> bool:
+        """Whether the first rows read the column operand in place, and copy it to its panel."""
+        wide = self.shape.columns >= self.plan.lanes
+        return self.is_direct and wide and self.plan.packing is Packing.LOCAL
 
     def write(self) -> None:
         if self.plan.packing in (Packing.SHARED, Packing.DONE):
@@ -136,7 +145,6 @@ class _Gemm:
             )
             return
         packed = emit.workspace([plan.depth_block * plan.panel], dtype)
-        right = self._packed(packed, emit.i64(0))
         blocks = -(-depth // plan.depth_block)
         sums = None
         if blocks > 1:
@@ -145,12 +153,27 @@ class _Gemm:
                 emit.store(sums[0], emit.zero(dtype), [at])
             with emit.serial(blocks - 1) as block:
                 span = _Span(block * plan.depth_block, plan.depth_block)
-                self._pack(item, packed, emit.i64(0), span)
-                self._for_panel(item, lambda p: self._rows(p, span, right, sums, finish=False))
+                self._part_alone(item, packed, span, sums, finish=False)
         done = (blocks - 1) * plan.depth_block
-        last = _Span(emit.i64(done), depth - done)
-        self._pack(item, packed, emit.i64(0), last)
-        self._for_panel(item, lambda p: self._rows(p, last, right, sums))
+        self._part_alone(item, packed, _Span(emit.i64(done), depth - done), sums)
+
+    def _part_alone(
+        self, item: Expr, packed: Buffer, span: _Span, sums: _Sums | None, finish: bool = True
+    ) -> None:
+        """Packs a part of the depth of a panel, and multiplies all rows with it."""
+        right, rows, first = self._packed(packed, emit.i64(0)), self.shape.rows, self.plan.tile_rows
+        if not self._copies_on_the_way:
+            self._pack(item, packed, emit.i64(0), span)
+            self._for_panel(item, lambda p: self._rows(p, span, right, sums, finish))
+            return
+
+        def all_rows(panel: _Panel) -> None:
+            copying = self._copying(panel, packed, span)
+            self._rows(panel, span, copying, sums, finish, (0, min(first, rows)))
+            if rows > first:
+                self._rows(panel, span, right, sums, finish, (first, rows - first))
+
+        self._for_panel(item, all_rows)
 
     def _write_shared(self) -> None:
         """Packs everything if it must, then divides panels and blocks of rows."""
@@ -270,11 +293,11 @@ class _Gemm:
         adjacent = not self._shift(panel)
         tile = Tile(rows, panel.vectors, lanes, self.contraction.dtype, adjacent)
 
-        def kept(row: int, vector: int, count: int) -> Expr:
+        def place(row: int, vector: int, count: int) -> Expr:
             base = sums[1] if sums else 0
             return emit.ramp(base + (first + row) * plan.panel + vector * lanes, count)
 
-        initial = None if sums is None else lambda row, *strip: sums[0][kept(row, *strip)]
+        initial = None if sums is None else lambda row, *strip: sums[0][place(row, *strip)]
         total = multiply_tile(
             tile,
             [span.depth],
@@ -292,7 +315,7 @@ class _Gemm:
             )
             return
         assert sums is not None
-        store_tile(tile, total, sums[0], kept)
+        store_tile(tile, total, sums[0], place)
 
     # The column operand
 
@@ -300,9 +323,8 @@ class _Gemm:
         return self.plan.packing is Packing.NONE and panel.columns < self.plan.lanes
 
     def _shift(self, panel: _Panel) -> int:
-        if self.plan.packing is not Packing.NONE or self._is_narrow(panel):
-            return 0
-        return -panel.columns % self.plan.lanes
+        in_place = self._copies_on_the_way or self.plan.packing is Packing.NONE
+        return -panel.columns % self.plan.lanes if in_place and not self._is_narrow(panel) else 0
 
     def _in_place(self, panel: _Panel) -> _Columns:
         """Vectors of the operand itself. The last one may overlap the one before it."""
@@ -315,6 +337,17 @@ class _Gemm:
             bound |= bind_group(self.columns.inner, first)
             *lead, last = (substitute(index, bound) for index in right.load.indices)
             return right.at(*lead, emit.ramp(last, count))
+
+        return columns
+
+    def _copying(self, panel: _Panel, packed: Buffer, span: _Span) -> _Columns:
+        """Vectors of the operand itself, which are copied to a panel for later rows."""
+        in_place, plan, dtype = self._in_place(panel), self.plan, self.contraction.dtype
+
+        def columns(k: Expr, position: int, count: int) -> Expr:
+            value = kept(in_place(span.start + k, position, count), count, dtype)
+            emit.store(packed, value, [emit.ramp(k * plan.panel + position * plan.lanes, count)])
+            return value
 
         return columns
 
@@ -438,7 +471,7 @@ def _emit(found: GemmProblem, plan: GemmPlan, writer: Writer[CpuModel]) -> None:
     contraction = found.contraction
     if found.shape.columns >= _MANY_PANELS * plan.panel:
         contraction = with_plain_left(contraction, writer.model)
-    _Gemm(contraction, found.columns, found.shape, plan).write()
+    _Gemm(contraction, found.columns, found.shape, plan, found.is_direct).write()
 
 
 def _emit_panels(

@@ -25,8 +25,9 @@ _STEP_OVERHEAD = 0.3
 #: Multiply-adds written out per iteration of the k loop; more only costs compile time.
 _MAX_STEP_FMAS = 24
 #: Rows up to which transposed weights are used in place, by dot products: always, and where the
-#: depth is long enough to pay for summing the lanes at the end.
-_MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _DOT_DEPTH = 4, 64, 256
+#: depth is long enough to pay for summing the lanes at the end; fewer where it is no whole number
+#: of vectors, so that most of them lie across two lines of the cache.
+_MAX_DOT_ROWS, _MAX_DEEP_DOT_ROWS, _MAX_UNEVEN_DOT_ROWS, _DOT_DEPTH = 4, 40, 20, 256
 #: The same where an instruction multiplies groups of a narrow type along the depth: packing takes
 #: as long as ever, the products a fraction.
 _MAX_GROUPED_DOT_ROWS = {"bfloat16": 128, "int8": 32}
@@ -190,7 +191,10 @@ def wants_dot_products(shape: GemmShape, model: CpuModel, grouped: str | None) -
     """
     if grouped and shape.columns < model.lanes:  # too few for panels of groups
         return True
-    most = _MAX_GROUPED_DOT_ROWS[grouped] if grouped else _MAX_DEEP_DOT_ROWS
+    lanes = model.lanes_of(shape.itemsize)
+    even = shape.depth % lanes == 0 or shape.columns < lanes  # for so few packing is no better
+    most = _MAX_DEEP_DOT_ROWS if even else _MAX_UNEVEN_DOT_ROWS
+    most = _MAX_GROUPED_DOT_ROWS[grouped] if grouped else most
     deep = shape.depth >= _DOT_DEPTH and shape.rows <= most
     deep = deep and shape.rows * shape.depth * shape.itemsize <= model.l2_bytes // 2
     return shape.rows <= _MAX_DOT_ROWS or deep
