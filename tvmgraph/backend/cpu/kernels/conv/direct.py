@@ -24,6 +24,11 @@ from tvmgraph.backend.cpu.kernels.conv.im2col import (
     only_deep,
     wants_im2col,
 )
+from tvmgraph.backend.cpu.kernels.conv.tiles import (
+    TiledWindows,
+    emit_tiled_windows,
+    tiled_windows,
+)
 from tvmgraph.backend.cpu.kernels.conv.window import (
     Dimension,
     Rearranged,
@@ -262,6 +267,13 @@ def _match_im2col(nest: Nest, model: CpuModel) -> Im2col | Refused:
     return Im2col(nest, found.contraction, found.padding, by_taps=True)
 
 
+def _match_tiles(nest: Nest, model: CpuModel) -> TiledWindows | Refused:
+    found = nest.once(_find)
+    if isinstance(found, Refused):
+        return found
+    return tiled_windows(TiledWindows(found.contraction, found.padding, by_taps=True), model)
+
+
 def _match_vnni(nest: Nest, _model: CpuModel) -> _Found | Refused:
     found = nest.once(_find)
     if isinstance(found, Refused):
@@ -294,6 +306,10 @@ def _emit(found: _Found, plan: ConvPlan, writer: Writer[CpuModel]) -> None:
 
 
 _KNOBS = ("conv tile", "conv parallel")
+TILES = Kernel(
+    "conv_tiles", _match_tiles, emit_tiled_windows,
+    "convolution of bfloat16: windows are copied, and tiles (AMX) multiplied",
+)  # fmt: skip
 IM2COL_DOT = Kernel(
     "conv_im2col_dot", only_deep(_match_im2col), emit_im2col_dot,
     "convolution with long sums at few positions: windows are copied, vectors along the sums",

@@ -25,6 +25,11 @@ from tvmgraph.backend.cpu.kernels.conv.im2col import (
     wants_im2col,
 )
 from tvmgraph.backend.cpu.kernels.conv.image_axis import unguarded
+from tvmgraph.backend.cpu.kernels.conv.tiles import (
+    TiledWindows,
+    emit_tiled_windows,
+    tiled_windows,
+)
 from tvmgraph.backend.cpu.kernels.conv.window import Rearranged, rearrange, window_dimensions
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
@@ -330,6 +335,13 @@ def _match_im2col(nest: Nest, model: CpuModel) -> Im2col | Refused:
     return Im2col(nest, found.contraction, found.padding, by_taps=False, widen=found.widened)
 
 
+def _match_tiles(nest: Nest, model: CpuModel) -> TiledWindows | Refused:
+    found = nest.once(_find)
+    if isinstance(found, Refused):
+        return found
+    return tiled_windows(TiledWindows(found.contraction, found.padding, by_taps=False), model)
+
+
 def _match_channels(nest: Nest, model: CpuModel) -> _Found | Refused:
     found = nest.once(_find)
     if isinstance(found, Refused) or wants_channels(found.contraction, found.width, model):
@@ -364,6 +376,10 @@ def _emit(found: _Found, _plan: None, writer: Writer[CpuModel]) -> None:
     _WeightGradient(contraction, copy, grad, summed, lanes, model).write()
 
 
+TILES = Kernel(
+    "conv_weight_gradient_tiles", _match_tiles, emit_tiled_windows,
+    "gradient of a bfloat16 convolution's weights: windows are copied, and tiles (AMX) multiplied",
+)  # fmt: skip
 IM2COL_DOT = Kernel(
     "conv_weight_gradient_im2col_dot", only_deep(_match_im2col), emit_im2col_dot,
     "gradient of a convolution's weights with long sums and few results: vectors along the sums",

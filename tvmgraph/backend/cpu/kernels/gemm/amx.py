@@ -428,9 +428,20 @@ def _prefers_rows_packed(operands: PackedOperands) -> bool:
     return along and operands.shape.columns >= _MANY_COLUMNS * operands.shape.rows
 
 
-def _emit(tiled: _Tiled, plan: _Plan, writer: Writer[CpuModel]) -> None:
+def emit_tiles(operands: PackedOperands, model: CpuModel) -> None:
+    """Writes the kernel for a product that another kernel made."""
+    operands = replace(operands, step=_SIDE, tiled=True)
+    tiled = _Tiled(operands, operands.contraction, operands.columns)
+    _write(tiled, _plan(tiled, model), model)
+
+
+def _write(tiled: _Tiled, plan: _Plan, model: CpuModel) -> None:
     with T.attr(0, "pragma_import_llvm", INSTRUCTIONS + LOADS):
-        _Kernel(tiled, plan, writer.model.threads).write()
+        _Kernel(tiled, plan, model.threads).write()
+
+
+def _emit(tiled: _Tiled, plan: _Plan, writer: Writer[CpuModel]) -> None:
+    _write(tiled, plan, writer.model)
 
 
 KERNEL = Kernel(
