@@ -34,7 +34,11 @@ class Access:
 
 
 def dtype_bytes(dtype: str) -> int:
-    """Bytes of one element."""
+    """Bytes of one element.
+
+    Args:
+        dtype: TVM's name of a dtype, such as ``float32`` or ``bool``; of a vector, of one lane.
+    """
     if dtype == "bool":
         return 1
     digits = "".join(c for c in dtype.removeprefix("bfloat").removeprefix("float") if c.isdigit())
@@ -42,7 +46,20 @@ def dtype_bytes(dtype: str) -> int:
 
 
 def access(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Access:
-    """Analyses ``buffer[indices]`` in loops over ``axes``."""
+    """Analyses ``buffer[indices]`` in loops over ``axes``.
+
+    Args:
+        buffer: What is read or written, of known extents.
+        indices: One index expression per dimension of the buffer.
+        axes: The loops around it, outermost first.
+
+    Returns:
+        The stride per axis in elements, None where the address is not linear in them; and which
+        axes it depends on.
+
+    Raises:
+        ValueError: if an extent of the buffer is symbolic.
+    """
     shape = static_shape(buffer)
     if shape is None:
         raise ValueError(f"{buffer.name} has a symbolic shape")
@@ -62,13 +79,30 @@ def access(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Acc
 
 
 def accesses(stage: Stage, axes: Sequence[Axis]) -> list[Access]:
-    """Every read and write of a stage."""
+    """Every read and write of a stage.
+
+    Args:
+        stage: The loop nest.
+        axes: Its loops, outermost first; those that are not named count as constants.
+
+    Returns:
+        First what it stores, one access per buffer, then what it reads in the order of the
+        expressions.
+    """
     reads = [access(load.source, list(load.indices), axes) for load in loads_of(*stage.exprs)]
     return [*(access(buffer, stage.indices, axes) for buffer in stage.buffers), *reads]
 
 
 def direct_uses(stage: Stage, axes: Sequence[Axis]) -> tuple[bool, ...]:
-    """Per axis, whether its value is computed with outside of addresses (conditions, ranges)."""
+    """Per axis, whether its value is computed with outside of addresses (conditions, ranges).
+
+    Args:
+        stage: The loop nest.
+        axes: The loops that are asked about.
+
+    Returns:
+        One bool per axis, in the order of ``axes``.
+    """
     variables = [axis.var for axis in axes]
     seen = [False] * len(variables)
 
@@ -88,6 +122,11 @@ def direct_uses(stage: Stage, axes: Sequence[Axis]) -> tuple[bool, ...]:
 def groups(stage: Stage, axes: Sequence[Axis], found: Sequence[Access]) -> list[list[Axis]]:
     """Merges neighbouring axes over which every access runs on as over one longer axis.
 
+    Args:
+        stage: The loop nest.
+        axes: Its loops, outermost first.
+        found: All its accesses in these loops, see :func:`accesses`.
+
     Returns:
         The axes, outermost first, in groups that can be one loop each.
     """
@@ -104,7 +143,11 @@ def groups(stage: Stage, axes: Sequence[Axis], found: Sequence[Access]) -> list[
 
 
 def group_extent(group: Sequence[Axis]) -> int:
-    """Iterations of the merged loop."""
+    """Iterations of the merged loop.
+
+    Args:
+        group: Neighbouring loops that are one, from :func:`groups`.
+    """
     return product(axis.extent for axis in group)
 
 
@@ -134,7 +177,15 @@ def _plain_strides(
 
 
 def address_of(shape: Sequence[int], indices: Sequence[Expr]) -> Expr:
-    """The position of an element in memory, counted in elements."""
+    """The position of an element in memory, counted in elements.
+
+    Args:
+        shape: The extents of the buffer, which lies in memory in row-major order.
+        indices: One index expression per dimension.
+
+    Returns:
+        An int64 expression.
+    """
     address: Expr = tirx.IntImm("int64", 0)
     for position, index in enumerate(indices):
         address = address + index * tirx.IntImm("int64", product(shape[position + 1 :]))
@@ -142,7 +193,11 @@ def address_of(shape: Sequence[int], indices: Sequence[Expr]) -> Expr:
 
 
 def bounded(axes: Sequence[Axis]) -> sym.Analyzer:
-    """TVM's analyzer, knowing how far the axes run."""
+    """TVM's analyzer, knowing how far the axes run.
+
+    Args:
+        axes: Loops from 0 to their extent.
+    """
     analyzer = sym.Analyzer()
     for axis in axes:
         analyzer.bind(

@@ -25,6 +25,10 @@ def straighten(program: Program) -> Program:
     Only what the function is given is read by its address, as the last index of several: TVM may
     give intermediates other shapes, and what the function itself writes must be seen to be read
     after it was written.
+
+    Args:
+        program: The function, after what can be merged was merged: that is where divisions come
+            from.
     """
     stages = tuple(_straightened(stage, program) for stage in program.stages)
     return replace(program, stages=stages)

@@ -81,7 +81,12 @@ def choose(name: str, default: Any, options: Sequence[Any]) -> Any:
 
 
 def ranked(costs: Mapping[Any, float], count: int = 6) -> list[Any]:
-    """The ``count`` cheapest keys, cheapest first; of equal ones the first is first."""
+    """The ``count`` cheapest keys, cheapest first; of equal ones the first is first.
+
+    Args:
+        costs: Estimated cost per candidate; only their order counts, in whatever unit.
+        count: How many to keep. Searches compile and measure each of them.
+    """
     return sorted(costs, key=lambda key: costs[key])[:count]
 
 

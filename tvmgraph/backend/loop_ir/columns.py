@@ -24,7 +24,16 @@ class Columns:
 
 
 def split_columns(contraction: Contraction) -> Columns:
-    """Finds the longest group of column axes along which the result is contiguous."""
+    """Finds the longest group of column axes along which the result is contiguous.
+
+    Args:
+        contraction: The matrix product. Its columns may be several axes.
+
+    Returns:
+        The column axes along which the result has stride 1 as one long axis, and the others, which
+        are loops around the GEMM. Where no axis has stride 1 the one of the smallest stride is
+        taken.
+    """
     stage = contraction.epilogue
     strides = access(stage.buffer, stage.indices, contraction.columns).strides
     if strides is None:
@@ -42,7 +51,16 @@ def split_columns(contraction: Contraction) -> Columns:
 
 
 def gemm_shape(contraction: Contraction, columns: Columns) -> GemmShape:
-    """The extents of a contraction."""
+    """The extents of a contraction.
+
+    Args:
+        contraction: The matrix product.
+        columns: Its column axes as :func:`split_columns` parts them.
+
+    Returns:
+        Extents in elements (M, N, K and the product of the batch axes), the bytes of an element and
+        of the distance between rows.
+    """
     outer = (*contraction.batch, *columns.outer)
     return GemmShape(
         rows=product(axis.extent for axis in contraction.rows),
@@ -64,7 +82,12 @@ def _row_bytes(contraction: Contraction) -> int:
 
 
 def is_transposed(contraction: Contraction, columns: Columns) -> bool:
-    """Whether the column operand is contiguous along the depth instead of along the columns."""
+    """Whether the column operand is contiguous along the depth instead of along the columns.
+
+    Args:
+        contraction: The matrix product; its column operand is the right one.
+        columns: Its column axes.
+    """
     strides = contraction.strides(contraction.right)
     if strides is None:
         return False
@@ -73,7 +96,12 @@ def is_transposed(contraction: Contraction, columns: Columns) -> bool:
 
 
 def runs_on(axes: Sequence[Axis], strides: dict[Var, int]) -> bool:
-    """Whether the elements along some axes, the innermost one last, are all neighbours."""
+    """Whether the elements along some axes, the innermost one last, are all neighbours.
+
+    Args:
+        axes: Loops, the innermost one last.
+        strides: Stride of an access per loop variable, in elements.
+    """
     expected = 1
     for axis in reversed(axes):
         if strides[axis.var] != expected:

@@ -122,6 +122,13 @@ def prepare_first(program: Program) -> Program:
 
     Such stages, the scale of a batch norm per channel for example, may stand among those that
     finish the sums, where they would hide that the rest is one elementwise stage.
+
+    Args:
+        program: The function.
+
+    Returns:
+        The same stages: first those that need no sum, then what only the sums read (padding, beside
+        them so that they are merged with it), then the rest in their order.
     """
     late: list[Stage] = []
     early: list[Stage] = []
@@ -136,7 +143,16 @@ def prepare_first(program: Program) -> Program:
 
 
 def match_contraction(program: Program) -> Contraction | None:
-    """The contraction that ``program`` computes, or None."""
+    """The contraction that ``program`` computes, or None.
+
+    Args:
+        program: A function with one reduction, a sum of products, and at most one stage after it.
+
+    Returns:
+        What its axes are (batch, rows, columns, reduction) and how its operands are addressed; None
+        where a second reduction, an index that both operands share only in part, or a local
+        variable is in the way.
+    """
     anchors = [stage for stage in program.stages if stage.is_reduction]
     if len(anchors) != 1 or not has_identity_store(anchors[0]) or anchors[0].lets:
         return None
@@ -262,7 +278,13 @@ def _operand(expr: Expr, axes: Sequence[Axis]) -> Operand | None:
 
 
 def operand_of(expr: Expr, load: Load, axes: Sequence[Axis]) -> Operand:
-    """The factor ``expr``, which is made from ``load``, of a contraction with some axes."""
+    """The factor ``expr``, which is made from ``load``, of a contraction with some axes.
+
+    Args:
+        expr: The factor as the product has it, with conversions and conditions.
+        load: The element that it is made from.
+        axes: Loops of the contraction, in which the address is analysed.
+    """
     return Operand(expr, load, access(load.source, list(load.indices), axes))
 
 
@@ -275,7 +297,15 @@ def _contiguous_axis(stage: Stage) -> Axis | None:
 
 
 def is_window(contraction: Contraction) -> bool:
-    """Whether the column operand is read through a sliding window, as in a convolution."""
+    """Whether the column operand is read through a sliding window, as in a convolution.
+
+    Args:
+        contraction: The contraction, whose right operand may be an image.
+
+    Returns:
+        True if some index of the operand adds a column axis and a reduction axis (``x * stride +
+        k``).
+    """
     columns = [axis.var for axis in contraction.columns]
     reduce = [axis.var for axis in contraction.reduce]
     for index in contraction.right.load.indices:

@@ -41,7 +41,12 @@ _being_written = _BeingWritten()
 
 
 def kernel(func: Func, body: Callable[[], None]) -> Func:
-    """``func`` with the body that ``body()`` writes."""
+    """``func`` with the body that ``body()`` writes.
+
+    Args:
+        func: The function that is replaced; parameters, result type and attributes stay.
+        body: Writes the statements in the order they run, with the functions of this module.
+    """
     _being_written.workspaces = []
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("kernel")
@@ -54,70 +59,131 @@ def kernel(func: Func, body: Callable[[], None]) -> Func:
 
 
 def i64(value: int) -> Expr:
-    """An index constant. Relax's shapes are int64, and TVM does not mix index types."""
+    """An index constant. Relax's shapes are int64, and TVM does not mix index types.
+
+    Args:
+        value: The number.
+    """
     return tirx.IntImm("int64", value)
 
 
 def index(value: Index) -> Expr:
-    """An index expression from a number or an expression."""
+    """An index expression from a number or an expression.
+
+    Args:
+        value: A number, or an int64 expression, which stays.
+    """
     return i64(value) if isinstance(value, int) else value
 
 
 def serial(extent: Index) -> Frame:
-    """A loop."""
+    """A loop.
+
+    Args:
+        extent: Its iterations.
+
+    Returns:
+        A context manager that gives the loop variable.
+    """
     return T.serial(index(extent))
 
 
 def parallel(extent: Index, enabled: bool = True) -> Frame:
-    """A loop whose iterations are divided among the workers, or a plain one."""
+    """A loop whose iterations are divided among the workers, or a plain one.
+
+    Args:
+        extent: Its iterations.
+        enabled: Whether it is worth waking the workers.
+    """
     return T.parallel(index(extent)) if enabled else T.serial(index(extent))
 
 
 def vectorized(lanes: int) -> Frame:
-    """A loop of ``lanes`` iterations that become the lanes of vector instructions."""
+    """A loop of ``lanes`` iterations that become the lanes of vector instructions.
+
+    Args:
+        lanes: Iterations; vector widths that the processor lacks are split or padded by LLVM.
+    """
     return T.vectorized(i64(lanes))
 
 
 def lanes_loop(lanes: int) -> Frame:
-    """A vectorized loop, or a loop of one iteration when there is a single lane."""
+    """A vectorized loop, or a loop of one iteration when there is a single lane.
+
+    Args:
+        lanes: Iterations.
+    """
     return vectorized(lanes) if lanes > 1 else serial(1)
 
 
 def stack(size: int, dtype: str) -> Buffer:
-    """A flat scratch buffer of the running thread: registers when small and statically indexed."""
+    """A flat scratch buffer of the running thread: registers when small and statically indexed.
+
+    Args:
+        size: Its elements; LLVM keeps it in registers if they fit and all indices are constants.
+        dtype: TVM's name of the element type.
+    """
     return T.alloc_buffer((i64(size),), dtype, scope="global", annotations=_STACK)
 
 
 def workspace(shape: Sequence[Index], dtype: str) -> Buffer:
-    """A temporary from TVM's workspace pool."""
+    """A temporary from TVM's workspace pool.
+
+    Args:
+        shape: Extents; expressions where they are known at the call only.
+        dtype: TVM's name of the element type.
+    """
     buffer = T.alloc_buffer(tuple(index(extent) for extent in shape), dtype, scope="global")
     _being_written.workspaces.append(buffer)
     return buffer
 
 
 def is_workspace(buffer: Buffer) -> bool:
-    """Whether a buffer of the kernel being written is a temporary."""
+    """Whether a buffer of the kernel being written is a temporary.
+
+    Args:
+        buffer: A buffer; parameters of the kernel and those on the stack are none.
+    """
     return any(buffer.same_as(other) for other in _being_written.workspaces)
 
 
 def flat(buffer: Buffer) -> Buffer:
-    """The same memory with a single axis."""
+    """The same memory with a single axis.
+
+    Args:
+        buffer: A buffer in row-major order without gaps.
+    """
     return T.decl_buffer((size_of(buffer),), buffer.dtype, data=buffer.data)
 
 
 def size_of(buffer: Buffer) -> Expr:
-    """Number of elements, which the shape may tell only when the kernel is called."""
+    """Number of elements, which the shape may tell only when the kernel is called.
+
+    Args:
+        buffer: A buffer, also one of symbolic extents.
+    """
     return functools.reduce(operator.mul, buffer.shape, i64(1))
 
 
 def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:
-    """``buffer[indices] = value``."""
+    """``buffer[indices] = value``.
+
+    Args:
+        buffer: Where to.
+        value: An element, or a vector where the last index is a :func:`ramp`.
+        indices: One index per dimension.
+    """
     places: list[Any] = list(indices)
     T.buffer_store(buffer, value, places)
 
 
 def prefetch(buffer: Buffer, indices: Sequence[Index]) -> None:
-    """Asks for the line of an element in the second-level cache; it need not exist."""
+    """Asks for the line of an element in the second-level cache; it need not exist.
+
+    Args:
+        buffer: What will be read.
+        indices: One index per dimension; addresses outside of the buffer do no harm.
+    """
     address = T.address_of(buffer[tuple(indices)])
     read, second_level, data = 0, 2, 1
     T.evaluate(_any.call_intrin("void", "tirx.prefetch", address, read, second_level, data))
@@ -146,12 +212,21 @@ def chunks_of_vectors(
 
 
 def ramp(base: Index, lanes: int) -> Expr:
-    """The indices base, base + 1, ...; with one lane the base itself."""
+    """The indices base, base + 1, ...; with one lane the base itself.
+
+    Args:
+        base: The first index.
+        lanes: How many.
+    """
     return _any.Ramp(index(base), i64(1), lanes) if lanes > 1 else index(base)
 
 
 def is_converted_half(value: Expr) -> bool:
-    """Whether a value was float16 before."""
+    """Whether a value was float16 before.
+
+    Args:
+        value: An expression.
+    """
     return isinstance(value, tirx.Cast) and scalar_of(value.value) == "float16"
 
 
@@ -160,6 +235,10 @@ def broadcast(value: Expr, lanes: int) -> Expr:
 
     A converted half is repeated before it is converted: alone, LLVM puts it into a register beside
     what was there, and waits for that.
+
+    Args:
+        value: A scalar.
+        lanes: Lanes of the vector.
     """
     if lanes == 1:
         return value
@@ -169,17 +248,32 @@ def broadcast(value: Expr, lanes: int) -> Expr:
 
 
 def shuffle(vectors: Sequence[Expr], order: Sequence[int]) -> Expr:
-    """A vector of the lanes ``order`` of the concatenated ``vectors``."""
+    """A vector of the lanes ``order`` of the concatenated ``vectors``.
+
+    Args:
+        vectors: Vectors of one element type.
+        order: One lane number per lane of the result, counted over all vectors.
+    """
     return _any.Shuffle(list(vectors), [tirx.IntImm("int32", lane) for lane in order])
 
 
 def zero(dtype: str) -> Expr:
-    """0 of any type."""
+    """0 of any type.
+
+    Args:
+        dtype: TVM's name of the type.
+    """
     return tirx.const(0, dtype)
 
 
 def when(condition: Expr, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
-    """Runs one of two bodies."""
+    """Runs one of two bodies.
+
+    Args:
+        condition: A bool that is known at run time only.
+        then: Writes what runs if it holds.
+        otherwise: Writes what runs if not.
+    """
     with T.If(condition):
         with T.Then():
             then()
@@ -188,7 +282,12 @@ def when(condition: Expr, then: Callable[[], None], otherwise: Callable[[], None
 
 
 def only_if(condition: Expr, then: Callable[[], None]) -> None:
-    """Runs a body or nothing."""
+    """Runs a body or nothing.
+
+    Args:
+        condition: A bool that is known at run time only.
+        then: Writes what runs if it holds.
+    """
     with T.If(condition), T.Then():
         then()
 
@@ -211,7 +310,12 @@ def peel_last(split: tuple[Expr, int, int, int], body: Callable[[int], None]) ->
 
 
 def unfuse(fused: Expr, extents: Sequence[Index]) -> list[Expr]:
-    """The loop indices of a fused loop, outermost first."""
+    """The loop indices of a fused loop, outermost first.
+
+    Args:
+        fused: The index of the one loop, smaller than the product of the extents.
+        extents: Extents of the loops that it stands for, outermost first.
+    """
     indices: list[Expr] = []
     for position, extent in enumerate(reversed(extents)):
         last = position == len(extents) - 1

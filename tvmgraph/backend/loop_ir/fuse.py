@@ -25,12 +25,20 @@ Allocate = Callable[[Sequence[int], str], Buffer]
 
 
 def extents_of(axes: Sequence[Axis]) -> tuple[int, ...]:
-    """The extents of loops."""
+    """The extents of loops.
+
+    Args:
+        axes: The loops, outermost first.
+    """
     return tuple(axis.extent for axis in axes)
 
 
 def visits_same_points(program: Program) -> bool:
-    """Whether every stage stores a parameter, elementwise and in the loops of the first stage."""
+    """Whether every stage stores a parameter, elementwise and in the loops of the first stage.
+
+    Args:
+        program: Stages that might become one loop nest with several results.
+    """
     first = program.stages[0]
     return not any(
         stage.is_reduction
@@ -45,6 +53,14 @@ def fuse_sums(program: Program) -> list[Stage] | None:
     """The stages of a program that is nothing but sums over the same loops, with these in common.
 
     Sums, products and extrema count; none reads another's result.
+
+    Args:
+        program: A function such as mean and mean of squares, whose reductions read the same
+            elements.
+
+    Returns:
+        The stages with the loop variables of the first one, or None where extents, reducers or
+        indices of the results differ, or one reads another.
     """
     first, found = program.stages[0], []
     for stage in program.stages:
@@ -75,7 +91,15 @@ def fuse_sums(program: Program) -> list[Stage] | None:
 
 
 def fuse_points(program: Program) -> Stage | None:
-    """The stages of an elementwise program as one that stores several results, if they match."""
+    """The stages of an elementwise program as one that stores several results, if they match.
+
+    Args:
+        program: Two elementwise stages or more over loops of the same extents.
+
+    Returns:
+        One stage that stores all results, each computed from the inputs alone; None if the loops
+        differ.
+    """
     if len(program.stages) < 2 or not visits_same_points(program):
         return None
     first, *others = program.stages

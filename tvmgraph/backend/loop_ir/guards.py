@@ -18,6 +18,14 @@ def breakpoints(stage: Stage, axis: Axis) -> list[int]:
     """Indices of ``axis`` at which a comparison in the body may change, in increasing order.
 
     Comparisons that depend on other axes as well, or not linearly, are not considered.
+
+    Args:
+        stage: The loop nest.
+        axis: One of its loops.
+
+    Returns:
+        Indices inside of the loop where it may be cut into loops without the condition: the borders
+        of padding most often.
     """
     found: set[int] = set()
 
@@ -38,7 +46,14 @@ def breakpoints(stage: Stage, axis: Axis) -> list[int]:
 
 
 def resolve(stage: Stage, axis: Axis, start: int, end: int) -> Stage:
-    """The stage for ``start <= axis < end``, with the conditions that this decides removed."""
+    """The stage for ``start <= axis < end``, with the conditions that this decides removed.
+
+    Args:
+        stage: The loop nest.
+        axis: One of its loops.
+        start: The first index of the part that is written.
+        end: One behind its last index.
+    """
     analyzer = sym.Analyzer()
     for other in stage.axes:
         low, extent = (start, end - start) if other is axis else (0, other.extent)

@@ -45,7 +45,11 @@ def _install() -> None:
 
 
 def rounded(value: Expr) -> Expr:
-    """Marks a conversion to half precision that :func:`keep_wide` must not leave out."""
+    """Marks a conversion to half precision that :func:`keep_wide` must not leave out.
+
+    Args:
+        value: A conversion to float16 or bfloat16.
+    """
     return ir.Call(ir.Op.get(_ROUNDED), [value], ret_ty=value.ty)
 
 
@@ -89,7 +93,11 @@ def _cut(value: Expr) -> Expr:
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.RoundHalves")
 def round_halves(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Computes bfloat16 in float32 and rounds every result, before TVM would not."""
+    """Computes bfloat16 in float32 and rounds every result, before TVM would not.
+
+    Args:
+        func: A function of any loops; one without bfloat16 stays as it is.
+    """
     if not _has_type(func, "bfloat16"):
         return func
 
@@ -120,7 +128,11 @@ def round_halves(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc
 
 
 def keep_wide(mod: tvm.IRModule) -> tvm.IRModule:
-    """Lets scheduled kernels keep float32 between operators of half precision."""
+    """Lets scheduled kernels keep float32 between operators of half precision.
+
+    Args:
+        mod: The functions after scheduling. Marked roundings and what is stored stay rounded.
+    """
     functions = {
         var: _kept_wide(func) if isinstance(func, tirx.PrimFunc) else func
         for var, func in mod.functions.items()
@@ -189,7 +201,12 @@ def _wide_call(node: Any) -> Any:
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.SeparateProducts")
 def separate_products(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Keeps a GPU's compiler from adding to a product of half precision before it is rounded."""
+    """Keeps a GPU's compiler from adding to a product of half precision before it is rounded.
+
+    Args:
+        func: A CUDA kernel. ``a * b + c`` of half precision becomes a call of ``__hmul_rn`` and a
+            sum, as an ``fma`` would round once.
+    """
 
     def rounded_product(node: Any) -> Any:
         if not isinstance(node, tirx.Mul):
@@ -207,7 +224,12 @@ def separate_products(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pri
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WriteRounding")
 def write_rounding(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Writes roundings to bfloat16 as arithmetic on bits."""
+    """Writes roundings to bfloat16 as arithmetic on bits.
+
+    Args:
+        func: A function with the marks of :func:`round_halves`; it is called before code is
+            generated.
+    """
 
     def call(node: Any) -> Any:
         if not _is(node, _BITS) and not _is(node, _BITS_OF_ANY):

@@ -33,7 +33,15 @@ _MAX_REREADS = 4
 
 
 def inline(program: Program) -> Program:
-    """The program with every stage merged whose recomputation costs nothing or next to nothing."""
+    """The program with every stage merged whose recomputation costs nothing or next to nothing.
+
+    Args:
+        program: The function, one stage per operator.
+
+    Returns:
+        The program without the stages that were merged; those of long chains of operations that
+        several read are kept, because they would be computed again for each.
+    """
     stages, kept = list(program.stages), _long_chains(program)
     for producer in reversed(program.stages):
         current = next(stage for stage in stages if stage.buffers[0].same_as(producer.buffer))
@@ -50,12 +58,21 @@ def inline(program: Program) -> Program:
 
 
 def inline_into(consumer: Stage, producer: Stage) -> Stage:
-    """``consumer`` computing the elements of ``producer`` that it reads."""
+    """``consumer`` computing the elements of ``producer`` that it reads.
+
+    Args:
+        consumer: The stage that reads.
+        producer: An elementwise stage. It is not checked whether computing it again is cheap.
+    """
     return _merge(consumer, producer)
 
 
 def has_identity_store(stage: Stage) -> bool:
-    """Whether the stage stores element (i, j, ...) in iteration (i, j, ...)."""
+    """Whether the stage stores element (i, j, ...) in iteration (i, j, ...).
+
+    Args:
+        stage: The loop nest. Dimensions of extent 1 may be stored at index 0 instead.
+    """
     remaining = list(stage.axes)
     for index in stage.indices:
         if remaining and index.same_as(remaining[0].var):

@@ -22,7 +22,12 @@ _DIVISIONS = (tirx.FloorDiv, tirx.FloorMod)
 
 
 def along_addresses(stage: Stage) -> Stage:
-    """The same elements in loops that follow what is read."""
+    """The same elements in loops that follow what is read.
+
+    Args:
+        stage: The loop nest. It is returned as it is where all its addresses are linear in the
+            loops.
+    """
     if not _computed(stage):  # as in most stages: what follows takes time
         return stage
     for axis in stage.axes:

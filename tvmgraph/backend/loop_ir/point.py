@@ -52,7 +52,15 @@ class Point:
 
 
 def bind_group(group: Sequence[Axis], value: Expr) -> Bound:
-    """The axes of a merged loop, given its index."""
+    """The axes of a merged loop, given its index.
+
+    Args:
+        group: The loops that the merged one stands for, outermost first.
+        value: Its index.
+
+    Returns:
+        An index expression per loop variable.
+    """
     parts = emit.unfuse(value, [axis.extent for axis in group])
     return {axis.var: part for axis, part in zip(group, parts)}
 
@@ -60,7 +68,13 @@ def bind_group(group: Sequence[Axis], value: Expr) -> Bound:
 def nest(
     loops: Sequence[Sequence[Axis]], body: Callable[[Bound], None], bound: Bound | None = None
 ) -> None:
-    """Serial loops over groups of axes around ``body(values of the axes)``."""
+    """Serial loops over groups of axes around ``body(values of the axes)``.
+
+    Args:
+        loops: Groups of loops, outermost first; each group becomes one loop.
+        body: Writes what they run; takes the indices by loop variable.
+        bound: Indices of loops that are already open.
+    """
     bound = bound or {}
     if not loops:
         body(bound)

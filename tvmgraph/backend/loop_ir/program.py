@@ -153,7 +153,11 @@ class Program:
 
 
 def product(values: object) -> int:
-    """Product of integers; 1 when there are none."""
+    """Product of integers; 1 when there are none.
+
+    Args:
+        values: Any iterable of integers: extents, to get a number of elements.
+    """
     result = 1
     for value in values:  # type: ignore[attr-defined]
         result *= value
@@ -161,7 +165,11 @@ def product(values: object) -> int:
 
 
 def static_shape(buffer: Buffer) -> tuple[int, ...] | None:
-    """The extents of a buffer, or None where one is symbolic."""
+    """The extents of a buffer, or None where one is symbolic.
+
+    Args:
+        buffer: A buffer of TVM.
+    """
     extents = list(buffer.shape)  # every look at it asks TVM
     if not all(isinstance(extent, tirx.IntImm) for extent in extents):
         return None
@@ -188,7 +196,12 @@ def node_count(*exprs: Expr) -> int:
 
 
 def substitute(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
-    """Replaces variables."""
+    """Replaces variables.
+
+    Args:
+        expr: The expression; it is not changed.
+        mapping: What stands in the place of a variable.
+    """
     if not mapping:
         return expr
     # by identity: comparing TVM's variables makes an expression, and hashing one gives its address
@@ -197,24 +210,44 @@ def substitute(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
 
 
 def is_choice(expr: Expr) -> bool:
-    """Whether an expression is ``if_then_else``, which evaluates one of its branches only."""
+    """Whether an expression is ``if_then_else``, which evaluates one of its branches only.
+
+    Args:
+        expr: An expression.
+    """
     return isinstance(expr, ir.Call) and getattr(expr.op, "name", "") in _CHOICES
 
 
 def map_loads(expr: Expr, visit: Callable[[Load], Expr]) -> Expr:
-    """Replaces element reads, innermost first."""
+    """Replaces element reads, innermost first.
+
+    Args:
+        expr: The expression; it is not changed.
+        visit: Returns what stands in the place of a read, whose indices are replaced already.
+    """
     return tvm_ffi.structural_map(expr, (Load, visit))
 
 
 def map_body(stage: Stage, visit: Callable[[Load], Expr]) -> Stage:
-    """Replaces the element reads of a stage's body."""
+    """Replaces the element reads of a stage's body.
+
+    Args:
+        stage: The loop nest.
+        visit: Returns what stands in the place of a read, in local variables and results alike.
+    """
     named, exprs = len(stage.lets), tvm_ffi.structural_map(stage.exprs, (Load, visit))
     lets = tuple((var, value) for (var, _), value in zip(stage.lets, exprs))
     return replace(stage, lets=lets, values=tuple(exprs[named:]))
 
 
 def rename_buffer(stage: Stage, old: Buffer, new: Buffer) -> Stage:
-    """The stage with another buffer in the place of one that it stores or reads."""
+    """The stage with another buffer in the place of one that it stores or reads.
+
+    Args:
+        stage: The loop nest.
+        old: The buffer that is replaced.
+        new: A buffer of the same extents and dtype.
+    """
 
     def visit(load: Load) -> Expr:
         return new[tuple(load.indices)] if load.source.same_as(old) else load
@@ -228,7 +261,15 @@ def rename_buffer(stage: Stage, old: Buffer, new: Buffer) -> Stage:
 
 
 def parse(func: Func) -> Program | None:
-    """Reads ``func``, or returns None when it is not a list of static single-store nests."""
+    """Reads ``func``, or returns None when it is not a list of static single-store nests.
+
+    Args:
+        func: A function as Relax's legalization and fusion leave it, one block per operator.
+
+    Returns:
+        One stage per nest in the order they run, or None: symbolic extents, opaque statements, or a
+        buffer that is written twice.
+    """
     root = func.body
     if not isinstance(root, SBlockRealize) or root.block.iter_vars:
         return None

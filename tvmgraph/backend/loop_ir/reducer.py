@@ -45,12 +45,24 @@ class Reducer:
 
 
 def accumulator_dtype(dtype: str) -> str:
-    """The type in which elements of ``dtype`` are summed."""
+    """The type in which elements of ``dtype`` are summed.
+
+    Args:
+        dtype: TVM's name of the element type.
+    """
     return "float32" if dtype in _NARROW else dtype
 
 
 def match_reducer(stage: Stage) -> Reducer | None:
-    """The reducer of a stage that sums, multiplies or takes a maximum or minimum."""
+    """The reducer of a stage that sums, multiplies or takes a maximum or minimum.
+
+    Args:
+        stage: A loop nest with ``init`` and one value.
+
+    Returns:
+        The function that combines, the term per iteration, what to start from and the type to
+        accumulate in; None for sums of bool and for anything else.
+    """
     if stage.inits is None or len(stage.values) != 1:
         return None
     value, init = stage.value, stage.inits[0]
@@ -92,6 +104,16 @@ def horizontal(
 
     Vectors are combined pairwise, then the halves of the last one; a power of two of lanes is
     expected. The shuffles stay in registers.
+
+    Args:
+        combine: An associative function of two values or vectors.
+        accumulators: A flat buffer of at least ``size`` elements, which is overwritten.
+        size: Accumulators in it, a multiple of ``lanes``.
+        lanes: Lanes of a vector, a power of two.
+        dtype: Their type.
+
+    Returns:
+        An expression of the one value.
     """
     count = size // lanes
     while count > 1:

@@ -77,7 +77,15 @@ class RowPlan:
 
 
 def plan_rows(stages: Sequence[Stage]) -> RowPlan | None:
-    """A plan for ``stages``, or None when they do not share their rows."""
+    """A plan for ``stages``, or None when they do not share their rows.
+
+    Args:
+        stages: The stages of a function, in the order they run.
+
+    Returns:
+        Which loops run over rows and which inside of one; None where a stage reads another row than
+        its own, or has no reduction to take the rows from.
+    """
     anchor = next((stage for stage in stages if stage.is_reduction), None)
     if anchor is None or not all(has_identity_store(stage) for stage in stages):
         return None
@@ -136,7 +144,11 @@ def _outer_from_reader(stage: Stage, anchor: Stage) -> tuple[Axis, ...] | None:
 
 
 def row_dims(stage: Stage) -> list[Axis | None]:
-    """The axis that runs over every dimension of the stage's buffer; None for extent 1."""
+    """The axis that runs over every dimension of the stage's buffer; None for extent 1.
+
+    Args:
+        stage: A loop nest whose every index is a loop variable or 0.
+    """
     return [_axis_of(index, stage.axes) for index in stage.indices]
 
 

@@ -41,10 +41,18 @@ Index = Expr | int
 
 
 def dtype_of(value: Expr) -> str:
-    """TVM's name of an expression's type, such as ``float32`` or ``int64x8``."""
+    """TVM's name of an expression's type, such as ``float32`` or ``int64x8``.
+
+    Args:
+        value: An expression with a type.
+    """
     return str(value.ty.dtype)
 
 
 def scalar_of(value: Expr) -> str:
-    """TVM's name of the type of one lane of an expression; of an address, which has none, ""."""
+    """TVM's name of the type of one lane of an expression; of an address, which has none, "".
+
+    Args:
+        value: An expression, also one of a pointer.
+    """
     return str(getattr(value.ty, "dtype", "")).partition("x")[0]

@@ -30,7 +30,11 @@ _MORE_BEFORE = Refused("more than padding of the image comes before the sums")
 
 
 def contraction_of(nest: Nest) -> Contraction | Refused:
-    """The sum of products that a nest is, for kernels that know more than matrix products."""
+    """The sum of products that a nest is, for kernels that know more than matrix products.
+
+    Args:
+        nest: The loops of a function.
+    """
     return _IS_GEMM if nest.contraction is not None else nest.once(_find_contraction)
 
 
@@ -44,7 +48,15 @@ def _find_contraction(nest: Nest) -> Contraction | Refused:
 
 
 def padding_of(contraction: Contraction, image: Operand) -> Stage | Refused | None:
-    """The stage that pads the image of a convolution, if it is all that comes before the sums."""
+    """The stage that pads the image of a convolution, if it is all that comes before the sums.
+
+    Args:
+        contraction: A convolution.
+        image: Its operand that is padded.
+
+    Returns:
+        None where nothing is padded.
+    """
     if not contraction.before:
         return None
     first, *others = contraction.before
@@ -72,7 +84,12 @@ def with_left_copied(
 
 
 def with_plain_left(contraction: Contraction, model: CpuModel) -> Contraction:
-    """The contraction with its left operand in the type of the sums, copied where it is not."""
+    """The contraction with its left operand in the type of the sums, copied where it is not.
+
+    Args:
+        contraction: A matrix product, whose left operand may be cast or computed.
+        model: The processor, whose threads share the copy.
+    """
     left = contraction.left
     if left.is_plain:
         return contraction

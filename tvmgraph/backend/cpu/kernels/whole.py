@@ -27,7 +27,12 @@ from tvmgraph.machine.processor import CpuModel
 
 
 def write_function(nest: Nest, writer: Writer[CpuModel]) -> Func:
-    """The kernel for the function of ``nest``."""
+    """The kernel for the function of ``nest``.
+
+    Args:
+        nest: The loops of a function.
+        writer: Writes the statements of its kernel, or another function in its place.
+    """
     func, rewritten = writer.function(nest, lambda body: emit.kernel(nest.func, body))
     if rewritten:
         return func
@@ -92,7 +97,11 @@ FALLBACK = Kernel(
 
 
 def match_product(nest: Nest, _model: CpuModel) -> Contraction | Refused:
-    """A sum of products that kernels for matrix products take, once nothing comes before it."""
+    """A sum of products that kernels for matrix products take, once nothing comes before it.
+
+    Args:
+        nest: The loops of a function.
+    """
     return product_of(nest)
 
 

@@ -40,10 +40,24 @@ class Twin:
 
 
 def along(rows: Rows) -> Callable[[Expr, Expr], Expr]:
-    """Elements of a matrix as it lies there."""
+    """Elements of a matrix as it lies there.
+
+    Args:
+        rows: The matrix: a buffer with the address of an element by row and column.
+
+    Returns:
+        ``(row, k) -> element``.
+    """
     return lambda row, k: rows.buffer[rows.at(row, k)]
 
 
 def across(rows: Rows) -> Callable[[Expr, Expr], Expr]:
-    """Elements of the transpose of a matrix."""
+    """Elements of the transpose of a matrix.
+
+    Args:
+        rows: The matrix: a buffer with the address of an element by row and column.
+
+    Returns:
+        ``(row, k) -> element``, of row ``k`` and column ``row`` there.
+    """
     return lambda row, k: rows.buffer[rows.at(k, row)]

@@ -55,7 +55,16 @@ class Plan:
 
 
 def plan_attention(problem: Problem, model: CpuModel) -> Plan:
-    """The register tile with the fewest cycles, and blocks of queries of about equal size."""
+    """The register tile with the fewest cycles, and blocks of queries of about equal size.
+
+    Args:
+        problem: Operands of the attention with their extents, which may be symbolic.
+        model: The processor: registers, lanes, threads.
+
+    Returns:
+        The shapes of tiles and blocks in queries and lanes, and in how many parts the heads'
+        queries are shared out among the threads.
+    """
     rows, batch = problem.query.extent("S"), problem.query.extent("B")
     heads, keys = problem.key.fixed("N"), problem.key.extent("S")
     lanes = model.lanes_of(8 if problem.dtype == "float64" else 4)
@@ -92,7 +101,12 @@ def plan_attention(problem: Problem, model: CpuModel) -> Plan:
 
 
 def rounded_up(count: Index, size: int) -> Index:
-    """How many times ``size`` it takes to hold ``count``."""
+    """How many times ``size`` it takes to hold ``count``.
+
+    Args:
+        count: A number, or an expression where it is known at the call only.
+        size: What it is divided by.
+    """
     if isinstance(count, int):
         return -(-count // size)
     step = tirx.IntImm("int64", size)
@@ -127,6 +141,11 @@ def even_tile(rows: int, vectors: int, plan: GradPlan) -> int:
 
     Of one that leaves no remainder, for which the product would be written once more, unless that
     is slower.
+
+    Args:
+        rows: Rows of the product.
+        vectors: Vectors of a row of the tile.
+        plan: Has the processor, whose registers limit the tile.
     """
     most = max(1, min(rows, (plan.model.registers - 2 - vectors) // vectors))
 
@@ -142,7 +161,16 @@ def even_tile(rows: int, vectors: int, plan: GradPlan) -> int:
 
 
 def plan_gradient(problem: Problem, model: CpuModel) -> GradPlan:
-    """Blocks that waste little beyond the last query and key, shared out evenly."""
+    """Blocks that waste little beyond the last query and key, shared out evenly.
+
+    Args:
+        problem: Operands of the attention with their extents, which may be symbolic.
+        model: The processor: registers, lanes, threads.
+
+    Returns:
+        Queries and keys of a block, and whether the keys of a head are shared out among the
+        threads, which costs a sum at the end.
+    """
     lanes = model.lanes_of(8 if problem.dtype == "float64" else 4)
     vectors = panel_vectors(model)
     rows, length, batch = (

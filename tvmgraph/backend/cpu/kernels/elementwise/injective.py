@@ -67,7 +67,12 @@ class _Loop:
 
 
 def emit_injective(stage: Stage, model: CpuModel) -> None:
-    """Writes the loops of an elementwise stage."""
+    """Writes the loops of an elementwise stage.
+
+    Args:
+        stage: An elementwise stage of any number of results over the same loops.
+        model: The processor: lanes, threads, sizes of the caches.
+    """
     stage = along_addresses(stage)
     found = accesses(stage, stage.axes)
     merged = groups(stage, stage.axes, found)

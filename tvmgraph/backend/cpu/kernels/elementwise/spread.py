@@ -19,6 +19,10 @@ def spread_loads(stage: Stage, axis: Axis) -> list[Load]:
     """The reads whose last index goes up by 1 every so many steps of ``axis``.
 
     Reads behind a condition are none, because they are read ahead of it.
+
+    Args:
+        stage: An elementwise stage.
+        axis: The loop that becomes vectors.
     """
     return reads_ahead(stage, lambda load: _is_spread(load, axis))
 

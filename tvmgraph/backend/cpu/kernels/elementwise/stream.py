@@ -48,6 +48,11 @@ def are_streamable(buffers: Sequence[Buffer], model: CpuModel) -> bool:
     """Whether results are of types that can be streamed, and so large that they should be.
 
     Temporaries are not: the kernel itself reads them next.
+
+    Args:
+        buffers: The results of a kernel.
+        model: The processor. Results of half of its last-level cache or more are streamed; a search
+            may decide otherwise.
     """
     if any(str(buffer.dtype) not in _LLVM or emit.is_workspace(buffer) for buffer in buffers):
         return False
@@ -60,6 +65,10 @@ def streaming(buffers: Sequence[Buffer], lanes: int) -> Iterator[None]:
     """Opens a part of a kernel that may call :func:`stream` on ``buffers``.
 
     TVM has no such store; it comes as a function in LLVM's language, which is inlined.
+
+    Args:
+        buffers: What is stored; with none it is an ordinary part of a kernel.
+        lanes: Lanes of the vectors.
     """
     functions = {_name(buffer, lanes): _function(buffer, lanes) for buffer in buffers}
     text = "\n".join([*functions.values(), "!0 = !{i32 1}"])
@@ -71,7 +80,14 @@ def streaming(buffers: Sequence[Buffer], lanes: int) -> Iterator[None]:
 
 
 def stream(buffer: Buffer, vector: Expr, indices: Sequence[Index], lanes: int) -> None:
-    """Stores a vector of ``lanes`` elements from ``buffer[indices]`` on."""
+    """Stores a vector of ``lanes`` elements from ``buffer[indices]`` on.
+
+    Args:
+        buffer: One of those given to :func:`streaming`.
+        vector: What is stored.
+        indices: Where its first lane goes; the address must be a multiple of the vector's bytes.
+        lanes: Lanes of the vector.
+    """
     address = _any.address_of(buffer[tuple(indices)])
     _any.evaluate(_any.call_extern("void", _name(buffer, lanes), address, vector))
 
@@ -109,7 +125,15 @@ def compute_vector(
     *,
     streamed: bool,
 ) -> Callable[[], None]:
-    """Computes one vector per buffer, as :func:`write_vector`; what it returns stores them."""
+    """Computes one vector per buffer, as :func:`write_vector`; what it returns stores them.
+
+    Args:
+        buffers: The results.
+        lanes: Lanes of the vectors.
+        values: Computes an element per buffer, given the lane.
+        indices: Where it goes in every buffer, given the lane.
+        streamed: Whether it is stored around the caches, see :func:`stream`.
+    """
     kept = [emit.stack(lanes, str(buffer.dtype)) for buffer in buffers]
     with emit.lanes_loop(lanes) as lane:
         for register, value in zip(kept, values(lane)):

@@ -33,6 +33,14 @@ def strided_pairs(stage: Stage, axis: Axis) -> list[Pair]:
     """The reads of ``stage`` that go up by 2 with ``axis`` and have a neighbour.
 
     Reads behind a condition are none, because both neighbours are read ahead of it.
+
+    Args:
+        stage: An elementwise stage.
+        axis: The loop that becomes vectors.
+
+    Returns:
+        Per read: itself, the read that its vectors start at, and whether it is the odd one of the
+        two.
     """
     loads = reads_ahead(stage, lambda load: _steps_by_two(load, axis))
     pairs: list[Pair] = []
@@ -47,7 +55,12 @@ def strided_pairs(stage: Stage, axis: Axis) -> list[Pair]:
 
 
 def reads_ahead(stage: Stage, wanted: Callable[[Load], bool]) -> list[Load]:
-    """The wanted reads of a stage, equal ones once; none where one is behind a condition."""
+    """The wanted reads of a stage, equal ones once; none where one is behind a condition.
+
+    Args:
+        stage: An elementwise stage.
+        wanted: Tells which reads count.
+    """
     if any(map(_has_condition, stage.exprs)):
         return []
     found: list[Load] = []
@@ -85,7 +98,14 @@ def with_shuffles(
 
 
 def read_from(stage: Stage, registers: list[tuple[Load, Buffer]], axis: Axis, start: Expr) -> Stage:
-    """The stage with reads from vectors, whose first lane is ``axis`` at ``start``."""
+    """The stage with reads from vectors, whose first lane is ``axis`` at ``start``.
+
+    Args:
+        stage: An elementwise stage.
+        registers: The reads that are replaced, each with the buffer that holds its vector.
+        axis: The loop that becomes vectors.
+        start: Index of the first lane.
+    """
 
     def visit(load: Load) -> Expr:
         for seen, register in registers:
@@ -120,13 +140,23 @@ def _steps_by_two(load: Load, axis: Axis) -> bool:
 
 
 def steps(index: Expr, axis: Axis) -> int | None:
-    """By how much an index goes up with an axis, None if by no fixed number."""
+    """By how much an index goes up with an axis, None if by no fixed number.
+
+    Args:
+        index: An index expression.
+        axis: A loop.
+    """
     terms = list(sym.detect_linear_equation(index, [axis.var]))
     return int(terms[0]) if terms and isinstance(terms[0], tirx.IntImm) else None
 
 
 def uses(index: Expr, axis: Axis) -> bool:
-    """Whether an index depends on an axis."""
+    """Whether an index depends on an axis.
+
+    Args:
+        index: An index expression.
+        axis: A loop.
+    """
     found: list[Expr] = []
     tvm_ffi.structural_walk(index, (tirx.Var, found.append))
     return any(var.same_as(axis.var) for var in found)

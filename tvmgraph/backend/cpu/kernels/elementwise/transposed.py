@@ -54,7 +54,17 @@ class Transposed:
 
 
 def find_transposed(stage: Stage, merged: Sequence[Group], model: CpuModel) -> Transposed | None:
-    """The transposition in ``stage``, if all its reads but one kind follow the output."""
+    """The transposition in ``stage``, if all its reads but one kind follow the output.
+
+    Args:
+        stage: An elementwise stage of one result.
+        merged: Its loops, neighbours that run on as one, outermost first.
+        model: The processor: lanes of a vector.
+
+    Returns:
+        None for elements of less than 4 bytes, axes shorter than a vector, or reads in more than
+        two orders.
+    """
     axes = [axis for group in merged for axis in group]
     loads = loads_of(*stage.exprs)
     if len(merged) < 2 or stage.lets or not loads:
@@ -84,7 +94,13 @@ def find_transposed(stage: Stage, merged: Sequence[Group], model: CpuModel) -> T
 
 
 def emit_transposed(stage: Stage, transposed: Transposed, model: CpuModel) -> None:
-    """Writes the loops: squares first, then the rows and columns that fill none."""
+    """Writes the loops: squares first, then the rows and columns that fill none.
+
+    Args:
+        stage: The stage that :func:`find_transposed` was asked about.
+        transposed: What it found.
+        model: The processor: threads and sizes of the caches.
+    """
     lanes = transposed.lanes
     high, wide = group_extent(transposed.across), group_extent(transposed.along)
     down, right = high // lanes, wide // lanes

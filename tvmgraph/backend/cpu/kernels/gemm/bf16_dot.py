@@ -64,31 +64,59 @@ define internal {sums} @{name}({sums} %c, {pairs} %a, {pairs} %b) alwaysinline {
 
 
 def accumulate_dot(sums: Expr, left: Expr, right: Expr, lanes: int) -> Expr:
-    """``sums`` plus the products of both members of the pairs."""
+    """``sums`` plus the products of both members of the pairs.
+
+    Args:
+        sums: Vector of float32.
+        left: Vector of as many pairs of bfloat16, as int32.
+        right: The same of the other operand.
+        lanes: Lanes of the vectors.
+    """
     return _any.call_pure_extern(f"float32x{lanes}", f"tvmgraph_pairs{lanes}", sums, left, right)
 
 
 def load_pairs(element: Load, lanes: int = 1) -> Expr:
-    """A vector of pairs from where an element of 16 bits is."""
+    """A vector of pairs from where an element of 16 bits is.
+
+    Args:
+        element: The first element of the first pair.
+        lanes: Pairs; one gives an int32 that is no vector.
+    """
     dtype, name = (f"int32x{lanes}", f"load{lanes}") if lanes > 1 else ("int32", "pair")
     return _any.call_pure_extern(dtype, f"tvmgraph_{name}", _any.address_of(element))
 
 
 def word(value: Expr) -> Expr:
-    """The bits of a bfloat16; of 0 where ``value`` chooses that."""
+    """The bits of a bfloat16; of 0 where ``value`` chooses that.
+
+    Args:
+        value: An expression of bfloat16.
+
+    Returns:
+        An expression of uint16.
+    """
     if is_choice(value):
         return _any.if_then_else(value.args[0], word(value.args[1]), tirx.const(0, "uint16"))
     return _any.reinterpret("uint16", value)
 
 
 def as_words(stage: Stage) -> tuple[Buffer, Stage]:
-    """A temporary for a stage, and the stage that writes it; TVM would widen one of bfloat16."""
+    """A temporary for a stage, and the stage that writes it; TVM would widen one of bfloat16.
+
+    Args:
+        stage: An elementwise stage whose result is bfloat16.
+    """
     copy = emit.workspace(static_shape(stage.buffer) or (), "uint16")
     return copy, replace(stage, buffers=(copy,), values=(word(stage.value),))
 
 
 def pair(first: Expr, second: Expr) -> Expr:
-    """Two words as one number."""
+    """Two words as one number.
+
+    Args:
+        first: A uint16, which becomes the lower half.
+        second: A uint16, which becomes the upper half.
+    """
     low, high = (tirx.Cast("int32", value) for value in (first, second))
     return tirx.bitwise_or(low, tirx.shift_left(high, tirx.const(16, "int32")))
 

@@ -42,7 +42,14 @@ _MAX_ROWS = 4
 def emit_dot_products(
     contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
 ) -> None:
-    """Writes the kernel."""
+    """Writes the kernel.
+
+    Args:
+        contraction: A matrix product whose column operand is contiguous along K.
+        columns: Its column axes.
+        shape: Its extents.
+        model: The processor: registers limit the sums of a tile, and its threads share the columns.
+    """
     lanes = model.lanes_of(shape.itemsize)
     sums = max(4, min(16, model.registers // 2))
     height = min(_MAX_ROWS, shape.rows)
@@ -75,7 +82,18 @@ def emit_dot_products(
 def groups_of(
     contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
 ) -> PackedOperands | None:
-    """The operands in groups, if the processor has an instruction that multiplies those."""
+    """The operands in groups, if the processor has an instruction that multiplies those.
+
+    Args:
+        contraction: A matrix product.
+        columns: Its column axes.
+        shape: Its extents.
+        model: The processor and its dot-product instructions.
+
+    Returns:
+        None where K is several axes or shorter than a vector, or an operand is not contiguous along
+        it.
+    """
     dtype = dot_type(contraction)
     if dtype is None or dtype not in model.dot_types:
         return None

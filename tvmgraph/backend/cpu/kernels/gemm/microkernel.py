@@ -187,14 +187,27 @@ def multiply_panel(
 def store_tile(
     tile: Tile, total: Buffer, to: Buffer, place: Callable[[int, int, int], Expr]
 ) -> None:
-    """Stores accumulators: a row's elements from a vector on at ``place(row, vector, lanes)``."""
+    """Stores accumulators: a row's elements from a vector on at ``place(row, vector, lanes)``.
+
+    Args:
+        tile: Rows and vectors of the register tile.
+        total: Its accumulators.
+        to: The result.
+        place: Index in ``to``, given row, first vector and lanes.
+    """
     for row in range(tile.rows):
         for vector, lanes in tile.strips:
             emit.store(to, total[tile.at(row, vector, lanes)], [place(row, vector, lanes)])
 
 
 def kept(value: Expr, lanes: int, dtype: str) -> Expr:
-    """A value that is used several times; written out each time its address would be, too."""
+    """A value that is used several times; written out each time its address would be, too.
+
+    Args:
+        value: A vector, or a scalar where ``lanes`` is 1.
+        lanes: Its lanes.
+        dtype: TVM's name of the element type.
+    """
     place = emit.stack(lanes, dtype)
     emit.store(place, value, [emit.ramp(0, lanes)])
     return place[emit.ramp(0, lanes)]
@@ -216,6 +229,14 @@ def transpose(square: Buffer, lanes: int, dtype: str) -> Buffer:
 
     One shuffle per vector and round, log2(lanes) rounds, all of the cheap kind: they interleave two
     vectors within blocks of 128 bits, which transposes the elements of each block, or move blocks.
+
+    Args:
+        square: Flat buffer of ``lanes * lanes`` elements on the stack, overwritten.
+        lanes: Lanes of a vector, a power of two.
+        dtype: TVM's name of the element type.
+
+    Returns:
+        The buffer that holds the result: ``square`` or another one.
     """
     block = max(1, min(lanes, _BLOCK_BYTES // dtype_bytes(dtype)))
     other = emit.stack(lanes * lanes, dtype)

@@ -154,6 +154,11 @@ def panel_columns(shape: GemmShape, model: CpuModel, grouped: str | None = None)
 def plan_panels(shape: GemmShape, model: CpuModel, panel: int) -> GemmPlan | None:
     """The kernel for an operand that is stored as panels of ``panel`` columns.
 
+    Args:
+        shape: Extents of the product.
+        model: The processor: registers, cycles of a step, caches, threads.
+        panel: Columns of a stored panel.
+
     Returns:
         None when such panels are no whole number of vectors, or too wide for the registers.
     """
@@ -247,7 +252,11 @@ def part_of_panel(rows: int, vectors: int, model: CpuModel) -> tuple[int, int]:
 
 def panel_vectors(model: CpuModel) -> int:
     """Vectors of a panel that many rows meet: wide ones are read less often, as long as registers
-    hold a tile that is about as fast as any."""
+    hold a tile that is about as fast as any.
+
+    Args:
+        model: The processor.
+    """
 
     def cycles(vectors: int) -> float:
         rows = max_tile_rows(vectors, model)
@@ -266,7 +275,12 @@ def _in_tiles(rows: int, height: int, cycles: Callable[[int], float]) -> float:
 
 def max_tile_rows(vectors: int, model: CpuModel) -> int:
     """Rows of the highest register tile of so many vectors: what else a step needs is a row of
-    columns, a broadcast element and a register to spare. A single row takes columns from memory."""
+    columns, a broadcast element and a register to spare. A single row takes columns from memory.
+
+    Args:
+        vectors: Vectors of a row of the tile.
+        model: The processor, whose number of vector registers limits it.
+    """
     return max(1, min(_MAX_ROWS, (model.registers - 2 - vectors) // vectors))
 
 
@@ -327,7 +341,11 @@ def _row_blocks(rows: int, tile_rows: int, block: int) -> tuple[int, ...]:
 
 
 def is_worth_sharing(shape: GemmShape) -> bool:
-    """Whether a product takes longer than starting the workers does."""
+    """Whether a product takes longer than starting the workers does.
+
+    Args:
+        shape: Extents of the product.
+    """
     read = shape.outer * shape.depth * shape.columns * shape.itemsize
     return shape.flops >= MIN_PARALLEL_FLOPS or read >= _MIN_PARALLEL_BYTES
 
@@ -342,7 +360,13 @@ def _parts_of(depth: int) -> list[int]:
 
 
 def step_cycles(rows: int, vectors: int, model: CpuModel) -> float:
-    """Cycles of one k-step of a register tile: multiply-adds, loads, or latency, as is slowest."""
+    """Cycles of one k-step of a register tile: multiply-adds, loads, or latency, as is slowest.
+
+    Args:
+        rows: Rows of the register tile.
+        vectors: Vectors of one of its rows.
+        model: The processor: fused multiply-adds per cycle; two loads per cycle are assumed.
+    """
     arithmetic = rows * vectors / model.fma_per_cycle
     loads = (rows + 2 * vectors / model.fma_per_cycle) / 2
     return max(arithmetic, loads, _FMA_LATENCY) + _STEP_OVERHEAD
@@ -372,7 +396,15 @@ def _depth_block(shape: GemmShape, model: CpuModel, panel: int) -> int:
 
 
 def imbalance(items: int, threads: int) -> float:
-    """Idle share of the workers when equal items are divided among them."""
+    """Idle share of the workers when equal items are divided among them.
+
+    Args:
+        items: Equal pieces of work.
+        threads: Workers.
+
+    Returns:
+        0 when every worker gets as many, towards 1 when most wait for the last.
+    """
     return 1 - items / (-(-items // threads) * threads)
 
 

@@ -45,7 +45,11 @@ class GemmProblem:
 
 
 def product_of(nest: Nest) -> Contraction | Refused:
-    """A sum of products whose result has columns, whatever comes before it."""
+    """A sum of products whose result has columns, whatever comes before it.
+
+    Args:
+        nest: The loops of a function.
+    """
     if nest.contraction is not None:
         return nest.contraction
     found = contraction_of(nest)
@@ -57,7 +61,12 @@ def product_of(nest: Nest) -> Contraction | Refused:
 
 
 def gemm_of(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
-    """The matrix product that a nest is, if nothing comes before it."""
+    """The matrix product that a nest is, if nothing comes before it.
+
+    Args:
+        nest: The loops of a function.
+        model: The processor, which decides whether few rows are dot products.
+    """
     contraction = product_of(nest)
     if isinstance(contraction, Refused):
         return contraction
@@ -76,7 +85,12 @@ def gemm_of(nest: Nest, model: CpuModel) -> GemmProblem | Refused:
 
 
 def grouped_of(nest: Nest, model: CpuModel) -> PackedOperands | Refused:
-    """The operands of a matrix product of bfloat16 or int8 in groups along the depth."""
+    """The operands of a matrix product of bfloat16 or int8 in groups along the depth.
+
+    Args:
+        nest: The loops of a function.
+        model: The processor and its dot-product instructions.
+    """
     found = nest.once(gemm_of, model)
     if isinstance(found, Refused):
         return found

@@ -54,7 +54,11 @@ define internal <8 x i32> @tvmgraph_sum_pairs(<16 x i16> %c) alwaysinline {
 
 
 def has_products_of_bytes(model: CpuModel) -> bool:
-    """Whether a processor's products of bytes are faster than its products of floats."""
+    """Whether a processor's products of bytes are faster than its products of floats.
+
+    Args:
+        model: The processor.
+    """
     return "int8" in model.dot_types or model.sums_pairs_of_bytes
 
 

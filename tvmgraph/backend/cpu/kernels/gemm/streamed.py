@@ -32,7 +32,13 @@ _PAGE = 4096
 
 
 def wants_streams(shape: GemmShape, model: CpuModel) -> bool:
-    """Whether a matrix that can be read in place is so large that its order in memory counts."""
+    """Whether a matrix that can be read in place is so large that its order in memory counts.
+
+    Args:
+        shape: Extents of the product.
+        model: The processor: the matrix must be larger than its second-level cache, and a row a
+            page.
+    """
     row = shape.columns * shape.itemsize
     large = shape.outer * shape.depth * row > model.l2_bytes
     return shape.rows <= _MAX_ROWS and row >= _PAGE and large
@@ -41,7 +47,14 @@ def wants_streams(shape: GemmShape, model: CpuModel) -> bool:
 def emit_streamed(
     contraction: Contraction, columns: Columns, shape: GemmShape, model: CpuModel
 ) -> None:
-    """Writes the kernel."""
+    """Writes the kernel.
+
+    Args:
+        contraction: A matrix product whose column operand is read in place.
+        columns: Its column axes.
+        shape: Its extents; few rows.
+        model: The processor: the sums of a stretch take a quarter of its first-level cache.
+    """
     lanes = model.lanes_of(shape.itemsize)
     most = model.l1_bytes // 4 // (shape.rows * shape.itemsize)
     parallel = model.threads > 1 and is_worth_sharing(shape)

@@ -79,12 +79,22 @@ define internal <16 x i32> @tvmgraph_widen_int8(ptr %at) alwaysinline {
 
 
 def call(dtype: str, name: str, *args: Expr) -> Expr:
-    """A call of one of the functions of :data:`LOADS` and its like."""
+    """A call of one of the functions of :data:`LOADS` and its like.
+
+    Args:
+        dtype: TVM's name of the result's type.
+        name: Name of the function without its prefix.
+        *args: What it is called with.
+    """
     return _any.call_pure_extern(dtype, f"tvmgraph_{name}", *args)
 
 
 def dot_type(contraction: Contraction) -> str | None:
-    """The type of both operands, if it has groups and both are only cast."""
+    """The type of both operands, if it has groups and both are only cast.
+
+    Args:
+        contraction: A matrix product.
+    """
     dtype = str(contraction.left.load.source.dtype)
     factors = (contraction.left, contraction.right)
     same = all(str(o.load.source.dtype) == dtype for o in factors)

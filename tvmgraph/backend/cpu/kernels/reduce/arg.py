@@ -33,7 +33,11 @@ class ArgReducer:
 
 
 def match_arg_reducer(stage: Stage) -> ArgReducer | None:
-    """The reducer of an arg-reduction along one axis of a tensor that is read as it is."""
+    """The reducer of an arg-reduction along one axis of a tensor that is read as it is.
+
+    Args:
+        stage: A reduction with two results, a position and a value.
+    """
     if len(stage.buffers) != 2 or len(stage.reduce) != 1 or stage.lets:
         return None
     own = [load for load in loads_of(*stage.values) if _is_own(stage, load)]
@@ -48,7 +52,13 @@ def match_arg_reducer(stage: Stage) -> ArgReducer | None:
 def combine_arg(
     reducer: ArgReducer, kept: tuple[Expr, Expr], other: tuple[Expr, Expr]
 ) -> list[Expr]:
-    """What is kept of two (position, value) pairs, by the rule of the stage itself."""
+    """What is kept of two (position, value) pairs, by the rule of the stage itself.
+
+    Args:
+        reducer: The reducer.
+        kept: Position and value of what was best.
+        other: Position and value of what it is compared with.
+    """
 
     def visit(load: Load) -> Expr:
         for buffer, value in zip(reducer.stage.buffers, kept):

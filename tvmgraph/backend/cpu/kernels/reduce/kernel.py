@@ -40,7 +40,13 @@ _MIN_SWEEP, _MIN_SWEEP_DEPTH = 2048, 64
 
 
 def emit_rows(plan: RowPlan, model: CpuModel, is_output: IsOutput) -> None:
-    """Writes the loops of a row plan."""
+    """Writes the loops of a row plan.
+
+    Args:
+        plan: The stages of a function row by row.
+        model: The processor: lanes, registers, threads, caches.
+        is_output: Tells the function's results from its temporaries.
+    """
     plan = multiply_by_reciprocals(plan)
     enough = plan.work >= MIN_PARALLEL_WORK
     parallel = model.threads > 1 and choose("rows parallel", enough, (True, False))
@@ -96,7 +102,12 @@ def _is_large(plan: RowPlan, model: CpuModel) -> bool:
 
 
 def wants_split(plan: RowPlan, model: CpuModel) -> bool:
-    """Whether to divide the reduced axis: too few rows for the workers, or a sweep of columns."""
+    """Whether to divide the reduced axis: too few rows for the workers, or a sweep of columns.
+
+    Args:
+        plan: The stages of a function row by row.
+        model: The processor: its threads and lanes.
+    """
     if plan.work < 2 * MIN_PARALLEL_WORK or model.threads == 1:
         return False
     if _is_sweep(plan, model):

@@ -28,7 +28,13 @@ _MIN_ROWS = 32
 
 
 def can_overlap(plan: RowPlan, workers: int, is_output: IsOutput) -> bool:
-    """Whether the last stage of a plan, its only row of results, can run one row behind."""
+    """Whether the last stage of a plan, its only row of results, can run one row behind.
+
+    Args:
+        plan: The stages of a function row by row.
+        workers: Threads that share the rows; each must get several.
+        is_output: Tells the function's results from its temporaries.
+    """
     *early, late = plan.stages
     if late.stage.is_reduction or not is_output(late.stage.buffer) or not early:
         return False

@@ -19,7 +19,11 @@ from tvmgraph.backend.loop_ir.types import Buffer, Expr, Load
 
 
 def multiply_by_reciprocals(plan: RowPlan) -> RowPlan:
-    """The plan with softmax's divisions replaced."""
+    """The plan with softmax's divisions replaced.
+
+    Args:
+        plan: The stages of a function row by row; other divisions stay.
+    """
     stages: list[RowStage] = []
     for row in plan.stages:
         made: list[RowStage] = []

@@ -71,7 +71,14 @@ class RowSum:
 def reduce_blocks(
     sums: Sequence[RowSum], first: Expr, extent: int, vector: Callable[[Expr, int, int], None]
 ) -> None:
-    """Writes the pass over ``extent`` elements from ``first`` on; ``vector`` adds some of them."""
+    """Writes the pass over ``extent`` elements from ``first`` on; ``vector`` adds some of them.
+
+    Args:
+        sums: The accumulators, of the same vectors and lanes.
+        first: Index of the first element.
+        extent: Elements of the row.
+        vector: Adds some of them: their first index, how many, and the number of the accumulator.
+    """
     lanes, count = sums[0].lanes, sums[0].count
     if not sums[0].is_long:
         vectors(first, extent, lanes, vector, count)

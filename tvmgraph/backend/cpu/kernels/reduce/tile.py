@@ -406,7 +406,12 @@ class RowTile:
 
 
 def is_reduced_in_order(row: RowStage, following: RowStage) -> bool:
-    """Whether a reduction takes a row of results of the stage before it one by one, in order."""
+    """Whether a reduction takes a row of results of the stage before it one by one, in order.
+
+    Args:
+        row: A stage that computes a row.
+        following: The stage after it.
+    """
     reducer = match_reducer(following.stage)
     if reducer is None or not isinstance(term := reducer.term, Load):
         return False
