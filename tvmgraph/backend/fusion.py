@@ -53,7 +53,15 @@ class Shape:
 
 
 def shape_of(func: Func, model: CpuModel) -> Shape | None:
-    """What a function runs over, or None when it cannot be joined with others."""
+    """What a function runs over, or None when it cannot be joined with others.
+
+    Args:
+        func: A function of one kernel or of several that were fused.
+        model: The processor, by which rows are planned.
+
+    Returns:
+        The extents of its rows, columns or elements: functions of equal ones may be fused.
+    """
     program = _program(func)
     if program is None or _is_contraction(program):
         return None
@@ -61,7 +69,13 @@ def shape_of(func: Func, model: CpuModel) -> Shape | None:
 
 
 def fused_shape(func: Func, parts: tuple[Shape, ...], model: CpuModel) -> Shape | None:
-    """What a joined kernel runs over, or None if it would not run in one pass over memory."""
+    """What a joined kernel runs over, or None if it would not run in one pass over memory.
+
+    Args:
+        func: The function that fusion would make.
+        parts: What the functions that it is made of run over.
+        model: The processor, by which rows are planned.
+    """
     program = _program(func)
     if program is None:
         return None

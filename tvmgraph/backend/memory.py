@@ -193,7 +193,12 @@ def _bytes(alloc: Any) -> int | None:
 
 
 def size_of(shape: Any, dtype: Any) -> int | None:
-    """Returns the bytes of a tensor; None unless its sizes are known."""
+    """Returns the bytes of a tensor; None unless its sizes are known.
+
+    Args:
+        shape: A shape of Relax.
+        dtype: TVM's name of the element type.
+    """
     if not isinstance(shape, relax.ShapeExpr):
         return None
     if not all(isinstance(d, tirx.IntImm) for d in shape.values):
@@ -211,6 +216,9 @@ def apply_offsets(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
 
     TVM's kernels take tensors only from the start of their memory, and check that if at all. What
     runs on a device gets addresses from the function that launches it.
+
+    Args:
+        func: A function whose parameters are packed.
     """
     if func.attrs.get("calling_conv") != ir.CallingConv.C_PACKED_FUNC:
         return func

@@ -108,7 +108,11 @@ def named_function(
 
 
 def name_of(nest: Nest) -> tuple[str, Any]:
-    """The kernel that a nest asks for, and its settings; empty if it asks for none."""
+    """The kernel that a nest asks for, and its settings; empty if it asks for none.
+
+    Args:
+        nest: The loops of a function, or a part of them; a part asks for nothing.
+    """
     attrs = nest.func.attrs if nest.is_whole else None
     if not attrs or NAMED not in attrs:
         return "", ""
@@ -117,7 +121,15 @@ def name_of(nest: Nest) -> tuple[str, Any]:
 
 
 def emitter_of(name: str, backend: str) -> Emit | None:
-    """What writes a named kernel for ``"cpu"`` or ``"cuda"``, apart from entries of a table."""
+    """What writes a named kernel for ``"cpu"`` or ``"cuda"``, apart from entries of a table.
+
+    Args:
+        name: The kernel's.
+        backend: Whose form of it.
+
+    Returns:
+        None where the backend has no such kernel, or has it as an entry of its table.
+    """
     kernel = NAMED_KERNELS.get(name)
     place = None if kernel is None else getattr(kernel, backend)
     return None if place is None or place.endswith(":KERNEL") else _resolve(place)

@@ -26,6 +26,11 @@ def run_passes(mod: tvm.IRModule, rows: Iterable[Pass], options: CompileOptions)
     """Returns what some passes make of a module.
 
     TVM's own are run as it runs them: one whose level is above that of the context is left out.
+
+    Args:
+        mod: The module; it is not changed.
+        rows: The passes, in order.
+        options: What the compile may depend on; passes get it that read it.
     """
     functions = [(f, row.reads_options) for row in rows for f in map(function_at, row.run)]
     for is_tvm, group in itertools.groupby(functions, lambda f: _is_pass(f[0])):
@@ -38,12 +43,24 @@ def run_passes(mod: tvm.IRModule, rows: Iterable[Pass], options: CompileOptions)
 
 
 def sequence(rows: Iterable[Pass]) -> Any:
-    """Returns passes of TVM's kind as one."""
+    """Returns passes of TVM's kind as one.
+
+    Args:
+        rows: The passes, in order; none of them reads options.
+
+    Returns:
+        A pass of TVM.
+    """
     return tvm.transform.Sequential([function_at(path) for row in rows for path in row.run])
 
 
 def function_at(path: str | Callable[..., Any]) -> Any:
-    """What runs for a path of a row: a pass of TVM's kind, or a function of modules."""
+    """What runs for a path of a row: a pass of TVM's kind, or a function of modules.
+
+    Args:
+        path: ``"relax.FuseOps(0)"`` for TVM's own with its arguments, a module and name of this
+            package, or the function itself.
+    """
     room, dot, call = path.partition(".") if isinstance(path, str) else ("", "", "")
     if dot and room in _TVM:
         name, _, arguments = call.rstrip(")").partition("(")

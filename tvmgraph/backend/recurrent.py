@@ -105,7 +105,14 @@ class Sweep(Steps):
 
 
 def new_cell(i: Expr, f: Expr, g: Expr, before: Expr) -> Expr:
-    """The second state of an LSTM: what it forgets of the old one, and what it takes in."""
+    """The second state of an LSTM: what it forgets of the old one, and what it takes in.
+
+    Args:
+        i: Input gate before its sigmoid.
+        f: Forget gate before its sigmoid.
+        g: Candidate before its tanh.
+        before: The cell state of the step before.
+    """
     return _any.sigmoid(f) * before + _any.sigmoid(i) * _any.tanh(g)
 
 

@@ -219,7 +219,11 @@ def watching() -> Iterator[list[Choice]]:
 
 @contextlib.contextmanager
 def naming(function: str) -> Iterator[None]:
-    """Gives the choices made inside the name of the function that they are for."""
+    """Gives the choices made inside the name of the function that they are for.
+
+    Args:
+        function: Name of the function whose kernel is chosen meanwhile.
+    """
     choices: list[Choice] | None = getattr(_watch, "choices", None)
     first = 0 if choices is None else len(choices)
     yield
@@ -244,7 +248,12 @@ def _noted(kernel: Kernel[Any], refused: Sequence[tuple[str, str]], plan: Any) -
 
 
 def describe(plan: Any) -> str:
-    """The numbers, names and texts of a plan, by field."""
+    """The numbers, names and texts of a plan, by field.
+
+    Args:
+        plan: A dataclass, of which expressions and buffers are left out; anything else is shown as
+            text.
+    """
     if plan is None:
         return ""
     if not dataclasses.is_dataclass(plan):
@@ -271,6 +280,9 @@ _ROOMS: Mapping[str, str] = {
 
 def table_of(backend: str) -> KernelTable[Any]:
     """The kernel table of ``"cpu"`` or ``"cuda"``.
+
+    Args:
+        backend: Its name.
 
     Raises:
         ArgumentError: for another backend.

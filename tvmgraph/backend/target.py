@@ -88,6 +88,9 @@ def has_feature(name: str) -> bool:
     """Whether the processor whose code is being generated has a feature, by LLVM's name.
 
     The processor is the target in force (``with target``); without one it has none.
+
+    Args:
+        name: Such as ``"avx512f"``, ``"f16c"`` or ``"neon"``.
     """
     target = tvm.target.Target.current(allow_none=True)
     return target is not None and f"+{name}" in target.attrs.get("mattr", ())
@@ -135,6 +138,9 @@ class GpuModel:
 
 def gpu_model(name: str) -> GpuModel:
     """The :class:`GpuModel` of target ``name``.
+
+    Args:
+        name: A name in ``configs/targets.toml``.
 
     Raises:
         TvmgraphError: There is no such target, or it is a processor.

@@ -40,6 +40,10 @@ CUDA_GLOBALS = {"target.build.cuda": "CUDA C++ of kernels"}
 def private(name: str) -> Any:
     """Returns a function of TVM's by its name in one of the tables.
 
+    Args:
+        name: Module and attribute, or the name of a global function, as the tables of this file
+            have it.
+
     Raises:
         TvmgraphError: This TVM has none of that name.
     """

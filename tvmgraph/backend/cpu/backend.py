@@ -24,7 +24,12 @@ def _executable(
 
 
 def model_of(options: CompileOptions) -> CpuModel:
-    """The processor that kernels are shaped for."""
+    """The processor that kernels are shaped for.
+
+    Args:
+        options: Has the target, and the number of threads where it is planned for other than this
+            process.
+    """
     threads = options.planned_threads or configure_threads(context.thread_num or None)
     return cpu_model(options.target, threads)
 

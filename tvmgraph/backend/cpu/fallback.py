@@ -20,7 +20,15 @@ _SPATIAL, _REDUCE = 0, 2
 
 
 def schedule_fallback(func: Func, model: CpuModel) -> Func:
-    """Divides outer spatial loops among the workers, and vectorizes inner ones, where allowed."""
+    """Divides outer spatial loops among the workers, and vectorizes inner ones, where allowed.
+
+    Args:
+        func: A function that no kernel of the table takes.
+        model: The processor: its threads and lanes.
+
+    Returns:
+        The function with other loops, or as it is where TVM's schedule refuses it.
+    """
     try:
         schedule = s_tir.Schedule(func)
         blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
@@ -33,7 +41,11 @@ def schedule_fallback(func: Func, model: CpuModel) -> Func:
 
 
 def hoist_inits(func: Func) -> Func:
-    """Initializes reductions over a size that only a call knows, which may be zero."""
+    """Initializes reductions over a size that only a call knows, which may be zero.
+
+    Args:
+        func: A function with symbolic sizes.
+    """
     try:
         schedule = s_tir.Schedule(func)
         for block in schedule.get_child_blocks(schedule.get_sblock("root")):

@@ -74,7 +74,15 @@ class Cut:
 
 
 def find_cuts(func: Func) -> list[Cut]:
-    """The dimensions of unknown extent along which rows of ``func`` do not depend on each other."""
+    """The dimensions of unknown extent along which rows of ``func`` do not depend on each other.
+
+    Args:
+        func: A function of one symbolic size or more.
+
+    Returns:
+        One per size that can be cut, with the numbers of rows that kernels are compiled for; wider
+        rows need fewer of them at once.
+    """
     if not all(tirx.is_buffer_var(param) for param in func.params):
         return []
     counts = _symbols(func)

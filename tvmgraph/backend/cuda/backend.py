@@ -38,7 +38,14 @@ def _fusion_model(_options: CompileOptions) -> CpuModel:
 def takes_attention(
     kind: TensorType, operands: Sequence[TensorType], layouts: Sequence[str], derivative: bool
 ) -> bool:
-    """Whether there is a kernel for an attention: f16 and bf16, of known sizes."""
+    """Whether there is a kernel for an attention: f16 and bf16, of known sizes.
+
+    Args:
+        kind: Type of the result.
+        operands: Types of query, key and value, and of what a derivative reads besides.
+        layouts: Order of the axes of each, letters of ``BNSD``.
+        derivative: Whether it is the derivative, whose heads may be shorter.
+    """
     if kind.dtype not in (float16, bfloat16) or not all(t.is_static for t in operands):
         return False
     if not all(layout[-1] == "D" for layout in layouts):

@@ -59,12 +59,28 @@ def split(kernels: tvm.IRModule, target: Any) -> tuple[tvm.IRModule, tvm.IRModul
 
 
 def generate_host(host: tvm.IRModule, target: Any) -> Any:
-    """Returns the library of the functions that launch kernels."""
+    """Returns the library of the functions that launch kernels.
+
+    Args:
+        host: The functions that run on the processor.
+        target: TVM's target, which has the processor's as its host.
+
+    Returns:
+        A module of machine code.
+    """
     return private("target.build.llvm")(host, target.host)
 
 
 def generate_source(device: tvm.IRModule, target: Any) -> DeviceSource:
-    """Writes some of the device's functions as CUDA C++."""
+    """Writes some of the device's functions as CUDA C++.
+
+    Args:
+        device: The kernels.
+        target: TVM's target.
+
+    Returns:
+        The text and the names of its kernels, not compiled yet.
+    """
     text: list[str] = []
 
     def keep(code: str, *_: Any) -> bytes:
@@ -106,6 +122,9 @@ def compact_buffers(mod: tvm.IRModule, _context: Any) -> tvm.IRModule:
 
     Those of the project's own kernels have their sizes already, and asking TVM for them takes many
     seconds where a convolution gathers its operands.
+
+    Args:
+        mod: A module with kernels of both kinds.
     """
     own = {v: f for v, f in mod.functions.items() if f.attrs and FINAL in f.attrs}
     rest = tvm.IRModule({v: f for v, f in mod.functions.items() if v not in own}, attrs=mod.attrs)

@@ -21,7 +21,11 @@ _STEP = 100
 
 
 def exact_doubles(mod: tvm.IRModule) -> tvm.IRModule:
-    """Rewrites the constants of a module whose next step is to be written as CUDA C++."""
+    """Rewrites the constants of a module whose next step is to be written as CUDA C++.
+
+    Args:
+        mod: Scheduled kernels.
+    """
     functions = {var: _exact(func) for var, func in mod.functions.items()}
     return tvm.IRModule(functions, attrs=mod.attrs)
 

@@ -77,7 +77,13 @@ def compile_all(
 
 
 def compile_unit(source: str, archs: Sequence[str], fast_math: bool) -> bytes:
-    """Compiles one translation unit to a fat binary; arguments as :func:`compile_all`."""
+    """Compiles one translation unit to a fat binary; arguments as :func:`compile_all`.
+
+    Args:
+        source: CUDA C++.
+        archs: Compute capabilities, such as ``"sm_90a"``.
+        fast_math: Whether NVIDIA's approximate functions may be used.
+    """
     command = [str(find()), "-fatbin", *_FLAGS, *_generate(archs)]
     if fast_math:
         command.append("--use_fast_math")

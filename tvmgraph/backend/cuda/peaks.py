@@ -18,7 +18,14 @@ _known: dict[int, Peaks] = {}
 
 
 def device_peaks(index: int) -> Peaks:
-    """Returns what a GPU can do: arithmetic by its units and clock, bandwidth by a copy."""
+    """Returns what a GPU can do: arithmetic by its units and clock, bandwidth by a copy.
+
+    Args:
+        index: Number of the device.
+
+    Returns:
+        GFLOP/s and GB/s; the bandwidth is measured once per process and device.
+    """
     found = _known.get(index)
     if found is None:
         found = _known[index] = _peaks(cuda.device(index))

@@ -26,6 +26,9 @@ _CALL, _CALL_LOWERED = (ir.Op.get(f"tirx.tvm_call_cpacked{suffix}") for suffix i
 def split_calls(kernels: tvm.IRModule) -> tuple[tvm.IRModule, tvm.IRModule | None]:
     """Divides functions into kernels and what calls them.
 
+    Args:
+        kernels: All functions of a program that become machine code.
+
     Returns:
         The kernels, and the callers with a forwarder for every kernel they call, or None when
         there is nothing to divide.

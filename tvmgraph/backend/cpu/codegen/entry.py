@@ -19,7 +19,11 @@ _FIRST_CODE = 3  # of match_shape's arguments: tensor, heap, rank, then (code, v
 
 @tvm.transform.module_pass(opt_level=0, name="DropEntryChecks")
 def drop_entry_checks(mod: tvm.IRModule, _: tvm.transform.PassContext) -> tvm.IRModule:
-    """Returns the module without the checks; to be run after ``VMShapeLower``."""
+    """Returns the module without the checks; to be run after ``VMShapeLower``.
+
+    Args:
+        mod: The Relax module; its functions are replaced in it.
+    """
     changed: dict[Any, Any] = {}
     for name, function in mod.functions.items():  # pyright: ignore[reportAttributeAccessIssue]
         if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr):

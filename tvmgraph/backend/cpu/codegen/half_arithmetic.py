@@ -27,7 +27,12 @@ _FUNCTIONS = frozenset((
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.ComputeHalfInSingle")
 def compute_half_in_single(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Computes float16 in float32 unless the processor compiled for computes it itself."""
+    """Computes float16 in float32 unless the processor compiled for computes it itself.
+
+    Args:
+        func: A function of loops; it is returned as it is for processors with arithmetic of
+            float16.
+    """
     if has_feature("fullfp16"):
         return func
     callbacks = [

@@ -45,7 +45,12 @@ define internal void @{_NAME}(ptr %at, i64 %size) {{
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.AskForPages")
 def advise_huge_pages(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Lets a kernel begin by asking for large pages under all large tensors that it writes."""
+    """Lets a kernel begin by asking for large pages under all large tensors that it writes.
+
+    Args:
+        func: A function of loops; it is returned as it is if it writes no large tensor, or not on
+            Linux.
+    """
     large = [p for p in func.params if tirx.is_buffer_var(p) and _bytes(p) >= _MIN_BYTES]
     if not large or not _is_linux(func):
         return func

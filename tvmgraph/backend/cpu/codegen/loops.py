@@ -41,7 +41,11 @@ _MAX_SHARED = 4096
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepLibraryCalls")
 def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Lets loops around many calls of the mathematics library in float64 go number by number."""
+    """Lets loops around many calls of the mathematics library in float64 go number by number.
+
+    Args:
+        func: A function of loops, before vectors are made.
+    """
     if _library_calls(func.body) < _MANY:
         return func
 
@@ -59,7 +63,11 @@ def keep_library_calls(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pr
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WriteFormulas")
 def write_formulas(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Writes elementary functions and conversions as formulas, and stores the bindings in them."""
+    """Writes elementary functions and conversions as formulas, and stores the bindings in them.
+
+    Args:
+        func: A function of loops, after vectors are made.
+    """
     body = tvm_ffi.structural_map(func.body, (ir.Call, formula))
     func = func.with_body(tvm_ffi.structural_map(body, (tirx.Cast, convert)))
     if not _has_bindings(func.body):
@@ -83,6 +91,9 @@ def keep_stack(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
 
     Where it lets several of them share a place, it forgets that they were there; each would become
     a heap allocation, in the innermost loop, that LLVM cannot put into registers.
+
+    Args:
+        func: A function of loops.
     """
 
     def alloc(node: Any) -> Any:
@@ -99,6 +110,9 @@ def keep_booleans(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFun
     """Keeps the booleans between the loops of a kernel as bytes, before ``StorageRewrite``.
 
     That makes bytes of a vector of them, and loads the bytes where booleans are wanted.
+
+    Args:
+        func: A function of loops.
     """
     bytes_of: dict[Any, Any] = {}
 

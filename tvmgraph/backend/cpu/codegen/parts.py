@@ -63,7 +63,17 @@ class Program:
 
 
 def prepare(mod: tvm.IRModule, target: Any, passes: Any, native: bool) -> Program:
-    """Lowers the calls of a scheduled module to the virtual machine."""
+    """Lowers the calls of a scheduled module to the virtual machine.
+
+    Args:
+        mod: The module, whose kernels are scheduled.
+        target: TVM's target.
+        passes: A pass that turns the Relax functions into calls of the virtual machine.
+        native: Whether these calls become machine code too, instead of the machine's instructions.
+
+    Returns:
+        The program, with its kernels as TensorIR and its constants.
+    """
     with target:
         mod = passes(mod)
     constants = dict(mod.attrs or {}).get("const_name_to_constant", {})
@@ -144,7 +154,13 @@ def write_objects(
 
 
 def write_program(executable: Any, target: Any, folder: Path) -> None:
-    """Writes what an executable is made of beside machine code as an object file."""
+    """Writes what an executable is made of beside machine code as an object file.
+
+    Args:
+        executable: What :func:`join` made.
+        target: TVM's target.
+        folder: Where ``program.o`` goes.
+    """
     pack = private("tvm.runtime:_ffi_api.ModulePackImportsToLLVM")
     packed = pack(executable.mod, False, str(target), "")
     write_object(packed, folder / "program.o")
@@ -154,6 +170,10 @@ def write_object(library: Any, path: Path) -> None:
     """Writes machine code as an object file.
 
     LLVM ends the process when it cannot write, so it writes to memory, and the file is copied.
+
+    Args:
+        library: A module of machine code.
+        path: The file.
 
     Raises:
         OSError: if the disk is full.
@@ -174,7 +194,16 @@ def _object(library: Any) -> bytes:
 
 
 def join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
-    """Makes one executable of a program and the libraries of its kernels."""
+    """Makes one executable of a program and the libraries of its kernels.
+
+    Args:
+        program: What :func:`prepare` made.
+        target: TVM's target.
+        libraries: Modules of machine code of its kernels; the first one imports the others.
+
+    Returns:
+        TVM's executable.
+    """
     first = libraries[0] if libraries else None
     for other in libraries[1:]:
         libraries[0].import_module(other)
@@ -184,7 +213,16 @@ def join(program: Program, target: Any, libraries: Sequence[Any]) -> Any:
 
 
 def in_parallel(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> list[Any]:
-    """Applies a function to every item, in at most ``workers`` threads."""
+    """Applies a function to every item, in at most ``workers`` threads.
+
+    Args:
+        work: The function. It should let go of Python's lock, as TVM's code generator does.
+        items: What it is applied to.
+        workers: Threads at most; with one it runs here.
+
+    Returns:
+        The results, in the order of the items.
+    """
     if len(items) < 2 or workers < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(workers) as pool:

@@ -55,7 +55,11 @@ def _passes(checked: bool, blocks: bool) -> Any:
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.Tidy")
 def tidy_vectors(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Simplifies the indices of vectors, such as ``broadcast(0) + ramp``; spreads bfloat16."""
+    """Simplifies the indices of vectors, such as ``broadcast(0) + ramp``; spreads bfloat16.
+
+    Args:
+        func: A function of flat buffers, after vectors are made.
+    """
     analyzer = sym.Analyzer()
 
     def load(node: Any) -> Any:

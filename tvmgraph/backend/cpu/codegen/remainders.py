@@ -15,7 +15,11 @@ from tvm import tirx
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.KeepRemainders")
 def keep_remainders(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Divides what falls with a variable by way of what rises with it."""
+    """Divides what falls with a variable by way of what rises with it.
+
+    Args:
+        func: A function of loops.
+    """
     callbacks = [(tirx.FloorMod, _mirrored), (tirx.FloorDiv, _mirrored)]
     return func.with_body(tvm_ffi.structural_map(func.body, callbacks))
 

@@ -9,7 +9,12 @@ from tvmgraph.runtime.device_image import modules_in
 
 
 def show_code(executable: Any, phases: Phases) -> None:
-    """Hands the generated code to whoever watches the compile."""
+    """Hands the generated code to whoever watches the compile.
+
+    Args:
+        executable: TVM's executable.
+        phases: Takes the texts, where somebody asked for them.
+    """
     phases.text(3, "VM program", "txt", executable.as_text)
     phases.text(3, "LLVM", "ll", lambda: code_of(executable, "ll"))
     phases.text(3, "assembly", "s", lambda: code_of(executable, "asm"))

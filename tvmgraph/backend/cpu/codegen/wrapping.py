@@ -29,7 +29,11 @@ _HIGH, _LOW_HALF = 1 << 63, (1 << 32) - 1
 
 @tirx.transform.prim_func_pass(opt_level=0, name="tvmgraph.WrapIntegers")
 def wrap_integers(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
-    """Writes arithmetic on elements of 32 and 64 bits that something looks at without overflow."""
+    """Writes arithmetic on elements of 32 and 64 bits that something looks at without overflow.
+
+    Args:
+        func: A function of loops. Indices keep arithmetic that LLVM may take not to overflow.
+    """
     # variables have another identity once they are mapped, so names tell them apart
     elements, arguments = _Elements(func), {str(param.name) for param in func.params}
 

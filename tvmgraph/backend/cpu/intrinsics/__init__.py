@@ -73,7 +73,11 @@ def _lowering(name: str, function: Callable[..., Expr]) -> Callable[[tvm.ir.Call
 
 
 def formula(call: tvm.ir.Call) -> Expr:
-    """The formula of a call of an elementary function; any other call as it is."""
+    """The formula of a call of an elementary function; any other call as it is.
+
+    Args:
+        call: A call of ``tirx.exp`` and others, scalar or of a vector.
+    """
     lower = _FORMULAS.get(str(getattr(call.op, "name", "")))
     return call if lower is None else lower(call)
 

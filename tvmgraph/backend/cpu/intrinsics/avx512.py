@@ -91,7 +91,11 @@ _ERF_POLY = (
 
 
 def serves(v: Lanes) -> bool:
-    """Whether values are full vectors of AVX-512, on a processor that has them."""
+    """Whether values are full vectors of AVX-512, on a processor that has them.
+
+    Args:
+        v: Their type: lanes and dtype.
+    """
     return v.lanes % LANES == 0 and has_feature("avx512f")
 
 
@@ -115,7 +119,12 @@ def _least(bound: float, x: Expr, v: Lanes) -> Expr:
 
 
 def scale(x: Expr, n: Expr) -> Expr:
-    """x 2^n for the integral part of a float32 n, rounded once."""
+    """x 2^n for the integral part of a float32 n, rounded once.
+
+    Args:
+        x: float32 of whole vectors.
+        n: float32 of as many lanes.
+    """
     name = "llvm.x86.avx512.mask.scalef.ps.512"
     every, current_rounding = tirx.IntImm("int16", -1), tirx.IntImm("int32", 4)
     return _intrinsic(name, x, n, Lanes(x).f32(0), every, current_rounding)
@@ -126,6 +135,10 @@ def exp(x: Expr, offset: int = 0) -> Expr:
 
     2^n is a power of two, by the integral part of n, times an entry of a table of 32, and
     exp(r) = 1 + r P(r). Where exp is more than any float32, x is taken to where that begins.
+
+    Args:
+        x: float32 of whole vectors.
+        offset: Exponent of a power of two that the result is multiplied by.
     """
     return _by_vector(x, lambda x: _exp(x, offset))
 
@@ -157,7 +170,11 @@ def _exp(x: Expr, offset: int) -> Expr:
 
 
 def erf(x: Expr) -> Expr:
-    """erf(x): the polynomial in the distance to the nearest eighth, with the sign of x."""
+    """erf(x): the polynomial in the distance to the nearest eighth, with the sign of x.
+
+    Args:
+        x: float32 of whole vectors.
+    """
     return _by_vector(x, _erf)
 
 

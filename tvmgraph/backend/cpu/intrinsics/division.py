@@ -13,7 +13,14 @@ _MAX_QUOTIENT = float(1 << 22)
 
 
 def fmod(x: Expr, y: Expr) -> Expr:
-    """What truncated division leaves of x: |x| - q |y| with the sign of x, without rounding."""
+    """What truncated division leaves of x: |x| - q |y| with the sign of x, without rounding.
+
+    Quotients too large to be exact go to the C library.
+
+    Args:
+        x: float32, scalar or vector.
+        y: The same.
+    """
     v = Lanes(x)
 
     def left(a: Expr, b: Expr, q: Expr) -> Expr:

@@ -24,7 +24,14 @@ _ATAN_POLY = (
 
 
 def atan(x: Expr) -> Expr:
-    """The angle whose tangent is x."""
+    """The angle whose tangent is x.
+
+    Args:
+        x: float64, scalar or vector.
+
+    Returns:
+        Radians.
+    """
     v = Lanes(x)
 
     def body(x: Expr) -> Expr:
@@ -35,7 +42,14 @@ def atan(x: Expr) -> Expr:
 
 
 def asin(x: Expr) -> Expr:
-    """asin(x) = atan(x / sqrt((1 - x) (1 + x))); NaN beyond 1."""
+    """asin(x) = atan(x / sqrt((1 - x) (1 + x))); NaN beyond 1.
+
+    Args:
+        x: float64, scalar or vector.
+
+    Returns:
+        Radians.
+    """
     v = Lanes(x)
 
     def body(x: Expr, a: Expr) -> Expr:
@@ -47,7 +61,14 @@ def asin(x: Expr) -> Expr:
 
 
 def acos(x: Expr) -> Expr:
-    """acos(x) = 2 atan(sqrt(1 - x) / sqrt(1 + x)); NaN beyond 1."""
+    """acos(x) = 2 atan(sqrt(1 - x) / sqrt(1 + x)); NaN beyond 1.
+
+    Args:
+        x: float64, scalar or vector.
+
+    Returns:
+        Radians.
+    """
     v = Lanes(x)
 
     def body(x: Expr) -> Expr:
@@ -60,7 +81,15 @@ def acos(x: Expr) -> Expr:
 
 
 def atan2(y: Expr, x: Expr) -> Expr:
-    """The angle of the point (x, y)."""
+    """The angle of the point (x, y).
+
+    Args:
+        y: float64, scalar or vector.
+        x: The same.
+
+    Returns:
+        Radians, from -pi to pi.
+    """
     v = Lanes(x)
 
     def body(y: Expr, x: Expr, b: Expr, a: Expr) -> Expr:

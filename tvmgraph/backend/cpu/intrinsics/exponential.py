@@ -162,7 +162,11 @@ def _exp_core(v: Lanes, r: Expr) -> Expr:
 
 
 def exp(x: Expr) -> Expr:
-    """exp(x) = 2^n exp(r) with x = n ln 2 + r, |r| <= ln(2)/2."""
+    """exp(x) = 2^n exp(r) with x = n ln 2 + r, |r| <= ln(2)/2.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     return _exp_times(Lanes(x), x)
 
 
@@ -182,13 +186,25 @@ def _exp_times(v: Lanes, x: Expr, offset: int = 0) -> Expr:
 
 
 def exp_bounded(v: Lanes, x: Expr) -> Expr:
-    """The nearest number to ``x`` that :func:`exp_of` takes."""
+    """The nearest number to ``x`` that :func:`exp_of` takes.
+
+    Args:
+        v: Type of ``x``.
+        x: float32 or float64, scalar or vector.
+    """
     low, high = _FITS[v.scalar].exp_range
     return tirx.max(tirx.min(x, v.f(high)), v.f(low))
 
 
 def exp_of(v: Lanes, x: Expr, rest: Expr | None = None, offset: int = 0) -> Expr:
-    """2^offset exp(x + rest) of a bounded ``x`` and a ``rest`` that is small beside 1."""
+    """2^offset exp(x + rest) of a bounded ``x`` and a ``rest`` that is small beside 1.
+
+    Args:
+        v: Type of ``x``.
+        x: What :func:`exp_bounded` gave.
+        rest: What was lost of it by rounding.
+        offset: Exponent of a power of two that the result is multiplied by.
+    """
 
     def scaled(n: Expr, r: Expr) -> Expr:
         return _times_pow2(v, _exp_core(v, r), n + v.i(offset))
@@ -207,7 +223,11 @@ def _times_pow2(v: Lanes, value: Expr, n: Expr) -> Expr:
 
 
 def exp2(x: Expr) -> Expr:
-    """2^x = 2^n exp((x - n) ln 2) with n the nearest integer."""
+    """2^x = 2^n exp((x - n) ln 2) with n the nearest integer.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     v = Lanes(x)
     low, high = _FITS[v.scalar].exp2_range
 
@@ -219,14 +239,22 @@ def exp2(x: Expr) -> Expr:
 
 
 def cosh(x: Expr) -> Expr:
-    """cosh(x) = h + 1/(4h) with h = exp(|x|) / 2."""
+    """cosh(x) = h + 1/(4h) with h = exp(|x|) / 2.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     v = Lanes(x)
     half = let(x, lambda x: _exp_times(v, v.abs(x), -1))
     return let(half, lambda h: h + v.f(0.25) / h)
 
 
 def sinh(x: Expr) -> Expr:
-    """sinh(x) = x + x^3 P(x^2) near 0, sign(x) (h - 1/(4h)) with h = exp(|x|) / 2 elsewhere."""
+    """sinh(x) = x + x^3 P(x^2) near 0, sign(x) (h - 1/(4h)) with h = exp(|x|) / 2 elsewhere.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     v = Lanes(x)
 
     def body(x: Expr) -> Expr:
@@ -238,7 +266,11 @@ def sinh(x: Expr) -> Expr:
 
 
 def tanh(x: Expr) -> Expr:
-    """tanh(x) = e / (e + 2) with e = exp(2|x|) - 1; of float64 its power series near 0."""
+    """tanh(x) = e / (e + 2) with e = exp(2|x|) - 1; of float64 its power series near 0.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     v = Lanes(x)
     fits = _FITS[v.scalar]
 
@@ -262,7 +294,11 @@ def tanh(x: Expr) -> Expr:
 
 
 def erf(x: Expr) -> Expr:
-    """erf(x): x + x P(x^2) near 0, sign(x) (1 - exp(-|x| Q(|x|))) elsewhere."""
+    """erf(x): x + x P(x^2) near 0, sign(x) (1 - exp(-|x| Q(|x|))) elsewhere.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     v = Lanes(x)
     fits = _FITS[v.scalar]
     if v.scalar == "float32" and avx512.serves(v):
@@ -288,7 +324,11 @@ def erf(x: Expr) -> Expr:
 
 
 def sigmoid(x: Expr) -> Expr:
-    """sigmoid(x) = (x >= 0 ? 1 : e) / (1 + e) with e = exp(-|x|), exact down to the denormals."""
+    """sigmoid(x) = (x >= 0 ? 1 : e) / (1 + e) with e = exp(-|x|), exact down to the denormals.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     v = Lanes(x)
 
     def body(x: Expr) -> Expr:
@@ -313,7 +353,13 @@ def _of_mantissa(x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
 
 
 def mantissa(v: Lanes, x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
-    """``finish(f, e)`` of a positive x = 2^e (1 + f) with sqrt(.5) <= 1 + f < sqrt(2)."""
+    """``finish(f, e)`` of a positive x = 2^e (1 + f) with sqrt(.5) <= 1 + f < sqrt(2).
+
+    Args:
+        v: Type of ``x``.
+        x: Positive and finite; denormals are scaled first.
+        finish: Takes f, and e as a float of the same type.
+    """
     fits, fraction = _FITS[v.scalar], v.i(v.format.fraction)
 
     def split(bits: Expr, offset: Expr) -> Expr:
@@ -332,7 +378,11 @@ def mantissa(v: Lanes, x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
 
 
 def log(x: Expr) -> Expr:
-    """log(x) = e ln 2 + log(1 + f) with x = 2^e (1 + f)."""
+    """log(x) = e ln 2 + log(1 + f) with x = 2^e (1 + f).
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     v = Lanes(x)
     high, low = _FITS[v.scalar].ln2
 
@@ -350,7 +400,11 @@ def log(x: Expr) -> Expr:
 
 
 def log2(x: Expr) -> Expr:
-    """log2(x) = e + log(1 + f) / ln 2, exact for powers of two."""
+    """log2(x) = e + log(1 + f) / ln 2, exact for powers of two.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     v = Lanes(x)
 
     def finish(f: Expr, e: Expr) -> Expr:
@@ -365,7 +419,11 @@ def log2(x: Expr) -> Expr:
 
 
 def log10(x: Expr) -> Expr:
-    """log(x) / ln 10."""
+    """log(x) / ln 10.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     return log(x) * Lanes(x).f(1 / math.log(10))
 
 
@@ -387,7 +445,11 @@ def _with_log_terms(v: Lanes, f: Expr, body: Callable[[Expr, Expr], Expr]) -> Ex
 
 
 def log1p(x: Expr) -> Expr:
-    """log(1 + x) = log(s) + (x - (s - 1)) / s with s = 1 + x rounded."""
+    """log(1 + x) = log(s) + (x - (s - 1)) / s with s = 1 + x rounded.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+    """
     v = Lanes(x)
 
     def body(x: Expr, s: Expr) -> Expr:

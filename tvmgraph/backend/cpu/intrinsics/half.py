@@ -23,7 +23,11 @@ _INFINITY16, _NAN16 = 0x7C00, 0x7E00
 
 
 def convert(cast: tirx.Cast) -> Expr:
-    """The formula of a conversion from or to float16; a conversion of the processor's as it is."""
+    """The formula of a conversion from or to float16; a conversion of the processor's as it is.
+
+    Args:
+        cast: A conversion, scalar or of a vector.
+    """
     source, wanted = map(scalar_of, (cast.value, cast))
     if "float16" not in (source, wanted) or has_feature("neon"):
         return cast

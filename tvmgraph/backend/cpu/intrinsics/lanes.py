@@ -160,6 +160,10 @@ def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
     """Binds ``value`` once, so that the expression does not grow with every use.
 
     What has a name already needs no other; TVM's analysis even stumbles over a second one.
+
+    Args:
+        value: What gets a name.
+        body: Returns the expression that uses it.
     """
     if isinstance(value, tirx.Var):
         return body(value)
@@ -168,12 +172,24 @@ def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
 
 
 def keep_zero(x: Expr, result: Expr) -> Expr:
-    """``x`` where it is 0, whose sign is lost in sums, else ``result``."""
+    """``x`` where it is 0, whose sign is lost in sums, else ``result``.
+
+    Args:
+        x: A float, scalar or vector.
+        result: A function of it of the same type, for which f(0) = 0.
+    """
     return tirx.Select(x == Lanes(x).of(0.0, scalar_of(x)), x, result)
 
 
 def with_nearest(x: Expr, low: Expr, high: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
-    """``body(c, n)`` with ``c`` = x within bounds and n its nearest integer; NaN stays NaN."""
+    """``body(c, n)`` with ``c`` = x within bounds and n its nearest integer; NaN stays NaN.
+
+    Args:
+        x: A float, scalar or vector.
+        low: Its least value.
+        high: Its largest value.
+        body: Takes x within these bounds, and the nearest integer as a float.
+    """
 
     def bounded(x: Expr) -> Expr:
         clamped = tirx.max(tirx.min(x, high), low)
@@ -183,5 +199,10 @@ def with_nearest(x: Expr, low: Expr, high: Expr, body: Callable[[Expr, Expr], Ex
 
 
 def keep_nan(x: Expr, result: Expr) -> Expr:
-    """``x`` where it is NaN, else ``result``."""
+    """``x`` where it is NaN, else ``result``.
+
+    Args:
+        x: A float, scalar or vector.
+        result: A function of it of the same type, whose comparisons lost a NaN.
+    """
     return tirx.Select(op.isnan(x), x, result)

@@ -134,7 +134,12 @@ def _power32(v: Lanes, x: Expr, y: Expr) -> Expr:
 
 
 def pow(x: Expr, y: Expr) -> Expr:
-    """x^y = exp(y log|x|), with the sign and special cases of C's pow."""
+    """x^y = exp(y log|x|), with the sign and special cases of C's pow.
+
+    Args:
+        x: float32 or float64, scalar or vector.
+        y: The same. Of constants 1, 2, 3 and their negatives products are written.
+    """
     exponent = _constant(y)
     if exponent is not None and exponent == int(exponent) and 1 <= abs(exponent) <= 3:
         return _integer_power(x, int(exponent))

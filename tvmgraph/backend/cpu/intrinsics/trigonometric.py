@@ -69,17 +69,29 @@ _ASIN_POLY = (1.6666754e-1, 7.4952395e-2, 4.54774092e-2, 2.41459518e-2, 4.222155
 
 
 def sin(x: Expr) -> Expr:
-    """sin(x) = sin(r), cos(r), -sin(r) or -cos(r) with x = n pi/2 + r."""
+    """sin(x) = sin(r), cos(r), -sin(r) or -cos(r) with x = n pi/2 + r.
+
+    Args:
+        x: Radians, float32 or float64, scalar or vector.
+    """
     return let(x, lambda x: keep_zero(x, _of_angle("sin", x, _quarter)))
 
 
 def cos(x: Expr) -> Expr:
-    """cos(x) = sin(x + pi/2)."""
+    """cos(x) = sin(x + pi/2).
+
+    Args:
+        x: Radians, float32 or float64, scalar or vector.
+    """
     return _of_angle("cos", x, lambda v, n, r: _quarter(v, n + v.i(1), r))
 
 
 def tan(x: Expr) -> Expr:
-    """tan(x) = sin(r) / cos(r), or -cos(r) / sin(r) where n is odd."""
+    """tan(x) = sin(r) / cos(r), or -cos(r) / sin(r) where n is odd.
+
+    Args:
+        x: Radians, float32 or float64, scalar or vector.
+    """
 
     def quotient(v: Lanes, n: Expr, r: Expr) -> Expr:
         def body(s: Expr, c: Expr) -> Expr:
@@ -144,7 +156,14 @@ def _quarter(v: Lanes, n: Expr, r: Expr) -> Expr:
 
 
 def atan(x: Expr) -> Expr:
-    """atan(x) = a + a^3 P(a^2) with a = |x|, and pi/2 less that of 1/a beyond 1; sign of x."""
+    """atan(x) = a + a^3 P(a^2) with a = |x|, and pi/2 less that of 1/a beyond 1; sign of x.
+
+    Args:
+        x: float32, scalar or vector.
+
+    Returns:
+        Radians.
+    """
     v = Lanes(x)
 
     def body(x: Expr, t: Expr) -> Expr:
@@ -166,7 +185,15 @@ def _complement(v: Lanes, condition: Expr, angle: Expr) -> Expr:
 
 
 def atan2(y: Expr, x: Expr) -> Expr:
-    """The angle of the point (x, y): atan of the smaller over the larger, put where it belongs."""
+    """The angle of the point (x, y): atan of the smaller over the larger, put where it belongs.
+
+    Args:
+        y: float32, scalar or vector.
+        x: The same.
+
+    Returns:
+        Radians, from -pi to pi.
+    """
     v = Lanes(x)
 
     def body(y: Expr, x: Expr, b: Expr, a: Expr) -> Expr:
@@ -193,7 +220,14 @@ def _straight(v: Lanes, angle: Expr) -> Expr:
 
 
 def asin(x: Expr) -> Expr:
-    """asin(x) = a + a^3 P(a^2) with a = |x|, beyond 1/2 pi/2 - 2 asin(sqrt((1 - a) / 2))."""
+    """asin(x) = a + a^3 P(a^2) with a = |x|, beyond 1/2 pi/2 - 2 asin(sqrt((1 - a) / 2)).
+
+    Args:
+        x: float32, scalar or vector.
+
+    Returns:
+        Radians; NaN beyond 1.
+    """
     v = Lanes(x)
 
     def body(x: Expr, t: Expr) -> Expr:
@@ -208,7 +242,14 @@ def asin(x: Expr) -> Expr:
 
 
 def acos(x: Expr) -> Expr:
-    """acos(x) = pi/2 - asin(x), beyond 1/2 2 asin(sqrt((1 - |x|) / 2)), from pi for x < 0."""
+    """acos(x) = pi/2 - asin(x), beyond 1/2 2 asin(sqrt((1 - |x|) / 2)), from pi for x < 0.
+
+    Args:
+        x: float32, scalar or vector.
+
+    Returns:
+        Radians; NaN beyond 1.
+    """
     v = Lanes(x)
 
     def body(x: Expr, t: Expr) -> Expr:

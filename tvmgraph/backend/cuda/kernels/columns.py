@@ -56,7 +56,17 @@ class Sharing:
 
 
 def share(stage: Stage, lanes: int, model: GpuModel) -> Sharing:
-    """The sharing for a stage."""
+    """The sharing for a stage.
+
+    Args:
+        stage: A reduction.
+        lanes: Neighbouring results of one thread.
+        model: The device: multiprocessors and threads of one.
+
+    Returns:
+        Threads across the results, threads down the iterations, and blocks that share a result;
+        more of them where results alone would leave multiprocessors idle.
+    """
     depth = product(axis.extent for axis in stage.reduce)
     units = -(-stage.points // lanes)
     wanted = model.sms * model.threads_per_sm // 2
@@ -71,7 +81,12 @@ def share(stage: Stage, lanes: int, model: GpuModel) -> Sharing:
 
 
 def emit_reduction(reduction: Reduction, model: GpuModel) -> None:
-    """Writes the kernels of a reduction that can be combined from parts."""
+    """Writes the kernels of a reduction that can be combined from parts.
+
+    Args:
+        reduction: The reduction, or several of the same loops.
+        model: The device.
+    """
     stage = reduction.stage
     body = Body(reduction.terms, stage.axes, stage.reduce)
     sharing = share(stage, body.lanes, model)
@@ -183,7 +198,14 @@ class _Columns:
 
 
 def store_result(stage: Stage, reduction: Reduction, point: Expr, values: Sequence[Expr]) -> None:
-    """Stores the result at one point of a reduction."""
+    """Stores the result at one point of a reduction.
+
+    Args:
+        stage: The reduction stage, which has the buffers.
+        reduction: How its sums become results.
+        point: Which result, counted over all its axes.
+        values: Its accumulated sums.
+    """
     loops = Loops(stage, stage.axes)
     place = Place((loops.at(point),))
     for buffer, value in zip(stage.buffers, reduction.finish(values)):
@@ -198,6 +220,12 @@ def emit_combined(
 
     Several threads share the parts of a point, as reading one after the other would take longer
     than computing them did: a block has the parts of few points each, or those of a warp of points.
+
+    Args:
+        stage: The reduction stage.
+        reduction: How its sums are combined.
+        partial: One buffer per sum, ``[parts * points]``.
+        parts: Partial results of a point.
     """
     points = stage.points
     across = WARP if points >= WARP else 1
@@ -264,7 +292,15 @@ def _emit_ordered(stage: Stage) -> None:
 
 
 def fuse_reductions(stages: Sequence[Stage]) -> FusedReductions | Refused:
-    """Several sums over the same loops as one, which reads their operands once."""
+    """Several sums over the same loops as one, which reads their operands once.
+
+    Args:
+        stages: Sums over the same loops.
+
+    Returns:
+        Refused where one is no sum, or the partial sums of a block take more than 48 KiB of shared
+        memory.
+    """
     reductions = [reduction for reduction in map(match_reduction, stages) if reduction is not None]
     if len(reductions) < max(2, len(stages)):
         return Refused("they are no sums of their own")

@@ -39,7 +39,16 @@ class Route:
 
 
 def plan_route(factor: GemmOperand, tile: SharedTile) -> Route:
-    """The widest copies from where ``factor`` lies to where ``tile`` wants it."""
+    """The widest copies from where ``factor`` lies to where ``tile`` wants it.
+
+    Args:
+        factor: An operand of a matrix product in device memory.
+        tile: Where its elements go in shared memory.
+
+    Returns:
+        Elements per copy, the direction of neighbours, and whether the copies are asynchronous (4
+        to 16 bytes).
+    """
     runs = {True: factor.run(factor.steps), False: factor.run(factor.lines)}
     by_line = runs[True] >= runs[False]
     if not factor.is_plain or factor.linear is None:
@@ -54,7 +63,11 @@ def plan_route(factor: GemmOperand, tile: SharedTile) -> Route:
 
 
 def preferred_orientation(factor: GemmOperand) -> bool:
-    """``by_line`` of the tile that takes the widest copies."""
+    """``by_line`` of the tile that takes the widest copies.
+
+    Args:
+        factor: An operand of a matrix product in device memory.
+    """
     return factor.run(factor.steps) >= factor.run(factor.lines)
 
 

@@ -31,23 +31,41 @@ _any: Any = T
 
 
 def i32(value: Index) -> Expr:
-    """An index constant, or an index expression as it is."""
+    """An index constant, or an index expression as it is.
+
+    Args:
+        value: A number, or an expression, which stays.
+    """
     return tirx.IntImm("int32", value) if isinstance(value, int) else value
 
 
 def wide(value: Expr, extent: int) -> Expr:
-    """An index of int32 as it is, or as int64 where what it counts is too much for int32."""
+    """An index of int32 as it is, or as int64 where what it counts is too much for int32.
+
+    Args:
+        value: An int32 expression.
+        extent: Number of elements that it counts.
+    """
     return value if extent < LARGE else tirx.Cast("int64", value)
 
 
 def u32(value: int) -> Expr:
-    """An unsigned constant."""
+    """An unsigned constant.
+
+    Args:
+        value: A number that is not negative.
+    """
     return tirx.IntImm("uint32", value)
 
 
 @contextmanager
 def launch(blocks: int, threads: int) -> Iterator[tuple[Expr, Expr]]:
-    """A kernel of its own; gives the index of the block and of the thread in it."""
+    """A kernel of its own; gives the index of the block and of the thread in it.
+
+    Args:
+        blocks: Blocks of the grid.
+        threads: Threads of a block.
+    """
     block = T.thread_binding(i32(blocks), thread="blockIdx.x")
     thread = T.thread_binding(i32(threads), thread="threadIdx.x")
     with block as of_grid, thread as of_block:
@@ -55,32 +73,61 @@ def launch(blocks: int, threads: int) -> Iterator[tuple[Expr, Expr]]:
 
 
 def registers(size: int, dtype: str) -> Buffer:
-    """Registers of the thread. Every index must be a constant, or they end up in memory."""
+    """Registers of the thread. Every index must be a constant, or they end up in memory.
+
+    Args:
+        size: Elements.
+        dtype: TVM's name of the element type.
+    """
     return T.alloc_buffer((i32(size),), dtype, scope="local")
 
 
 def shared(size: int) -> Buffer:
-    """Bytes of shared memory; a kernel asks for them once, and divides them itself."""
+    """Bytes of shared memory; a kernel asks for them once, and divides them itself.
+
+    Args:
+        size: Bytes.
+    """
     return T.alloc_buffer((i32(size),), "uint8", scope="shared.dyn")
 
 
 def let(value: Expr) -> Expr:
-    """Computes a value once, here."""
+    """Computes a value once, here.
+
+    Args:
+        value: An expression.
+
+    Returns:
+        The variable that stands for it.
+    """
     return T.bind(value)
 
 
 def loop(extent: Index) -> Frame:
-    """A loop that stays one."""
+    """A loop that stays one.
+
+    Args:
+        extent: Its iterations.
+    """
     return T.serial(i32(extent))
 
 
 def vector(lanes: int) -> Frame:
-    """A loop whose iterations move neighbouring elements as one; of one iteration for one lane."""
+    """A loop whose iterations move neighbouring elements as one; of one iteration for one lane.
+
+    Args:
+        lanes: Iterations; together they must be 1, 2, 4, 8 or 16 bytes.
+    """
     return T.vectorized(i32(lanes)) if lanes > 1 else T.serial(i32(1))
 
 
 def only_if(condition: Expr | None, body: Callable[[], None]) -> None:
-    """Runs a body where the condition holds; always where there is none."""
+    """Runs a body where the condition holds; always where there is none.
+
+    Args:
+        condition: A bool of the thread, or None.
+        body: Writes what runs.
+    """
     if condition is None:
         body()
         return
@@ -89,12 +136,26 @@ def only_if(condition: Expr | None, body: Callable[[], None]) -> None:
 
 
 def store(buffer: Buffer, value: Expr, indices: Sequence[Index]) -> None:
-    """``buffer[indices] = value``."""
+    """``buffer[indices] = value``.
+
+    Args:
+        buffer: Where to.
+        value: An element, or a vector.
+        indices: One index per dimension, which become int32.
+    """
     T.buffer_store(buffer, value, [i32(index) for index in indices])
 
 
 def move(target: Buffer, to: Index, source: Buffer, at: Index, lanes: int) -> None:
-    """Copies ``lanes`` neighbouring elements of flat buffers."""
+    """Copies ``lanes`` neighbouring elements of flat buffers.
+
+    Args:
+        target: A flat buffer.
+        to: First index in it.
+        source: A flat buffer.
+        at: First index in it.
+        lanes: Elements, moved by one instruction.
+    """
     with vector(lanes) as lane:
         store(target, source[i32(at) + lane], [i32(to) + lane])
 
@@ -104,22 +165,41 @@ def put(element: Load, values: Sequence[Expr]) -> None:
 
     Shared memory is accessed by instructions only: TVM adds barriers of its own between plain
     accesses, also where those of a warp suffice.
+
+    Args:
+        element: The first element in shared memory.
+        values: 1, 2 or 4 registers of 32 bits.
     """
     ptx(f"st.shared{_vector_type(values)}", address(element), *values)
 
 
 def put_global(element: Load, values: Sequence[Expr]) -> None:
-    """Stores neighbouring words in device memory, whatever the type of the tensor is."""
+    """Stores neighbouring words in device memory, whatever the type of the tensor is.
+
+    Args:
+        element: The first element in device memory.
+        values: 1, 2 or 4 registers of 32 bits.
+    """
     ptx(f"st.global{_vector_type(values)}", address(element), *values)
 
 
 def get(element: Load, values: Sequence[Expr]) -> None:
-    """Loads neighbouring values from shared memory into registers."""
+    """Loads neighbouring values from shared memory into registers.
+
+    Args:
+        element: The first element in shared memory.
+        values: Registers, which are written.
+    """
     ptx(f"ld.shared{_vector_type(values)}", *values, address(element))
 
 
 def get_global(element: Load, values: Sequence[Expr]) -> None:
-    """Loads neighbouring values from device memory into registers."""
+    """Loads neighbouring values from device memory into registers.
+
+    Args:
+        element: The first element in device memory.
+        values: Registers, which are written.
+    """
     ptx(f"ld.global{_vector_type(values)}", *values, address(element))
 
 
@@ -129,22 +209,43 @@ def _vector_type(values: Sequence[Expr]) -> str:
 
 
 def flat(buffer: Buffer, offset: Expr) -> Load:
-    """Element ``offset`` of a tensor of any rank, counted in memory."""
+    """Element ``offset`` of a tensor of any rank, counted in memory.
+
+    Args:
+        buffer: A buffer; its last dimension is indexed beyond its end.
+        offset: Elements from its start.
+    """
     return buffer[(*[i32(0)] * (len(buffer.shape) - 1), offset)]
 
 
 def address(element: Load) -> Expr:
-    """Where an element lies."""
+    """Where an element lies.
+
+    Args:
+        element: An element in any memory.
+    """
     return T.address_of(element)
 
 
 def shared_address(element: Load) -> Expr:
-    """Where an element lies in shared memory, as a number."""
+    """Where an element lies in shared memory, as a number.
+
+    Args:
+        element: An element in shared memory.
+
+    Returns:
+        A uint32, as ``wgmma`` and barriers take it.
+    """
     return _any.cuda.cvta_generic_to_shared(address(element))
 
 
 def ptx(name: str, *operands: Any) -> None:
-    """Writes one PTX instruction; registers that it writes come first."""
+    """Writes one PTX instruction; registers that it writes come first.
+
+    Args:
+        name: The instruction as PTX writes it, such as ``cp.async.wait_group``.
+        *operands: Expressions and numbers.
+    """
     T.evaluate(_any.ptx[name](*operands))
 
 
@@ -159,7 +260,12 @@ def warp_barrier() -> None:
 
 
 def shuffle_xor(value: Expr, mask: int) -> Expr:
-    """The value of the lane whose number differs in the bits of ``mask``."""
+    """The value of the lane whose number differs in the bits of ``mask``.
+
+    Args:
+        value: The register that every lane of the warp gives.
+        mask: Bits of the lane's number, below 32.
+    """
     dtype = dtype_of(value)
     return tirx.call_intrin(
         dtype, "tirx.cuda.__shfl_xor_sync", u32(0xFFFFFFFF), value, i32(mask), i32(WARP)
@@ -170,6 +276,12 @@ def copy_async(to: Load, source: Load, size: int, valid: Expr | None) -> None:
     """Starts a copy of 4, 8 or 16 bytes into shared memory; zeros where ``valid`` is false.
 
     Sixteen bytes bypass the first-level cache: what tiles hold is not read again through it.
+
+    Args:
+        to: The first element in shared memory.
+        source: The first element in device memory.
+        size: Bytes: 4, 8 or 16, to which both addresses must be aligned.
+        valid: Whether there is something to copy; None for always.
     """
     name = f"cp.async.{'cg' if size == VECTOR_BYTES else 'ca'}.shared.global"
     operands = [address(to), address(source), size]
@@ -184,7 +296,11 @@ def close_copies() -> None:
 
 
 def await_copies(pending: int) -> None:
-    """Waits until at most ``pending`` groups of this thread's copies are under way."""
+    """Waits until at most ``pending`` groups of this thread's copies are under way.
+
+    Args:
+        pending: Groups that may still be under way.
+    """
     ptx("cp.async.wait_group", pending)
 
 
@@ -192,7 +308,12 @@ def await_copies(pending: int) -> None:
 
 
 def div(value: Expr, by: int) -> Expr:
-    """Quotient of an index that is not negative."""
+    """Quotient of an index that is not negative.
+
+    Args:
+        value: An index.
+        by: A positive number; of a power of two a shift is written.
+    """
     if by == 1:
         return value
     if by & (by - 1) == 0:
@@ -201,7 +322,12 @@ def div(value: Expr, by: int) -> Expr:
 
 
 def mod(value: Expr, by: int) -> Expr:
-    """Remainder of an index that is not negative."""
+    """Remainder of an index that is not negative.
+
+    Args:
+        value: An index.
+        by: A positive number; of a power of two a mask is written.
+    """
     if by == 1:
         return i32(0)
     if by & (by - 1) == 0:
@@ -210,7 +336,12 @@ def mod(value: Expr, by: int) -> Expr:
 
 
 def split(value: Expr, axes: Sequence[Axis]) -> dict[Var, Expr]:
-    """The values of axes that one index runs through, the last one fastest."""
+    """The values of axes that one index runs through, the last one fastest.
+
+    Args:
+        value: An index below the product of the extents.
+        axes: The axes, outermost first.
+    """
     values: dict[Var, Expr] = {}
     for position, axis in reversed(list(enumerate(axes))):
         values[axis.var] = mod(value, axis.extent) if position else value
@@ -219,7 +350,12 @@ def split(value: Expr, axes: Sequence[Axis]) -> dict[Var, Expr]:
 
 
 def both(left: Expr | None, right: Expr | None) -> Expr | None:
-    """Both conditions; one that always holds is None."""
+    """Both conditions; one that always holds is None.
+
+    Args:
+        left: A condition, or None.
+        right: A condition, or None.
+    """
     if left is None or right is None:
         return right if left is None else left
     return tirx.And(left, right)
@@ -232,7 +368,13 @@ _BINARY = (
 
 
 def narrow(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
-    """An index or condition, given in int64, at values of its axes, in int32 where they are."""
+    """An index or condition, given in int64, at values of its axes, in int32 where they are.
+
+    Args:
+        expr: An expression of constants, axes and arithmetic; anything else is converted at its
+            end.
+        values: What stands in the place of an axis, in int32.
+    """
     if isinstance(expr, tirx.IntImm):
         return i32(int(expr)) if dtype_of(expr) == "int64" and abs(int(expr)) < LARGE else expr
     if isinstance(expr, tirx.Var):
@@ -252,6 +394,10 @@ def at_point(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """An expression at values of its axes, with the indices of what it reads in int32.
 
     What it binds gets new names: a kernel may compute it at several points.
+
+    Args:
+        expr: The body of a stage or a part of it.
+        values: What stands in the place of an axis, in int32.
     """
 
     def visit(load: Load) -> Expr:
@@ -276,7 +422,11 @@ def _wide(values: Mapping[Var, Expr]) -> dict[Var, Expr]:
 
 
 def elements(buffer: Buffer) -> int:
-    """Number of elements."""
+    """Number of elements.
+
+    Args:
+        buffer: A buffer of known extents.
+    """
     return product(int(extent) for extent in buffer.shape)
 
 
@@ -284,6 +434,10 @@ def device_memory(shape: Sequence[int], dtype: str) -> Buffer:
     """Memory of the device for an intermediate.
 
     TVM shrinks what it allocates to the region that indices seem to touch: not through a view.
+
+    Args:
+        shape: Extents.
+        dtype: TVM's name of the element type.
     """
     memory = emit.workspace([product(shape)], dtype)
     return T.decl_buffer([emit.index(extent) for extent in shape], dtype, data=memory.data)

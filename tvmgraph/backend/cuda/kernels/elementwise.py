@@ -31,7 +31,12 @@ _VECTORS = 2
 
 
 def emit_elementwise(stage: Stage, model: GpuModel) -> None:
-    """Writes the kernel of an elementwise stage."""
+    """Writes the kernel of an elementwise stage.
+
+    Args:
+        stage: An elementwise stage of any number of results.
+        model: The device, whose multiprocessors say when a thread gets two vectors.
+    """
     body, loops = Body(stage, stage.axes), Loops(stage, stage.axes)
     lanes = body.lanes
     units = -(-loops.extent // lanes)

@@ -48,7 +48,12 @@ _LOWEST = -3.0e38
 
 
 def fits(problem: Problem, model: GpuModel) -> bool:
-    """Whether the kernel takes a problem: known sizes, vectors along the heads, enough memory."""
+    """Whether the kernel takes a problem: known sizes, vectors along the heads, enough memory.
+
+    Args:
+        problem: The operands of an attention.
+        model: The device, whose shared memory limits the tiles.
+    """
     operands = (problem.query, problem.key, problem.value, problem.out)
     if str(problem.query.buffer.dtype) not in PACK:
         return False

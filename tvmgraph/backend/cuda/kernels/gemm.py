@@ -40,7 +40,14 @@ _PER_ADDER = 8
 
 
 def extents_of(contraction: Contraction) -> Extents:
-    """Sizes of the products."""
+    """Sizes of the products.
+
+    Args:
+        contraction: A matrix product or convolution.
+
+    Returns:
+        Batch, M, N and K.
+    """
     groups = (contraction.batch, contraction.rows, contraction.columns, contraction.reduce)
     return Extents(*(product(axis.extent for axis in group) for group in groups))
 
@@ -151,6 +158,12 @@ def block_of(contraction: Contraction, plan: ProductPlan, extents: Extents, numb
 
     Tiles are numbered down strips of ``_TOGETHER`` rows of tiles: blocks that run at the same time
     then need about as many rows as columns, which the second-level cache holds.
+
+    Args:
+        contraction: The contraction.
+        plan: The tile and how many blocks share its K.
+        extents: Batch, M, N and K.
+        number: Index of the block.
     """
     down, across = plan.tiles(extents)
     tile = mod(number, down * across)
@@ -174,6 +187,13 @@ def add_parts(
     """Writes the kernel that adds partial sums, always in the same order, and finishes them.
 
     Where there are many parts, several threads share those of a vector of results.
+
+    Args:
+        contraction: The contraction, which has the stage after the sums.
+        output: Where results go, and how many are neighbours.
+        extents: Batch, M, N and K.
+        parts: Partial sums of a result.
+        partial: ``[parts, batch, M, N]``, flat.
     """
     lanes = min(4, output.lanes)
     per_row = extents.columns // lanes

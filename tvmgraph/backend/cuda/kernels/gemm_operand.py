@@ -165,7 +165,12 @@ def _is_zero(expr: Expr) -> bool:
 
 
 def linear_address(load: Load, axes: Sequence[Axis]) -> tuple[dict[Var, int], int] | None:
-    """Element offsets per axis and the offset at zero, or None if the address is not linear."""
+    """Element offsets per axis and the offset at zero, or None if the address is not linear.
+
+    Args:
+        load: A read.
+        axes: The loops that its indices may depend on.
+    """
     shape = [int(extent) for extent in load.source.shape]
     address: Expr = tirx.IntImm("int64", 0)
     for position, index in enumerate(load.indices):
@@ -180,5 +185,14 @@ def linear_address(load: Load, axes: Sequence[Axis]) -> tuple[dict[Var, int], in
 
 
 def run_of(load: Load, group: Sequence[Axis], others: Sequence[Axis]) -> int:
-    """How many neighbours an aligned stretch along ``group`` moves through, at fixed ``others``."""
+    """How many neighbours an aligned stretch along ``group`` moves through, at fixed ``others``.
+
+    Args:
+        load: A read.
+        group: Loops along which neighbours are sought, outermost first.
+        others: Loops that stand still meanwhile.
+
+    Returns:
+        Elements.
+    """
     return GemmOperand(load, load, (), tuple(others), tuple(group), ()).run(group)

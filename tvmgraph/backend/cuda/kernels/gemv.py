@@ -172,7 +172,14 @@ class Gemv:
 def gemv_of(
     contraction: Contraction, left: GemmOperand, right: GemmOperand, model: GpuModel
 ) -> Gemv | None:
-    """A product as one of few vectors with a matrix, or None where that does not pay."""
+    """A product as one of few vectors with a matrix, or None where that does not pay.
+
+    Args:
+        contraction: A matrix product.
+        left: Its left operand.
+        right: Its right operand.
+        model: The device.
+    """
     both = (Gemv(contraction, left, right, model), Gemv(contraction, right, left, model))
     found = [one for one in both if one.fits]
     return max(found, key=lambda one: one.lines, default=None)

@@ -34,7 +34,12 @@ _BLOCKS_PER_SM = 8
 
 
 def wants_parts(stage: Stage, model: GpuModel) -> int:
-    """How many blocks should share a row of a reduction; 1 if a block should have one alone."""
+    """How many blocks should share a row of a reduction; 1 if a block should have one alone.
+
+    Args:
+        stage: A reduction along contiguous rows.
+        model: The device, whose multiprocessors are to be kept busy.
+    """
     size = product(axis.extent for axis in stage.reduce)
     wanted = model.sms * choose("blocks per multiprocessor", _BLOCKS_PER_SM, (2, 4, 8, 16))
     if stage.points * 2 >= model.sms or size < 4 * _THREADS * _MIN_VECTORS:

@@ -111,6 +111,11 @@ def load_fragments(to: list[Expr], element: Expr, transposed: bool) -> None:
     """Reads two or four matrices of 8 x 8 words of 2 bytes; ``element`` is this lane's row of one.
 
     Transposed ones are those of tiles with the lines of a step side by side.
+
+    Args:
+        to: Two or four registers of 32 bits, which are written.
+        element: This lane's row in shared memory.
+        transposed: Whether the matrices are transposed on the way.
     """
     name = f"ldmatrix.sync.aligned.m8n8.x{len(to)}.{'trans.' if transposed else ''}shared.b16"
     device.ptx(name, *to, device.address(element))
@@ -135,7 +140,17 @@ def row_fragments(tile: SharedTile, lane: Expr, first: Expr, step: int) -> Expr:
 
 
 def column_fragments(tile: SharedTile, lane: Expr, first: Expr, step: int) -> Expr:
-    """The same for 16 columns: the two halves of the depth of eight of them, then of the others."""
+    """The same for 16 columns: the two halves of the depth of eight of them, then of the others.
+
+    Args:
+        tile: The tile of the column operand in shared memory.
+        lane: Number of the lane in its warp.
+        first: First of the 16 columns.
+        step: Which 32 bytes of the depth.
+
+    Returns:
+        Offset of this lane's row in the tile.
+    """
     if tile.by_line:
         line = (lane & i32(7)) + ((lane >> i32(4)) << i32(3))
         byte = i32(step * DEPTH_BYTES) + ((lane & i32(8)) << i32(1))

@@ -46,7 +46,16 @@ class Address:
 
 
 def address_of(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis]) -> Address | None:
-    """The address of an element, or None if it is not linear in the axes."""
+    """The address of an element, or None if it is not linear in the axes.
+
+    Args:
+        buffer: What is read or written, of known extents.
+        indices: One index expression per dimension.
+        axes: The loops around it, outermost first.
+
+    Returns:
+        The address at zero and the stride per axis, in elements.
+    """
     shape = static_shape(buffer) or ()
     offset: Expr = tirx.IntImm("int64", 0)
     for position, index in enumerate(indices):
@@ -97,7 +106,14 @@ def _zero() -> Expr:
 
 
 def readable(stage: Stage) -> list[Load]:
-    """The elements that a stage may read ahead of its conditions, each once."""
+    """The elements that a stage may read ahead of its conditions, each once.
+
+    Args:
+        stage: A stage with conditions.
+
+    Returns:
+        Reads that stand outside of every condition, or whose indices are within the buffer anyway.
+    """
     guarded: list[Load] = []
 
     def choice(call: ir.Call) -> None:
@@ -121,7 +137,12 @@ def readable(stage: Stage) -> list[Load]:
 
 
 def same(left: Load, right: Load) -> bool:
-    """Whether two reads are of the same element."""
+    """Whether two reads are of the same element.
+
+    Args:
+        left: A read.
+        right: Another one.
+    """
     return left.source.same_as(right.source) and tvm_ffi.structural_equal(
         list(left.indices), list(right.indices)
     )
@@ -132,7 +153,12 @@ def _uses_names(load: Load, stage: Stage) -> bool:
 
 
 def uses(expr: Expr, variables: Sequence[Var]) -> bool:
-    """Whether an expression depends on one of the variables."""
+    """Whether an expression depends on one of the variables.
+
+    Args:
+        expr: An expression.
+        variables: Loop variables.
+    """
     found: list[Var] = []
     tvm_ffi.structural_walk(expr, (Var, found.append))
     return any(var.same_as(variable) for var in found for variable in variables)
@@ -300,7 +326,14 @@ def read_run(load: Load, place: Place, lanes: int, held: Buffer | None = None) -
 
 
 def write_run(held: Buffer, to: Load, place: Place, lanes: int) -> None:
-    """Stores ``lanes`` neighbouring elements."""
+    """Stores ``lanes`` neighbouring elements.
+
+    Args:
+        held: The elements in registers.
+        to: The first element.
+        place: Values of the loops there.
+        lanes: Elements; instructions of 16 bytes at most are written.
+    """
     *outer, last = (narrow(index, {}) for index in place.element(to).indices)
     source, target = _movable(held), _movable(to.source)
     width = min(lanes, _widest(to.source))

@@ -175,21 +175,37 @@ class Engine:
 
 
 def tensor_cores(itemsize: int, model: GpuModel) -> Engine:
-    """Tensor cores on factors of ``itemsize`` bytes."""
+    """Tensor cores on factors of ``itemsize`` bytes.
+
+    Args:
+        itemsize: Bytes of an element of the operands.
+        model: The device, whose compute capability decides the multiply-adds per clock.
+    """
     rate = _HOPPER if model.capability >= 90 else _AMPERE
     grouped = itemsize <= 2 and model.arch == "sm_90a"  # it would cut the lower bits of f32 off
     return Engine(itemsize, rate * 2 // itemsize, is_grouped=grouped)
 
 
 def threads(dtype: str, model: GpuModel) -> Engine:
-    """Multiply-adds of threads."""
+    """Multiply-adds of threads.
+
+    Args:
+        dtype: TVM's name of the type that is accumulated.
+        model: The device.
+    """
     if dtype == "float64":
         return Engine(8, 64 if model.capability in _FULL_DOUBLE else 2, is_threads=True)
     return Engine(4, 128 if dtype == "float32" else 64, is_threads=True)
 
 
 def plan_product(extents: Extents, engine: Engine, model: GpuModel) -> ProductPlan:
-    """The plan with the fewest clocks by the model, or what a search found to be faster."""
+    """The plan with the fewest clocks by the model, or what a search found to be faster.
+
+    Args:
+        extents: Batch, M, N and K.
+        engine: What multiplies.
+        model: The device.
+    """
     grids: list[Grid] = [WarpGrid(*tile) for tile in _TILES]
     if engine.is_grouped:
         most = _BYTE_COLUMNS if engine.itemsize == 1 else 256
@@ -223,7 +239,13 @@ def _plans(grid: Grid, extents: Extents, engine: Engine, model: GpuModel) -> lis
 
 
 def resident(plan: ProductPlan, engine: Engine, model: GpuModel) -> int:
-    """Blocks that a multiprocessor holds at once."""
+    """Blocks that a multiprocessor holds at once.
+
+    Args:
+        plan: The tile and the stages of its pipeline, which take shared memory.
+        engine: What multiplies.
+        model: The device: shared memory, registers and threads of a multiprocessor.
+    """
     grid = plan.grid
     shared = plan.stages * (grid.rows + grid.columns) * plan.depth * engine.itemsize
     per_thread = min(255, grid.rows * grid.columns // grid.threads + _OTHER_REGISTERS)
@@ -238,7 +260,14 @@ def resident(plan: ProductPlan, engine: Engine, model: GpuModel) -> int:
 
 
 def clocks(plan: ProductPlan, extents: Extents, engine: Engine, model: GpuModel) -> float:
-    """Estimated clocks of a launch."""
+    """Estimated clocks of a launch.
+
+    Args:
+        plan: The tile and the stages of its pipeline.
+        extents: Batch, M, N and K.
+        engine: What multiplies, at so many products per clock.
+        model: The device.
+    """
     grid = plan.grid
     down, across = plan.tiles(extents)
     blocks = extents.batch * down * across * plan.splits

@@ -115,7 +115,11 @@ APART = Kernel(
 
 
 def with_operands_inside(program: Program) -> Program:
-    """The program with padding and conversions of its only reduction's operands inside of it."""
+    """The program with padding and conversions of its only reduction's operands inside of it.
+
+    Args:
+        program: A function with one reduction; others are returned as they are.
+    """
     stages = list(program.stages)
     anchors = [stage for stage in stages if stage.is_reduction]
     if len(anchors) != 1:

@@ -146,7 +146,11 @@ class FusedReductions(Reduction):
 
 
 def match_reduction(stage: Stage) -> Reduction | None:
-    """How a stage is reduced, or None if its iterations must keep their order."""
+    """How a stage is reduced, or None if its iterations must keep their order.
+
+    Args:
+        stage: A reduction stage.
+    """
     reducer = match_reducer(stage) or match_arg_reducer(stage)
     return None if reducer is None else Reduction(stage, reducer)
 

@@ -91,7 +91,15 @@ class Division:
 
 
 def divide(plan: RowPlan, model: GpuModel) -> Division:
-    """The division for a plan whose rows are contiguous."""
+    """The division for a plan whose rows are contiguous.
+
+    Args:
+        plan: The stages of a function row by row.
+        model: The device, whose multiprocessors are to be kept busy.
+
+    Returns:
+        Elements of a row, lanes of a vector, threads of a row, and rows of a block.
+    """
     size = max(product(axis.extent for axis in row.inner) for row in plan.stages)
     lanes = min(
         (_body(row).lanes for row in plan.stages if row.inner and _reads_much(row, size)),
@@ -122,7 +130,11 @@ def _body(row: RowStage) -> Body:
 
 
 def divide_across(plan: RowPlan) -> Division:
-    """The division for a plan whose neighbouring rows are neighbours in memory."""
+    """The division for a plan whose neighbouring rows are neighbours in memory.
+
+    Args:
+        plan: The stages of a function row by row.
+    """
     size = max(product(axis.extent for axis in row.inner) for row in plan.stages)
     wanted = choose("elements of a thread", _WANTED, (4, 8, 16, 32))
     group = 1
@@ -456,7 +468,11 @@ def _emit(
 
 
 def shares_columns(plan: RowPlan | None) -> TypeGuard[RowPlan]:
-    """Whether several stages go through the same rows, whose elements lie apart in memory."""
+    """Whether several stages go through the same rows, whose elements lie apart in memory.
+
+    Args:
+        plan: The stages of a function row by row, or None.
+    """
     return plan is not None and not plan.along_rows and plan.rows > 0 and len(plan.stages) > 1
 
 

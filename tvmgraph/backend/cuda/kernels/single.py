@@ -21,7 +21,12 @@ _THREADS = 256
 
 
 def emit_repeated(func: Func, settings: str, _model: GpuModel) -> None:
-    """Writes a function of :data:`STEPS`."""
+    """Writes a function of :data:`STEPS`.
+
+    Args:
+        func: The function that asks for the kernel; its last parameter is the result.
+        settings: Name of the steps.
+    """
     *operands, target = map(emit.flat, func.params)
 
     def element(at: Expr) -> None:
@@ -31,7 +36,12 @@ def emit_repeated(func: Func, settings: str, _model: GpuModel) -> None:
 
 
 def emit_search(func: Func, settings: str, _model: GpuModel) -> None:
-    """Writes a search in sorted rows."""
+    """Writes a search in sorted rows.
+
+    Args:
+        func: The function that asks for the kernel.
+        settings: How rows are sorted and what is looked for.
+    """
     search = Search.of(func, settings)
     _for_each(search.count, lambda at: search.write(at, 1, device.registers))
 

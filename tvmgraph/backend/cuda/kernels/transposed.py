@@ -48,7 +48,14 @@ class Transposed:
 
 
 def find_turned(stage: Stage) -> Transposed | None:
-    """The operands that lie across the result, if all of them do so along the same loops."""
+    """The operands that lie across the result, if all of them do so along the same loops.
+
+    Args:
+        stage: An elementwise stage.
+
+    Returns:
+        None where axes are shorter than half a square, or operands lie along different loops.
+    """
     loops = Loops(stage, stage.axes)
     if len(loops.groups) < 2 or loops.last < _SHORTEST:
         return None
@@ -70,7 +77,12 @@ def find_turned(stage: Stage) -> Transposed | None:
 
 
 def emit_transposed(stage: Stage, transposed: Transposed) -> None:
-    """Writes the kernel."""
+    """Writes the kernel.
+
+    Args:
+        stage: The stage that was asked about.
+        transposed: What was found.
+    """
     loops = Loops(stage, stage.axes)
     extents = [group_extent(group) for group in loops.groups]
     itemsize = max(dtype_bytes(str(load.source.dtype)) for load in transposed.loads)

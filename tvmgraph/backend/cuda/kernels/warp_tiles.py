@@ -36,12 +36,21 @@ _LANES = 8
 
 
 def padded(size: int) -> int:
-    """Elements of a row in shared memory: a power of two, or panels of 128 bytes."""
+    """Elements of a row in shared memory: a power of two, or panels of 128 bytes.
+
+    Args:
+        size: Elements of a head.
+    """
     return 1 << max(4, (size - 1).bit_length()) if size <= 64 else -(-size // 64) * 64
 
 
 def tile_of(rows: int, size: int) -> SharedTile:
-    """Rows of ``size`` elements; multiplied row by row, or, transposed, step by step."""
+    """Rows of ``size`` elements; multiplied row by row, or, transposed, step by step.
+
+    Args:
+        rows: Rows of the tile.
+        size: Elements of a row, padded.
+    """
     return SharedTile(rows, size, _ITEM, by_line=True)
 
 
@@ -53,6 +62,15 @@ def copier_of(
 
     As a factor, its lines are the elements of a head and its steps run along the sequence, whether
     they are summed or not: that is the direction in which tiles follow each other.
+
+    Args:
+        operand: Query, key, value or their derivatives in device memory.
+        tile: Where rows go in shared memory.
+        memory: That shared memory.
+        threads: Threads that copy.
+        thread: Number of this one.
+        batch: Index of the batch.
+        head: Index of the head.
     """
     found = [Axis(tirx.Var(name, "int64"), operand.fixed(name)) for name in "BNSD"]
     batches, heads, sequence, size = found
