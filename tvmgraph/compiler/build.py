@@ -65,6 +65,9 @@ def import_compiler(phases: Phases) -> None:
     """Imports TVM as late as possible: it takes most of a second.
 
     It cannot be imported again where Ctrl-C breaks that off.
+
+    Args:
+        phases: Gets the time it took.
     """
     if "tvm" not in sys.modules:
         with held_back(), phases.time("import TVM"):
@@ -76,7 +79,20 @@ def generate(
     mod: Any, options: CompileOptions, phases: Phases, folder: Path | None,
     portable: bool = True, singly: bool = False,
 ) -> Built:  # fmt: skip
-    """Generates code for the CPU or a GPU from a lowered graph; see :func:`build`."""
+    """Generates code for the CPU or a GPU from a lowered graph; see :func:`build`.
+
+    Args:
+        mod: The Relax module.
+        options: What the compile may depend on.
+        phases: Gets the time of every step, and the texts that somebody asked for.
+        folder: Where object files go; None keeps the code in this process.
+        portable: Whether the executable may be linked into a file.
+        singly: Whether kernels are translated one after the other, for want of memory or to find
+            the one that ends the compiler.
+
+    Returns:
+        TVM's executable, what the entry on disk says of it, and the code for a GPU.
+    """
     from tvmgraph.compiler import pipeline
 
     made = pipeline.build(
@@ -114,7 +130,12 @@ def write_entry(
 
 
 def lowered(source: Graph | str, options: CompileOptions) -> Any:
-    """The module of a graph, or of the JSON that one was written as."""
+    """The module of a graph, or of the JSON that one was written as.
+
+    Args:
+        source: A simplified graph, or the JSON of a module.
+        options: What the compile may depend on.
+    """
     import tvm
 
     from tvmgraph.lowering import lower
@@ -126,7 +147,17 @@ def lowered(source: Graph | str, options: CompileOptions) -> Any:
 
 
 def link(built: Built, name: str, phases: Phases, folder: Path) -> Path | None:
-    """Links what :func:`build` wrote into ``folder``; None if it wrote nothing."""
+    """Links what :func:`build` wrote into ``folder``; None if it wrote nothing.
+
+    Args:
+        built: What :func:`generate` returned.
+        name: The graph's.
+        phases: Gets the time it took.
+        folder: Where the object files are.
+
+    Returns:
+        The shared library.
+    """
     objects = sorted(folder.glob("*.o"))
     if not objects:
         return None
@@ -158,11 +189,23 @@ def blame(graph: Graph, cause: Exception, attempt: Callable[[Graph], object]) ->
 
 
 def build_alone(graph: Graph, options: CompileOptions) -> None:
-    """Compiles a graph to see whether that is possible."""
+    """Compiles a graph to see whether that is possible.
+
+    Args:
+        graph: A simplified graph.
+        options: What the compile may depend on.
+
+    Raises:
+        CompileError: if it is not.
+    """
     generate(lowered(graph, options), options, Phases("node", quiet=True), None)
 
 
 def isolate(node: Node) -> Graph:
-    """Returns a graph that holds only ``node``."""
+    """Returns a graph that holds only ``node``.
+
+    Args:
+        node: A node of any graph.
+    """
     inputs, outputs = ([v.type for v in vs] for vs in (node.inputs, node.outputs))
     return one_node(node.op, inputs, node.attrs, outputs, node.regions)

@@ -163,7 +163,13 @@ def _facts(stats: CompileStats, options: CompileOptions) -> dict[str, str]:
 
 
 def compile_many(graphs: dict[str, Graph], level: str = "O2", target: str = "host") -> Executable:
-    """Compiles several graphs into one executable with one function per name."""
+    """Compiles several graphs into one executable with one function per name.
+
+    Args:
+        graphs: The graphs by the name of their function.
+        level: Level of the compile, ``"O0"`` to ``"O3"``.
+        target: A name in ``configs/targets.toml``.
+    """
     from tvmgraph.compiler import pipeline
     from tvmgraph.lowering import lower_many
 
@@ -232,6 +238,14 @@ def build_aside(graph: Graph, options: CompileOptions, phases: Phases) -> tuple[
     """Compiles a graph for this process alone.
 
     With a linker, all the same: several object files are made at once, one in memory is not.
+
+    Args:
+        graph: A captured graph.
+        options: What the compile may depend on.
+        phases: Gets the time of every step, and the graph after every pass.
+
+    Returns:
+        The executable, and whether the calls of its kernels are machine code.
     """
     if disk.linker() is not None:
         with contextlib.suppress(OSError), tempfile.TemporaryDirectory() as folder:

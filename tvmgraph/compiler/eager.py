@@ -61,7 +61,11 @@ _maker = _Maker()
 
 
 def make(costly: Costly) -> None:
-    """Lets code be made for an operator; it gets it when it is there."""
+    """Lets code be made for an operator; it gets it when it is there.
+
+    Args:
+        costly: The operator with the types of its operands.
+    """
     _maker.ask(costly)
 
 

@@ -112,7 +112,11 @@ def _portable_host() -> str:
 
 
 def describe_target(name: str) -> tuple[str, str, tuple[str, ...]]:
-    """Returns architecture, operating system and processor features of a target."""
+    """Returns architecture, operating system and processor features of a target.
+
+    Args:
+        name: A name in ``configs/targets.toml``; of several with commas the first.
+    """
     name = resolve(name.split(",")[0])
     if backend_of(name).has_host:
         return describe_target(_portable_host())

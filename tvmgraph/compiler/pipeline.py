@@ -160,7 +160,11 @@ def _facts(request: Request) -> tuple[str, ...]:
 
 
 def count_kernels(mod: tvm.IRModule) -> tuple[str, ...]:
-    """Returns the names of the kernels a module holds."""
+    """Returns the names of the kernels a module holds.
+
+    Args:
+        mod: A module.
+    """
     return tuple(
         gv.name_hint for gv, f in mod.functions.items() if isinstance(f, tvm.tirx.PrimFunc)
     )

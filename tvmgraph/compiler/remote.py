@@ -45,7 +45,11 @@ class Origin(NamedTuple):
 
 
 def why_here(options: CompileOptions) -> str | None:
-    """Returns why a graph is compiled in this process, or None when the worker does it."""
+    """Returns why a graph is compiled in this process, or None when the worker does it.
+
+    Args:
+        options: Has the target.
+    """
     if registered():
         return "its kernels are known in this process only"
     return backend_of(options.target).why_here or worker.why_here()
@@ -55,6 +59,13 @@ def ask(
     graph: Graph, options: CompileOptions, phases: Phases, folder: Path, portable: bool
 ) -> Path | None:
     """Lets the worker compile a simplified graph; see :func:`.build.write_entry`.
+
+    Args:
+        graph: A simplified graph.
+        options: What the compile may depend on.
+        phases: Gets the time of every step.
+        folder: Where the entry goes.
+        portable: Whether the entry may be used by other processes.
 
     Returns:
         The entry in ``folder``, or None if this process has to compile the graph.
@@ -91,6 +102,12 @@ def call(graph: Graph, options: CompileOptions, function: Callable[..., Any], *a
     """Lets the worker call ``function(source, options, *args)`` for a simplified graph.
 
     ``source`` is the graph, or the module it was lowered to, as JSON.
+
+    Args:
+        graph: A simplified graph.
+        options: What the compile may depend on.
+        function: A function of a module, which the worker finds by name.
+        *args: Further arguments, which can be pickled.
 
     Raises:
         CompileError: if the worker ended or hung.
@@ -168,7 +185,13 @@ def _origins_of(graph: Graph, options: CompileOptions, kernels: str) -> list[Ori
 
 
 def origins_of(graph: Graph, options: CompileOptions, kernels: str) -> list[Origin]:
-    """The operators behind kernels, whose names are listed with commas between them."""
+    """The operators behind kernels, whose names are listed with commas between them.
+
+    Args:
+        graph: A simplified graph.
+        options: What the compile may depend on.
+        kernels: Names of kernels.
+    """
     from tvmgraph.compiler.provenance import trace_kernels
 
     lowered, sites = trace_kernels(graph, options)

@@ -329,7 +329,11 @@ class RelaxBuilder:
 
 
 def is_empty(t: TensorType) -> bool:
-    """Whether a tensor is known to hold no element."""
+    """Whether a tensor is known to hold no element.
+
+    Args:
+        t: A type; a symbolic size counts as not zero.
+    """
     return any(d.__class__ is int and d == 0 for d in t.shape)
 
 
@@ -352,7 +356,12 @@ def _shown(arg: Any) -> Any:
 
 
 def constant(array: np.ndarray, dtype: str) -> Any:
-    """Returns a Relax constant with an explicit dtype."""
+    """Returns a Relax constant with an explicit dtype.
+
+    Args:
+        array: Its elements; complex ones become pairs of reals along a last axis.
+        dtype: Name of its dtype in TVM.
+    """
     if array.dtype.kind == "c":
         array = np.stack((array.real, array.imag), -1)
         dtype = str(array.dtype)
@@ -365,7 +374,12 @@ def _np(dtype: str) -> Any:
 
 
 def unpack(result: Any, count: int) -> Sequence[Any]:
-    """Splits what a row's ``lower`` column returned into ``count`` expressions."""
+    """Splits what a row's ``lower`` column returned into ``count`` expressions.
+
+    Args:
+        result: An expression, a tuple of Relax, or a list or tuple of expressions.
+        count: Number of results of the row.
+    """
     if isinstance(result, (list, tuple)):
         return list(result)
     if count == 1 and not isinstance(getattr(result, "ty", None), relax.TupleType):

@@ -38,7 +38,13 @@ def lower_many(
     outlined: dict[str, Graph] | None = None,
     marks_casts: bool = False,
 ) -> tvm.IRModule:
-    """Lowers several graphs into one module, so that they compile together."""
+    """Lowers several graphs into one module, so that they compile together.
+
+    Args:
+        graphs: The graphs by the name of their function.
+        outlined: Gets the regions that became functions of their own, by function name.
+        marks_casts: Whether conversions to half precision are marked, see :func:`lower`.
+    """
     block = relax.BlockBuilder()
     builder = RelaxBuilder(block)
     builder.marks_casts = marks_casts
@@ -125,7 +131,12 @@ def _lower_body(R: RelaxBuilder, graph: Graph, values: dict[Value, Any]) -> None
 
 
 def variable_name(node: Node, value: Value) -> str:
-    """Returns what a node's result is called in Relax: ``v12_relu`` for ``%12`` of the graph."""
+    """Returns what a node's result is called in Relax: ``v12_relu`` for ``%12`` of the graph.
+
+    Args:
+        node: A node of the graph.
+        value: One of its results.
+    """
     return f"v{value.name}_{node.op.name}_"
 
 
@@ -174,7 +185,12 @@ def _lower_node(R: RelaxBuilder, node: Node, values: dict[Value, Any]) -> None:
 
 
 def lowering_error(node: Node, cause: Exception) -> CompileError:
-    """Wraps a TVM error with the node and the user's line."""
+    """Wraps a TVM error with the node and the user's line.
+
+    Args:
+        node: The node that was lowered.
+        cause: TVM's error, whose last line is quoted.
+    """
     first = next((line for line in str(cause).splitlines()[::-1] if line.strip()), "unknown")
     got = ", ".join(str(v.type) for v in node.inputs)
     return CompileError(

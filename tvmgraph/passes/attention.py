@@ -50,7 +50,12 @@ def fuse_attention(graph: Graph, takes: TakesAttention | None = None) -> Graph:
 
 
 def match_attention(graph: Graph, options: CompileOptions) -> Graph:
-    """Fuses the attention that the backend has kernels for; see :func:`fuse_attention`."""
+    """Fuses the attention that the backend has kernels for; see :func:`fuse_attention`.
+
+    Args:
+        graph: A graph of any operators.
+        options: Has the target, whose backend says which types and layouts its kernels take.
+    """
     return fuse_attention(graph, backend_of(options.target).takes_attention)
 
 

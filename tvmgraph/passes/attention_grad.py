@@ -70,7 +70,12 @@ class Backward:
 
 
 def find_backward(links: Links, at: Attention) -> Backward | None:
-    """The derivative of an attention, or None where its weights are used in another way."""
+    """The derivative of an attention, or None where its weights are used in another way.
+
+    Args:
+        links: Who makes and who reads every value of the graph.
+        at: The attention, whose weights are the result of its softmax.
+    """
     weights = at.softmax.outputs[0]
     others = [node for node in links.readers(weights) if node is not at.mixing]
     sums = [node for node in others if node.op.name == "matmul"]

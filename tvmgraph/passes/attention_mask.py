@@ -14,7 +14,12 @@ MAX_MASK = 1 << 25
 
 
 def is_evaluated(node: Node) -> bool:
-    """Whether a node of constants may be evaluated here."""
+    """Whether a node of constants may be evaluated here.
+
+    Args:
+        node: A node of constants alone. Control flow, what cannot be compiled and large tensors are
+            left to the call.
+    """
     if node.regions or len(node.outputs) != 1 or isinstance(node.op.lower, Reason):
         return False
     values = (*node.inputs, *node.outputs)

@@ -35,6 +35,10 @@ def channels_last(graph: Graph) -> Graph:
     """Returns the graph with convolutions, and what follows them, on images with channels last.
 
     A frozen graph has had that done with its weights in order ahead of the calls.
+
+    Args:
+        graph: A graph without control flow; one without convolutions, or whose images have another
+            layout already, is returned as it is.
     """
     names = {node.op.name for node in graph.nodes}
     if "convolution" not in names or any(node.regions for node in graph.nodes):
@@ -46,7 +50,11 @@ def channels_last(graph: Graph) -> Graph:
 
 
 def keeps_images_plain(graph: Graph) -> bool:
-    """Whether a graph trains convolutions in groups: their derivatives read plain images."""
+    """Whether a graph trains convolutions in groups: their derivatives read plain images.
+
+    Args:
+        graph: The graph of a training step or of a call.
+    """
     return any(n.op.name == "conv_weight_grad" and n.attrs["groups"] > 1 for n in graph.nodes)
 
 

@@ -83,6 +83,9 @@ def as_convolutions(node: Node, derive: Derive, fresh: Callable[[TensorType], Va
 def residues_of(node: Node) -> list[list[Line]] | None:
     """Returns the residues of the output's positions for every axis of a transposed convolution.
 
+    Args:
+        node: A transposed convolution of a frozen graph.
+
     Returns:
         For an axis of stride s its s residues; a residue may have no taps, where no window
         reaches. None where plain convolutions do not do: where the output's size is no multiple of

@@ -79,7 +79,11 @@ def ranges_of(size: int, taps: int, stride: int, padding: tuple[int, int], dilat
 
 
 def skip_padding(graph: Graph) -> Graph:
-    """Returns the graph with such convolutions by ranges; itself if it has none that pays."""
+    """Returns the graph with such convolutions by ranges; itself if it has none that pays.
+
+    Args:
+        graph: A graph of any operators.
+    """
     return rewrite(graph, [_RULE])
 
 

@@ -152,7 +152,12 @@ def freeze(graph: Graph, options: CompileOptions = _USUAL) -> Frozen | None:
 
 
 def prepares(graph: Graph, options: CompileOptions) -> bool:
-    """Whether anything is prepared; what has an effect happens as often as it is called."""
+    """Whether anything is prepared; what has an effect happens as often as it is called.
+
+    Args:
+        graph: The captured graph, the ones inside of it included.
+        options: Level and flags, which may leave the pass ``freeze`` out.
+    """
     effects = any(n.op.traits.effect or n.op.traits.collective for n in graph.walk())
     return table.runs("freeze", options) and not effects
 

@@ -438,7 +438,11 @@ def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:
 
 
 def is_depthwise(node: Node) -> bool:
-    """Whether a convolution has one output channel per input channel, of that one alone."""
+    """Whether a convolution has one output channel per input channel, of that one alone.
+
+    Args:
+        node: A convolution: image ``[N, C, ...]`` and weight ``[O, C / groups, ...]``.
+    """
     x, weight = node.inputs
     return node.attrs["groups"] == weight.type.shape[0] == x.type.shape[1]
 

@@ -12,7 +12,13 @@ from tvmgraph.passes.table import Options
 
 
 def apply_rules(graph: Graph, options: Options) -> Graph:
-    """Applies the rules that the settings ask for to every node; ``graph`` itself if none does."""
+    """Applies the rules that the settings ask for to every node; ``graph`` itself if none does.
+
+    Args:
+        graph: A graph of any operators.
+        options: Its flags choose: ``simplify`` has the exact rules, ``reassociate`` those that may
+            round otherwise; single rules are left out by name.
+    """
     settings = options.settings
     chosen = [
         rule
@@ -24,12 +30,21 @@ def apply_rules(graph: Graph, options: Options) -> Graph:
 
 
 def match_byte_products(graph: Graph) -> Graph:
-    """Returns the graph with products of bytes that were written as casts and products."""
+    """Returns the graph with products of bytes that were written as casts and products.
+
+    Args:
+        graph: A graph of any operators.
+    """
     return rewrite(graph, [RULES["integer_product"]])
 
 
 def rewrite(graph: Graph, rules: Sequence[Rule]) -> Graph:
-    """Applies the first rule that matches to every node; returns ``graph`` itself if none does."""
+    """Applies the first rule that matches to every node; returns ``graph`` itself if none does.
+
+    Args:
+        graph: A graph of any operators; nodes of control flow stay as they are.
+        rules: Tried in this order.
+    """
     return _Rewriter(graph, rules).run()
 
 

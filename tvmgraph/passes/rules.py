@@ -114,7 +114,12 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*ops: str, exact: bool = True) -> Callable[[Rewrite], Rewrite]:
-    """Adds a rule for some operators."""
+    """Adds a rule for some operators.
+
+    Args:
+        *ops: Names of the operators whose nodes it is shown.
+        exact: Whether it gives the same bits for every input.
+    """
 
     def add(rewrite: Rewrite) -> Rewrite:
         name = rewrite.__name__

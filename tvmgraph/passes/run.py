@@ -33,7 +33,13 @@ def run_graph_passes(graph: Graph, options: Options, show: Show = lambda _, g: g
 
 
 def run_pass(row: Pass, graph: Graph, options: Options) -> Graph:
-    """Returns what a pass makes of a graph, without what it left behind; or the graph itself."""
+    """Returns what a pass makes of a graph, without what it left behind; or the graph itself.
+
+    Args:
+        row: The pass.
+        graph: What it gets.
+        options: What the compile may depend on.
+    """
     changed = graph
     for path in row.run:
         function = function_of(path)

@@ -328,6 +328,9 @@ def added() -> tuple[Pass, ...]:
 def get_pass(name: str) -> Pass:
     """The row of a name.
 
+    Args:
+        name: Its name in the table.
+
     Raises:
         ConfigError: There is none.
     """
@@ -349,7 +352,12 @@ def optional_passes() -> tuple[str, ...]:
 
 
 def is_on(row: Pass, options: Options) -> bool:
-    """Whether a pass runs in a compile."""
+    """Whether a pass runs in a compile.
+
+    Args:
+        row: The pass.
+        options: Level, backend, flags and facts of the compile, each of which may leave it out.
+    """
     if not row.runs_at(options.level, options.backend) or row.name in options.settings.off:
         return False
     if not row.when <= options.facts or row.unless & options.facts:
@@ -358,19 +366,35 @@ def is_on(row: Pass, options: Options) -> bool:
 
 
 def runs(name: str, options: Options) -> bool:
-    """Whether the pass of a name runs in a compile."""
+    """Whether the pass of a name runs in a compile.
+
+    Args:
+        name: Its name in the table.
+        options: What the compile may depend on.
+    """
     return is_on(get_pass(name), options)
 
 
 def chosen(stage: Stage, options: Options) -> tuple[Pass, ...]:
-    """The passes of a stage that run in a compile, in order; without steps of other passes."""
+    """The passes of a stage that run in a compile, in order; without steps of other passes.
+
+    Args:
+        stage: On what they work: graphs, Relax, loops, ...
+        options: What the compile may depend on.
+    """
     return tuple(
         row for row in _TABLE if row.stage is stage and not row.within and is_on(row, options)
     )
 
 
 def chosen_for(stage: Stage, backend: str, facts: Iterable[str] = ()) -> tuple[Pass, ...]:
-    """The passes of a stage that run for a backend at every level."""
+    """The passes of a stage that run for a backend at every level.
+
+    Args:
+        stage: On what they work.
+        backend: ``"cpu"`` or ``"cuda"``.
+        facts: What is known of the compile, in the words of the rows' ``when`` and ``unless``.
+    """
     known = frozenset(facts)
     return tuple(
         row for row in _TABLE
@@ -380,7 +404,11 @@ def chosen_for(stage: Stage, backend: str, facts: Iterable[str] = ()) -> tuple[P
 
 
 def described(options: Options) -> str:
-    """The passes of a compile that may be left out, as ``fn.explain()`` lists them."""
+    """The passes of a compile that may be left out, as ``fn.explain()`` lists them.
+
+    Args:
+        options: What the compile may depend on.
+    """
     names: list[str] = []
     for row in _TABLE:
         if is_on(row, options):
@@ -390,7 +418,11 @@ def described(options: Options) -> str:
 
 
 def function_of(path: str | Callable[..., Any]) -> Callable[..., Any]:
-    """The function that a row names by ``"module:function"``."""
+    """The function that a row names by ``"module:function"``.
+
+    Args:
+        path: Module and name with a colon between, or the function itself.
+    """
     return path if callable(path) else _imported(path)
 
 
@@ -460,6 +492,9 @@ def add_pass(
 
 def remove_pass(name: str) -> None:
     """Takes a pass out of the table that :func:`add_pass` added.
+
+    Args:
+        name: The name that it was added by.
 
     Raises:
         ConfigError: It is none of those.

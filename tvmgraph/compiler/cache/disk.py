@@ -112,7 +112,11 @@ def why_no_linker() -> str:
 
 
 def why_not(graph: Graph | None = None) -> str | None:
-    """Returns why executables (that of ``graph``) are not kept on disk, or None when they are."""
+    """Returns why executables (that of ``graph``) are not kept on disk, or None when they are.
+
+    Args:
+        graph: A graph, or None to ask whether any is kept.
+    """
     if not context.enable_compile_cache:
         return "set_context(enable_compile_cache=False)"
     if limit() == 0:
@@ -147,7 +151,11 @@ def why_unwritten() -> str | None:
 
 
 def why_bound(graph: Graph) -> str | None:
-    """Returns why a graph means something in this process only, or None when it does not."""
+    """Returns why a graph means something in this process only, or None when it does not.
+
+    Args:
+        graph: A graph.
+    """
     if not _is_of_the_table(graph):
         return "it has operators of your own, whose kernels may change at any time"
     if any(node.op.traits.effect for node in graph.walk()):
@@ -167,14 +175,27 @@ def key_of(graph: Graph, options: object, extra: str = "") -> str:
 
 
 def key_of_text(text: str, options: object, extra: str = "") -> str:
-    """The name of the entry of what a text stands for; else as :func:`key_of`."""
+    """The name of the entry of what a text stands for; else as :func:`key_of`.
+
+    Args:
+        text: The graph's canonical text, or another text that decides what is compiled.
+        options: What the compile may depend on, by its representation.
+        extra: Anything else that the entry depends on.
+
+    Returns:
+        64 hexadecimal digits.
+    """
     threads = configure_threads(context.thread_num or None)
     parts = (text, repr(options), str(threads), extra, *_surroundings())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def load(key: str) -> tuple[Any, dict[str, Any], bytes] | None:
-    """Returns module, description and payload of an entry; None when there is none that works."""
+    """Returns module, description and payload of an entry; None when there is none that works.
+
+    Args:
+        key: From :func:`key_of`.
+    """
     path = store().find(key)
     if path is None:
         return None
@@ -209,6 +230,10 @@ def opened(path: Path, key: str | None = None) -> tuple[Any, dict[str, Any], byt
 
 def write_private(path: Path, text: str) -> None:
     """Writes a file beside the entries, all at once, which only this user may read.
+
+    Args:
+        path: The file.
+        text: What it will hold.
 
     Raises:
         OSError: if the disk is full, or the folder cannot be written to.
@@ -265,13 +290,32 @@ def link(
 def save(
     key: str, objects: Sequence[Path], facts: dict[str, Any], workspace: Path, payload: bytes = b""
 ) -> Path:
-    """Links object files into the entry of a key, from :func:`key_of`; see :func:`link`."""
+    """Links object files into the entry of a key, from :func:`key_of`; see :func:`link`.
+
+    Args:
+        key: From :func:`key_of`.
+        objects: Object files.
+        facts: What the entry says of the executable, as JSON.
+        workspace: A folder for files that are needed meanwhile.
+        payload: Code for a GPU, which is appended.
+
+    Returns:
+        The entry.
+    """
     return keep(key, link(objects, facts, workspace, payload))
 
 
 def keep(key: str, library: Path) -> Path:
     """Moves what :func:`link` made into the store; it ends with its key, so that it cannot be taken
-    for the entry of another graph."""
+    for the entry of another graph.
+
+    Args:
+        key: From :func:`key_of`.
+        library: The file, which is moved.
+
+    Returns:
+        The entry.
+    """
     with library.open("ab") as file:
         file.write(bytes.fromhex(key))
     return store().put(key, library)

@@ -41,6 +41,9 @@ def activate() -> None:
 def use(index: int) -> None:
     """Looks for a GPU and lets operators run there.
 
+    Args:
+        index: Number of the GPU.
+
     Raises:
         DeviceError: if there is none of that number.
     """
@@ -49,20 +52,35 @@ def use(index: int) -> None:
 
 
 def to_gpu(tensor: Tensor, index: int) -> Tensor:
-    """Returns a tensor of the same elements on a GPU, and lets operators run there."""
+    """Returns a tensor of the same elements on a GPU, and lets operators run there.
+
+    Args:
+        tensor: A tensor in any memory.
+        index: Number of the GPU.
+    """
     activate()
     storage = device_tensor.to_device(tensor, index, implicit=False)
     return device_tensor.wrap(storage.handle, storage.type)
 
 
 def adopt(capsule: Any) -> Tensor:
-    """Returns a tensor over another library's memory; see :func:`device_tensor.adopt`."""
+    """Returns a tensor over another library's memory; see :func:`device_tensor.adopt`.
+
+    Args:
+        capsule: A DLPack capsule, which may be used once.
+    """
     activate()
     return device_tensor.adopt(capsule)
 
 
 def run(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], plan: Any) -> tuple[Tensor, ...]:
     """Applies an operator where its operands are; arguments as :func:`dispatch.run_on_host`.
+
+    Args:
+        op: The operator.
+        args: Its operands.
+        attrs: Its attributes by name.
+        plan: What the dispatch point found out of them: types of the results.
 
     Raises:
         DeviceError: if the operator has no code for GPUs, or the operands are on several.

@@ -48,6 +48,10 @@ class _Product:
 def use_library(graph: Graph, options: CompileOptions) -> Graph:
     """Returns the graph with products handed to the library where that is faster.
 
+    Args:
+        graph: A simplified graph.
+        options: Has the target and the number of the GPU that measures.
+
     Raises:
         DeviceError: if the library is not installed.
     """

@@ -73,7 +73,14 @@ def _larger(new: Peaks, old: Peaks | None) -> Peaks:
 
 
 def measure(threads: int) -> Peaks:
-    """Measures the peaks; the best of a few rounds counts."""
+    """Measures the peaks; the best of a few rounds counts.
+
+    Args:
+        threads: Workers that take part.
+
+    Returns:
+        GFLOP/s per dtype and GB/s.
+    """
     return Peaks(
         _arithmetic("float32", threads), _arithmetic("float64", threads), _bandwidth(),
         threads, host_cpu(),

@@ -13,7 +13,11 @@ _SCOPE = "pragma_scope"
 
 
 def drop_scope_pragmas(mod: tvm.IRModule) -> tvm.IRModule:
-    """Returns the module without the grouping pragmas of TVM's sorts and scatters."""
+    """Returns the module without the grouping pragmas of TVM's sorts and scatters.
+
+    Args:
+        mod: A module of loop nests; its functions are replaced in it.
+    """
     changed: dict[Any, Any] = {}
     for name, function in mod.functions.items():  # pyright: ignore[reportAttributeAccessIssue]
         if isinstance(function, tirx.PrimFunc):

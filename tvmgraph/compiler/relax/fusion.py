@@ -65,6 +65,11 @@ def join_kernels(
 ) -> tuple[tvm.IRModule, dict[str, list[list[int]]]]:
     """Joins kernels and says what became of their calls.
 
+    Args:
+        mod: A module after TVM's own fusion.
+        settings: Flags, which may leave a kind of fusion out.
+        model: The processor, by which the schedule decides what is one pass over memory.
+
     Returns:
         The module, and by function for every call of a kernel that is left the positions of the
         bindings it replaces.

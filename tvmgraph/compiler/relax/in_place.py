@@ -78,6 +78,9 @@ def bind_updates(mod: tvm.IRModule) -> tvm.IRModule:
 
     So do those of other kernels, such as a product with the update as its epilogue, that turned out
     to read every element of a parameter just before they write its new value.
+
+    Args:
+        mod: A module of scheduled kernels.
     """
     mod = _replaced(mod, merged)
     main = main_block(mod)
@@ -109,7 +112,11 @@ def bind_updates(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def main_block(mod: tvm.IRModule) -> Any:
-    """The function ``main`` if it is a single dataflow block."""
+    """The function ``main`` if it is a single dataflow block.
+
+    Args:
+        mod: A module.
+    """
     names = [v for v in mod.get_global_vars() if v.name_hint == "main"]
     function: Any = mod[names[0]] if names else None
     if not isinstance(function, relax.Function) or len(function.body.blocks) != 1:
@@ -118,7 +125,11 @@ def main_block(mod: tvm.IRModule) -> Any:
 
 
 def writes_of(function: Any) -> list[tuple[int, Any]]:
-    """Returns the outputs of a function that replace parameters, each with its parameter."""
+    """Returns the outputs of a function that replace parameters, each with its parameter.
+
+    Args:
+        function: A Relax function, or None.
+    """
     if function is None or not function.attrs or WRITES not in function.attrs:
         return []
     return [(int(o), function.params[int(p)]) for o, p in function.attrs[WRITES]]
@@ -129,7 +140,11 @@ def _is_kernel_call(value: Any) -> bool:
 
 
 def is_view(value: Any) -> bool:
-    """Whether an expression is a tensor's memory in another shape."""
+    """Whether an expression is a tensor's memory in another shape.
+
+    Args:
+        value: A bound expression.
+    """
     return isinstance(value, relax.Call) and value.op == _VIEW
 
 
@@ -153,7 +168,11 @@ def _rebound(
 
 
 def reads_of(bindings: Sequence[Any]) -> list[list[Any]]:
-    """Returns the variables that every binding reads, with those that bind its symbolic sizes."""
+    """Returns the variables that every binding reads, with those that bind its symbolic sizes.
+
+    Args:
+        bindings: Bindings of one dataflow block, in order.
+    """
     sizes = {
         size: b.var
         for b in bindings if isinstance(b, relax.MatchCast)

@@ -19,7 +19,11 @@ _Legalize = Callable[[relax.BlockBuilder, Any], Any]
 
 
 def legalize_operators(mod: tvm.IRModule) -> tvm.IRModule:
-    """Returns the module with Relax operators as calls of loop nests."""
+    """Returns the module with Relax operators as calls of loop nests.
+
+    Args:
+        mod: A module of Relax operators.
+    """
     names = (f"relax.{name}" for name in _OPERATORS)
     return relax.transform.LegalizeOps({name: _once_per_type(name) for name in names})(mod)
 

@@ -68,7 +68,11 @@ def key_of(kernel_hash: int, target: str, threads: int) -> str:
 
 
 def find(key: str) -> Record | None:
-    """Returns a record, or None when there is none that can be read."""
+    """Returns a record, or None when there is none that can be read.
+
+    Args:
+        key: Digest of kernel, target, threads and versions.
+    """
     path = folder() / f"{key}.json"
     if not (trust.is_trusted(folder()) and trust.is_trusted(path)):
         return None
@@ -79,7 +83,12 @@ def find(key: str) -> Record | None:
 
 
 def keep(key: str, record: Record) -> None:
-    """Writes a record; a folder that cannot be written to is no error."""
+    """Writes a record; a folder that cannot be written to is no error.
+
+    Args:
+        key: Digest of kernel, target, threads and versions.
+        record: What a search found.
+    """
     with contextlib.suppress(OSError):
         disk.write_private(folder() / f"{key}.json", json.dumps(asdict(record), indent=1))
 

@@ -58,7 +58,13 @@ def schedule_by_search(
 def search_kernels(
     mod: tvm.IRModule, make: Callable[[Any, Any], KernelSearch], trials: int
 ) -> tvm.IRModule:
-    """Schedules a module with the best decisions known; ``make`` begins the search for a kernel."""
+    """Schedules a module with the best decisions known; ``make`` begins the search for a kernel.
+
+    Args:
+        mod: A module of loop nests that are not scheduled.
+        make: Begins the search for a kernel, given its name and loops.
+        trials: How many kernels may be built and timed for each; 0 takes what the database has.
+    """
     functions = dict(mod.functions.items())
     loops = {v: f for v, f in functions.items() if isinstance(f, tirx.PrimFunc)}
     searches = [make(v, f) for v, f in loops.items()]
@@ -172,7 +178,12 @@ class KernelSearch:
 
 
 def arguments_of(func: Any, device: Any) -> list[Any] | None:
-    """Arrays of random numbers for a kernel, or None when it cannot be called alone."""
+    """Arrays of random numbers for a kernel, or None when it cannot be called alone.
+
+    Args:
+        func: A scheduled kernel.
+        device: TVM's device.
+    """
     random = np.random.default_rng(0)
     found, total = [], 0
     for param in func.params:
