@@ -86,7 +86,7 @@ from tvmgraph.dtypes import (
 )
 from tvmgraph.graph import Graph
 from tvmgraph.jit import jit, jit_class, ms_function
-from tvmgraph.jit.watch import assert_max_compiles
+from tvmgraph.jit.recompiles import assert_max_compiles
 
 from_numpy = Tensor.from_numpy
 from_dlpack = Tensor.from_dlpack

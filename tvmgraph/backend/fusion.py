@@ -40,7 +40,7 @@ class Shape:
     columns: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     def may_fuse(self, other: Shape) -> bool:
-        """Whether it is worth trying to join two kernels."""
+        """Whether it is worth trying to fuse two kernels."""
         if self.columns is not None or other.columns is not None:
             return self.columns == other.columns
         if self.rows is not None and other.rows is not None:
@@ -53,7 +53,7 @@ class Shape:
 
 
 def shape_of(func: Func, model: CpuModel) -> Shape | None:
-    """What a function runs over, or None when it cannot be joined with others.
+    """What a function runs over, or None when it cannot be fused with others.
 
     Args:
         func: A function of one kernel or of several that were fused.
@@ -69,7 +69,7 @@ def shape_of(func: Func, model: CpuModel) -> Shape | None:
 
 
 def fused_shape(func: Func, parts: tuple[Shape, ...], model: CpuModel) -> Shape | None:
-    """What a joined kernel runs over, or None if it would not run in one pass over memory.
+    """What a fused kernel runs over, or None if it would not run in one pass over memory.
 
     Args:
         func: The function that fusion would make.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import tvm
 
 from tvmgraph.backend.cpu.backend import model_of
-from tvmgraph.backend.cpu.codegen import parts
+from tvmgraph.backend.cpu.codegen import parallel
 from tvmgraph.backend.cpu.codegen.sources import show_code
 from tvmgraph.backend.cpu.schedule import schedule_cpu
 from tvmgraph.backend.target import make_target
@@ -41,15 +41,15 @@ class CpuBuilder:
 
         return schedule_by_search(mod, self._model, schedule, self.target, options.trials)
 
-    def translate(self, program: parts.Program, phases: Phases) -> tuple[Any, tuple[()]]:
+    def translate(self, program: parallel.Program, phases: Phases) -> tuple[Any, tuple[()]]:
         """Makes machine code, in object files or in memory."""
         request = self._request
         with phases.time("codegen"):
             if request.objects is not None and (program.portable or not request.portable):
-                made = parts.write_objects(
+                made = parallel.write_objects(
                     program, self.target, self._threads, request.objects, request.singly
                 )
             else:
-                made = parts.translate(program, self.target, self._threads, request.checked)
+                made = parallel.translate(program, self.target, self._threads, request.checked)
         show_code(made, phases)
         return made, ()

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import tvm
 
 from tvmgraph.backend.base import backend_of
-from tvmgraph.backend.cpu.codegen import parts
+from tvmgraph.backend.cpu.codegen import parallel
 from tvmgraph.backend.passes import run_passes, sequence
 from tvmgraph.backend.table import Choice, watching
 from tvmgraph.config import context
@@ -34,7 +34,8 @@ class Request:
         objects: A folder for object files, which are written instead of machine code in memory.
         checked: Whether the compiled functions check their arguments at every call, for callers
             that do not.
-        singly: Whether one kernel after the other is translated, see :func:`.parts.write_objects`.
+        singly: Whether one kernel after the other is translated, see
+            :func:`.parallel.write_objects`.
         portable: Whether object files are wanted only if they are of use in any process.
         host: The row of the processor beside a GPU, by default this machine's.
     """
@@ -77,7 +78,7 @@ class Builder(Protocol):
         ...
 
     def translate(
-        self, program: parts.Program, phases: Phases
+        self, program: parallel.Program, phases: Phases
     ) -> tuple[Any, tuple[DeviceImage, ...]]:
         """Makes machine code: TVM's executable, and code for a device."""
         ...
@@ -109,7 +110,7 @@ def build(
         native = len(names) > NATIVE_FROM if options.native is None else options.native
         with phases.time("codegen"):
             calls = sequence(chosen_for(Stage.CALLS, options.backend, _facts(request)))
-            program = parts.prepare(mod, builder.target, calls, native)
+            program = parallel.prepare(mod, builder.target, calls, native)
         executable, images = builder.translate(program, phases)
     return Build(executable, names, native, images)
 

@@ -20,7 +20,7 @@ from tvm.s_tir.analysis import estimate_tir_flops
 from tvmgraph.backend.base import backend_of
 from tvmgraph.backend.passes import run_passes
 from tvmgraph.backend.target import make_target
-from tvmgraph.compiler.relax.fusion import join_kernels
+from tvmgraph.compiler.relax.fusion import fuse_and_trace
 from tvmgraph.compiler.relax.in_place import mark_updates
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.graph import Graph
@@ -87,13 +87,13 @@ def trace_kernels(graph: Graph, options: CompileOptions) -> tuple[Graph, list[Si
                 for name, _ in _functions(fused) if name in provenance
             }  # fmt: skip
             mod = tvm.transform.Sequential([_T.FuseTIR(), _T.DeadCodeElimination()])(fused)
-            mod, joined = join_kernels(
+            mod, calls = fuse_and_trace(
                 mod, options.settings, backend_of(options.target).fusion_model(options)
             )
             provenance = {
                 name: [tuple(sorted({n for i in parts for n in provenance[name][i]}))
                        for parts in replaced]
-                for name, replaced in joined.items() if name in provenance
+                for name, replaced in calls.items() if name in provenance
             }  # fmt: skip
             if table.runs("in_place", options):
                 mod = mark_updates(mod)  # renames kernels, one by one

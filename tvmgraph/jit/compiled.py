@@ -24,7 +24,7 @@ from tvmgraph.errors import CompileError, TooFewElements, TvmgraphError
 from tvmgraph.graph import Graph, Node, Role, Value
 from tvmgraph.graph.simplify import pulled_back_to, read_by
 from tvmgraph.graph.sizes import is_symbolic, sizes_of, with_sizes
-from tvmgraph.jit import observe
+from tvmgraph.jit import instrumentation
 from tvmgraph.jit.execution import choose_path
 from tvmgraph.jit.frozen import FrozenExecutable, prepare_early
 
@@ -127,7 +127,7 @@ class CompiledGraph:
             kept: Gets first of all what :meth:`results` makes the outputs of.
         """
         if active.watched:
-            outputs = observe.call(self, args)
+            outputs = instrumentation.call(self, args)
             if kept is not None:
                 kept.append(outputs)
         else:

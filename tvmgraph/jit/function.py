@@ -37,16 +37,16 @@ from tvmgraph.errors import (
 )
 from tvmgraph.graph import Graph, check
 from tvmgraph.interruption import noticed
-from tvmgraph.jit import pieces, watch
+from tvmgraph.jit import pieces, recompiles
 from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
-from tvmgraph.jit.look import Inspectable
+from tvmgraph.jit.introspection import Inspectable
 from tvmgraph.jit.pieces import Raised
+from tvmgraph.jit.recompiles import describe_call, why_new
 from tvmgraph.jit.signature import Signature
 from tvmgraph.jit.tiered import TieredGraph
-from tvmgraph.jit.watch import describe_call, why_new
 from tvmgraph.machine.processor import described_target
 from tvmgraph.signatures import python_signature
 
@@ -559,7 +559,7 @@ class JitFunction(Inspectable):
 
         place, first = len(self.history), entry.compiled
         self.history.append(recorded(first))
-        watch.noted(self, self.history[-1])
+        recompiles.noted(self, self.history[-1])
         if isinstance(first, TieredGraph):
 
             def taken(compiled: CompiledGraph) -> None:

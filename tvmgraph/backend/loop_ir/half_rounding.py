@@ -25,7 +25,7 @@ from tvmgraph.backend.tvm_private import private
 #: TVM's names of the operators below.
 _BITS, _BITS_OF_ANY = "tirx.tvmgraph_bfloat16_bits", "tirx.tvmgraph_bfloat16_bits_of_any"
 _ROUNDED = "tirx.tvmgraph_rounded"
-_NARROW = ("bfloat16", "float16")
+_HALF_TYPES = ("bfloat16", "float16")
 _ARITHMETIC = (tirx.Add, tirx.Sub, tirx.Mul, tirx.Div)
 _PURE = 1  # tirx.CallEffectKind
 _UPPER, _QUIET = 16, 0x400000
@@ -155,7 +155,7 @@ def _kept_wide(func: Any) -> Any:
 
 def _before_rounding(node: Any) -> Any:
     """A value of half precision as it is before it is rounded, if there is such a thing."""
-    if isinstance(node, tirx.Cast) and scalar_of(node) in _NARROW:
+    if isinstance(node, tirx.Cast) and scalar_of(node) in _HALF_TYPES:
         return node.value if scalar_of(node.value) == "float32" else None
     return None
 
@@ -170,7 +170,7 @@ def _narrow(node: Any, result: Any) -> Any:
 
 
 def _wide_arithmetic(node: Any) -> Any:
-    if scalar_of(node) not in _NARROW:
+    if scalar_of(node) not in _HALF_TYPES:
         return node
     return _narrow(node, type(node)(_unrounded(node.a), _unrounded(node.b)))
 
@@ -193,7 +193,7 @@ def _wide_cast(node: Any) -> Any:
 
 
 def _wide_call(node: Any) -> Any:
-    if scalar_of(node) not in _NARROW or not _computes(node):
+    if scalar_of(node) not in _HALF_TYPES or not _computes(node):
         return node
     operands = [_unrounded(a) for a in node.args]
     return _narrow(node, ir.Call(node.op, operands, ret_ty=Lanes(node).type("float32")))
@@ -214,7 +214,7 @@ def separate_products(func: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.Pri
         return op.call_pure_extern(dtype_of(node), "__hmul_rn", node.a, node.b)
 
     def total(node: Any) -> Any:
-        if dtype_of(node) not in _NARROW:
+        if dtype_of(node) not in _HALF_TYPES:
             return node
         return type(node)(rounded_product(node.a), rounded_product(node.b))
 

@@ -18,7 +18,7 @@ _COMBINE: dict[type, Callable[[Expr, Expr], Expr]] = {
     tirx.Min: tirx.min,
 }
 #: Sums of these are kept in float32: a float16 sum of ones stops growing at 2048.
-_NARROW = ("float16", "bfloat16")
+_HALF_TYPES = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def accumulator_dtype(dtype: str) -> str:
     Args:
         dtype: TVM's name of the element type.
     """
-    return "float32" if dtype in _NARROW else dtype
+    return "float32" if dtype in _HALF_TYPES else dtype
 
 
 def match_reducer(stage: Stage) -> Reducer | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import tvm
 
-from tvmgraph.backend.cpu.codegen import parts
+from tvmgraph.backend.cpu.codegen import parallel
 from tvmgraph.backend.cuda import codegen as device_code
 from tvmgraph.backend.cuda import nvcc
 from tvmgraph.backend.cuda.schedule import schedule_for_cuda
@@ -44,7 +44,7 @@ class CudaBuilder:
         return schedule_by_search_on_gpu(mod, self._model, self.target, self._options.trials)
 
     def translate(
-        self, program: parts.Program, phases: Phases
+        self, program: parallel.Program, phases: Phases
     ) -> tuple[Any, tuple[DeviceImage, ...]]:
         """Makes machine code: kernels by NVIDIA's compiler, what launches them by LLVM."""
         with phases.time("codegen"):
@@ -61,15 +61,15 @@ class CudaBuilder:
         """Writes the kernels as about as many translation units as compilers run at once."""
         if not device.functions:
             return []
-        units = parts.deal(device, self._threads)
+        units = parallel.deal(device, self._threads)
         return [device_code.generate_source(unit, self.target) for unit in units]
 
-    def _linked(self, program: parts.Program, host: Any) -> Any:
+    def _linked(self, program: parallel.Program, host: Any) -> Any:
         libraries = [device_code.generate_host(host, self.target)] if host.functions else []
-        executable = parts.join(program, self.target, libraries)
+        executable = parallel.join(program, self.target, libraries)
         folder = self._request.objects
         if folder is not None and program.portable:
             for number, library in enumerate(libraries):
-                parts.write_object(library, folder / f"part{number}.o")
-            parts.write_program(executable, self.target.host, folder)
+                parallel.write_object(library, folder / f"part{number}.o")
+            parallel.write_program(executable, self.target.host, folder)
         return executable

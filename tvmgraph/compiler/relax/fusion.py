@@ -1,7 +1,7 @@
 """Fusion beyond TVM's: kernels that treat every row alike, and siblings, become one kernel.
 
-TVM's FuseOps stops at every reduction that is read more than once and never joins kernels that
-only share their operands. Here the schedule decides: two kernels are joined whenever the result is
+TVM's FuseOps stops at every reduction that is read more than once and never fuses kernels that
+only share their operands. Here the schedule decides: two kernels are fused whenever the result is
 still something it runs row by row (or element by element) in one pass over memory.
 """
 
@@ -23,7 +23,7 @@ from tvmgraph.config.options import CompileOptions
 from tvmgraph.machine.processor import CpuModel
 
 _T = relax.transform
-_MAX_UNITS = 24  # kernels joined into one: bounds its size and the time to compile it
+_MAX_UNITS = 24  # kernels fused into one: bounds its size and the time to compile it
 _MAX_ATTEMPTS = 400  # trial fusions per graph: bounds the time on very large graphs
 
 
@@ -47,23 +47,25 @@ class _Group:
 
     units: list[_Unit]
     shape: Shape | None
-    refused: set[_Group] = field(default_factory=set)  # it cannot be joined with them
+    refused: set[_Group] = field(default_factory=set)  # it cannot be fused with them
 
 
 def fuse_kernels(mod: tvm.IRModule, options: CompileOptions) -> tvm.IRModule:
-    """Joins kernels of every function of a module.
+    """Fuses kernels of every function of a module.
 
     Args:
         mod: A module after FuseTIR.
-        options: How it is compiled; the switches ``rows`` and ``parallel`` say what is joined.
+        options: How it is compiled; the switches ``rows`` and ``parallel`` say what is fused.
     """
-    return join_kernels(mod, options.settings, backend_of(options.target).fusion_model(options))[0]
+    return fuse_and_trace(mod, options.settings, backend_of(options.target).fusion_model(options))[
+        0
+    ]
 
 
-def join_kernels(
+def fuse_and_trace(
     mod: tvm.IRModule, settings: GraphKernel, model: CpuModel
 ) -> tuple[tvm.IRModule, dict[str, list[list[int]]]]:
-    """Joins kernels and says what became of their calls.
+    """Fuses kernels and says what became of their calls.
 
     Args:
         mod: A module after TVM's own fusion.
@@ -95,7 +97,7 @@ class _Fuser:
         self.bindings: list[Any] = []
         self.reads: list[list[Any]] = []  # what each binding reads
         self.shapes: dict[Any, Shape | None] = {}  # of kernels
-        self.joined: dict[Any, Shape | None] = {}  # of groups: layers repeat
+        self.fused_shapes: dict[Any, Shape | None] = {}  # of groups: layers repeat
         self.users: dict[Any, set[int]] = {}
         self.defined: dict[Any, int] = {}
         self.group_of: dict[int, _Group] = {}
@@ -106,11 +108,11 @@ class _Fuser:
         self.replaced = {param for _, param in writes_of(function)}
 
     def run(self, gv: Any) -> tvm.IRModule:
-        """Returns the module with the kernels of this function joined."""
+        """Returns the module with the kernels of this function fused."""
         blocks = self.function.body.blocks
         if len(blocks) == 1 and isinstance(blocks[0], relax.DataflowBlock):
             self._read(blocks[0])
-        groups = self._join()
+        groups = self._grouped()
         if all(len(g.units) == 1 for g in groups):
             bindings = [b for block in blocks for b in block.bindings]
             self.order = [[i] for i, b in enumerate(bindings) if _calls_kernel(b.value)]
@@ -149,7 +151,7 @@ class _Fuser:
 
     # ---- deciding ---------------------------------------------------------------------------
 
-    def _join(self) -> list[_Group]:
+    def _grouped(self) -> list[_Group]:
         for units in self._neighbourhoods():
             self._try_all(units)
         changed = True
@@ -192,7 +194,7 @@ class _Fuser:
         return [u for u in dict.fromkeys(found) if u in self.group_of and u != i]
 
     def _is_large(self, var: Any) -> bool:
-        """Whether reading an operand once instead of twice is worth joining its readers."""
+        """Whether reading an operand once instead of twice is worth fusing its readers."""
         shape = getattr(getattr(var, "ty", None), "shape", None)
         return shape is not None and len(shape) > 1
 
@@ -210,28 +212,28 @@ class _Fuser:
         alike = all(a.may_fuse(b) for a, b in itertools.combinations(parts, 2))
         if not alike or self._has_detour({u.index for u in units}):
             return False
-        shape = self._joined_shape(units, tuple(parts))
+        shape = self._shape_of_fused(units, tuple(parts))
         if shape is None:
             return False
-        joined = _Group(units, shape)
-        self.group_of.update((u.index, joined) for u in units)
+        merged = _Group(units, shape)
+        self.group_of.update((u.index, merged) for u in units)
         return True
 
-    def _joined_shape(self, units: list[_Unit], parts: tuple[Shape, ...]) -> Shape | None:
-        """What a joined kernel runs over; found once for calls that are wired alike."""
+    def _shape_of_fused(self, units: list[_Unit], parts: tuple[Shape, ...]) -> Shape | None:
+        """What a fused kernel runs over; found once for calls that are wired alike."""
         names = {v: i for i, v in enumerate([*(u.var for u in units), *self._operands(units)])}
         key = (
             tuple((u.call.args[0], *(names[a] for a in u.args)) for u in units),
             tuple(names[u.var] for u in self._results(units)),
             parts,
         )
-        if key not in self.joined:
+        if key not in self.fused_shapes:
             self.attempts += 1
-            self.joined[key] = fused_shape(self._fused(units), parts, self.model)
-        return self.joined[key]
+            self.fused_shapes[key] = fused_shape(self._fused(units), parts, self.model)
+        return self.fused_shapes[key]
 
     def _has_detour(self, inside: set[int]) -> bool:
-        """Whether a path between some calls leaves them: joining would make a cycle."""
+        """Whether a path between some calls leaves them: fusing would make a cycle."""
         first = min(inside)
         seen: set[int] = set()
         todo = list(self._inputs(inside) - inside)
@@ -286,19 +288,19 @@ class _Fuser:
         return relax.Function(params, body, kind).with_attr("Primitive", True)
 
     def _fused(self, units: list[_Unit]) -> Any:
-        """The loops of the joined kernel."""
+        """The loops of the fused kernel."""
         names = {u.call.args[0]: u.call.args[0] for u in units}
         primitive = self._primitive(units, names)
         trial = tvm.IRModule({gv: self.mod[gv] for gv in names})
         builder = relax.BlockBuilder(trial)
-        gv = builder.add_func(primitive, "joined")
+        gv = builder.add_func(primitive, "fusion")
         params = [relax.Var(p.name, p.ty) for p in primitive.params]
         with builder.function("main", params):
             with builder.dataflow():
                 result = builder.emit_output(relax.Call(gv, params))
             builder.emit_func_output(result)
         fused = _T.FuseTIR()(builder.get())
-        return next(f for v, f in fused.functions.items() if str(v.name_hint).startswith("joined"))
+        return next(f for v, f in fused.functions.items() if str(v.name_hint).startswith("fusion"))
 
     def _rewrite(self, groups: list[_Group]) -> list[Any]:
         """The bindings of the function with every group as one call."""
@@ -335,7 +337,7 @@ class _Fuser:
         results = self._results(group.units)
         if len(results) == 1:
             return [relax.VarBinding(results[0].var, call)]
-        whole = relax.DataflowVar("joined", primitive.ret_ty)
+        whole = relax.DataflowVar("fusion", primitive.ret_ty)
         parts = [
             relax.VarBinding(u.var, relax.TupleGetItem(whole, i)) for i, u in enumerate(results)
         ]

@@ -12,7 +12,7 @@ from tvmgraph.errors import TvmgraphError, file_name
 from tvmgraph.jit.regions.split import is_temporary
 
 if TYPE_CHECKING:
-    from tvmgraph.jit.look import Inspectable
+    from tvmgraph.jit.introspection import Inspectable
     from tvmgraph.jit.regions.program import Program
     from tvmgraph.jit.regions.segment import Segment
 

@@ -367,7 +367,7 @@ _BINARY = (
 )  # fmt: skip
 
 
-def narrow(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
+def to_int32(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """An index or condition, given in int64, at values of its axes, in int32 where they are.
 
     Args:
@@ -380,12 +380,12 @@ def narrow(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     if isinstance(expr, tirx.Var):
         return next((new for old, new in values.items() if old.same_as(expr)), expr)
     if isinstance(expr, _BINARY):
-        left, right = narrow(expr.a, values), narrow(expr.b, values)
+        left, right = to_int32(expr.a, values), to_int32(expr.b, values)
         if {dtype_of(left), dtype_of(right)} == {"int32", "int64"}:
             left, right = (tirx.Cast("int64", side) for side in (left, right))
         return type(expr)(left, right)
     if isinstance(expr, tirx.Not):
-        return tirx.Not(narrow(expr.a, values))
+        return tirx.Not(to_int32(expr.a, values))
     found = substitute(expr, _wide(values))
     return tirx.Cast("int32", found) if dtype_of(found) == "int64" else found
 
@@ -403,7 +403,7 @@ def at_point(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     def visit(load: Load) -> Expr:
         if elements(load.source) >= LARGE or loads_of(*load.indices):
             return load
-        return load.source[tuple(narrow(index, values) for index in load.indices)]
+        return load.source[tuple(to_int32(index, values) for index in load.indices)]
 
     bound = tvm_ffi.structural_map(map_loads(expr, visit), (tirx.Let, _renamed))
     return substitute(bound, _wide(values))

@@ -18,7 +18,7 @@ from tvmgraph.backend.cuda.kernels.device import (
     at_point,
     elements,
     i32,
-    narrow,
+    to_int32,
 )
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
@@ -110,7 +110,7 @@ class GemmOperand:
 
     def guard(self, values: Mapping[Var, Expr]) -> Expr | None:
         """Whether the factor is not zero, None where it never is."""
-        found = [narrow(guard, values) for guard in self.guards]
+        found = [to_int32(guard, values) for guard in self.guards]
         return tirx.all(*found) if found else None
 
     def element(self, values: Mapping[Var, Expr]) -> Expr:

@@ -77,7 +77,7 @@ class Output:
         for lane in range(lanes):
             here = at_row | split(column + i32(lane), found.columns) if lane else first
             device.store(results, self._value(here, lane, sums(lane), ahead), [lane])
-        indices = [device.narrow(index, first) for index in stage.indices]
+        indices = [device.to_int32(index, first) for index in stage.indices]
         with device.vector(lanes) as lane:
             *outer, last = indices
             device.store(stage.buffer, results[lane], [*outer, last + lane])
@@ -86,7 +86,7 @@ class Output:
         ahead: list[tuple[Load, Buffer]] = []
         for load in self._wide:
             held = device.registers(lanes, str(load.source.dtype))
-            *outer, last = (device.narrow(index, first) for index in load.indices)
+            *outer, last = (device.to_int32(index, first) for index in load.indices)
             with device.vector(lanes) as lane:
                 device.store(held, load.source[(*outer, last + lane)], [lane])
             ahead.append((load, held))

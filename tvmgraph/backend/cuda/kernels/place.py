@@ -16,7 +16,15 @@ from tvm import ir, sym, tirx
 from tvm.tirx.script import builder as T
 
 from tvmgraph.backend.cuda.kernels import device
-from tvmgraph.backend.cuda.kernels.device import VECTOR_BYTES, at_point, div, flat, i32, mod, narrow
+from tvmgraph.backend.cuda.kernels.device import (
+    VECTOR_BYTES,
+    at_point,
+    div,
+    flat,
+    i32,
+    mod,
+    to_int32,
+)
 from tvmgraph.backend.loop_ir.access import accesses, dtype_bytes, group_extent, groups
 from tvmgraph.backend.loop_ir.program import (
     Axis,
@@ -315,7 +323,7 @@ def read_run(load: Load, place: Place, lanes: int, held: Buffer | None = None) -
         held: Registers for them, instead of new ones.
     """
     held = device.registers(lanes, str(load.source.dtype)) if held is None else held
-    *outer, last = (narrow(index, {}) for index in place.element(load).indices)
+    *outer, last = (to_int32(index, {}) for index in place.element(load).indices)
     source, target = _movable(load.source), _movable(held)
     width = min(lanes, _widest(load.source))
     for first in range(0, lanes, width):
@@ -334,7 +342,7 @@ def write_run(held: Buffer, to: Load, place: Place, lanes: int) -> None:
         place: Values of the loops there.
         lanes: Elements; instructions of 16 bytes at most are written.
     """
-    *outer, last = (narrow(index, {}) for index in place.element(to).indices)
+    *outer, last = (to_int32(index, {}) for index in place.element(to).indices)
     source, target = _movable(held), _movable(to.source)
     width = min(lanes, _widest(to.source))
     for first in range(0, lanes, width):

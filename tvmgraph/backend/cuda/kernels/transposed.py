@@ -47,7 +47,7 @@ class Transposed:
     across: int
 
 
-def find_turned(stage: Stage) -> Transposed | None:
+def find_transposed(stage: Stage) -> Transposed | None:
     """The operands that lie across the result, if all of them do so along the same loops.
 
     Args:
@@ -173,7 +173,7 @@ class _Square:
 def _match(nest: Nest, _model: GpuModel) -> tuple[Stage, Transposed] | Refused:
     if nest.stage is None or nest.stage.is_reduction:
         return Refused("no single elementwise stage")
-    found = find_turned(nest.stage)
+    found = find_transposed(nest.stage)
     return Refused("its operands run along the result") if found is None else (nest.stage, found)
 
 

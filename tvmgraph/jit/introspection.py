@@ -8,8 +8,9 @@ from tvmgraph.capture import record as recorded
 from tvmgraph.debug.profile import Memory, Profile
 from tvmgraph.errors import ArgumentError, CaptureError, CompileError, user_source
 from tvmgraph.graph import Graph
-from tvmgraph.jit import observe, pieces
+from tvmgraph.jit import instrumentation, pieces
 from tvmgraph.jit.measure import kernels_of, measure
+from tvmgraph.jit.recompiles import explain_record
 from tvmgraph.jit.regions.report import (
     Break,
     breaks,
@@ -18,7 +19,6 @@ from tvmgraph.jit.regions.report import (
     picture,
     used_segments,
 )
-from tvmgraph.jit.watch import explain_record
 from tvmgraph.view import Drawing, Kernel, Viewer, draw_pair, model_of
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Inspectable:
                 f"repeat must be an int from 1 to {_MOST_REPEATS:,}, not {repeat!r}",
                 op="profile", at=user_source(),
             )  # fmt: skip
-        with observe.asked() as seen:
+        with instrumentation.asked() as seen:
             self(*args, **kwargs)
         if not seen:
             raise CompileError(
