@@ -10,7 +10,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, user_source
-from tvmgraph.optim import DynamicLossScaleUpdateCell
+from tvmgraph.optim import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
 
 all_finite = ops.all_finite
 
@@ -171,8 +171,6 @@ class FixedLossScaleManager(LossScaleManager):
 
     def get_update_cell(self) -> Any:
         """Returns a cell that keeps the scale; None if overflows are not looked for."""
-        from tvmgraph.optim import FixedLossScaleUpdateCell
-
         return FixedLossScaleUpdateCell(self.loss_scale) if self.drop_overflow_update else None
 
 

@@ -16,6 +16,7 @@ from tvmgraph import dtypes
 from tvmgraph.capture.frame import Frame
 from tvmgraph.capture.merge import as_tensor, marked
 from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.dispatch import at_least
 from tvmgraph.core.op import F
 from tvmgraph.core.sizes import proven
 from tvmgraph.core.symbols import is_number
@@ -127,8 +128,6 @@ def _size_of(count: Tensor) -> Any:
 
 
 def _sum(interpreter: Any, x: TracedTensor) -> Tensor:
-    from tvmgraph.core.dispatch import at_least
-
     del interpreter
     least = {root: 1 for root in x.shape[0].roots}  # the sum of nothing is the number 0
     return F.reduce_sum(at_least(x, least), axis=(0,), keep_dims=False)

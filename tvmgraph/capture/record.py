@@ -36,6 +36,7 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import Symbol, specialise_inside
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.dtypes import DType
 from tvmgraph.errors import CaptureError, user_source
 from tvmgraph.graph import Graph, Value
 from tvmgraph.interruption import held_back
@@ -392,8 +393,6 @@ def _result_leaf(
     specialise_inside(x)
     if x is None or isinstance(x, (bool, int, float, complex, str, bytes, np.generic)):
         return tree.Leaf("constant", x)
-    from tvmgraph.dtypes import DType
-
     if isinstance(x, (DType, slice, range, type(...))):
         return tree.Leaf("constant", x)
     if _is_stable(recorder, x):

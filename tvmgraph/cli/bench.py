@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 from rich.console import Console
@@ -18,6 +19,7 @@ from tvmgraph.capture import tree
 from tvmgraph.cli.guard import users_code
 from tvmgraph.cli.model_argument import example_inputs, find_config, find_model
 from tvmgraph.cli.options import print_json
+from tvmgraph.cli.torch_peer import torch_call
 from tvmgraph.errors import ArgumentError
 from tvmgraph.machine.threads import configure_threads
 from tvmgraph.runtime import Module, load
@@ -104,8 +106,6 @@ def _module_inputs(module: Module, texts: list[str]) -> list[np.ndarray]:
 
 
 def _numpy_name(dtype: str) -> Any:
-    import ml_dtypes
-
     return ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
 
 
@@ -166,8 +166,6 @@ def _onnxruntime(model: onnx.ModelProto, threads: int | None) -> Call:
 
 
 def _torch(model: onnx.ModelProto, threads: int | None) -> Call:
-    from tvmgraph.cli.torch_peer import torch_call
-
     return torch_call(model, threads)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tvmgraph.cli.guard import guarded
+from tvmgraph.cli.guard import guarded, users_code
 from tvmgraph.cli.options import Config, Inputs, Json, Level, Output, Target, Threads, print_json
+from tvmgraph.errors import ArgumentError
 
 _Model = Annotated[str, typer.Argument(help="model.onnx, model.graph, or file.py:Name of a Cell.")]
 _Dynamic = Annotated[
@@ -67,8 +69,6 @@ def axes_of(texts: list[str]) -> dict[str, dict[int, str]]:
     Raises:
         ArgumentError: if a text has another form.
     """
-    from tvmgraph.errors import ArgumentError
-
     axes: dict[str, dict[int, str]] = {}
     for text in texts:
         name, _, rest = text.rpartition(":")
@@ -87,7 +87,6 @@ def _write(
     from rich.console import Console
 
     import tvmgraph as ms
-    from tvmgraph.cli.guard import users_code
     from tvmgraph.cli.model_argument import example_inputs, find_model
 
     net, known, _ = find_model(model)
@@ -173,8 +172,6 @@ def bundle(
     json: Json = False,
 ) -> None:
     """Copy the files a machine needs to run compiled modules (NumPy aside) into a folder."""
-    from pathlib import Path
-
     from tvmgraph.export.bundle import write_bundle
 
     files = write_bundle(Path(folder))

@@ -9,6 +9,7 @@ from typing import Any
 
 from tvmgraph import dtypes, hooks
 from tvmgraph.core.deferred import Deferred
+from tvmgraph.core.notebook import parameters_html, tensor_html
 from tvmgraph.core.op import OPS, F
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.storage import aligned_copy
@@ -171,8 +172,6 @@ class Parameter(Tensor):
         return repr(self)
 
     def _repr_html_(self) -> str:
-        from tvmgraph.core.notebook import tensor_html
-
         return tensor_html(self, self.name, "trained" if self.requires_grad else "not trained")
 
 
@@ -217,8 +216,6 @@ class ParameterTuple(tuple[Parameter, ...]):
         return super().__new__(cls, items)
 
     def _repr_html_(self) -> str:
-        from tvmgraph.core.notebook import parameters_html
-
         return parameters_html(self, "ParameterTuple")
 
     def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:

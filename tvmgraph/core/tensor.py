@@ -12,6 +12,7 @@ from tvmgraph import dtypes, hooks
 from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.deferred import Deferred
 from tvmgraph.core.memory import require_memory
+from tvmgraph.core.notebook import tensor_html
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch, note_write, state, turn
 from tvmgraph.core.storage import aligned_copy, aligned_zeros, lend
@@ -300,8 +301,6 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         return f"{head})" if array is None else f"{head}, value={tensor_text(array)})"
 
     def _repr_html_(self) -> str:
-        from tvmgraph.core.notebook import tensor_html
-
         return tensor_html(self)
 
     def __format__(self, spec: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tvmgraph import hooks
+from tvmgraph.core.notebook import fragment, heading, table
 from tvmgraph.core.shown import Shown
 from tvmgraph.errors import (
     ArgumentError,
@@ -82,8 +83,6 @@ class Dataset(Shown):
         return self.get_dataset_size()
 
     def _repr_html_(self) -> str:
-        from tvmgraph.core.notebook import fragment, heading, table
-
         stages: list[tuple[str, str]] = []
         stage: Any = self
         while stage is not None:

@@ -6,6 +6,7 @@ when the compile ends, however it ends. Nothing is shown where nobody looks (fil
 
 from __future__ import annotations
 
+import html
 import os
 import sys
 import threading
@@ -122,8 +123,6 @@ def _on_terminal() -> Iterator[Any]:
 
 @contextmanager
 def _in_notebook() -> Iterator[Any]:
-    import html
-
     from IPython.display import display
 
     def bundle(text: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ import tvmgraph
 from tvmgraph.backend.base import backend_of
 from tvmgraph.capture.tree import unique
 from tvmgraph.config import JitConfig, as_jit_config, context
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import ConfigError, ExportError, user_source
@@ -123,8 +124,6 @@ def _program(
 
 def _options(jit_config: Any, jit_level: str, target: str) -> Any:
     """Returns what the compiler is told."""
-    from tvmgraph.config.options import CompileOptions
-
     config = JitConfig() if jit_config is None else as_jit_config(jit_config)
     if config.exec_mode == "no_sink":
         raise ConfigError("a compiled module is one call, so exec_mode cannot be 'no_sink'",

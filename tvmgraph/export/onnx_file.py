@@ -12,6 +12,7 @@ from tvmgraph.core.onnx_library import onnx
 from tvmgraph.errors import ArgumentError, user_source
 from tvmgraph.export.capture import capture_program, unwrapped
 from tvmgraph.export.onnx import OPSET, ExternalData, to_onnx
+from tvmgraph.export.onnx_dynamic import dynamic_model
 from tvmgraph.export.variable import given_inputs, variable_inputs
 from tvmgraph.graph import simplify as passes
 
@@ -73,8 +74,6 @@ def onnx_model(
         )  # fmt: skip
     variable = variable_inputs(net, args, dynamic)
     if variable is not None:
-        from tvmgraph.export.onnx_dynamic import dynamic_model
-
         return dynamic_model(net, variable.args, opset, variable.axes, training, external)
     program = capture_program(net, args, training=training).without_state("an ONNX file")
     return to_onnx(passes.simplify(program.graph), program.parameters, opset, external)

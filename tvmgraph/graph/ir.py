@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import html
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -177,8 +178,6 @@ class Graph:
         return f"<Graph {self.name}: {len(self.params)} params, {len(self.nodes)} nodes>"
 
     def _repr_html_(self) -> str:
-        import html
-
         font = "font-family:var(--jp-code-font-family,monospace)"  # pages' own is not always
         return f'<pre style="{font}">{html.escape(self.text())}</pre>'
 

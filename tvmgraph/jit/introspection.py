@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture import record as recorded
+from tvmgraph.core.notebook import fragment, heading, table
 from tvmgraph.debug.profile import Memory, Profile
 from tvmgraph.errors import ArgumentError, CaptureError, CompileError, user_source
 from tvmgraph.graph import Graph
@@ -47,10 +49,6 @@ class Explanation(str):
         return (Explanation, (str(self), self.history))
 
     def _repr_html_(self) -> str:
-        import html
-
-        from tvmgraph.core.notebook import fragment, heading, table
-
         rows = [
             (i, r.why, r.signature, r.capture_seconds * 1e3, r.compile_seconds * 1e3, r.operators,
              r.kernels, "an equal graph was there" if r.cached else r.disk)

@@ -15,6 +15,7 @@ from tvmgraph.debug.profile import KernelTime, Memory, Peaks, Profile
 from tvmgraph.debug.recorder import Event, Recorder
 from tvmgraph.graph import Graph, Node
 from tvmgraph.jit.frozen import FrozenExecutable
+from tvmgraph.runtime.stream import synchronize
 from tvmgraph.view import Kernel
 
 if TYPE_CHECKING:
@@ -79,7 +80,6 @@ def _finished(compiled: CompiledGraph, call: Callable[[], Any]) -> Callable[[], 
     """A call that returns when its results are there: those of a GPU are only on their way."""
     if _on_host(compiled):
         return call
-    from tvmgraph.runtime.stream import synchronize
 
     def waiting() -> None:
         call()
@@ -96,8 +96,6 @@ def _on_host(compiled: CompiledGraph) -> bool:
 
 def _wait_for(outputs: Sequence[Tensor]) -> None:
     if outputs and outputs[-1].on_gpu:
-        from tvmgraph.runtime.stream import synchronize
-
         synchronize(outputs[-1]._device.index)
 
 

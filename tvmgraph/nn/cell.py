@@ -28,6 +28,8 @@ from tvmgraph.errors import (
 from tvmgraph.nn.cell_hooks import HookedCall, HookMethods
 from tvmgraph.nn.cell_settings import SettingMethods
 from tvmgraph.nn.cell_state import StateMethods
+from tvmgraph.nn.inner import member
+from tvmgraph.nn.shown import cell_html
 from tvmgraph.signatures import python_signature
 
 _INTERNAL = ("_params", "_cells", "training", "_flags")
@@ -170,7 +172,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         flags = self.__dict__.get("_flags", {})  # which may be what __init__ could not take
         if name in flags:
             return flags[name]
-        found = None if name.startswith("_") else _inner_member(self, name)
+        found = None if name.startswith("_") else member(self, name)
         if found is not None:
             return found
         raise NotFoundError(f"{type(self).__name__} has no attribute {name!r}", at=user_source())
@@ -570,8 +572,6 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         return "\n".join([*lines, ")"])
 
     def _repr_html_(self) -> str:
-        from tvmgraph.nn.shown import cell_html
-
         return cell_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -590,9 +590,3 @@ def _cast_floats(value: Any, dtype: dtypes.DType) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(_cast_floats(v, dtype) for v in value)
     return value
-
-
-def _inner_member(cell: Cell, name: str) -> Any:
-    from tvmgraph.nn.inner import member
-
-    return member(cell, name)

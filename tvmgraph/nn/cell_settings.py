@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from tvmgraph import dtypes
-from tvmgraph.config import JitConfig
+from tvmgraph.config import JitConfig, as_jit_config
 from tvmgraph.core.op import F
 from tvmgraph.core.state import bump_epoch
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, TypeOrValueError, user_source
+from tvmgraph.jit.signature import check_specs
 
 
 class SettingMethods:
@@ -55,8 +56,6 @@ class SettingMethods:
         Raises:
             DTypeError: if ``jit_config`` is not a JitConfig.
         """
-        from tvmgraph.config import as_jit_config
-
         config = as_jit_config(jit_config)
         object.__setattr__(self, "jit_config", config)
         object.__setattr__(self, "_graph_mode", None)
@@ -138,8 +137,6 @@ class SettingMethods:
             >>> net = nn.Dense(16, 4)
             >>> net.set_inputs(Tensor(shape=[None, 16], dtype=ms.float32))
         """
-        from tvmgraph.jit.signature import check_specs
-
         check_specs((*inputs, *kwargs.values()), f"{type(self).__name__}.set_inputs")
         object.__setattr__(self, "_inputs", (inputs, kwargs))
         object.__setattr__(self, "_graph_mode", None)  # calls are checked when they are compiled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvmgraph.capture.replay import replay
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.nn.cell import Cell
@@ -34,8 +35,6 @@ class GraphCell(Cell):
 
     def construct(self, *inputs: Tensor) -> Any:
         """Applies every node of the graph."""
-        from tvmgraph.capture.replay import replay
-
         if isinstance(self.graph, Cell):
             return self.graph(*inputs)
         outputs = replay(self.graph, inputs, self.weights)

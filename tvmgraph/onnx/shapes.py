@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.onnx_library import numpy_helper
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim
@@ -26,8 +27,6 @@ def _constant(n: NodeCall) -> Any:
 
 @converter("ConstantOfShape")
 def _constant_of_shape(n: NodeCall, shape: Tensor) -> Any:
-    from tvmgraph.core.onnx_library import numpy_helper
-
     value = n.attrs.get("value")
     fill = np.zeros(1, np.float32) if value is None else numpy_helper.to_array(value)
     n.require_memory(n.ints(0))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.notebook import fragment, heading, size, table
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
@@ -89,8 +90,6 @@ class Optimizer(Members):
         self.__register(self.parameters)
 
     def _repr_html_(self) -> str:
-        from tvmgraph.core.notebook import fragment, heading, size, table
-
         of_state = {id(p): p for p in self.get_parameters()}
         for p in self.parameters:
             of_state.pop(id(p), None)

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from tvmgraph.debug import recorder
+from tvmgraph.debug.dump import write_atomically
 from tvmgraph.debug.recorder import Recorder
+from tvmgraph.debug.trace import trace_text
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError, user_source, warn_user
 from tvmgraph.profiler.schedule import ProfilerAction, Schedule, always
 from tvmgraph.profiler.summary import Summary
@@ -274,9 +276,6 @@ def tensorboard_trace_handler(
         if analyse_flag:
             ready.summary.save(folder)
             return
-        from tvmgraph.debug.dump import write_atomically
-        from tvmgraph.debug.trace import trace_text
-
         write_atomically(folder / "trace_view.json", trace_text(ready.summary.events))
 
     return write

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib.util
 import os
@@ -84,8 +85,6 @@ def ffi() -> Any:
     Raises:
         LoadError: if the library cannot be found or loaded.
     """
-    import ctypes
-
     from tvmgraph.runtime.ffi import tvm_ffi
 
     folders = library_folders()
@@ -127,8 +126,6 @@ def load_cuda() -> Any:
     Raises:
         DeviceError: if it cannot be loaded, or there is no usable driver.
     """
-    import ctypes
-
     from tvmgraph.runtime import cuda
     from tvmgraph.runtime.ffi import tvm_ffi
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tvmgraph.config import JitConfig
+from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import TvmgraphError
 from tvmgraph.jit.compiled import CompiledGraph
@@ -69,7 +70,6 @@ def compile_case(case: Case, config: JitConfig) -> str | None:
         Why it cannot be compiled, or ``None``.
     """
     from tvmgraph.compiler.library import write_library
-    from tvmgraph.config.options import CompileOptions
 
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import itertools
 import zlib
 from collections.abc import Iterator
@@ -55,8 +56,6 @@ class Case:
 
     def attrs(self) -> dict[str, Any]:
         """Returns all attributes of the call, defaults included, in the row's order."""
-        import inspect
-
         defaults = inspect.signature(self.op.fn).parameters
         given = self.sample.attrs
         names = self.op.attrs + self.op.regions

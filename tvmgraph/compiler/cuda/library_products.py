@@ -18,6 +18,7 @@ from typing import Any
 from tvm import relax
 
 from tvmgraph import dtypes
+from tvmgraph.compiler.compile import build_aside
 from tvmgraph.compiler.tuning import database as tuning
 from tvmgraph.config.options import CompileOptions
 from tvmgraph.core.op import Op, Reason
@@ -27,6 +28,7 @@ from tvmgraph.debug import Phases
 from tvmgraph.graph import Graph, GraphBuilder
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.runtime import cublaslt, cuda
+from tvmgraph.runtime.device_copy import allocate
 
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
 _RUNS, _ROUNDS = 20, 5
@@ -162,8 +164,6 @@ def _is_faster(product: _Product, options: CompileOptions) -> bool:
 
 
 def _measured(product: _Product, options: CompileOptions) -> tuning.Record:
-    from tvmgraph.compiler.compile import build_aside
-
     plain = replace(options, library=False, replay=False, native=False)
     alone = _alone(product)
     call = _call(replace(product, inputs=tuple(p.value for p in alone.params)), options)
@@ -193,8 +193,6 @@ def _alone(product: _Product) -> Graph:
 
 def _seconds(executable: Any, graph: Graph, index: int) -> float:
     """The shortest time of a call, launches included, over a few rounds."""
-    from tvmgraph.runtime.device_copy import allocate
-
     function = executable.function()
     args = [
         allocate(p.value.type.static_shape, p.value.type.dtype.name, index) for p in graph.params

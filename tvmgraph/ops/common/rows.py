@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.sizes import is_one, same_form
 from tvmgraph.core.tensor import Tensor
@@ -63,8 +65,6 @@ def binary_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[
 
 def extreme_values(dtype: str = "float32") -> Any:
     """An array of zeros, infinities, NaN, denormals and large values."""
-    import numpy as np
-
     tiny = np.finfo(dtype).tiny
     values = [0.0, -0.0, np.inf, -np.inf, np.nan, tiny / 2, -tiny, 1e30, -1e30, 88.0, -100.0]
     return np.array(values, dtype)

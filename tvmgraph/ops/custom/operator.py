@@ -31,6 +31,7 @@ from tvmgraph.errors import (
     user_source,
     warn_user,
 )
+from tvmgraph.graph import GraphBuilder
 from tvmgraph.ops.custom.kernels import is_script, kind_of, load_function, parameter_types
 
 __all__ = ["Custom"]
@@ -246,8 +247,6 @@ class Custom:
     # ---- the kernel -------------------------------------------------------------------------
 
     def _run_compiled(self, *arrays: np.ndarray, **attrs: Any) -> tuple[np.ndarray, ...]:
-        from tvmgraph.graph import GraphBuilder
-
         builder = GraphBuilder(self.name)
         types = [tensor_type(a.shape, a.dtype) for a in arrays]
         inputs = [builder.param(t) for t in types]

@@ -16,7 +16,7 @@ from tvmgraph.core.sizes import proven
 from tvmgraph.core.storage import aligned_copy
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation, letters
-from tvmgraph.core.types import Shape, TensorType
+from tvmgraph.core.types import Shape, TensorType, tensor_type
 from tvmgraph.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.rows import lower_full, sum_to
 from tvmgraph.ops.indexing.basic import LOW_PRECISION
@@ -298,8 +298,6 @@ def _eager_index_update(*xs: np.ndarray, axes: tuple[int, ...], mode: str) -> np
 
 
 def _leading_numpy(x: np.ndarray, axes: tuple[int, ...], ndim: int) -> tuple[list[int], list[int]]:
-    from tvmgraph.core.types import tensor_type
-
     return _leading(tensor_type(x.shape, dtypes.float32), axes, ndim)
 
 

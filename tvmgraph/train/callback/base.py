@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.notebook import fragment, heading, table
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError
 from tvmgraph.train.metrics.basic import reject
+from tvmgraph.train.plots import curves
 
 EVENTS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
 
@@ -282,13 +284,9 @@ class History(Callback):
         Example:
             >>> ms.train.History().plot()  # doctest: +SKIP
         """
-        from tvmgraph.train.plots import curves
-
         return curves(self.epoch["epoch"], self.history, names, ax)
 
     def _repr_html_(self) -> str:
-        from tvmgraph.core.notebook import fragment, heading, table
-
         names = list(self.history)
         rows = list(zip(self.epoch["epoch"], *self.history.values()))
         head = heading("History", f"{len(rows)} epochs", "plot() draws the curves")

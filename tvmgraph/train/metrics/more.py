@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.notebook import fragment, heading, table
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
 from tvmgraph.train.metrics.basic import (
     F1,
@@ -25,6 +26,7 @@ from tvmgraph.train.metrics.basic import (
     reject,
 )
 from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
+from tvmgraph.train.plots import confusion
 
 
 class TopKCategoricalAccuracy(Metric):
@@ -147,13 +149,9 @@ class ConfusionMatrix(Metric):
             NotFoundError: if matplotlib is not installed.
             ArgumentError: if there are not as many labels as classes.
         """
-        from tvmgraph.train.plots import confusion
-
         return confusion(self.eval(), labels, ax)
 
     def _repr_html_(self) -> str:
-        from tvmgraph.core.notebook import fragment, heading, table
-
         numbers = self._matrix.astype(int).tolist()
         rows = [(f"true {i}", *row) for i, row in enumerate(numbers)]
         heads = ("", *(f"predicted {i}" for i in range(self.num_classes)))
