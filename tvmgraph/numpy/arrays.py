@@ -177,7 +177,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
     """Returns for each element what the function (or number) of its condition gives."""
-    x = array_of(x)
+    x, condlist = array_of(x), [condlist] if isinstance(condlist, bool) else condlist
     made = [f(x, *args, **kw) if callable(f) else f for f in funclist]
     parts = [ops.broadcast_to(array_of(m), x.shape) for m in made]
     conditions = arrays_of(condlist)
@@ -348,6 +348,8 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False,
                 return_indices: bool = False) -> Any:  # fmt: skip
     """Returns the sorted elements that two arrays share, and on demand where each has them."""
+    if not (isinstance(assume_unique, bool) and isinstance(return_indices, bool)):
+        raise DTypeError("assume_unique and return_indices must be bools", at=user_source())
     first = ops.ravel(array_of(ar1)) if assume_unique else _sorted_unique(ar1)
     shared = ops.masked_select(first, helpers.contains(first, ar2, False))
     shared = ops.sort(shared)[0]

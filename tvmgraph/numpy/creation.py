@@ -10,7 +10,7 @@ from tvmgraph import ops
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32, int32
-from tvmgraph.errors import ArgumentError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
 from tvmgraph.numpy.conversion import array_of, arrays_of, as_dtype, axis_of, dtype_of, floats
 from tvmgraph.numpy.helpers import full as filled_with
 from tvmgraph.numpy.helpers import ops_broadcast
@@ -19,7 +19,8 @@ from tvmgraph.numpy.helpers import ops_broadcast
 def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
     """Returns a new array of ``obj`` with at least ``ndmin`` axes; ``copy=False`` shares it."""
     found = array_of(obj, dtype)
-    found = ops.reshape(found, (1,) * (ndmin - found.ndim) + tuple(found.shape))
+    if found.ndim < ndmin:
+        found = ops.reshape(found, (1,) * (ndmin - found.ndim) + tuple(found.shape))
     return found.copy() if copy and isinstance(obj, Tensor) else found
 
 
@@ -189,22 +190,22 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
     return _pairs(np.diag_indices(n, ndim))
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
+def tril_indices(n: float, k: float = 0, m: float | None = None) -> tuple[Tensor, ...]:
     """Returns the indices of the lower triangle of an ``n`` by ``m`` array."""
     return _pairs(np.tril_indices(n, k, m))
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
+def triu_indices(n: float, k: float = 0, m: float | None = None) -> tuple[Tensor, ...]:
     """Returns the indices of the upper triangle of an ``n`` by ``m`` array."""
     return _pairs(np.triu_indices(n, k, m))
 
 
-def tril_indices_from(arr: Tensor, k: int = 0) -> tuple[Tensor, ...]:
+def tril_indices_from(arr: Tensor, k: float = 0) -> tuple[Tensor, ...]:
     """Returns the indices of the lower triangle of a matrix."""
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-def triu_indices_from(arr: Tensor, k: int = 0) -> tuple[Tensor, ...]:
+def triu_indices_from(arr: Tensor, k: float = 0) -> tuple[Tensor, ...]:
     """Returns the indices of the upper triangle of a matrix."""
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
@@ -238,17 +239,32 @@ ogrid = Grid(np.ogrid)
 
 def _shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
     given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    return tuple(int(s) for s in given)
+    wrong = [s for s in given if not isinstance(s, int)]
+    if wrong:
+        raise DTypeError(f"shape must hold integers, not {wrong[0]!r}", at=user_source())
+    return tuple(given)
+
+
+def _of_kind(dtype: Any, kind: str) -> Any:
+    """Returns the dtype if it is of a kind: "i", integers, or "f", floats."""
+    found = dtype_of(dtype)
+    if found.kind != kind:
+        raise ArgumentError(
+            f"dtype must be {'an integer' if kind == 'i' else 'a float'} dtype",
+            got=f"dtype={dtype}",
+            at=user_source(),
+        )
+    return found
 
 
 def rand(*shape: Any, dtype: Any = float32) -> Tensor:
     """Returns uniform random numbers between 0 and 1."""
-    return as_dtype(ops.rand(*(_shape(shape) or (1,))), dtype)
+    return as_dtype(ops.rand(*(_shape(shape) or (1,))), _of_kind(dtype, "f"))
 
 
 def randn(*shape: Any, dtype: Any = float32) -> Tensor:
     """Returns random numbers of the standard normal distribution."""
-    return as_dtype(ops.randn(*(_shape(shape) or (1,))), dtype)
+    return as_dtype(ops.randn(*(_shape(shape) or (1,))), _of_kind(dtype, "f"))
 
 
 def randint(minval: int, maxval: int | None = None, shape: Any = None,
@@ -257,8 +273,8 @@ def randint(minval: int, maxval: int | None = None, shape: Any = None,
     low, high = (0, minval) if maxval is None else (minval, maxval)
     if low >= high:
         raise ArgumentError(f"no integers from {low} to {high - 1}", at=user_source())
-    size = (1,) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
-    return as_dtype(ops.randint(low, high, size), dtype)
+    size = (1,) if shape is None else _shape((shape,))
+    return as_dtype(ops.randint(low, high, size), _of_kind(dtype, "i"))
 
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph import ops
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float32, int32
-from tvmgraph.errors import ShapeError, user_source
+from tvmgraph.errors import DTypeError, ShapeError, user_source
 from tvmgraph.numpy.conversion import (
     array_of,
     arrays_of,
@@ -35,6 +35,8 @@ def extreme(
     found = reduce(a, axis, keepdims)
     if initial is None:
         return found
+    if not isinstance(initial, (int, float)):
+        raise DTypeError(f"initial must be a number, not {initial!r}", at=user_source())
     pick = ops.maximum if reduce.__name__ in ("amax", "max") else ops.minimum
     return ops.cast(pick(found, array_of(initial, found.dtype)), a.dtype)
 
@@ -148,6 +150,21 @@ def full(shape: Any, value: Any, dtype: Any) -> Tensor:
     return ops.broadcast_to(array_of(value, dtype), shape)
 
 
+def divisors(op: Callable[..., Tensor], x1: Tensor, x2: Tensor) -> Tensor:
+    """Returns ``op`` of whole numbers, which may be held as floats."""
+    kinds = [t.dtype for t in (x1, x2) if is_float(t)]
+    whole = (ops.cast(t, int32) if is_float(t) else t for t in (x1, x2))
+    return as_dtype(op(*whole), kinds[0] if kinds else None)
+
+
+def roll(a: Tensor, shift: Any, axis: Any) -> Tensor:
+    """Moves elements around; one shift counts for all axes, and one axis for all shifts."""
+    if axis is None:
+        return ops.roll(a, shift)
+    shifts, axes = np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis))
+    return ops.roll(a, tuple(shifts.tolist()), tuple(axes.tolist()))
+
+
 def contains(element: Any, test: Any, invert: bool) -> Tensor:
     """Whether each element is among the elements of ``test``."""
     element = array_of(element)
@@ -187,6 +204,6 @@ def take_along_axis(arr: Tensor, indices: Tensor, axis: int | None) -> Tensor:
 
 __all__ = [
     "MOST", "alike", "array_equiv", "arrays_of", "axes_of", "contains", "cross", "cuts",
-    "diagflat", "dtype_of", "expand_dims", "extreme", "filled", "float32", "floats", "full",
-    "int32", "nanvar", "rollaxis", "scan", "split", "sum", "take_along_axis",
+    "diagflat", "divisors", "dtype_of", "expand_dims", "extreme", "filled", "float32", "floats", "full",
+    "int32", "nanvar", "roll", "rollaxis", "scan", "split", "sum", "take_along_axis",
 ]  # fmt: skip

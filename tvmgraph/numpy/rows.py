@@ -32,8 +32,8 @@ tanh=tanh trunc=trunc
 # function -> operator; called f(x1, x2, dtype=None)
 BINARY = """
 add=add arctan2=atan2 bitwise_and=bitwise_and bitwise_or=bitwise_or bitwise_xor=bitwise_xor
-copysign=copysign divide=div equal=equal floor_divide=floor_div fmod=fmod gcd=gcd greater=greater
-greater_equal=greater_equal heaviside=heaviside hypot=hypot lcm=lcm less=less
+copysign=copysign divide=div equal=equal floor_divide=floor_div fmod=fmod greater=greater
+greater_equal=greater_equal heaviside=heaviside hypot=hypot less=less
 less_equal=less_equal logaddexp=logaddexp logaddexp2=logaddexp2 logical_and=logical_and
 logical_or=logical_or logical_xor=logical_xor matmul=matmul maximum=maximum minimum=minimum
 mod=floor_mod multiply=mul not_equal=not_equal power=pow remainder=floor_mod subtract=sub
@@ -71,6 +71,7 @@ fliplr | m | F.flip(m, (1,))
 flipud | m | F.flip(m, (0,))
 float_power | x1, x2, dtype=None | F.pow(H.floats(x1), H.floats(x2))
 full_like | a, fill_value, dtype=None, shape=None | H.full(a.shape if shape is None else shape, fill_value, dtype or a.dtype)
+gcd | x1, x2, dtype=None | H.divisors(F.gcd, x1, x2)
 hsplit | x, indices_or_sections | H.split(x, indices_or_sections, 1 if x.ndim > 1 else 0)
 in1d | ar1, ar2, invert=False | H.contains(F.ravel(ar1), ar2, invert)
 inner | a, b | F.mul(a, b) if a.ndim == 0 or b.ndim == 0 else F.tensordot(a, b, ((-1,), (-1,)))
@@ -79,6 +80,7 @@ isin | element, test_elements, invert=False | H.contains(element, test_elements,
 isneginf | x | F.equal(x, float("-inf"))
 isposinf | x | F.equal(x, float("inf"))
 kron | a, b | F.kron(a, b)
+lcm | x1, x2, dtype=None | H.divisors(F.lcm, x1, x2)
 logical_not | a, dtype=None | F.logical_not(a)
 matrix_power | a, n | F.matrix_power(a, n)
 max | a, axis=None, keepdims=False, initial=None, where=True | H.extreme(F.amax, a, axis, keepdims, initial, where)
@@ -100,7 +102,7 @@ ptp | x, axis=None, keepdims=False | F.sub(F.amax(x, axis, keepdims), F.amin(x, 
 ravel | x | F.reshape(x, (-1,))
 repeat | a, repeats, axis=None | F.repeat_interleave(a, repeats, axis)
 reshape | x, new_shape | F.reshape(x, new_shape)
-roll | a, shift, axis=None | F.roll(a, shift, axis)
+roll | a, shift, axis=None | H.roll(a, shift, axis)
 rollaxis | x, axis, start=0 | H.rollaxis(x, axis, start)
 rot90 | a, k=1, axes=(0, 1) | F.rot90(a, k, axes)
 searchsorted | a, v, side="left", sorter=None | F.cast(F.searchsorted(*H.alike(a, v), side=side, sorter=sorter), H.int32)

@@ -58,6 +58,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Returns the ``n``-th differences of neighbours, after joining what is given at the ends."""
     a = array_of(a)
+    if n == 0:
+        return a
     axis = axis_of(axis, a.ndim)
     ends = [None if e is None else _end(array_of(e, a.dtype), a, axis) for e in (prepend, append)]
     parts = [p for p in (ends[0], a, ends[1]) if p is not None]

@@ -13,7 +13,7 @@ from tvmgraph import hooks
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64, uint8
-from tvmgraph.errors import ArgumentError
+from tvmgraph.errors import ArgumentError, either, user_source
 from tvmgraph.ops.common.arguments import bad
 from tvmgraph.ops.effects.assignment import values_of
 
@@ -42,6 +42,11 @@ def ctc_loss_and_gradient(
 def ctc_greedy_decoder(x: Tensor, lengths: Tensor, merge: bool) -> tuple[Tensor, ...]:
     """Returns places, classes, size and the negative sum of the largest logits of [T, N, C]."""
     scores, sizes = x.asnumpy(), lengths.asnumpy()
+    if sizes.max(initial=0) > len(scores):
+        raise either(ArgumentError, RuntimeError)(
+            f"sequence_length should be less than or equal to {len(scores)}",
+            op="ops.CTCGreedyDecoder", got=f"sequence_length={sizes.tolist()}", at=user_source(),
+        )  # fmt: skip
     best = scores.argmax(-1)
     blank = scores.shape[-1] - 1
     rows, total = [], np.zeros((scores.shape[1], 1), scores.dtype)

@@ -215,7 +215,7 @@ def _halves(x: Tensor, axis: int, op: str) -> tuple[Tensor, Tensor]:
             f"axis {axis} cannot be divided into two halves", op=op, got=str(x.type),
             at=user_source(), fix="make its size even",
         )  # fmt: skip
-    first, second = F.split(x, x.shape[i] // 2, i)
+    first, second = F.split(x, (x.shape[i] // 2,) * 2, i)
     return first, second
 
 

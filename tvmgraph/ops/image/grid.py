@@ -235,7 +235,7 @@ def _crop_lines(start: Tensor, stop: Tensor, size: int, count: int, method: str)
     if method == "bilinear_v2":  # whole pixels, which are areas, from the first to the last
         first, last = F.trunc(start * size), F.trunc(stop * size)
         at = first + (steps + 0.5) * ((last - first + 1) / count) - 0.5
-        return F.minimum(F.maximum(at, first), last)
+        return F.maximum(F.minimum(at, last), first)
     if count == 1:
         return (start + stop) * ((size - 1) / 2)
     return start * (size - 1.0) + steps * ((stop - start) * ((size - 1.0) / (count - 1)))

@@ -256,7 +256,7 @@ def matrix_solve(matrix: Tensor, rhs: Tensor, adjoint: bool = False) -> Tensor:
     Args:
         matrix: float32 or float64 tensor of shape :math:`(..., n, n)`.
         rhs: Tensor of shape :math:`(..., n, k)`.
-        adjoint: Whether to solve with the transposed matrix.
+        adjoint: Whether to solve with the transposed matrix, of complex numbers the conjugate one.
 
     Returns:
         Tensor of shape :math:`(..., n, k)`.
@@ -271,7 +271,9 @@ def matrix_solve(matrix: Tensor, rhs: Tensor, adjoint: bool = False) -> Tensor:
         [[ 1.00000000e+00],
          [ 5.00000000e-01]])
     """
-    return solve(F.swapaxes(matrix, -1, -2) if adjoint else matrix, rhs)
+    if adjoint:
+        matrix = F.swapaxes(F.conj(matrix) if matrix.dtype.kind == "c" else matrix, -1, -2)
+    return solve(matrix, rhs)
 
 
 def lstsq(input: Tensor, A: Tensor) -> Tensor:

@@ -132,13 +132,14 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     ...
 
 
-def matrix_band_part(x: Tensor, lower: int, upper: int) -> Tensor:
+def matrix_band_part(x: Tensor, lower: int | Tensor, upper: int | Tensor) -> Tensor:
     """Keeps a band around the main diagonal of the last two axes, zeros elsewhere.
 
     Args:
         x: Tensor with at least two axes.
-        lower: Number of diagonals to keep below the main one; negative keeps all.
-        upper: Number of diagonals to keep above the main one; negative keeps all.
+        lower: Number of diagonals to keep below the main one; negative keeps all. A tensor of
+            integers broadcasts with the matrices.
+        upper: Number of diagonals to keep above the main one, in the same way.
 
     Returns:
         Tensor of ``x``'s type.
@@ -149,6 +150,13 @@ def matrix_band_part(x: Tensor, lower: int, upper: int) -> Tensor:
         [[1, 2],
          [0, 4]])
     """
+    if isinstance(lower, Tensor) or isinstance(upper, Tensor):
+        apart = F.sub(F.reshape(F.arange(x.shape[-2]), (-1, 1)), F.arange(x.shape[-1]))
+        kept = F.ones_like(apart, dtype=dtypes.bool_)
+        for n, distance in ((lower, apart), (upper, F.neg(apart))):
+            n = F.cast(n, dtypes.int64) if isinstance(n, Tensor) else Tensor(n, dtypes.int64)
+            kept = F.logical_and(kept, F.logical_or(F.less(n, 0), F.less_equal(distance, n)))
+        return F.where(kept, x, F.zeros_like(x))
     below, above = (as_int(v, "matrix_band_part", "the band") for v in (lower, upper))
     y = x if below < 0 else triu(x, -below)
     return y if above < 0 else tril(y, above)
