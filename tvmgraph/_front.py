@@ -239,6 +239,7 @@ _LATER = {
             reset_peak_memory_stats set_cur_stream synchronize""",
         "ops": "constexpr",
         "profiler": "Profiler",
+        "runtime": "launch_blocking",
         "train.mindir_file": "load_mindir save_mindir",
         "train": """Accuracy BleuScore Callback CheckpointConfig ConfusionMatrix CosineSimilarity
             DatasetHelper Dice EarlyStopping F1 Fbeta History LambdaCallback LearningRateScheduler

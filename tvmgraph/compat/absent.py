@@ -107,9 +107,6 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     "threads are set by TVMGRAPH_NUM_THREADS or set_context(runtime_num_threads=...)": (
         "dispatch_threads_num", "set_cpu_affinity",
     ),
-    "eager calls on the CPU have finished when they return; synchronize() waits for a GPU": (
-        "launch_blocking",
-    ),
     "it is how MindSpore's compiler keeps track of Cells and Tensors": (
         "IGNORE_LIST", "T_destination", "add_pipeline_stage", "assign_value_cpp", "bprop_debug",
         "cache_shape", "cast_inputs", "cell_init_args",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from tvmgraph.compat import primitives
@@ -10,7 +11,8 @@ from tvmgraph.compat.primitives import helpers
 from tvmgraph.compat.primitives.base import build_class, parse_rows
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dtypes import int64
+from tvmgraph.dtypes import float64, int64
+from tvmgraph.ops.compositions_images import pool_windows
 
 PATH = "tvmgraph.ops.operations._grad_ops"
 #: Operators that get the cotangent and the operand; ``dx`` is ``F.vjp(...)[1](dy)[0]``.
@@ -51,6 +53,12 @@ DeformableOffsetsGrad | strides, pads, kernel_size, dilations=(1, 1, 1, 1), data
   modulated), input, offsets)[1](out_backprop)
 DropoutGrad | keep_prob=0.5 | dy, mask | dy * mask / keep_prob
 EluGrad | | dy, y | F.where(y > 0, dy, dy * (y + 1))
+FractionalAvgPoolGrad | overlapping=False | orig_input_tensor_shape, out_backprop,
+  row_pooling_sequence, col_pooling_sequence | H.windowed(F.zeros(H.ints(orig_input_tensor_shape),
+  out_backprop.dtype), out_backprop, row_pooling_sequence, col_pooling_sequence, overlapping, True)
+FractionalMaxPoolGrad | overlapping=False | orig_input, orig_output, out_backprop,
+  row_pooling_sequence, col_pooling_sequence | H.windowed(orig_input, out_backprop,
+  row_pooling_sequence, col_pooling_sequence, overlapping, False)
 FractionalMaxPool3DGradWithFixedKsize | data_format="NCDHW" | x, dy, argmax
   | H.scattered(x, dy, argmax)
 GridSampler2DGrad | interpolation_mode="bilinear", padding_mode="zeros", align_corners=False,
@@ -146,6 +154,14 @@ class _Helpers:
     def spatial(sizes: Any) -> Any:
         """Sizes of the last three axes; one int stands for three."""
         return sizes if isinstance(sizes, int) else sizes[-3:]
+
+    @staticmethod
+    def windowed(x: Any, dy: Any, rows: Any, columns: Any, overlapping: bool, mean: bool) -> Any:
+        """The gradient of what was pooled by windows between edges; integers have one, too."""
+        wide = float64 if x.dtype.is_integer else x.dtype
+        pool = functools.partial(pool_windows, rows=rows, columns=columns,
+                                 overlapping=overlapping, mean=mean)  # fmt: skip
+        return F.cast(_Helpers.back(pool, F.cast(x, wide), F.cast(dy, wide)), x.dtype)
 
     @staticmethod
     def scattered(x: Any, grad: Any, argmax: Any) -> Any:

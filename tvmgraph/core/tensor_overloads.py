@@ -79,9 +79,11 @@ _axis = aliases(dim="axis")
 
 
 def sizes_of(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Accepts both ``f(2, 3)`` and ``f((2, 3))``."""
+    """Accepts ``f(2, 3)``, ``f((2, 3))`` and ``f(Tensor([2, 3]))``."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         return tuple(sizes[0])
+    if len(sizes) == 1 and isinstance(sizes[0], TensorOverloads) and len(sizes[0].shape) == 1:
+        return tuple(sizes[0].tolist())
     return sizes
 
 

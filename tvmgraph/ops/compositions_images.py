@@ -74,29 +74,38 @@ def fractional_pool(
         raise bad(ArgumentError, "images have four axes, and pooling_ratio is [1, h, w, 1], at "
                   "least 1", "FractionalPool", f"x={x.type}, pooling_ratio={ratio!r}")  # fmt: skip
     draw = np.random.default_rng(seed)
-    found, edges = F.cast(x, float64) if x.dtype.is_integer else x, []
+    edges = []
     for axis in (1, 2):
         size = x.shape[axis]
         count = int(size / ratio[axis])
         drawn = draw.random(count, np.float32) if fixed else F.rand(count, dtype=float32)
-        begins = _window_edges(size, count, pseudo, F.cast(drawn, float32) if not fixed
-                               else tensor_from_numpy(drawn))  # fmt: skip
-        edges.append(begins)
+        edges.append(_window_edges(size, count, pseudo, F.cast(drawn, float32) if not fixed
+                                   else tensor_from_numpy(drawn)))  # fmt: skip
+    return pool_windows(x, edges[0], edges[1], overlapping, mean), edges[0], edges[1]
+
+
+def pool_windows(
+    x: Tensor, rows: Tensor, columns: Tensor, overlapping: bool, mean: bool
+) -> Tensor:
+    """Returns means, or the largest elements, of windows of [N, H, W, C] between edges."""
+    found = F.cast(x, float64) if x.dtype.is_integer else x
+    for axis, begins in ((1, rows), (2, columns)):
+        size, count = x.shape[axis], begins.shape[0] - 1
         last = F.minimum(begins[1:] - (0 if overlapping else 1), size - 1).expand_dims(1)
         first = begins[:-1].expand_dims(1)
         if mean:
             pixels = tensor_from_numpy(np.arange(size, dtype=np.int64))
             inside = F.cast(F.logical_and(pixels >= first, pixels <= last), found.dtype)
-            share = inside / F.sum(inside, 1, True)
             turned = F.swapaxes(found, axis, 3)  # the axis comes last
-            found = F.swapaxes(F.matmul(turned, F.swapaxes(share, 0, 1)), axis, 3)
+            mean_of = F.matmul(turned, F.swapaxes(inside, 0, 1)) / F.sum(inside, 1)
+            found = F.swapaxes(mean_of, axis, 3)
         else:
             steps = tensor_from_numpy(np.arange(math.ceil(size / count) + 2, dtype=np.int64))
             places = F.minimum(first + steps, last)
             windows = F.gather(found, F.reshape(places, (-1,)), axis)
             split = (*found.shape[:axis], count, len(steps.array), *found.shape[axis + 1 :])
             found = F.amax(F.reshape(windows, split), axis + 1)
-    return F.cast(found, x.dtype), edges[0], edges[1]
+    return F.cast(found, x.dtype)
 
 
 def _window_edges(size: int, count: int, pseudo: bool, drawn: Tensor) -> Tensor:

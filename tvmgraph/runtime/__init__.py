@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         StreamCtx,
         current_stream,
         default_stream,
+        launch_blocking,
         set_cur_stream,
         synchronize,
     )
@@ -52,8 +53,8 @@ _HOMES = {
     ),
     **dict.fromkeys(
         (
-            "Event", "Stream", "StreamCtx", "current_stream", "default_stream", "set_cur_stream",
-            "synchronize",
+            "Event", "Stream", "StreamCtx", "current_stream", "default_stream", "launch_blocking",
+            "set_cur_stream", "synchronize",
         ),
         "stream",
     ),
@@ -71,6 +72,7 @@ __all__ = [
     "device_count",
     "empty_cache",
     "is_available",
+    "launch_blocking",
     "load",
     "max_memory_allocated",
     "max_memory_reserved",
