@@ -1,4 +1,4 @@
-"""Frequencies of discrete spectra, and the short-time Fourier transform of real signals."""
+"""Frequencies of discrete spectra, and the short-time Fourier transform."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 def _window(window: Tensor | None, length: int, n_fft: int, like: Tensor) -> Tensor:
     """The window in the middle of a frame."""
-    w = F.ones((length,), like.dtype) if window is None else F.cast(window, like.dtype)
+    w = F.ones((length,), like.dtype) if window is None else window
+    w = w if w.dtype.kind == "c" else F.cast(w, like.dtype)
     left = (n_fft - length) // 2
     return F.pad(w, (left, n_fft - length - left)) if length < n_fft else w
 
@@ -159,7 +160,7 @@ def stft(
         X_{k,t} = \sum_{j} window_j \cdot x_{t \cdot hop + j} \cdot e^{-2 \pi i j k / n\_fft}
 
     Args:
-        x: Real signal of shape (n,) or (batch, n).
+        x: Signal of shape (n,) or (batch, n).
         n_fft: Length of a piece.
         hop_length: Distance of two pieces, ``n_fft // 4`` by default.
         win_length: Length of the window, ``n_fft`` by default; a shorter one is centred.
@@ -167,8 +168,9 @@ def stft(
         center: Whether the signal is padded so that piece t is centred at ``t * hop_length``.
         pad_mode: How: "REFLECT" or "CONSTANT".
         normalized: Whether to divide by the square root of ``n_fft``.
-        onesided: Whether to return the non-negative frequencies only, by default yes.
-        return_complex: Whether to return complex numbers.
+        onesided: Whether to return the non-negative frequencies only, by default if neither the
+            signal nor the window is complex.
+        return_complex: Whether to return complex numbers, by default if one of them is complex.
 
     Returns:
         Tensor of shape (..., frequencies, pieces, 2) with real and imaginary parts last, or a
@@ -198,10 +200,15 @@ def stft(
                   describe(x=x))  # fmt: skip
     index = np.arange(pieces)[:, None] * hop + np.arange(n_fft)
     frames = F.gather(signal, Tensor(index), 1) * _window(window, length, n_fft, x)
-    count = n_fft if onesided is False else n_fft // 2 + 1
+    is_complex = frames.dtype.kind == "c"
+    onesided = not is_complex if onesided is None else onesided
+    count = n_fft // 2 + 1 if onesided else n_fft
+    scale = math.sqrt(n_fft) if normalized else 1.0
+    if is_complex:
+        values = F.swapaxes(F.fft(frames)[..., :count], 1, 2) / scale
+        values = F.reshape(values, (*x.shape[:-1], count, pieces))
+        return values if return_complex is not False else F.view_as_real(values)
     spectrum = F.matmul(frames, _fourier_matrix(n_fft, count, x.dtype))
-    if normalized:
-        spectrum = spectrum / math.sqrt(n_fft)
-    parts = F.reshape(spectrum, (-1, pieces, 2, count))
+    parts = F.reshape(spectrum / scale if normalized else spectrum, (-1, pieces, 2, count))
     result = F.reshape(F.permute(parts, (0, 3, 1, 2)), (*x.shape[:-1], count, pieces, 2))
     return F.complex(result[..., 0], result[..., 1]) if return_complex else result

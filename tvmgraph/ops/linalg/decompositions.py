@@ -14,7 +14,7 @@ from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import MATRIX
 from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, NoGradientError, ShapeError
 from tvmgraph.ops.common.arguments import named
 from tvmgraph.ops.linalg.solve import (
     NO_LOWERING,
@@ -32,7 +32,6 @@ __all__ = [
     "singular_values", "svd",
 ]  # fmt: skip
 
-_NO_VJP = Reason("the derivative is not implemented; it is singular for repeated singular values")
 
 
 def _vjp_cholesky(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
@@ -163,18 +162,58 @@ def _eager_svd(x: np.ndarray, *, full_matrices: bool) -> tuple[np.ndarray, ...]:
     return s, u, np.swapaxes(vt, -1, -2).conj()
 
 
+def _vjp_svd(
+    g: tuple[Tensor, ...], y: tuple[Tensor, ...], x: Tensor, *, full_matrices: bool
+) -> tuple[Tensor]:
+    """Townsend's formula; repeated singular values, whose vectors may turn, have none."""
+    (values, u, v), (gvalues, gu, gv) = y, g
+    if x.dtype.kind == "c":
+        raise NoGradientError("complex singular vectors have no derivative", op="ops.svd")
+    count = values.shape[-1]
+    squares = F.square(values)
+    apart = F.sub(F.expand_dims(squares, -2), F.expand_dims(squares, -1))
+    same = F.eye(count, count, dtypes.bool_)
+    share = F.where(same, 0.0, F.reciprocal(F.where(same, 1.0, apart)))
+
+    def turned(w: Tensor, gw: Tensor) -> Tensor:
+        product = F.matmul(F.adjoint(w[..., :count]), gw[..., :count])
+        return share * (product - F.adjoint(product))
+
+    def left(w: Tensor, gw: Tensor) -> Tensor:
+        """What moves the first vectors out of the space that they span."""
+        first, gfirst, rest = w[..., :count], gw[..., :count], w[..., count:]
+        out = gfirst - F.matmul(first, F.matmul(F.adjoint(first), gfirst))
+        if rest.shape[-1]:
+            out = out - F.matmul(rest, F.matmul(F.adjoint(gw[..., count:]), first))
+        return out / F.expand_dims(values, -2)
+
+    middle = (
+        turned(u, gu) * F.expand_dims(values, -2)
+        + F.expand_dims(values, -1) * turned(v, gv)
+        + F.diag_embed(gvalues)
+    )
+    u1, v1 = u[..., :count], v[..., :count]
+    total = F.matmul(F.matmul(u1, middle), F.adjoint(v1))
+    if x.shape[-2] > count:
+        total = total + F.matmul(left(u, gu), F.adjoint(v1))
+    if x.shape[-1] > count:
+        total = total + F.matmul(u1, F.adjoint(left(v, gv)))
+    return (total,)
+
+
 @primitive(
     infer=_infer_svd,
     traits=replace(MATRIX, factors="... . . -> ... ., ... . ., ... . ."),
     eager=lapack(_eager_svd),
     lower=NO_LOWERING,
-    vjp=_NO_VJP,
+    vjp=_vjp_svd,
     onnx=NO_ONNX,
     multi=True,
     samples=[
         sample((3, 4), full_matrices=False),
+        sample((5, 3), full_matrices=False),
         sample((2, 4, 3), full_matrices=True, dtype="float64"),
-        sample((0, 3, 3), full_matrices=False),
+        sample((0, 3, 3), full_matrices=False, grad=False),
         sample((3,), full_matrices=False, raises=ShapeError),
         sample((3, 3), full_matrices=False, dtype="int32", raises=DTypeError),
     ],
@@ -243,7 +282,7 @@ def svd(input: Tensor, full_matrices: bool = False, compute_uv: bool = True) -> 
         ShapeError: if ``input`` has fewer than two axes.
 
     Note:
-        The singular values have a derivative only with ``compute_uv=False``.
+        The vectors of repeated singular values, and complex ones, have no derivative.
 
     Example:
         >>> ops.svd(Tensor([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
