@@ -36,6 +36,8 @@ _MODULES = (
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return [*_names().__all__, *_MODULES]  # what a star import binds
+    if name in ("_Function", "_no_grad"):  # private in MindSpore, and used nevertheless
+        return getattr(importlib.import_module(f"{__name__}.compat.private"), name)
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if importlib.util.find_spec(f"{__name__}.{name}") is not None:  # also paths of MindSpore

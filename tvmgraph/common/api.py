@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import Any
 
 _COMPILING = ("jit", "jit_class", "ms_class", "ms_function")
-_EXECUTORS = ("_cell_graph_executor", "_pynative_executor")
+_PRIVATE = ("_cell_graph_executor", "_no_grad", "_pynative_executor")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _EXECUTORS:
+    if name in _PRIVATE:
         return getattr(import_module("tvmgraph.compat.private"), name)
     if name not in _COMPILING:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -45,7 +45,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
         "TFT*", "TrainFaultTolerance", "thor", "*Thor", "GetNextSingleOp",
     ),
     "MindSpore has it for its own use": (
-        "Morph", "MapUniform", "P", "FusedAdaFactor", "FusedAdaFactorWithGlobalNorm",
+        "MapUniform", "P", "FusedAdaFactor", "FusedAdaFactorWithGlobalNorm",
         "FusedCastAdamWeightDecay", "FusedWeightScaleApplyMomentum", "recompute_block",
         "absolute_import", "tuple_getitem", "tuple_setitem", "list_getitem", "list_setitem",
         "dict_getitem", "dict_setitem", "env_*", "environ_*", "geswitch", "GeSwitch", "Merge",

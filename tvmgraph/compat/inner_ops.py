@@ -7,6 +7,7 @@ from typing import Any
 from tvmgraph.compat.absent import not_found
 from tvmgraph.compat.primitives.base import build_class, parse_rows
 from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
 
 PATH = "tvmgraph.ops.operations._inner_ops"
 ROWS = parse_rows(
@@ -15,6 +16,29 @@ ClipByNorm | axis: ints = None | x, clip_norm | H.clip_by_norm(x, clip_norm, axi
 ConvertToDynamic | is_dynamic_rank=False | input | input
 GpuConvertToDynamicShape | | input | input
 Shift | periods: int = 1, axis: int = -1 | x, fill_value | H.shift(x, fill_value, periods, axis)
+InSequence | | target, sequence | target in sequence
+ListAppend | | input_list, target | [*input_list, target]
+ListInsert | | input_data, index, target | [*input_data[:index], target, *input_data[index:]]
+ListToTensor | | x, dtype=None | Tensor(x, dtype)
+ListToTuple | | x | tuple(x)
+ScalarToTensor | | x, dtype=None | Tensor(x, dtype)
+SequenceAdd | | x, y | x + y
+SequenceAddN | | x | F.addn(x)
+SequenceCount | | sequence, target | sequence.count(target)
+SequenceIndex | | sequence, target, start=0, end=None | H.index_of(sequence, target, start, end)
+SequenceMax | | x | max(x)
+SequenceMin | | x | min(x)
+SequenceMul | | sequence, scalar | sequence * scalar
+SequenceSlice | | sequence, start, stop, step | sequence[start:stop:step]
+SequenceStack | axis=0 | x | F.stack(x, axis)
+SequenceUnstack | axis=0 | x | F.unstack(x, axis)
+SequenceZerosLike | | x | type(x)(map(F.zeros_like, x))
+TensorToList | | x | x.tolist()
+TensorToScalar | | x | x.item()
+TensorToTuple | | x | tuple(x.tolist())
+TupleToList | | x | list(x)
+TupleToTensor | | x, dtype=None | Tensor(x, dtype)
+TopTypeof | | x | type(x)
 TensorCopySlices | | x, value, begin, end, strides | H.copy_slices(x, value, begin, end, strides)
 """
 )
@@ -38,6 +62,11 @@ class _Helpers:
         return F.concat((kept, filled) if periods < 0 else (filled, kept), axis)
 
     @staticmethod
+    def index_of(sequence: Any, target: Any, start: int, end: int | None) -> int:
+        """Returns where a sequence has an element."""
+        return sequence.index(target, start, len(sequence) if end is None else end)
+
+    @staticmethod
     def copy_slices(x: Any, value: Any, begin: Any, end: Any, strides: Any) -> Any:
         """Returns ``x`` with a slice of its own replaced by ``value``."""
         found = F.identity(x)
@@ -48,7 +77,7 @@ class _Helpers:
 def __getattr__(name: str) -> Any:
     if name not in ROWS:
         raise not_found(PATH, name, ROWS)
-    built = build_class(ROWS[name], PATH, {"H": _Helpers})
+    built = build_class(ROWS[name], PATH, {"H": _Helpers, "Tensor": Tensor})
     globals()[name] = built
     return built
 

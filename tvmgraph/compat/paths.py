@@ -37,7 +37,11 @@ _TRANSFORMS = ("dataset.vision", "dataset.transforms")
 #: Path -> rooms that are searched for its names, in order; all below ``tvmgraph``.
 PATHS: dict[str, tuple[str, ...]] = {
     "_checkparam": ("compat.checkparam",),
+    "_c_expression": ("compat.private",),
     "_extends": ("compat.private",),
+    "_extends.parse": ("compat.private",),
+    "common._grad_function": ("compat.private",),
+    "common._pijit_context": ("compat.private",),
     "common.file_system": ("compat.private",),
     "common.generator": ("core.random",),
     "boost": ("compat.boost", "amp", "train"),
@@ -84,6 +88,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "nn.wrap.loss_scale": ("nn",),
     "ops._primitive_cache": ("compat.private",),
     "ops._utils": ("compat.private",),
+    "ops._utils.arg_dtype_cast": ("compat.inner_ops",),
     "ops.composite": ("compat.composite",),
     "ops.auto_generate": _GENERATED,
     "ops.auto_generate.gen_ops_def": _GENERATED,
@@ -95,6 +100,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "ops.operations": ("compat.primitives",),
     "ops.operations._grad_ops": ("compat.grad_ops",),
     "ops.operations._inner_ops": ("compat.inner_ops", "compat.primitives"),
+    "ops.operations._sequence_ops": ("compat.inner_ops",),
     "ops.operations.manually_defined": ("compat.primitives", "compat.functional"),
     "ops.primitive": ("compat.primitives.base",),
     "ops.communication": ("compat.mint.distributed",),
@@ -108,7 +114,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "utils": ("_front",),
     "utils.dlpack": ("_front",),
     "train._utils": ("compat.checkparam",),
-    "train.amp": ("amp",),
+    "train.amp": ("amp", "compat.private"),
     "train.summary.summary_record": ("train.summary",),
     "train.callback._callback": ("train.callback",),
     "train.dataset_helper": ("train.sink",),
@@ -121,6 +127,7 @@ _ROOMS = {
 _LAYERS = {f"nn.layer.{file}": ("nn", f"nn.{file}") for file in ("conv", "normalization")}
 _LAYERS["nn.layer.rnn_cells"] = ("nn", "nn.recurrent_cells")
 PATHS = PATHS | {f"{path}.{file}": _ROOMS[path] for path in _FILES for file in _FILES[path].split()}
+PATHS["ops.function.grad.grad_func"] = ("compat.private", "ops")
 PATHS = PATHS | _LAYERS | {"nn.loss.loss": ("nn", "nn.loss")}
 
 

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+from tvmgraph import dtypes
+from tvmgraph.autodiff.custom import call_with_bprop
+from tvmgraph.autodiff.tape import paused
 from tvmgraph.compat.parallel import ParallelMode
 from tvmgraph.core.rules import broadcast_shapes
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import DTypeError, either, user_source
+from tvmgraph.jit import jit
+from tvmgraph.jit.function import JitFunction
+from tvmgraph.nn.cell import Cell
+
+#: Settings of MindSpore's compiler: taken, without effect.
+compile_config = SimpleNamespace()
+#: Whether MindSpore was built to write no files of its own.
+security = SimpleNamespace(enable_security=lambda: False)
 
 
 class RowTensor:
@@ -84,6 +101,125 @@ def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:
     return (lambda method: method) if fn is None else fn
 
 
+class _CustomVjp(Cell):
+    """A function whose derivative is what ``defbwd`` was given."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def construct(self, *args: Any) -> Any:
+        """Computes the function."""
+        return self.function(*args)
+
+    def defbwd(self, bwd: Callable[..., Any]) -> None:
+        """Takes ``bwd(*inputs, out, dout)``, which returns one gradient per input."""
+        self.bwd = bwd
+
+    def bprop(self, *args: Any) -> Any:
+        """Computes the gradients."""
+        return self.bwd(*args)
+
+
+def custom_vjp(fn: Callable[..., Any] | None = None) -> Any:
+    """Decorates a function that gets a derivative of its own by its ``defbwd``.
+
+    Args:
+        fn: The function.
+    """
+    return _CustomVjp if fn is None else _CustomVjp(fn)
+
+
+class _no_grad(contextlib.ContextDecorator):  # noqa: N801  (MindSpore's name)
+    """What is computed inside is constant to gradients: a context, or a decorator."""
+
+    def __enter__(self) -> None:
+        self._open = paused()
+        self._open.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        self._open.__exit__(*raised)
+
+
+class _Function:
+    """A function with a derivative of its own: a class with ``forward`` and ``backward``.
+
+    ``forward(ctx, *args)`` computes it and may keep what it likes as attributes of ``ctx``, an
+    instance of the class; ``backward(ctx, *gradients)`` gets one gradient per result and returns
+    one per argument. Programs call ``apply(*args)``.
+    """
+
+    saved_tensors: tuple[Any, ...] = ()
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        """Computes the function; every class writes its own."""
+        raise NotImplementedError("forward of a _Function")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Computes the gradients; every class writes its own."""
+        raise NotImplementedError("backward of a _Function")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Computes the function.
+
+        Args:
+            args: Arguments of ``forward``, which have gradients.
+            kwargs: Arguments of ``forward`` that have none.
+        """
+        context = cls()
+        context.needs_input_grad = tuple(isinstance(a, Tensor) for a in args)
+
+        def backward(*given: Any) -> Any:
+            gradients = given[-1]
+            found = cls.backward(
+                context, *(gradients if isinstance(gradients, (tuple, list)) else (gradients,))
+            )
+            count = len(found) if isinstance(found, tuple) else 1
+            if count != len(args):
+                raise either(DTypeError, RuntimeError)(
+                    f"Function backward return a wrong number of gradients: {count} for "
+                    f"{len(args)} inputs", op=f"{cls.__name__}.backward", at=user_source(),
+                )  # fmt: skip
+            return found
+
+        return call_with_bprop(
+            cls.__name__, lambda *args: cls.forward(context, *args, **kwargs), args, backward
+        )
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keeps tensors for ``backward``, as ``saved_tensors``."""
+        self.saved_tensors = tensors
+
+    def mark_dirty(self, *args: Any) -> None:
+        """Says which arguments ``forward`` changed; they are seen to have been."""
+
+    def mark_non_differentiable(self, *args: Any) -> None:
+        """Says which results have no gradient; they get zeros."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Takes whether missing gradients are zeros, which they always are."""
+
+
+class _OutputTo32(Cell):
+    """A network whose results are cast to float32.
+
+    Args:
+        backbone: The network.
+    """
+
+    def __init__(self, backbone: Cell) -> None:
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+        self.set_output_float(dtypes.float32)
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """Computes the network."""
+        return self._backbone(*args, **kwargs)
+
+
 class auto_parallel_context:  # noqa: N801  (MindSpore's name)
     """What training Cells of MindSpore 1.x ask about devices; the answers are those of one."""
 
@@ -109,6 +245,54 @@ class _PynativeExecutor:
     def sync(self) -> None:
         """Waits until the device has finished what it was given."""
         importlib.import_module("tvmgraph.compat.hal").synchronize()
+
+
+class PIJitCaptureContext:
+    """Decorates a function that is captured from its bytecode.
+
+    Args:
+        fullgraph: Whether what cannot be one graph is an error.
+        jit_config: MindSpore's settings of that capture, which change no result.
+    """
+
+    def __init__(self, fullgraph: bool = False, jit_config: Any = None) -> None:
+        self.fullgraph = fullgraph
+
+    def __call__(self, fn: Any) -> Any:
+        return jit(fn, capture_mode="bytecode", fullgraph=self.fullgraph)
+
+
+def get_code_extra(function: Any) -> dict[str, Any] | None:
+    """Returns what became of a function that was compiled, in MindSpore's words.
+
+    Args:
+        function: The function, or what ``jit`` returned for it.
+
+    Returns:
+        Its state, captures and the places that Python runs; None if it was not compiled.
+    """
+    plain = getattr(function, "fn", function)
+    plain = getattr(plain, "__func__", plain)
+    found = [f for f in gc.get_objects() if type(f) is JitFunction and _is_of(f, plain)]
+    captures = sum(f.compile_count for f in found)
+    breaks = sum(len(f.breaks()) for f in found)
+    if not captures and not breaks:
+        return None
+    return {
+        "stat": "GRAPH_CALLABLE", "break_count_": breaks, "compile_count_": captures,
+        "code": {"phase_": plain.__qualname__, "call_count_": captures},
+    }  # fmt: skip
+
+
+def _is_of(function: JitFunction, plain: Any) -> bool:
+    return plain in (function.fn, getattr(function.fn, "__func__", None))
+
+
+def _take(*settings: Any, **more: Any) -> None:
+    """Takes settings of MindSpore's bytecode capture, which are without effect."""
+
+
+jit_mode_pi_enable = jit_mode_pi_disable = update_pijit_default_config = _take
 
 
 class _CellGraphExecutor:

@@ -61,13 +61,8 @@ class Parameter(Tensor):
             narrow = isinstance(default_input, int) and not isinstance(default_input, bool)
             super().__init__(default_input, dtypes.int32 if narrow else None, device=device)
             first_elements(self, self)
-        self.name = _DEFAULT_NAME if name is None else name
-        if not isinstance(requires_grad, bool):
-            raise DTypeError(
-                f"requires_grad must be a bool, not {type(requires_grad).__name__}",
-                op="Parameter", got=f"requires_grad={requires_grad!r}", at=user_source(),
-            )  # fmt: skip
-        self._requires_grad = requires_grad
+        self.name = name
+        self._requires_grad = _boolean(requires_grad)
         self._gradient_hooks: tuple[Any, ...] = ()
         self.layerwise_parallel = layerwise_parallel
         self.parallel_optimizer = parallel_optimizer
@@ -78,7 +73,9 @@ class Parameter(Tensor):
         return self._name
 
     @name.setter
-    def name(self, value: str) -> None:
+    def name(self, value: str | None) -> None:
+        if value is None:
+            value = _DEFAULT_NAME
         if not isinstance(value, str):
             raise TypeOrValueError(
                 f"a parameter's name must be a str, not {type(value).__name__}",
@@ -93,7 +90,7 @@ class Parameter(Tensor):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self._requires_grad = value
+        self._requires_grad = _boolean(value)
         bump_epoch()
 
     @property
@@ -113,8 +110,12 @@ class Parameter(Tensor):
 
     @property
     def data(self) -> Parameter:
-        """The parameter itself."""
+        """The parameter itself; what it is set to becomes its value."""
         return self
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self.set_data(value)
 
     def init_data(self, *_: Any, **__: Any) -> Parameter:
         """Returns the parameter, which is always initialised."""
@@ -173,6 +174,16 @@ class Parameter(Tensor):
 
     def _repr_html_(self) -> str:
         return tensor_html(self, self.name, "trained" if self.requires_grad else "not trained")
+
+
+def _boolean(requires_grad: bool) -> bool:
+    """Returns ``requires_grad`` if it is a bool."""
+    if not isinstance(requires_grad, bool):
+        raise DTypeError(
+            f"requires_grad must be a bool, not {type(requires_grad).__name__}",
+            op="Parameter", got=f"requires_grad={requires_grad!r}", at=user_source(),
+        )  # fmt: skip
+    return requires_grad
 
 
 def leaf_value(parameter: Tensor, new: Tensor) -> Tensor:

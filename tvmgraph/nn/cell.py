@@ -60,7 +60,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
     training: bool
     _graph_mode: Any
 
-    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
+    def __init__(self, auto_prefix: Any = True, flags: dict[str, Any] | None = None) -> None:
         set_ = object.__setattr__
         set_(self, "_params", OrderedDict())
         set_(self, "_cells", OrderedDict())
