@@ -203,14 +203,15 @@ def _marked(value: Any) -> bool:
 def _weights(weights: Any) -> tuple[Parameter, ...]:
     if weights is None:
         return ()
-    items = (weights,) if isinstance(weights, Parameter) else weights
-    for w in items if isinstance(items, Iterable) else (items,):
+    lone = isinstance(weights, Parameter) or not isinstance(weights, Iterable)
+    items = (weights,) if lone else tuple(weights)
+    for w in items:
         if not isinstance(w, Parameter):
             raise DTypeError(
                 f"weights must be Parameters, not {type(w).__name__}",
                 op="grad", at=user_source(), fix="pass net.trainable_params()",
             )  # fmt: skip
-    return tuple(items)
+    return items
 
 
 def tensors_in(value: Any, outer: tuple[int, ...] = ()) -> list[Tensor]:
@@ -400,7 +401,7 @@ class GradOperation(Shown):
         get_all: Differentiate by all tensor inputs instead of the first.
         get_by_list: Differentiate by the parameters given in the call, without any by the
             trainable ones of the Cell, or by those that the function reads.
-        sens_param: The last positional argument is the cotangent of the output.
+        sens_param: The last positional argument, or ``sens``, is the cotangent of the output.
 
     Example:
         >>> dx, dy = ops.GradOperation(get_all=True)(ops.mul)(Tensor(2.0), Tensor(3.0))
@@ -430,7 +431,9 @@ class GradOperation(Shown):
         params: Any = () if not self.get_by_list else None if weights is None else _weights(weights)
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            args, sens = (args[:-1], args[-1]) if self.sens_param else (args, None)
+            sens = kwargs.pop("sens", None) if self.sens_param else None
+            if self.sens_param and sens is None:
+                args, sens = args[:-1], args[-1]
             positions = [i for i, a in enumerate(args) if tensors_in(a)]
             keywords = [k for k, v in kwargs.items() if tensors_in(v)]
             if not self.get_all:

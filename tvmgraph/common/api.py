@@ -6,7 +6,10 @@ from importlib import import_module
 from typing import Any
 
 _COMPILING = ("jit", "jit_class", "ms_class", "ms_function")
-_PRIVATE = ("_cell_graph_executor", "_no_grad", "_pynative_executor")
+_PRIVATE = (
+    "_CellGraphExecutor", "_cell_graph_executor", "_no_grad", "_pynative_executor",
+    "cells_compile_cache",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

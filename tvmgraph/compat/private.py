@@ -46,6 +46,15 @@ class RowTensor:
         self.indices, self.values, self.dense_shape = indices, values, shape
 
 
+RowTensorInner = RowTensor
+#: What MindSpore compiled of every Cell; Cells keep that themselves here.
+cells_compile_cache: dict[int, Any] = {}
+
+
+def _reset_op_id() -> None:
+    """Numbers MindSpore's operators anew; they have no numbers here."""
+
+
 def get_broadcast_shape(
     x_shape: Any, y_shape: Any, prim_name: str = "", shape_type: str = "", arg_name1: str = "",
     arg_name2: str = "",
@@ -203,8 +212,8 @@ class _Function:
         """Takes whether missing gradients are zeros, which they always are."""
 
 
-class _OutputTo32(Cell):
-    """A network whose results are cast to float32.
+class _VirtualDatasetCell(Cell):
+    """A network, around which MindSpore splits the data over devices.
 
     Args:
         backbone: The network.
@@ -213,11 +222,22 @@ class _OutputTo32(Cell):
     def __init__(self, backbone: Cell) -> None:
         super().__init__(auto_prefix=False)
         self._backbone = backbone
-        self.set_output_float(dtypes.float32)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """Computes the network."""
         return self._backbone(*args, **kwargs)
+
+
+class _OutputTo32(_VirtualDatasetCell):
+    """A network whose results are cast to float32.
+
+    Args:
+        backbone: The network.
+    """
+
+    def __init__(self, backbone: Cell) -> None:
+        super().__init__(backbone)
+        self.set_output_float(dtypes.float32)
 
 
 class auto_parallel_context:  # noqa: N801  (MindSpore's name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType, MethodType
 from typing import Any
 
 from tvmgraph import dtypes
@@ -353,7 +354,7 @@ class ForwardValueAndGrad(Cell):
     """Computes the loss and its gradients.
 
     Args:
-        network: A Cell that returns the loss.
+        network: A Cell or a function that returns the loss.
         weights: Parameters to differentiate by; the network's trainable ones by default.
         get_all: Whether to differentiate by all tensor inputs.
         get_by_list: Whether to differentiate by the weights.
@@ -366,7 +367,7 @@ class ForwardValueAndGrad(Cell):
         Tuple of loss and gradients (of inputs, of weights, or a tuple of both).
 
     Raises:
-        DTypeError: if ``network`` is no Cell.
+        DTypeError: if ``network`` is neither.
 
     Example:
         >>> net = nn.WithLossCell(nn.Dense(3, 2), nn.MSELoss())
@@ -385,9 +386,11 @@ class ForwardValueAndGrad(Cell):
         sens_param: bool = False,
     ) -> None:
         super().__init__(auto_prefix=False)
-        _require_cells(self.cls_name, network=network)
+        if not isinstance(network, (FunctionType, MethodType)):
+            _require_cells(self.cls_name, network=network)
         self.network = network
-        self.weights = tuple(network.trainable_params() if weights is None else weights)
+        found = getattr(network, "trainable_params", tuple)() if weights is None else weights
+        self.weights = tuple(found)
         self.get_all = boolean(self.cls_name, "get_all", get_all)
         self.get_by_list = boolean(self.cls_name, "get_by_list", get_by_list)
         self.sens_param = boolean(self.cls_name, "sens_param", sens_param)
@@ -405,10 +408,13 @@ class ForwardValueAndGrad(Cell):
         by_inputs = self.get_all or not self.get_by_list
         positions = tuple(tensors if self.get_all else tensors[:1]) if by_inputs else None
         weights = self.weights if self.get_by_list else None
-        (_, loss), found = value_and_grad(scaled, positions, weights, has_aux=True)(*inputs)
+        if not positions and weights is None:
+            return self.network(*inputs), ()
+        run = value_and_grad(scaled, positions or None, weights, has_aux=True)
+        (_, loss), found = run(*inputs)
         if by_inputs and self.get_all and len(tensors) == 1:  # all of one are a tuple, too
             found = ((found[0],), found[1]) if self.get_by_list else (found,)
-        return loss, found
+        return loss, ((), found) if by_inputs and not tensors else found
 
 
 class ParameterUpdate(Cell):
