@@ -230,7 +230,8 @@ _LATER = {
         "compat.log": "get_level get_log_config",
         "compat.parallel": "ParallelMode",
         "distributed.api": "DTensor Layout redistribute reshard shard",
-        "distributed.context": """get_auto_parallel_context reset_auto_parallel_context
+        "distributed.context": """get_algo_parameters get_auto_parallel_context
+            reset_algo_parameters reset_auto_parallel_context set_algo_parameters
             set_auto_parallel_context""",
         "compat.private": "RowTensor",
         "hal": """Event Stream StreamCtx current_stream default_stream empty_cache

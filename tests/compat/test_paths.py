@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tvmgraph
+import tvmgraph as ms
 from tvmgraph import nn
 from tvmgraph.common.api import _cell_graph_executor, _pynative_executor
 from tvmgraph.compat.paths import PATHS
@@ -59,6 +61,16 @@ from mindspore.parallel._auto_parallel_context import auto_parallel_context
 from mindspore.profiler.profiling import Profiler
 from mindspore._extends import cell_attr_register
 from mindspore.train.serialization import export, load, load_checkpoint, load_param_into_net
+from mindspore.train.serialization import Tensor, _update_param, context, tensor_to_np_type
+from mindspore.train.callback import _set_cur_net
+from mindspore.nn.layer.activation import _activation, get_activation
+from mindspore.parallel import set_algo_parameters, _cost_model_context
+from mindspore.parallel._cost_model_context import _set_multi_subgraphs, set_cost_model_context
+from mindspore.parallel._ps_context import _is_role_sched
+from mindspore.dataset.transforms.transforms import PyTensorOperation, TensorOperation
+from mindspore.dataset.vision.py_transforms_util import augment_error_message, is_pil
+from mindspore.ops.operations import ReduceOp, ScalarSummary
+from mindspore import version
 """
 
 
@@ -73,6 +85,45 @@ def test_files_that_are_packages_in_mindspore() -> None:
         assert hasattr(module, "__path__"), path  # else a finder of aliases is not asked
     with pytest.raises(NotFoundError, match=r"tvmgraph.nn.loss has no 'CrossEntropyLos'"):
         nn.loss.CrossEntropyLos  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_settings_and_tables_that_programs_ask_for() -> None:
+    from tvmgraph.common import dtype as mstype
+    from tvmgraph.train.serialization import (  # pyright: ignore
+        _update_param,
+        tensor_to_ms_type,
+        tensor_to_np_type,
+    )
+
+    assert ms.version.__version__ >= "2.2"  # how programs choose what to call
+    assert mstype.all_types == (ms.bool_, *mstype.number_type)
+    assert tensor_to_ms_type["BFloat16"] is ms.bfloat16 and tensor_to_np_type["Int8"] == np.int8
+    ms.set_algo_parameters(tensor_slice_align_size=32)
+    assert ms.get_algo_parameters("tensor_slice_align_size") == 32
+    ms.reset_algo_parameters()
+    assert ms.get_algo_parameters("tensor_slice_align_size") == 16
+    for wrong in ({"fully_use_device": True}, {"fully_use_devices": 3}):
+        with pytest.raises(ValueError, match="fully_use_device"):
+            ms.set_algo_parameters(**wrong)
+    layer = nn.Dense(2, 3)
+    _update_param(layer.bias, ms.Tensor([1.0, 2.0, 3.0], ms.float16))
+    assert layer.bias.asnumpy().tolist() == [1.0, 2.0, 3.0] and layer.bias.dtype is ms.float32
+    with pytest.raises(ValueError, match="another shape"):
+        _update_param(layer.bias, ms.Tensor([1.0]))
+
+
+def test_cells_and_transforms_that_programs_derive_from() -> None:
+    from tvmgraph.dataset.transforms import PyTensorOperation
+    from tvmgraph.nn.wrap.cell_wrapper import _VirtualDatasetCell  # pyright: ignore
+
+    class Twice(PyTensorOperation):
+        def _execute_py(self, image: np.ndarray) -> np.ndarray:
+            return image * 2
+
+    assert Twice()(np.arange(3)).tolist() == [0, 2, 4]
+    net = _VirtualDatasetCell(nn.Dense(2, 3))
+    assert net(ms.ops.ones((4, 2))).shape == (4, 3)
+    assert [p.name for p in net.get_parameters()] == ["weight", "bias"]
 
 
 def test_private_names_of_real_programs() -> None:

@@ -27,6 +27,13 @@ byte, short, intc, intp, long = int8, int16, int32, int64, int64
 cfloat, cdouble = complex64, complex128
 ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
 
+int_type, uint_type = (int8, int16, int32, int64), (uint8, uint16, uint32, uint64)
+float_type = (float16, float32, float64, bfloat16)
+complex_type = (complex64, complex128)
+signed_type = (*int_type, *float_type, *complex_type)
+number_type = (*int_type, *uint_type, *float_type, *complex_type)
+all_types = (bool_, *number_type)
+
 
 def __getattr__(name: str) -> DType:
     if name == "bool":  # as a global it would hide Python's in this file

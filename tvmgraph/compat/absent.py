@@ -25,7 +25,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     "set_auto_parallel_context; this is MindSpore's own way of it": (
         "AlltoAllVC", "NeighborExchangeV2", "Reshard", "all_gather_matmul",
         "rank_list_for_transform", "*_sliced_parameter", "load_distributed_checkpoint",
-        "merge_pipeline_strategys", "transform_checkpoint*", "*_algo_parameters", "Pipeline*",
+        "merge_pipeline_strategys", "transform_checkpoint*", "Pipeline*",
         "MicroBatchInterleaved", "VirtualDatasetCellTriple", "GradAccumulationCell",
         "build_searched_strategy", "restore_group_info_list", "parameter_broadcast",
         "sync_pipeline_shared_parameters", "set_comm_ops_inplace", "AdaSumBy*",

@@ -64,6 +64,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "dataset.transforms.transforms": ("dataset.transforms",),
     "dataset.vision.c_transforms": _TRANSFORMS,
     "dataset.vision.py_transforms": _TRANSFORMS,
+    "dataset.vision.py_transforms_util": ("compat.private",),
     "dataset.vision.transforms": _TRANSFORMS,
     "dataset.vision.utils": _TRANSFORMS,
     "hal": ("compat.hal",),
@@ -87,7 +88,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "nn.optim.optimizer": ("optim", "compat.optimizer"),
     "nn.utils": ("nn.initialisation",),
     "nn.utils.init": ("nn.initialisation",),
-    "nn.wrap.cell_wrapper": ("nn", "compat.private"),
+    "nn.wrap.cell_wrapper": ("nn", "compat.private", "nn.wrap"),
     "nn.wrap.grad_reducer": ("nn",),
     "nn.wrap.loss_scale": ("nn",),
     "ops._primitive_cache": ("compat.private",),
@@ -110,6 +111,8 @@ PATHS: dict[str, tuple[str, ...]] = {
     "ops.communication": ("compat.mint.distributed",),
     "parallel": ("compat.parallel", "distributed.api", "distributed.context", "train.parallel"),
     "parallel._auto_parallel_context": ("compat.private",),
+    "parallel._cost_model_context": ("compat.private",),
+    "parallel._ps_context": ("compat.private",),
     "parallel._utils": ("compat.private",),
     "parallel.auto_parallel": ("train.parallel",),
     "parallel.function": ("distributed.api",),
@@ -130,7 +133,7 @@ _ROOMS = {
     **PATHS, "ops.operations": ("compat.primitives", "ops"), "train.callback": ("train.callback",),
 }  # fmt: skip
 #: Classes with an underscore that zoos subclass stand in the files of the layers.
-_LAYERS = {f"nn.layer.{file}": ("nn", f"nn.{file}") for file in ("conv", "normalization")}
+_LAYERS = {f"nn.layer.{f}": ("nn", f"nn.{f}") for f in ("activation", "conv", "normalization")}
 _LAYERS["nn.layer.rnn_cells"] = ("nn", "nn.recurrent_cells")
 PATHS = PATHS | {f"{path}.{file}": _ROOMS[path] for path in _FILES for file in _FILES[path].split()}
 PATHS["ops.function.grad.grad_func"] = ("compat.private", "ops")

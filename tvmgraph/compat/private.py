@@ -95,6 +95,34 @@ def _is_sharding_propagation() -> bool:
     return False
 
 
+def _is_role_sched() -> bool:
+    return False
+
+
+_is_role_pserver = _is_role_worker = _is_role_sched
+
+
+def set_cost_model_context(**kwargs: Any) -> None:
+    """Takes what MindSpore's search for splits believes of devices, which changes nothing here."""
+
+
+def _set_multi_subgraphs(multi_subgraph: bool = True) -> None:
+    """Takes whether MindSpore's graph is split in several, which changes nothing here."""
+
+
+def set_cur_net(net: Any) -> None:
+    """Takes the network that MindSpore's callbacks save; here they are given it in every call."""
+
+
+#: What a transform of one's own says of a picture that is not Pillow's.
+augment_error_message = "img must be a Pillow image, not {}; use Decode() or ToPIL() before"
+
+
+def is_pil(img: Any) -> bool:
+    """Returns whether a picture is Pillow's."""
+    return isinstance(img, importlib.import_module("PIL.Image").Image)
+
+
 def _get_cache_prim(primitive: Any) -> Any:
     """Returns what makes a Primitive: making one costs nothing worth keeping here."""
     return primitive

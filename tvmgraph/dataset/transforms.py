@@ -334,6 +334,19 @@ class Unique:
         return found[order], rank[where.reshape(-1)], count[order].astype(np.int32)
 
 
+class PyTensorOperation:
+    """What transforms of one's own derive from in MindSpore programs; any function is one, too.
+
+    A class with ``_execute_py`` is called by it; others have a ``__call__`` of their own.
+    """
+
+    def __call__(self, *inputs: Any) -> Any:
+        return self._execute_py(*inputs)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+TensorOperation = PyTensorOperation
+
+
 def not_random(function: Any) -> Any:
     """Returns a function as it is; MindSpore wants to be told which ones are not random."""
     return function

@@ -74,7 +74,14 @@ _FIXED: dict[str, Any] = {
     "dump_local_norm_path": "", "grad_accumulation_step": 1, "pipeline_interleave": False,
     "pipeline_scheduler": "1f1b", "pipeline_stages": 1,
 }  # fmt: skip
+#: How MindSpore searches for splits, with its defaults; the planner here asks nobody.
+_SEARCH: dict[str, Any] = {
+    "algo_approxi_epsilon": 0.1, "elementwise_op_strategy_follow": False,
+    "enable_algo_approxi": False, "fully_use_devices": False, "tensor_slice_align_enable": False,
+    "tensor_slice_align_size": 16,
+}  # fmt: skip
 _kept: dict[str, Any] = {}
+_search = dict(_SEARCH)
 _WORDS = {
     "parallel_mode": ParallelMode.MODE_LIST, "dataset_strategy": ("data_parallel", "full_batch"),
 }  # fmt: skip
@@ -99,7 +106,8 @@ def set_auto_parallel_context(**given: Any) -> None:
     known = {f.name: type(f.default) for f in fields(settings)}
     facts = {"device_num": world.size, "global_rank": world.rank}
     others = {n: v for n, v in given.items() if n in _KEPT or n in _FIXED}
-    _check_others(others)
+    for name, value in others.items():
+        _check_kept("set_auto_parallel_context", name, value)
     given = {n: v for n, v in given.items() if n not in others}
     for name, value in given.items():
         if name not in known:
@@ -127,14 +135,13 @@ def set_auto_parallel_context(**given: Any) -> None:
     settings.full_batch = settings.dataset_strategy == "full_batch"
 
 
-def _check_others(given: dict[str, Any]) -> None:
-    for name, value in given.items():
-        default = _KEPT.get(name, _FIXED.get(name))
-        wanted = f"{default!r}" if name in _FIXED else f"a {type(default).__name__}"
-        fits = value == default if name in _FIXED else isinstance(value, type(default))
-        if not fits:
-            raise ConfigError(f"{name} cannot be {value!r}", op="set_auto_parallel_context",
-                              at=user_source(), fix=f"use {wanted}")  # fmt: skip
+def _check_kept(op: str, name: str, value: Any) -> None:
+    default = {**_KEPT, **_FIXED, **_SEARCH}[name]
+    wanted = f"{default!r}" if name in _FIXED else f"a {type(default).__name__}"
+    fits = value == default if name in _FIXED else isinstance(value, type(default))
+    if not fits:
+        raise ConfigError(f"{name} cannot be {value!r}", op=op, at=user_source(),
+                          fix=f"use {wanted}")  # fmt: skip
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
@@ -160,7 +167,50 @@ def reset_auto_parallel_context() -> None:
         setattr(settings, f.name, f.default)
 
 
+def _require_search(op: str, name: str) -> None:
+    if name not in _SEARCH:
+        raise ConfigError(f"there is no setting {name!r}", op=op, at=user_source(),
+                          fix=f"use {', '.join(_SEARCH)}")  # fmt: skip
+
+
+def set_algo_parameters(**kwargs: Any) -> None:
+    """Takes how MindSpore searches for splits, which changes nothing here.
+
+    Args:
+        **kwargs: MindSpore's settings by name, such as ``fully_use_devices``.
+
+    Raises:
+        ConfigError: for an unknown name or a value of another kind; nothing is changed then.
+
+    Example:
+        >>> ms.set_algo_parameters(elementwise_op_strategy_follow=True)
+        >>> ms.get_algo_parameters("elementwise_op_strategy_follow")
+        True
+        >>> ms.reset_algo_parameters()
+    """
+    for name, value in kwargs.items():
+        _require_search("set_algo_parameters", name)
+        _check_kept("set_algo_parameters", name, value)
+    _search.update(kwargs)
+
+
+def get_algo_parameters(attr_key: str) -> Any:
+    """Returns a setting of :func:`set_algo_parameters`.
+
+    Raises:
+        ConfigError: if there is none of this name.
+    """
+    _require_search("get_algo_parameters", attr_key)
+    return _search[attr_key]
+
+
+def reset_algo_parameters() -> None:
+    """Puts every setting of :func:`set_algo_parameters` back to its default."""
+    _search.update(_SEARCH)
+
+
 __all__ = [
-    "AutoParallelContext", "get_auto_parallel_context", "reset_auto_parallel_context",
+    "AutoParallelContext", "get_algo_parameters", "get_auto_parallel_context",
+    "reset_algo_parameters", "reset_auto_parallel_context", "set_algo_parameters",
     "set_auto_parallel_context",
 ]  # fmt: skip

@@ -401,7 +401,7 @@ class LRN(Cell):
         return F.lrn(input_x, self.depth_radius, self.bias, self.alpha, self.beta)
 
 
-_ACTIVATIONS: dict[str, type[Cell]] = {
+_activation: dict[str, type[Cell]] = {
     "softmin": Softmin, "softmax": Softmax, "softmax2d": Softmax2d, "logsoftmax": LogSoftmax,
     "relu": ReLU, "relu6": ReLU6, "rrelu": RReLU, "silu": SiLU, "tanh": Tanh,
     "tanhshrink": Tanhshrink, "hardtanh": Hardtanh, "gelu": GELU, "fast_gelu": FastGelu,
@@ -431,11 +431,11 @@ def get_activation(name: str | None, prim_name: str | None = None) -> Cell | Non
     """
     if name is None:
         return None
-    if name not in _ACTIVATIONS:
+    if name not in _activation:
         reject(either(ArgumentError, KeyError), prim_name or "get_activation",
                f"there is no activation {name!r}",
-               fix="use one of " + ", ".join(_ACTIVATIONS))  # fmt: skip
-    return _ACTIVATIONS[name]()
+               fix="use one of " + ", ".join(_activation))  # fmt: skip
+    return _activation[name]()
 
 
 __all__ = [

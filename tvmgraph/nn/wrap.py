@@ -100,4 +100,16 @@ class WithEvalCell(Cell):
 
 __all__ = ["WithEvalCell", "WithLossCell"]
 
+
+class _VirtualDatasetCell(Cell):
+    """Calls a network; where MindSpore splits the batch among devices, the program is given it."""
+
+    def __init__(self, backbone: Any) -> None:
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+
+    def construct(self, *inputs: Tensor) -> Any:
+        return self._backbone(*inputs)
+
+
 __path__, __getattr__ = as_package(__name__, "nn")  # a package in MindSpore

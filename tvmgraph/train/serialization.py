@@ -13,6 +13,7 @@ import numpy as np
 import xxhash
 from safetensors.numpy import save_file
 
+from tvmgraph import context as context  # programs also import it from here
 from tvmgraph import dtypes, partial
 from tvmgraph.compat.paths import as_package
 from tvmgraph.core.parameter import Parameter
@@ -390,6 +391,20 @@ def _fitting(op: str, target: Parameter, value: Any, strict: bool) -> Tensor:
         _reject(DTypeError, op, f"parameter {target.name!r} has another dtype", got, nothing)
     return Tensor(value.asnumpy(), target.dtype)  # storage of its own
 
+
+def _update_param(param: Parameter, new_param: Any, strict_load: bool = False) -> None:
+    """Gives a parameter the value of another, as programs with a way of loading of their own do.
+
+    Raises:
+        DTypeError: if its dtype does not fit.
+        ShapeError: if its shape differs.
+    """
+    param.set_data(_fitting("load_param_into_net", param, new_param, strict_load))
+
+
+#: MindSpore's words for dtypes in files.
+tensor_to_ms_type = {str(d): d for d in dtypes.ALL}
+tensor_to_np_type = {name: d.numpy for name, d in tensor_to_ms_type.items()}
 
 __all__ = [
     "CheckpointError", "load_checkpoint", "load_param_into_net", "save_checkpoint",

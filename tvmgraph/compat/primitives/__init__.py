@@ -41,7 +41,11 @@ for _module in (
 ):  # fmt: skip
     vars(_HELPERS).update(vars(_module))
 
-_GRADIENT_CLASSES = ("HookBackward", "InsertGradientOf")
+#: Classes that stand elsewhere, as in ``ops``.
+_OTHERS = (
+    "HistogramSummary", "HookBackward", "ImageSummary", "InsertGradientOf", "ReduceOp",
+    "ScalarSummary", "TensorSummary",
+)  # fmt: skip
 
 __all__ = [
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "prim_attr_register", *ROWS,
@@ -49,7 +53,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _GRADIENT_CLASSES:
+    if name in _OTHERS:
         return getattr(importlib.import_module("tvmgraph.ops"), name)
     row = ROWS.get(name)
     if row is None:

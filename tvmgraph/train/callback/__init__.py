@@ -4,6 +4,7 @@ import importlib
 from typing import Any
 
 from tvmgraph.compat.paths import look
+from tvmgraph.compat.private import set_cur_net
 from tvmgraph.train.callback.base import (
     Callback,
     Callbacks,
@@ -25,6 +26,7 @@ from tvmgraph.train.callback.control import (
 )
 
 _CallbackManager, _InternalCallbackParam, _handle_loss = Callbacks, RunArguments, loss_value
+_set_cur_net = set_cur_net
 
 
 def __getattr__(name: str) -> Any:
