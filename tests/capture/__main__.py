@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.capture.any_python import CALLS, Found, run_many
 
 _FIRST = 1_000_000  # seeds that no test uses
-_BATCH = 250  # programs of one process; it ends with what it keeps
+_BATCH = 1000  # programs of one process; it ends with what it keeps
 
 
 def campaign(seconds: float, folder: Path) -> None:
