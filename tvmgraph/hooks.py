@@ -66,6 +66,7 @@ tangent_loop = Hook("a reversed loop is differentiated by its state")
 vjp = Hook("the gradient of a recurrent layer differentiates its steps")
 grad = Hook("operators that are derivatives of a function, such as ``ops.derivative``")
 jvp = Hook("operators that are directional derivatives of a function, such as ``ops.jet``")
+custom_vjp = Hook("``ops.Morph`` computes a function that has a derivative of its own")
 compile_graph = Hook("an eager call of a custom kernel without a reference compiles it")
 
 # ---- graphs and compiled functions -------------------------------------------------------------

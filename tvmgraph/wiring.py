@@ -24,6 +24,7 @@ PROVIDERS: dict[Hook, str] = {
     hooks.vjp: "tvmgraph.autodiff:vjp",
     hooks.grad: "tvmgraph.autodiff:grad",
     hooks.jvp: "tvmgraph.autodiff:jvp",
+    hooks.custom_vjp: "tvmgraph.autodiff.custom:custom_vjp",
     hooks.compile_graph: "tvmgraph.compiler:compile_graph",
     hooks.shard_graph: "tvmgraph.distributed.sharded:shard_graph",
     hooks.shard_primitive: "tvmgraph.distributed.api:shard_primitive",

@@ -204,6 +204,6 @@ def take_along_axis(arr: Tensor, indices: Tensor, axis: int | None) -> Tensor:
 
 __all__ = [
     "MOST", "alike", "array_equiv", "arrays_of", "axes_of", "contains", "cross", "cuts",
-    "diagflat", "divisors", "dtype_of", "expand_dims", "extreme", "filled", "float32", "floats", "full",
-    "int32", "nanvar", "roll", "rollaxis", "scan", "split", "sum", "take_along_axis",
+    "diagflat", "divisors", "dtype_of", "expand_dims", "extreme", "filled", "float32", "floats",
+    "full", "int32", "nanvar", "roll", "rollaxis", "scan", "split", "sum", "take_along_axis",
 ]  # fmt: skip

@@ -84,9 +84,7 @@ def fractional_pool(
     return pool_windows(x, edges[0], edges[1], overlapping, mean), edges[0], edges[1]
 
 
-def pool_windows(
-    x: Tensor, rows: Tensor, columns: Tensor, overlapping: bool, mean: bool
-) -> Tensor:
+def pool_windows(x: Tensor, rows: Tensor, columns: Tensor, overlapping: bool, mean: bool) -> Tensor:
     """Returns means, or the largest elements, of windows of [N, H, W, C] between edges."""
     found = F.cast(x, float64) if x.dtype.is_integer else x
     for axis, begins in ((1, rows), (2, columns)):

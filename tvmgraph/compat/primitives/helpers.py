@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph import dtypes
-from tvmgraph.autodiff.custom import custom_vjp
+from tvmgraph import dtypes, hooks
 from tvmgraph.core import rules
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
@@ -30,7 +29,7 @@ def ints(value: Any) -> Any:
 
 def call(fn: Callable[..., Any], bprop: Callable[..., Any] | None, args: tuple[Any, ...]) -> Any:
     """Calls a function that may have a derivative of its own."""
-    return fn(*args) if bprop is None else custom_vjp(bprop)(fn)(*args)
+    return fn(*args) if bprop is None else hooks.custom_vjp(bprop)(fn)(*args)
 
 
 def cast(x: Any, dtype: Any) -> Tensor:

@@ -33,7 +33,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-
 def _vjp_cholesky(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     """Murray, Differentiation of the Cholesky decomposition (2016)."""
     phi = F.tril(F.matmul(y, F.tril(g), transpose_a=True))
