@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tvmgraph.autodiff.derivative import Cotangents, derivative
 from tvmgraph.core.op import F, Op, Reason
 from tvmgraph.core.state import has_cotangent, state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import NoGradientError, user_source
 from tvmgraph.interruption import raise_noticed
 
-Cotangents = Sequence[Tensor | None]
 PullBack = Callable[[tuple[Any, ...]], Cotangents]
 
 
@@ -63,9 +63,7 @@ class GradTape:
             return
 
         def pull_back(cotangents: tuple[Tensor, ...]) -> Cotangents:
-            if op.multi:
-                return op.vjp(cotangents, results, *inputs, **attrs)
-            return op.vjp(cotangents[0], results[0], *inputs, **attrs)
+            return derivative(op, attrs, cotangents, results, inputs)
 
         self.entries.append(Entry(op.name, inputs, results, pull_back, "", bool(op.regions)))
 

@@ -33,11 +33,8 @@ def composed(function: F) -> F:
     @functools.wraps(function)
     def call(*args: Any) -> Any:
         if (
-            state.interpreter is not None
+            not in_pieces()
             or sum([a.size for a in args if isinstance(a, Tensor)]) < LARGE
-            or active.watches_eager
-            or context.device_target != "CPU"
-            or not switched_on()
         ):
             return function(*args)
         try:
@@ -54,6 +51,16 @@ def composed(function: F) -> F:
     return call  # pyright: ignore[reportReturnType]
 
 
+def in_pieces() -> bool:
+    """Whether eager code may compute several operators of this thread in one piece."""
+    return (
+        state.interpreter is None
+        and not active.watches_eager
+        and context.device_target == "CPU"
+        and switched_on()
+    )
+
+
 _LIMIT = 1024  # pieces remembered per composition
 
-__all__ = ["composed"]
+__all__ = ["composed", "in_pieces"]

@@ -13,7 +13,10 @@ from tvmgraph.capture.replay import replay
 from tvmgraph.core.costly import Costly
 from tvmgraph.core.state import has_cotangent, state
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.core.traits import Pattern
 from tvmgraph.graph import Graph
+from tvmgraph.graph.ir import Value
+from tvmgraph.graph.simplify import dce
 
 
 class Piece:
@@ -35,6 +38,18 @@ class Piece:
         self._backward: dict[Any, Piece] = {}
         on_host = all(not args[i].on_gpu for i in self._places)
         self._costly = Costly(self.graph) if on_host and self._places else None
+
+    def is_chain(self) -> bool:
+        """Whether an operator computes on the result of another, which one piece keeps near."""
+        computed: set[Value] = set()
+        for node in self.graph().nodes:
+            is_view = node.op.traits.pattern is Pattern.VIEW
+            follows = not computed.isdisjoint(node.inputs)
+            if follows and not is_view:
+                return True
+            if follows or not is_view:
+                computed.update(node.outputs)
+        return False
 
     def graph(self) -> Graph:
         """The composition as a graph of its tensors."""
@@ -102,7 +117,7 @@ class Piece:
             outer = state.interpreter, state.tapes
             state.interpreter, state.tapes = None, ()
             try:
-                graph = reverse(self.graph(), wanted, given)
+                graph = dce(reverse(self.graph(), wanted, given))
             finally:
                 state.interpreter, state.tapes = outer
 
@@ -111,6 +126,8 @@ class Piece:
 
             backward.__name__ = f"{self._name}_vjp"
             found = self._backward[key] = Piece(backward, operands)
+            if not found.is_chain():
+                found._costly = None
         return found
 
 

@@ -26,6 +26,8 @@ from tvmgraph.onnx.table import NodeCall, constant_of, dtype_of, find_converter,
 
 Env = dict[str, Any]
 STANDARD = ("", "ai.onnx")
+#: Operators whose floating-point inputs after the first, scales and regions, decide about shapes.
+RESIZING = ("Resize", "Upsample")
 #: What a converter raises on a node that is not as ONNX defines it.
 _BROKEN_RULES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError,
@@ -79,7 +81,8 @@ def _cell(model: onnx.ModelProto, got: str) -> OnnxCell:
 class OnnxCell(Cell):
     """An ONNX model.
 
-    Floating-point initializers become Parameters of the same name; everything that depends on
+    Floating-point initializers become Parameters of the same name, but for scales of images, which
+    decide about shapes; everything that depends on
     constants only is computed once, at the first call. Loading computes nothing.
 
     Args:
@@ -99,6 +102,9 @@ class OnnxCell(Cell):
         require_order(model.graph)
         self._fixed: Env = {}
         self._weights: dict[str, str] = {}
+        self._deciding = {
+            name for n in _all_nodes(model.graph) if n.op_type in RESIZING for name in n.input[1:]
+        }
         for proto in model.graph.initializer:
             self._add_initializer(proto)
         if model.graph.sparse_initializer:
@@ -119,7 +125,8 @@ class OnnxCell(Cell):
             raise LoadError(
                 f"initializer {proto.name!r} is damaged ({e})", op="onnx.load"
             ) from None
-        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.ndim:
+        trained = isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.ndim
+        if trained and proto.name not in self._deciding:
             name = f"weight{len(self._weights)}"
             self.insert_param_to_cell(name, Parameter(Tensor(array), name=proto.name))
             self._weights[proto.name] = name

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError
 from tvmgraph.optim._checks import boolean, non_negative, pair, real, reject
 from tvmgraph.optim.base import Optimizer, new_scalar
+
+
+@composed
+def _descended(param: Tensor, gradient: Tensor, lr: Tensor) -> Tensor:
+    """Returns a parameter after a step along its gradient."""
+    return F.cast(param - gradient * lr, param.dtype)
+
+
+@composed
+def _with_momentum(
+    param: Tensor, gradient: Tensor, lr: Tensor, velocity: Tensor, momentum: Tensor, ahead: bool
+) -> tuple[Tensor, Tensor]:
+    """Returns a parameter and its velocity after a step."""
+    velocity = velocity * momentum + gradient
+    step = gradient + velocity * momentum if ahead else velocity
+    return F.cast(param - step * lr, param.dtype), velocity
 
 
 class SGD(Optimizer):
@@ -65,7 +82,7 @@ class SGD(Optimizer):
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter."""
         if self.accum is None or self.stat is None:
-            F.assign_sub(param, gradient * lr)
+            F.assign(param, _descended(param, gradient, lr))
             return
         accum = self.accum[index]
         velocity = accum * self.momentum + gradient * (1.0 - self.dampening)
@@ -122,9 +139,10 @@ class Momentum(Optimizer):
 
     def update(self, index: int, param: Parameter, gradient: Tensor, lr: Tensor) -> None:
         """Changes one parameter."""
-        velocity = self.moments[index] * self.momentum + gradient
-        step = gradient + velocity * self.momentum if self.use_nesterov else velocity
-        F.assign_sub(param, step * lr)
+        new, velocity = _with_momentum(
+            param, gradient, lr, self.moments[index], self.momentum, self.use_nesterov
+        )
+        F.assign(param, new)
         F.assign(self.moments[index], velocity)
 
 

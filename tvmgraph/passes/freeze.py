@@ -221,8 +221,8 @@ class _Splitter:
         return self._halves() if self.steps else None
 
     def _is_hoistable(self, node: Node) -> bool:
-        if isinstance(node.op.lower, Reason) or not any(v in self.stable for v in node.inputs):
-            return False
+        if isinstance(node.op.lower, Reason) or not self.stable:
+            return False  # large constants alone are computed once, too, where parameters are
         if not all(v in self.stable or v in self.graph.consts for v in node.inputs):
             return False
         if any(v in self.graph.outputs or not v.type.is_static for v in node.outputs):

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
@@ -368,8 +369,14 @@ def dense(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         >>> ops.dense(ops.ones((2, 3)), ops.ones((4, 3)), ops.zeros(4)).shape
         (2, 4)
     """
-    y = matmul(input, weight, False, weight.ndim > 1)
-    return y if bias is None else F.add(y, bias)
+    if bias is None:
+        return matmul(input, weight, False, weight.ndim > 1)
+    return _affine(input, weight, bias)
+
+
+@composed
+def _affine(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return F.add(matmul(input, weight, False, weight.ndim > 1), bias)
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
