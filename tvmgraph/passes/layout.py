@@ -39,6 +39,10 @@ _MIN_DEPTH = 24
 #: changes of order.
 _MAX_IDLE, _MIN_LONG = 0.1, 256
 
+#: Bytes between addresses that share a set of a first-level cache, and channels of which one pixel
+#: then finds no place in it.
+_SET_STRIDE, _MANY_CHANNELS = 4096, 128
+
 Derive = Callable[[Callable[..., Any], tuple[Value, ...], TensorType], Value]
 
 
@@ -167,7 +171,7 @@ class BlockedLayout:
 
     def _image(self, x: Value, kernel: Sequence[int]) -> Value:
         """What a convolution reads: blocks, unless a plain image is as good or cannot be cut."""
-        one = int(np.prod(kernel)) == 1 and x.type.dtype not in GROUPS
+        one = int(np.prod(kernel)) == 1 and x.type.dtype not in GROUPS and not _shares_sets(x.type)
         if x in self._blocked or one or not self._can_block(x):
             return self._blocked.get(x, x)
         return self._as_blocked(x)
@@ -431,6 +435,12 @@ def _sums_groups(node: Node) -> bool:
     x, weight = node.inputs
     simple = {*weight.type.static_shape[2:], *node.attrs["stride"]} == {1}
     return x.type.dtype in GROUPS and not simple
+
+
+def _shares_sets(image: TensorType) -> bool:
+    """Whether the same pixel of all channels lies in one set of a cache."""
+    _, channels, *plane = image.static_shape
+    return channels >= _MANY_CHANNELS and int(np.prod(plane)) * image.dtype.itemsize % _SET_STRIDE == 0
 
 
 def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:
