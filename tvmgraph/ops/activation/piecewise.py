@@ -197,7 +197,19 @@ def _vjp_silu(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
     return (g * (s + y * (1 - s)),)
 
 
-@formula_row("silu", lambda m, x: x * m.sigmoid(x), _vjp_silu, lambda O, x: O.Mul(x, O.Sigmoid(x)))
+#: Beyond this -x times the logistic function of x is below the normal numbers, or almost.
+_SILU_ENDS = {"float64": 708.0}
+
+
+def _silu(m: Any, x: Any) -> Any:
+    """x sigmoid(x), but -0 where that is nearly subnormal: what reads such numbers is slow."""
+    end = _SILU_ENDS.get(m.dtype, 87.0)
+    low = x < m.const(-end)
+    inner = m.where(low, 0.0, m.where(x > m.const(end), end, x))
+    return x * m.where(low, 0.0, m.sigmoid(inner))
+
+
+@formula_row("silu", _silu, _vjp_silu, lambda O, x: O.Mul(x, O.Sigmoid(x)))
 def silu(input: Tensor) -> Tensor:
     r"""Sigmoid linear unit (swish), elementwise: :math:`y = x \sigma(x)`.
 
