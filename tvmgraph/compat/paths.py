@@ -100,7 +100,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "ops.auto_generate.gen_ops_prim": _GENERATED,
     "ops.composite.base": ("compat.composite",),
     "ops.function": ("ops",),
-    "ops.functional_overload": ("ops",),
+    "ops.functional_overload": ("compat.mint", "ops"),
     "ops.functional": ("compat.functional",),
     "ops.operations": ("compat.primitives",),
     "ops.operations._grad_ops": ("compat.grad_ops",),

@@ -305,12 +305,17 @@ def _observe(
 
 def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
     """Turns Python numbers, lists and NumPy arrays among the arguments into tensors."""
+    if len(args) == 1 and not isinstance(args[0], Symbol) and _computes_one(op):
+        raise DTypeError(
+            f"argument {op.tensors[0]!r} must be a Tensor, not {type(args[0]).__name__}",
+            fix="wrap it in Tensor(...)",
+        ).locate(*call_context(op, args, attrs))
     try:
         key = (op.promote, *[_kind(a) for a in args])
         wanted = _wanted.get(key)
     except TypeError:
         wanted = key = None
-        if op.promote is not None:
+        if op.promote not in (None, "each"):
             like = next((a.type.dtype for a in args if isinstance(a, Tensor)), None)
             args = tuple(
                 [_of_sequence(a, like) if isinstance(a, (list, tuple)) else a for a in args]
@@ -328,6 +333,12 @@ def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tup
         raise ArgumentError(
             f"a number does not fit {wanted[0].name}", fix="cast the tensor to a wider dtype"
         ).locate(*call_context(op, args, attrs)) from None
+
+
+def _computes_one(op: Op) -> bool:
+    """Whether an operator computes with one tensor, where anything else is a mistake."""
+    computes = op.traits.pattern in (Pattern.ELEMENTWISE, Pattern.OPAQUE)
+    return computes and op.promote != "each" and not op.variadic
 
 
 _EXAMPLES = {"b": True, "i": 1, "u": 1, "f": 1.0, "c": 1j}

@@ -49,6 +49,10 @@ def _each_float(operands: Sequence[Operand]) -> list[DType]:
     return [_to_float(common([o])) for o in operands]
 
 
+def _each(operands: Sequence[Operand]) -> list[DType]:
+    return [common([o]) for o in operands]
+
+
 def _no_bool(operands: Sequence[Operand]) -> list[DType]:
     d = common(operands)
     return [dtypes.int64 if d is dtypes.bool_ else d] * len(operands)
@@ -71,6 +75,7 @@ POLICIES: dict[str, Callable[[Sequence[Operand]], list[DType]]] = {
     "common": _all_common,  # add, maximum, equal
     "common_float": _common_float,  # div, atan2: integers become float32
     "float": _each_float,  # exp, sqrt, matmul on integers: each operand on its own
+    "each": _each,  # cast, identity: operands stay as they are; one may be a number
     "no_bool": _no_bool,  # sub, neg: bool becomes int64
     "bool": _bool,  # logical_and: anything becomes bool
     "after_first": _after_first,  # where(condition, x, y): the first keeps its dtype

@@ -150,6 +150,12 @@ def full(shape: Any, value: Any, dtype: Any) -> Tensor:
     return ops.broadcast_to(array_of(value, dtype), shape)
 
 
+def clip(x: Tensor, low: Any, high: Any) -> Tensor:
+    """Limits elements to an interval; bounds are numbers, arrays or None."""
+    x = x if low is None else ops.maximum(x, array_of(low))
+    return x if high is None else ops.minimum(x, array_of(high))
+
+
 def divisors(op: Callable[..., Tensor], x1: Tensor, x2: Tensor) -> Tensor:
     """Returns ``op`` of whole numbers, which may be held as floats."""
     kinds = [t.dtype for t in (x1, x2) if is_float(t)]
@@ -203,7 +209,7 @@ def take_along_axis(arr: Tensor, indices: Tensor, axis: int | None) -> Tensor:
 
 
 __all__ = [
-    "MOST", "alike", "array_equiv", "arrays_of", "axes_of", "contains", "cross", "cuts",
+    "MOST", "alike", "array_equiv", "arrays_of", "axes_of", "clip", "contains", "cross", "cuts",
     "diagflat", "divisors", "dtype_of", "expand_dims", "extreme", "filled", "float32", "floats",
     "full", "int32", "nanvar", "roll", "rollaxis", "scan", "split", "sum", "take_along_axis",
 ]  # fmt: skip

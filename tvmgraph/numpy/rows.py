@@ -53,7 +53,7 @@ asfarray | a, dtype=float32 | F.cast(a, H.dtype_of(dtype) if H.dtype_of(dtype).k
 broadcast_to | array, shape | F.broadcast_to(array, shape)
 cbrt | x, dtype=None | F.mul(F.sign(x), F.pow(F.abs(H.floats(x)), 1 / 3))
 copy | a | F.identity(a)
-clip | x, xmin, xmax, dtype=None | F.clamp(x, xmin, xmax)
+clip | x, xmin, xmax, dtype=None | H.clip(x, xmin, xmax)
 count_nonzero | x, axis=None, keepdims=False | F.count_nonzero(x, () if axis is None else axis, keepdims)
 cross | a, b, axisa=-1, axisb=-1, axisc=-1, axis=None | H.cross(a, b, axisa, axisb, axisc, axis)
 cumprod | a, axis=None, dtype=None | H.scan(F.cumprod, a, axis, dtype)

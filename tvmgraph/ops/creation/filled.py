@@ -498,7 +498,7 @@ def tuple_to_array(input_x: Any) -> Tensor:
         >>> ops.tuple_to_array((1, 2, 3))
         Tensor(shape=[3], dtype=Int32, value= [1, 2, 3])
     """
-    if isinstance(input_x, range):
+    if isinstance(input_x, (range, list)):
         input_x = tuple(input_x)
     if not isinstance(input_x, tuple) or not all(dtypes.is_number(v) for v in input_x):
         raise bad(DTypeError, "input_x must be a tuple of numbers", "tuple_to_array",

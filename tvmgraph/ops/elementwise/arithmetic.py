@@ -35,6 +35,7 @@ def _infer_cast(x: TensorType, *, dtype: dtypes.DType) -> TensorType:
 
 @primitive(
     infer=_infer_cast,
+    promote="each",
     traits=CHEAP,
     eager=lambda x, *, dtype: converted(x, dtype),
     lower=lower_cast,
@@ -338,6 +339,7 @@ def positive(input: Tensor) -> Tensor:
 
 @primitive(
     infer=rules.same_as_first(),
+    promote="each",
     traits=replace(ELEMENTWISE, alias=True),
     eager=lambda x: x,
     lower=lambda R, x: x,
@@ -360,6 +362,7 @@ def identity(x: Tensor) -> Tensor:
 
 @primitive(
     infer=rules.same_as_first(),
+    promote="each",
     traits=ELEMENTWISE,
     eager=lambda x: x,
     lower=lambda R, x: x,

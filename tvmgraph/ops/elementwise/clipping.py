@@ -103,7 +103,8 @@ def clip_by_norm(
         raise ArgumentError("the norm is not finite", op="ops.clip_by_norm", at=user_source(),
                             fix="pass error_if_nonfinite=False to scale anyway")  # fmt: skip
     factor = F.minimum(max_norm / (norm + 1e-6), 1.0)
-    return _like(x, [F.cast(t * factor, t.dtype) for t in items])
+    scaled = [t * factor for t in items]
+    return _like(x, [F.cast(y, t.dtype) if t.dtype.is_float else y for t, y in zip(items, scaled)])
 
 
 def all_finite(inputs: Any) -> Tensor:

@@ -77,6 +77,8 @@ def rfftfreq(n: int, d: float = 1.0, dtype: Any = None) -> Tensor:
 def _shift(input: Tensor, dim: Any, back: bool, op: str) -> Tensor:
     axes = tuple(range(input.ndim)) if dim is None else int_tuple(dim, op, "dim")
     sign = -1 if back else 1
+    if not axes:
+        return input
     return F.roll(input, tuple(sign * (input.shape[a] // 2) for a in axes), axes)
 
 

@@ -33,7 +33,8 @@ def _parts(input: Tensor) -> tuple[Tensor, Tensor | None]:
     """Returns the real part, and the imaginary one of complex tensors."""
     if input.dtype.kind == "c":
         return F.real(input), F.imag(input)
-    return (input if input.dtype.kind == "f" else F.cast(input, dtypes.float32)), None
+    wide = input.dtype in (dtypes.float32, dtypes.float64)
+    return (input if wide else F.cast(input, dtypes.float32)), None
 
 
 def _sized(x: Tensor, n: int, dim: int) -> Tensor:

@@ -6,7 +6,7 @@ import builtins
 from typing import Any
 
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, TvmgraphError
+from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, TvmgraphError, either
 from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axis
 from tvmgraph.ops.indexing.basic import WHOLE, basic_index
 from tvmgraph.ops.indexing.getitem import getitem, setitem
@@ -60,7 +60,7 @@ def slice(input_x: Tensor, begin: Any, size: Any) -> Tensor:
         n = d - b if n == -1 else n
         if b < 0 or n < 0 or b + n > d:
             raise bad(
-                OutOfRangeError,
+                either(OutOfRangeError, ValueError),
                 f"[{b}, {b + n}) leaves axis {axis} of size {d}",
                 "slice",
                 got,
@@ -166,7 +166,7 @@ def narrow(input: Tensor, axis: int, start: int, length: int) -> Tensor:
     first = start + size if start < 0 else start
     if not (first >= 0 and length >= 0 and first + length <= size):
         raise bad(
-            OutOfRangeError,
+            either(OutOfRangeError, ValueError),
             f"{length} elements from {start} on exceed {size}",
             "narrow",
             f"input={input.type}, axis={axis}, start={start}, length={length}",

@@ -181,6 +181,7 @@ def _onnx_scalar(O: Any, x: Any, *, exponent: float) -> Any:
 
 @primitive(
     infer=_infer_scalar,
+    promote="each",
     traits=ELEMENTWISE,
     eager=_eager_scalar,
     lower=_lower_scalar,

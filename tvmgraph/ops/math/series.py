@@ -62,7 +62,7 @@ def diff(
         raise bad(ArgumentError, rule, "diff", describe(x=x, axis=axis))
     for _ in range(n):
         later, earlier = _neighbours(y, axis)
-        y = later - earlier
+        y = F.not_equal(later, earlier) if y.dtype.kind == "b" else later - earlier
     return y
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple
 from tvmgraph.ops.random.rows import draw_bits, draw_normal, draw_uniform
 
@@ -24,7 +24,9 @@ __all__ = [
 def _float_dtype(dtype: Any, default: dtypes.DType, op: str) -> dtypes.DType:
     wanted = default if dtype is None else dtypes.dtype_of(dtype)
     if not wanted.is_float:
-        raise bad(DTypeError, f"dtype must be a float, not {wanted.name}", op, f"dtype={dtype}")
+        raise bad(
+            TypeOrValueError, f"dtype must be a float, not {wanted.name}", op, f"dtype={dtype}"
+        )
     return wanted
 
 
