@@ -441,9 +441,9 @@ class TensorOverloads:
         return F.isclose(self, other, rtol, atol, equal_nan)
 
     def allclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
-                 equal_nan: bool = False) -> Any:  # fmt: skip
-        """Whether all elements are nearly equal, as a 0-d bool tensor."""
-        return F.all(F.isclose(self, other, rtol, atol, equal_nan))
+                 equal_nan: bool = False) -> bool:  # fmt: skip
+        """Whether all elements are nearly equal."""
+        return bool(F.all(F.isclose(self, other, rtol, atol, equal_nan)))
 
     def round(self, decimals: int = 0) -> Any:
         """Rounds half to even; see :func:`tvmgraph.ops.round`."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvmgraph import ops
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dtypes import float32, int32
+from tvmgraph.dtypes import float16, float32, int32
 from tvmgraph.errors import DTypeError, ShapeError, user_source
 from tvmgraph.numpy.conversion import (
     array_of,
@@ -156,6 +156,11 @@ def clip(x: Tensor, low: Any, high: Any) -> Tensor:
     return x if high is None else ops.minimum(x, array_of(high))
 
 
+def angles(x: Tensor) -> Tensor:
+    """Returns integers as floats, those of one byte in half precision."""
+    return x if is_float(x) else ops.cast(x, float16 if x.dtype.itemsize == 1 else float32)
+
+
 def divisors(op: Callable[..., Tensor], x1: Tensor, x2: Tensor) -> Tensor:
     """Returns ``op`` of whole numbers, which may be held as floats."""
     kinds = [t.dtype for t in (x1, x2) if is_float(t)]
@@ -209,7 +214,7 @@ def take_along_axis(arr: Tensor, indices: Tensor, axis: int | None) -> Tensor:
 
 
 __all__ = [
-    "MOST", "alike", "array_equiv", "arrays_of", "axes_of", "clip", "contains", "cross", "cuts",
-    "diagflat", "divisors", "dtype_of", "expand_dims", "extreme", "filled", "float32", "floats",
+    "MOST", "alike", "angles", "array_equiv", "arrays_of", "axes_of", "clip", "contains", "cross",
+    "cuts", "diagflat", "divisors", "dtype_of", "expand_dims", "extreme", "filled", "float32", "floats",
     "full", "int32", "nanvar", "roll", "rollaxis", "scan", "split", "sum", "take_along_axis",
 ]  # fmt: skip

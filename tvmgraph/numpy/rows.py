@@ -22,27 +22,30 @@ ARRAYS = frozenset(
 
 # function -> operator; called f(x, dtype=None)
 UNARY = """
-abs=abs absolute=abs arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh arctan=atan
-arctanh=atanh bitwise_not=invert ceil=ceil cos=cos cosh=cosh deg2rad=deg2rad exp=exp exp2=exp2
-expm1=expm1 fabs=abs floor=floor invert=invert isfinite=isfinite isinf=isinf isnan=isnan log=log
-log10=log10 log1p=log1p log2=log2 rad2deg=rad2deg radians=deg2rad
-reciprocal=reciprocal rint=round sign=sign sin=sin sinh=sinh sqrt=sqrt square=square tan=tan
-tanh=tanh trunc=trunc
+abs=abs absolute=abs bitwise_not=invert deg2rad=deg2rad exp=exp exp2=exp2 expm1=expm1 fabs=abs
+floor=floor invert=invert isfinite=isfinite isinf=isinf isnan=isnan log=log log10=log10
+log1p=log1p log2=log2 rad2deg=rad2deg radians=deg2rad reciprocal=reciprocal rint=round sign=sign
+sqrt=sqrt square=square
+"""
+# the same, of integers in the smallest float that holds them
+ANGLES = """
+arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh arctan=atan arctanh=atanh cos=cos cosh=cosh
+sin=sin sinh=sinh tan=tan tanh=tanh
 """
 # function -> operator; called f(x1, x2, dtype=None)
 BINARY = """
-add=add arctan2=atan2 bitwise_and=bitwise_and bitwise_or=bitwise_or bitwise_xor=bitwise_xor
-copysign=copysign divide=div equal=equal floor_divide=floor_div fmod=fmod greater=greater
-greater_equal=greater_equal heaviside=heaviside hypot=hypot less=less
-less_equal=less_equal logaddexp=logaddexp logaddexp2=logaddexp2 logical_and=logical_and
-logical_or=logical_or logical_xor=logical_xor matmul=matmul maximum=maximum minimum=minimum
-mod=floor_mod multiply=mul not_equal=not_equal power=pow remainder=floor_mod subtract=sub
-true_divide=div
+add=add bitwise_and=bitwise_and bitwise_or=bitwise_or bitwise_xor=bitwise_xor divide=div
+equal=equal floor_divide=floor_div fmod=fmod greater=greater greater_equal=greater_equal
+heaviside=heaviside hypot=hypot less=less less_equal=less_equal logaddexp=logaddexp
+logaddexp2=logaddexp2 logical_and=logical_and logical_or=logical_or logical_xor=logical_xor
+matmul=matmul maximum=maximum minimum=minimum mod=floor_mod multiply=mul not_equal=not_equal
+power=pow remainder=floor_mod subtract=sub true_divide=div
 """
 
 ROWS = r"""
 amax | a, axis=None, keepdims=False, initial=None, where=True | H.extreme(F.amax, a, axis, keepdims, initial, where)
 amin | a, axis=None, keepdims=False, initial=None, where=True | H.extreme(F.amin, a, axis, keepdims, initial, where)
+arctan2 | x1, x2, dtype=None | F.atan2(H.angles(x1), H.angles(x2))
 argmax | a, axis=None | F.argmax(F.cast(a, H.int32) if a.dtype.kind == "b" else a, axis)
 argmin | a, axis=None | F.argmin(F.cast(a, H.int32) if a.dtype.kind == "b" else a, axis)
 argwhere | a | F.argwhere(a)
@@ -52,7 +55,9 @@ array_split | x, indices_or_sections, axis=0 | F.tensor_split(x, H.cuts(indices_
 asfarray | a, dtype=float32 | F.cast(a, H.dtype_of(dtype) if H.dtype_of(dtype).kind == "f" else H.float32)
 broadcast_to | array, shape | F.broadcast_to(array, shape)
 cbrt | x, dtype=None | F.mul(F.sign(x), F.pow(F.abs(H.floats(x)), 1 / 3))
+ceil | x, dtype=None | F.ceil(H.floats(x))
 copy | a | F.identity(a)
+copysign | x1, x2, dtype=None | F.cast(F.copysign(x1, x2), H.dtype_of(dtype or x1.dtype))
 clip | x, xmin, xmax, dtype=None | H.clip(x, xmin, xmax)
 count_nonzero | x, axis=None, keepdims=False | F.count_nonzero(x, () if axis is None else axis, keepdims)
 cross | a, b, axisa=-1, axisb=-1, axisc=-1, axis=None | H.cross(a, b, axisa, axisb, axisc, axis)
@@ -69,7 +74,7 @@ fix | x | F.trunc(H.floats(x))
 flip | m, axis=None | F.flip(m, H.axes_of(axis, m.ndim))
 fliplr | m | F.flip(m, (1,))
 flipud | m | F.flip(m, (0,))
-float_power | x1, x2, dtype=None | F.pow(H.floats(x1), H.floats(x2))
+float_power | x1, x2, dtype=None | F.pow(F.cast(x1, H.float32), F.cast(x2, H.float32))
 full_like | a, fill_value, dtype=None, shape=None | H.full(a.shape if shape is None else shape, fill_value, dtype or a.dtype)
 gcd | x1, x2, dtype=None | H.divisors(F.gcd, x1, x2)
 hsplit | x, indices_or_sections | H.split(x, indices_or_sections, 1 if x.ndim > 1 else 0)
@@ -89,11 +94,11 @@ min | a, axis=None, keepdims=False, initial=None, where=True | H.extreme(F.amin,
 moveaxis | a, source, destination | F.moveaxis(a, source, destination)
 nancumsum | a, axis=None, dtype=None | H.scan(F.cumsum, H.filled(a, 0), axis, dtype)
 nanmax | a, axis=None, dtype=None, keepdims=False | F.amax(H.filled(a, -H.MOST), axis, keepdims)
-nanmean | a, axis=None, dtype=None, keepdims=False | F.nanmean(H.floats(a), axis, keepdims)
+nanmean | a, axis=None, dtype=None, keepdims=False | F.nanmean(F.cast(a, H.dtype_of(dtype or H.float32)), axis, keepdims)
 nanmin | a, axis=None, dtype=None, keepdims=False | F.amin(H.filled(a, H.MOST), axis, keepdims)
-nanstd | a, axis=None, dtype=None, ddof=0, keepdims=False | F.sqrt(H.nanvar(a, axis, ddof, keepdims))
+nanstd | a, axis=None, dtype=None, ddof=0, keepdims=False | F.cast(F.sqrt(H.nanvar(a, axis, ddof, keepdims)), H.dtype_of(dtype or H.float32))
 nansum | a, axis=None, dtype=None, keepdims=False | H.sum(H.filled(a, 0), axis, dtype, keepdims)
-nanvar | a, axis=None, dtype=None, ddof=0, keepdims=False | H.nanvar(a, axis, ddof, keepdims)
+nanvar | a, axis=None, dtype=None, ddof=0, keepdims=False | F.cast(H.nanvar(a, axis, ddof, keepdims), H.dtype_of(dtype or H.float32))
 negative | a, dtype=None | F.neg(a)
 ones_like | a, dtype=None, shape=None | H.full(a.shape if shape is None else shape, 1, dtype or a.dtype)
 outer | a, b | F.mul(F.reshape(a, (-1, 1)), F.reshape(b, (1, -1)))
@@ -116,8 +121,9 @@ swapaxes | x, axis1, axis2 | F.swapaxes(x, axis1, axis2)
 take_along_axis | arr, indices, axis | H.take_along_axis(arr, indices, axis)
 tensordot | a, b, axes=2 | F.tensordot(a, b, axes)
 tile | a, reps | F.tile(a, (reps,) if isinstance(reps, int) else tuple(reps))
-trace | a, offset=0, axis1=0, axis2=1, dtype=None | F.sum(F.diagonal(a, offset, axis1, axis2), -1, dtype=H.dtype_of(dtype or a.dtype))
+trace | a, offset=0, axis1=0, axis2=1, dtype=None | F.sum(F.diagonal(a, offset, axis1, axis2), -1, dtype=H.dtype_of(dtype) if dtype else None)
 transpose | a, axes=None | F.transpose(a, tuple(range(a.ndim))[::-1] if axes is None else axes)
+trunc | x, dtype=None | F.trunc(H.floats(x))
 tril | m, k=0 | F.tril(m, k)
 triu | m, k=0 | F.triu(m, k)
 var | x, axis=None, ddof=0, keepdims=False | F.var(H.floats(x), axis, ddof, keepdims)
@@ -135,6 +141,10 @@ def rows() -> Iterator[tuple[str, str, str]]:
         name, op = item.split("=")
         x = _CALLED.get(name, "x")
         yield name, f"{x}, dtype=None", f"F.{op}({x})"
+    for item in ANGLES.split():
+        name, op = item.split("=")
+        x = _CALLED.get(name, "x")
+        yield name, f"{x}, dtype=None", f"F.{op}(H.angles({x}))"
     for item in BINARY.split():
         name, op = item.split("=")
         yield name, "x1, x2, dtype=None", f"F.{op}(x1, x2)"

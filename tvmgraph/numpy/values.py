@@ -66,7 +66,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     a = concatenate(parts, axis) if len(parts) > 1 else a
     for _ in range(n):
         size = a.shape[axis] - 1
-        a = ops.sub(ops.narrow(a, axis, 1, size), ops.narrow(a, axis, 0, size))
+        pair = ops.narrow(a, axis, 1, size), ops.narrow(a, axis, 0, size)
+        a = ops.not_equal(*pair) if a.dtype.kind == "b" else ops.sub(*pair)
     return a
 
 

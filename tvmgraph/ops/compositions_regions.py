@@ -59,13 +59,28 @@ def roi_align(
     features: Tensor, rois: Tensor, size: tuple[int, int], scale: float, samples: int, end: int
 ) -> Tensor:
     """Averages features at places within regions: rows (image, x1, y1, x2, y2)."""
+    if samples > 0:
+        return _roi_align(features, rois, size, scale, (samples, samples), end)
+    # about one place per pixel: as many as the size of each region asks for
+    boxes = F.cast(rois, float32).asnumpy()
+    lengths = [(boxes[:, i + 2] + end) * scale - boxes[:, i] * scale for i in (2, 1)]
+    counts = [np.maximum(np.ceil(n / c), 1).astype(int).tolist() for n, c in zip(lengths, size)]
+    found = [_roi_align(features, rois[i : i + 1], size, scale, pair, end)
+             for i, pair in enumerate(zip(*counts))]  # fmt: skip
+    return F.concat(found, 0)
+
+
+def _roi_align(
+    features: Tensor, rois: Tensor, size: tuple[int, int], scale: float, samples: tuple[int, int],
+    end: int,
+) -> Tensor:  # fmt: skip
     boxes = F.cast(rois, float32)
     places = []
-    for axis, count in zip((2, 1), size):  # y, then x
+    for axis, count, per in zip((2, 1), size, samples):  # y, then x
         low = boxes[:, axis] * scale
         length = (boxes[:, axis + 2] + end) * scale - low
         length = F.maximum(length, 0.0) if end else length
-        steps = (np.arange(count * samples) + 0.5) / samples / count
+        steps = (np.arange(count * per) + 0.5) / per / count
         at = low.expand_dims(1) + length.expand_dims(1) * tensor_from_numpy(steps.astype("f4"))
         places.append(at)
     y, x = (_corners(p, n) for p, n in zip(places, features.shape[2:]))
@@ -74,7 +89,7 @@ def roi_align(
     rows = F.matmul(F.expand_dims(y, 1), images)
     found = F.matmul(rows, F.swapaxes(F.expand_dims(x, 1), -1, -2))
     n, c = found.shape[:2]
-    return F.mean(F.reshape(found, (n, c, size[0], samples, size[1], samples)), (3, 5))
+    return F.mean(F.reshape(found, (n, c, size[0], samples[0], size[1], samples[1])), (3, 5))
 
 
 def _corners(places: Tensor, size: int) -> Tensor:

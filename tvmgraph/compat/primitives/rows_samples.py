@@ -95,7 +95,7 @@ MatrixLogarithm | | x | H.matrix_logarithm(x)
 NonDeterministicInts | dtype=int64 | shape
   | F.randint(-(2**31), 2**31 - 1, H.ints(shape), dtype=dtype)
 Poisson | seed=0, seed2=0 | shape, mean | H.poisson(shape, mean, int32)
-ROIAlign | pooled_height: positive, pooled_width: positive, spatial_scale, sample_num: positive = 2,
+ROIAlign | pooled_height: positive, pooled_width: positive, spatial_scale, sample_num: int = 2,
   roi_end_mode: ints = 1 | features, rois | H.roi_align(features, rois, (pooled_height,
   pooled_width), spatial_scale, sample_num, roi_end_mode)
 RaggedRange | Tsplits | starts, limits, deltas | H.ragged_range(starts, limits, deltas, Tsplits)

@@ -25,6 +25,8 @@ def _target(variable: Any, op: str) -> Tensor:
 
 
 def _like(value: Tensor, variable: Tensor) -> Tensor:
+    if value.ndim != variable.ndim and value.size == variable.size == 1:
+        value = F.reshape(value, variable.shape)
     return value if value.dtype is variable.dtype else F.cast(value, variable.dtype)
 
 

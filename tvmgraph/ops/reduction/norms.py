@@ -9,7 +9,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, OutOfRangeError
+from tvmgraph.errors import ArgumentError, OutOfRangeError, TypeOrValueError
 from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axes, resolve_axis
 from tvmgraph.ops.reduction import rows
 from tvmgraph.ops.reduction.statistics import as_float
@@ -76,7 +76,7 @@ def _prepared(x: Tensor, dtype: Any) -> Tensor:
 
 def _require_order(name: str, order: Any, x: Tensor) -> None:
     if isinstance(order, bool) or not isinstance(order, (int, float)):
-        raise bad(ArgumentError, "ord must be a number", name, f"input={x.type}, ord={order!r}")
+        raise bad(TypeOrValueError, "ord must be a number", name, f"input={x.type}, ord={order!r}")
 
 
 def vector_norm(

@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError
 from tvmgraph.ops.common.arguments import bad, require_tensor, resolve_axes, resolve_axis
 from tvmgraph.ops.reduction import rows
 
@@ -52,7 +52,10 @@ def _moments(
     axes = resolve_axes(name, input, axis)
     if not isinstance(ddof, int):
         raise bad(
-            ArgumentError, "ddof must be an int or bool", name, f"input={input.type}, ddof={ddof!r}"
+            TypeOrValueError,
+            "ddof must be an int or bool",
+            name,
+            f"input={input.type}, ddof={ddof!r}",
         )
     x = as_float(input)
     d = x.type.dtype

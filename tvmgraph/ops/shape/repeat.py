@@ -16,7 +16,7 @@ from tvmgraph.core.sizes import same_size
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, along_axis, equation, letters
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError
+from tvmgraph.errors import ArgumentError, OutOfRangeError, ShapeError, either
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, named, wrap_axes
 from tvmgraph.ops.common.rows import NOT_DIFFERENTIABLE, composed
 
@@ -195,7 +195,8 @@ def repeat_interleave(input: Tensor, repeats: Any, axis: int | None = None) -> T
         return F.index_get(input, repeated_positions(counts), axes=(axis,))
     counts = int_tuple(repeats, "repeat_interleave", "repeats")
     if not counts or any(c < 0 for c in counts):
-        raise bad(ArgumentError, "repeats must not be negative or empty", "repeat_interleave", got)
+        raise bad(either(ArgumentError, RuntimeError), "repeats must not be negative or empty",
+                  "repeat_interleave", got)  # fmt: skip
     if len(counts) == 1:
         return _repeat(input, counts[0], axis, "repeat_interleave")
     if not -input.ndim <= axis < input.ndim or input.shape[axis] != len(counts):
