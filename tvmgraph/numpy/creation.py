@@ -259,12 +259,12 @@ def _of_kind(dtype: Any, kind: str) -> Any:
 
 def rand(*shape: Any, dtype: Any = float32) -> Tensor:
     """Returns uniform random numbers between 0 and 1."""
-    return as_dtype(ops.rand(*(_shape(shape) or (1,))), _of_kind(dtype, "f"))
+    return as_dtype(ops.rand(_shape(shape) if shape else (1,)), _of_kind(dtype, "f"))
 
 
 def randn(*shape: Any, dtype: Any = float32) -> Tensor:
     """Returns random numbers of the standard normal distribution."""
-    return as_dtype(ops.randn(*(_shape(shape) or (1,))), _of_kind(dtype, "f"))
+    return as_dtype(ops.randn(_shape(shape) if shape else (1,)), _of_kind(dtype, "f"))
 
 
 def randint(minval: int, maxval: int | None = None, shape: Any = None,

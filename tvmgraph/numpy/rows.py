@@ -22,9 +22,9 @@ ARRAYS = frozenset(
 
 # function -> operator; called f(x, dtype=None)
 UNARY = """
-abs=abs absolute=abs bitwise_not=invert deg2rad=deg2rad exp=exp exp2=exp2 expm1=expm1 fabs=abs
+abs=abs absolute=abs bitwise_not=invert deg2rad=deg2rad exp=exp expm1=expm1 fabs=abs
 floor=floor invert=invert isfinite=isfinite isinf=isinf isnan=isnan log=log log10=log10
-log1p=log1p log2=log2 rad2deg=rad2deg radians=deg2rad reciprocal=reciprocal rint=round sign=sign
+log1p=log1p log2=log2 rad2deg=rad2deg radians=deg2rad reciprocal=reciprocal rint=round
 sqrt=sqrt square=square
 """
 # the same, of integers in the smallest float that holds them
@@ -69,6 +69,7 @@ diagonal | a, offset=0, axis1=0, axis2=1 | F.diagonal(a, offset, axis1, axis2)
 divmod | x1, x2, dtype=None | (F.floor_div(x1, x2), F.floor_mod(x1, x2))
 dsplit | x, indices_or_sections | H.split(x, indices_or_sections, 2)
 empty_like | prototype, dtype=None, shape=None | F.zeros(prototype.shape if shape is None else shape, H.dtype_of(dtype or prototype.dtype))
+exp2 | x, dtype=None | F.pow(2, x)
 expand_dims | a, axis | H.expand_dims(a, axis)
 fix | x | F.trunc(H.floats(x))
 flip | m, axis=None | F.flip(m, H.axes_of(axis, m.ndim))
@@ -111,8 +112,9 @@ roll | a, shift, axis=None | H.roll(a, shift, axis)
 rollaxis | x, axis, start=0 | H.rollaxis(x, axis, start)
 rot90 | a, k=1, axes=(0, 1) | F.rot90(a, k, axes)
 searchsorted | a, v, side="left", sorter=None | F.cast(F.searchsorted(*H.alike(a, v), side=side, sorter=sorter), H.int32)
+sign | x, dtype=None | F.sign(H.floats(x))
 signbit | x, dtype=None | F.less(x, 0)
-size | a, axis=None | a.size if axis is None else a.shape[axis]
+size | a, axis=None | a.size if axis is None else a.shape[H.axis_of(axis, a.ndim)]
 sometrue | a, axis=None, keepdims=False | F.any(F.not_equal(a, 0), axis, bool(keepdims))
 split | x, indices_or_sections, axis=0 | H.split(x, indices_or_sections, axis)
 squeeze | a, axis=None | F.squeeze(a, axis)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tvmgraph import dtypes, hooks
+from tvmgraph.core.guard import guard
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, user_source
@@ -285,6 +286,7 @@ def build_class(row: Iterable[str], module: str, scope: dict[str, Any]) -> type[
     kinds = {p.name: _kind_of(p) for p in parameters}
     optional = frozenset(p.name for p in parameters if p.default is None)
     space |= {"_configure": functools.partial(_configure, name, kinds, optional)}
+    space["__name__"] = __name__
     loads = "".join(f"    {p} = self.{p}\n" for p in kinds if re.search(rf"\b{p}\b", expression))
     _define(
         f"def __init__({init_text}):\n"
@@ -297,6 +299,7 @@ def build_class(row: Iterable[str], module: str, scope: dict[str, Any]) -> type[
         space[method].__qualname__ = f"{name}.{method}"
         space[method].__annotations__ = {}
         methods[method] = space[method]
+    guard(methods["__call__"], f"ops.{name}")
     methods["__init__"].__doc__ = "Configures the operator."
     methods["__call__"].__doc__ = f"Computes ``{expression.replace('F.', 'ops.')}``."
     return type(name, (Primitive,), methods)

@@ -59,6 +59,7 @@ def scan(fn: Any, x: Tensor, axis: Any, exclusive: bool, reverse: bool, start: A
         first = F.full((*y.shape[:axis], 1, *y.shape[axis + 1 :]), start, dtype=y.dtype)
         y = F.concat((first, F.narrow(y, axis, 0, y.shape[axis] - 1)), axis)
     y = fn(y, axis)
+    y = F.cast(y, x.dtype) if x.dtype.is_integer else y
     return F.flip(y, (axis,)) if reverse else y
 
 

@@ -119,7 +119,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha:
 
 
 def _require_batches(op: str, batch1: Tensor, batch2: Tensor) -> None:
-    fits = batch1.ndim == 3 == batch2.ndim and batch1.type.shape[0] == batch2.type.shape[0]
+    # single matrices are MindSpore's own example
+    shapes = [t.type.shape for t in (batch1, batch2)]
+    fits = batch1.ndim == batch2.ndim in (2, 3) and shapes[0][:-2] == shapes[1][:-2]
     _require(op, fits, "batch1 and batch2 must have 3 axes and as many matrices",
              batch1=batch1, batch2=batch2)  # fmt: skip
 
@@ -149,6 +151,9 @@ def addbmm(
          [ 1.30000000e+01,  1.30000000e+01]])
     """
     _require_batches("addbmm", batch1, batch2)
+    if batch1.ndim == 2:
+        product = F.broadcast_to(F.sum(F.matmul(batch1, batch2), 0), input.shape)
+        return _scaled("addbmm", input, product, beta, alpha)
     c, m, k = batch1.shape
     _, k2, n = batch2.shape
     _require("addbmm", k == k2, f"inner dimensions differ ({k} and {k2})",
