@@ -186,6 +186,7 @@ class Model(Shown):
         begin(self.train_network)
         p = self._parameters("train", data, hooks, epochs)
         p.cur_epoch_num, p.valid_dataset = done, valid
+        p.dataset_sink_mode = size is not None
         over = data.get_init_step() % max(1, p.batch_num)
         p.batch_num = size or p.batch_num
         p.cur_step_num = done * p.batch_num + over
@@ -230,7 +231,9 @@ class Model(Shown):
             metrics=self.metrics, train_dataset=data, valid_dataset=None,
             batch_num=data.get_dataset_size(), epoch_num=epochs, cur_epoch_num=0, cur_step_num=0,
             net_outputs=None, eval_results={}, list_callback=hooks.items,
-            parallel_mode=self.__options.parallel_mode,
+            parallel_mode=self.__options.parallel_mode, device_number=1,
+            train_dataset_element=None, last_save_ckpt_step=None, latest_ckpt_file=None,
+            initial_step=0,
         )  # fmt: skip
 
     # ---- evaluation -------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     ArgumentError,
+    DTypeError,
     ShapeError,
     TvmgraphError,
     TypeOrValueError,
@@ -45,9 +46,21 @@ class Metric(Shown):
         ...         return self.n
     """
 
+    _indexes: list[int] | None = None
+
     def __init__(self) -> None:
-        self._indexes: list[int] | None = None
-        self.clear()
+        """Does nothing: a class of your own is cleared when it has set what ``clear`` reads."""
+
+    def _convert_data(self, data: Any) -> np.ndarray:
+        """Returns a Tensor or list as an array.
+
+        Raises:
+            DTypeError: if it is something else.
+        """
+        if not isinstance(data, (Tensor, list, np.ndarray)):
+            reject(DTypeError, type(self).__name__,
+                   f"inputs are tensors, lists or arrays, not a {type(data).__name__}")  # fmt: skip
+        return as_array(data)
 
     @property
     def indexes(self) -> list[int] | None:
@@ -94,7 +107,15 @@ class Metric(Shown):
         return as_array(inputs[0]), as_array(inputs[1])
 
 
-class Loss(Metric):
+class ClearedMetric(Metric):
+    """Base of the metrics here, which are ready when they are made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clear()
+
+
+class Loss(ClearedMetric):
     """Mean of the losses of all batches.
 
     Example:
@@ -125,7 +146,7 @@ class Loss(Metric):
         return self._sum / self._count
 
 
-class _Error(Metric):
+class _Error(ClearedMetric):
     """A sum of errors per sample."""
 
     def clear(self) -> None:
@@ -212,7 +233,7 @@ def binary(op: str, y: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.nd
     return y.astype(bool), label.astype(bool)
 
 
-class Accuracy(Metric):
+class Accuracy(ClearedMetric):
     """Share of samples that are classified correctly.
 
     Args:
@@ -256,7 +277,7 @@ class Accuracy(Metric):
         return self._right / self._total
 
 
-class _Counts(Metric):
+class _Counts(ClearedMetric):
     """True positives, predicted positives and actual positives: of every class, or of every
     sample if it has several labels.
     """

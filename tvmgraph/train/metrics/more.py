@@ -16,6 +16,7 @@ from tvmgraph.train.metrics.basic import (
     MAE,
     MSE,
     Accuracy,
+    ClearedMetric,
     Fbeta,
     Loss,
     Metric,
@@ -29,7 +30,7 @@ from tvmgraph.train.metrics.similarity import BleuScore, CosineSimilarity, Dice
 from tvmgraph.train.plots import confusion
 
 
-class TopKCategoricalAccuracy(Metric):
+class TopKCategoricalAccuracy(ClearedMetric):
     """Share of samples whose class is among the k highest scores.
 
     Args:
@@ -90,7 +91,7 @@ class Top5CategoricalAccuracy(TopKCategoricalAccuracy):
         super().__init__(5)
 
 
-class ConfusionMatrix(Metric):
+class ConfusionMatrix(ClearedMetric):
     """Counts of (true class, predicted class).
 
     Args:
@@ -168,7 +169,7 @@ class ConfusionMatrix(Metric):
         return np.divide(self._matrix, total, out=np.zeros_like(self._matrix), where=total != 0)
 
 
-class ROC(Metric):
+class ROC(ClearedMetric):
     """Curve of true positives over false positives.
 
     Args:
@@ -250,7 +251,7 @@ def auc(x: Any, y: Any, reorder: bool = False) -> float:
     return float(abs(np.trapezoid(b, a)))
 
 
-class Perplexity(Metric):
+class Perplexity(ClearedMetric):
     r"""Perplexity: :math:`\exp(-\frac{1}{n} \sum \log p_{label})`.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
-from tvmgraph.train.metrics.basic import Metric, as_array, reject
+from tvmgraph.train.metrics.basic import ClearedMetric, as_array, reject
 
 
 def _n_grams(words: Sequence[Any], longest: int) -> Counter[tuple[Any, ...]]:
@@ -19,7 +19,7 @@ def _n_grams(words: Sequence[Any], longest: int) -> Counter[tuple[Any, ...]]:
     )
 
 
-class BleuScore(Metric):
+class BleuScore(ClearedMetric):
     r"""BLEU of translations: :math:`e^{\min(0, 1 - r/c)} \prod_n p_n^{1/N}`, with the shares
     :math:`p_n` of n-grams that a reference has as well.
 
@@ -78,7 +78,7 @@ class BleuScore(Metric):
         return mean if longer else float(np.exp(1 - self._wanted / self._length)) * mean
 
 
-class Dice(Metric):
+class Dice(ClearedMetric):
     r"""Dice coefficient of batches, summed and divided by the number of samples:
     :math:`2 \sum x y / (\sum x^2 + \sum y^2 + s)`.
 
@@ -120,7 +120,7 @@ class Dice(Metric):
         return self._sum / self._samples
 
 
-class CosineSimilarity(Metric):
+class CosineSimilarity(ClearedMetric):
     """Likeness of every row of a matrix to every other.
 
     Args:
