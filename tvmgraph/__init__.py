@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tvmgraph.compat import mint as mint
 
 __version__ = "0.1.0"
+_MINDSPORE = "2.10.0"  # the version whose names and results are the package's
 
 _MODULES = (
     "amp", "boost", "common", "communication", "context", "dataset", "experimental", "hal", "log",
@@ -64,6 +65,14 @@ class _Package(ModuleType):
 
     Importing ``tvmgraph.jit`` would otherwise put the package where users expect the decorator.
     """
+
+    @property
+    def __version__(self) -> str:
+        """The package's version; MindSpore's where the package stands for ``mindspore``.
+
+        Programs that find it under that name choose their branch by it.
+        """
+        return _MINDSPORE if sys.modules.get("mindspore") is self else vars(self)["__version__"]
 
     @property
     def jit(self) -> Any:

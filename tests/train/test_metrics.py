@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -145,3 +147,27 @@ def test_what_metrics_refuse() -> None:
     ):
         with pytest.raises(kind):
             call()
+
+
+def test_a_metric_of_one_s_own_sets_what_it_clears_first() -> None:
+    class Totals(train.Metric):
+        def __init__(self, count: int) -> None:
+            super().__init__()
+            self.count = count
+            self.clear()
+
+        def clear(self) -> None:
+            self.totals = np.zeros(self.count)
+
+        def update(self, *inputs: Any) -> None:
+            self.totals += self._convert_data(inputs[0]).sum()
+
+        def eval(self) -> Any:
+            return self.totals.tolist()
+
+    metric = Totals(2)
+    for batch in (Tensor([1.0, 2.0]), [3.0], np.ones(4)):
+        metric.update(batch)
+    assert metric.eval() == [10.0, 10.0] and metric.indexes is None
+    with pytest.raises(TypeError, match="inputs are tensors, lists or arrays, not a int"):
+        metric.update(3)

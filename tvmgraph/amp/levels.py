@@ -89,7 +89,6 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = dtyp
         custom_mixed_precision(network, white_list=list(_WHITE), dtype=short)
     elif amp_level == "O2":
         custom_mixed_precision(network, black_list=list(_BLACK), dtype=short)
-        network.set_output_float(dtypes.float32)
     elif amp_level == "O3":
         _set(network, short)
         network.set_output_float(dtypes.float32)
@@ -108,7 +107,8 @@ def custom_mixed_precision(
     Args:
         network: The network.
         white_list: Classes that compute in ``dtype`` and return float32; all others stay.
-        black_list: Classes that stay in float32; all others compute in ``dtype``.
+        black_list: Classes that stay in float32; all others compute in ``dtype``, and the network
+            returns float32.
         dtype: ``float16`` or ``bfloat16``.
 
     Returns:
@@ -133,6 +133,7 @@ def custom_mixed_precision(
     _set(network, short)
     for cell in _outermost(network, tuple(black_list or ())):
         _set(cell, dtypes.float32)
+    network.set_output_float(dtypes.float32)
     return network
 
 

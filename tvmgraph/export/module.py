@@ -175,7 +175,7 @@ def _manifest(program: Program, library: Any, options: Any, names: Mapping[str, 
         order=tuple("input" if p.role is Role.INPUT else "parameter" for p in graph.params),
         copied=tuple(_shared_outputs(graph)),
         target={**facts, "features": list(library.features)},
-        versions={"tvmgraph": tvmgraph.__version__, **host.package_versions()},
+        versions={"tvmgraph": vars(tvmgraph)["__version__"], **host.package_versions()},
         options={"jit_level": options.level, "kernels": len(library.kernels)}
         | ({"replay": True} if options.replay else {}),
     )

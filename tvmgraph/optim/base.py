@@ -12,7 +12,7 @@ from tvmgraph.core.notebook import fragment, heading, size, table
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter, ParameterTuple
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either
 from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import above_zero, reject
 from tvmgraph.optim.groups import Setting, settings_of
@@ -204,7 +204,7 @@ class Optimizer(Members):
                 f"gradients must be a tuple of Tensors, not {type(gradients).__name__}",
             )
         if len(gradients) != len(self.parameters):
-            reject(ShapeError, self.cls_name, "one gradient per parameter is needed",
+            reject(either(ShapeError, RuntimeError), self.cls_name, "one gradient per parameter is needed",
                    f"{len(gradients)} gradients, {len(self.parameters)} parameters",
                    "differentiate by optimizer.parameters")  # fmt: skip
         for p, g in zip(self.parameters, gradients):

@@ -12,7 +12,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError
+from tvmgraph.errors import ArgumentError, DTypeError, TypeOrValueError, either
 from tvmgraph.nn.cell import Cell
 from tvmgraph.optim._checks import boolean, is_number, non_negative, reject
 from tvmgraph.optim.schedule import LearningRateSchedule
@@ -73,7 +73,7 @@ def rate_of(op: str, value: Any, name: str) -> Parameter | LearningRateSchedule:
     elif isinstance(value, (np.ndarray, Iterable)) and not isinstance(value, (str, bytes, dict)):
         rates = np.asarray(list(value))
     else:
-        reject(DTypeError, op, f"learning_rate cannot be a {type(value).__name__}",
+        reject(TypeOrValueError, op, f"learning_rate cannot be a {type(value).__name__}",
                fix="pass a number, a Tensor, a list or a LearningRateSchedule")  # fmt: skip
     rates = rates.astype(np.float32)
     if rates.ndim > 1 or rates.size == 0:
@@ -148,12 +148,12 @@ def settings_of(
 def _check_group(op: str, group: dict[str, Any]) -> None:
     unknown = [k for k in group if k not in _KEYS]
     if unknown:
-        reject(ArgumentError, op, f"a parameter group has no key {unknown[0]!r}",
+        reject(either(ArgumentError, KeyError), op, f"a parameter group has no key {unknown[0]!r}",
                fix=f"use {', '.join(_KEYS)}")  # fmt: skip
     if "order_params" in group and len(group) > 1:
         reject(ArgumentError, op, "a group with order_params has no other key", str(list(group)))
     if "order_params" not in group and "params" not in group:
-        reject(ArgumentError, op, "a parameter group needs the key 'params'", str(list(group)))
+        reject(either(ArgumentError, KeyError), op, "a parameter group needs the key 'params'", str(list(group)))
 
 
 def _read_group(
@@ -177,7 +177,7 @@ def _distinct(op: str, settings: list[Setting]) -> list[Setting]:
     seen: set[int] = set()
     for s in settings:
         if id(s.param) in seen:
-            reject(ArgumentError, op, f"parameter {s.param.name!r} is given twice")
+            reject(either(ArgumentError, RuntimeError), op, f"parameter {s.param.name!r} is given twice")
         seen.add(id(s.param))
     return settings
 

@@ -20,7 +20,14 @@ from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.distributed import engine
 from tvmgraph.distributed.sharded import shards_of
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    ShapeError,
+    TvmgraphError,
+    either,
+    user_source,
+)
 from tvmgraph.nn.cell import Cell
 from tvmgraph.train import mindspore_checkpoint
 
@@ -71,7 +78,7 @@ def _entries(save_obj: Any, choice: Callable[[str], bool] | None) -> dict[str, T
         pairs = list(save_obj.items())
     elif isinstance(save_obj, (list, tuple)):
         pairs = [
-            (e["name"], e["data"]) if isinstance(e, Mapping) else (getattr(e, "name", None), e)
+            (e.get("name"), e.get("data")) if isinstance(e, Mapping) else (getattr(e, "name", None), e)
             for e in save_obj
         ]
     else:
@@ -361,6 +368,9 @@ def load_param_into_net(
     if not isinstance(parameter_dict, Mapping):
         _reject(DTypeError, op, f"parameter_dict is a {type(parameter_dict).__name__}, no dict",
                 fix="pass what load_checkpoint returned")  # fmt: skip
+    for name, value in parameter_dict.items():
+        if not isinstance(value, (str, Tensor)):
+            _reject(DTypeError, op, f"the value of {name!r} is a {type(value).__name__}")
     targets = net.parameters_dict()
     values = {k: v for k, v in parameter_dict.items() if not isinstance(v, str)}
     ready = [
@@ -372,23 +382,23 @@ def load_param_into_net(
     return [n for n in targets if n not in values], [n for n in values if n not in targets]
 
 
-def _fitting(op: str, target: Parameter, value: Any, strict: bool) -> Tensor:
+def _fitting(op: str, target: Parameter, value: Tensor, strict: bool) -> Tensor:
     """Returns the value in the target's dtype.
 
     Raises:
-        DTypeError: if it is no Tensor or its dtype does not fit.
+        DTypeError: if its dtype does not fit.
         ShapeError: if its shape differs.
     """
-    if not isinstance(value, Tensor):
-        _reject(DTypeError, op, f"the value of {target.name!r} is a {type(value).__name__}")
     got = f"checkpoint={value.type}, network={target.type}"
     nothing = "nothing was loaded; check that the file belongs to this network"
     if value.shape != target.shape:
-        _reject(ShapeError, op, f"parameter {target.name!r} has another shape", got, nothing)
+        _reject(either(ShapeError, RuntimeError), op,
+                f"parameter {target.name!r} has another shape", got, nothing)  # fmt: skip
     both_floats = value.dtype.is_float and target.dtype.is_float
     both_integers = value.dtype.is_integer and target.dtype.is_integer
     if value.dtype is not target.dtype and (strict or not (both_floats or both_integers)):
-        _reject(DTypeError, op, f"parameter {target.name!r} has another dtype", got, nothing)
+        _reject(either(DTypeError, RuntimeError), op,
+                f"parameter {target.name!r} has another dtype", got, nothing)  # fmt: skip
     return Tensor(value.asnumpy(), target.dtype)  # storage of its own
 
 

@@ -165,7 +165,7 @@ def _bandwidth() -> float:
 
 
 def _path(threads: int) -> Any:
-    name = f"machine-{tvmgraph.__version__}-{host_cpu()}-{threads}.json"
+    name = f"machine-{vars(tvmgraph)['__version__']}-{host_cpu()}-{threads}.json"
     return disk.folder() / name
 
 

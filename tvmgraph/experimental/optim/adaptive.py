@@ -40,6 +40,8 @@ class _Moments(Optimizer):
 class Adam(_Moments):
     """Adam; see :class:`tvmgraph.nn.Adam`."""
 
+    _step = "state_step"
+
     def __init__(self, params: Any, lr: Any = 1e-3, betas: Betas = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *,
                  maximize: bool = False) -> None:  # fmt: skip

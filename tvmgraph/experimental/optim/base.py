@@ -47,6 +47,7 @@ class Optimizer(Cell):
     """
 
     parameters: Any
+    _step = "step_t"  # name of the number of steps in checkpoints
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         super().__init__(auto_prefix=False)
@@ -60,7 +61,7 @@ class Optimizer(Cell):
         for group in groups:
             self.add_param_group(group)
         self.parameters = ParameterTuple(self.parameters)
-        self.step_t = Parameter(Tensor(np.zeros((), np.int32)), "step_t", requires_grad=False)
+        self.step_t = Parameter(Tensor(np.zeros((), np.int32)), self._step, requires_grad=False)
 
     def __groups(self, params: Any) -> list[dict[str, Any]]:
         try:

@@ -232,7 +232,9 @@ class LambdaCallback(Callback):
     """Calls functions.
 
     Args:
-        functions: By event: ``on_train_epoch_end=...`` and so on, each of a RunContext.
+        given: Functions of a RunContext, for the events of training in the order of MindSpore:
+            epoch begins, ends, step begins, ends, training begins, ends; then of evaluation.
+        functions: The same by name: ``on_train_epoch_end=...`` and so on.
 
     Raises:
         ArgumentError: if there is no such event.
@@ -242,13 +244,15 @@ class LambdaCallback(Callback):
         LambdaCallback()
     """
 
-    def __init__(self, **functions: Callable[[RunContext], Any]) -> None:
-        valid = [f"on_{m}_{e}" for m in ("train", "eval") for e in EVENTS]
-        for name, function in functions.items():
+    def __init__(self, *given: Any, **functions: Any) -> None:
+        places = ("epoch_begin", "epoch_end", "step_begin", "step_end", "begin", "end")
+        valid = [f"on_{m}_{e}" for m in ("train", "eval") for e in places]
+        for name, function in (dict(zip(valid, given)) | functions).items():
             if name not in valid:
                 reject(ArgumentError, "LambdaCallback", f"there is no event {name!r}",
                        f"use one of {', '.join(valid)}")  # fmt: skip
-            setattr(self, name, function)
+            if function is not None:
+                setattr(self, name, function)
 
 
 class History(Callback):

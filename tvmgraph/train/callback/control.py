@@ -27,7 +27,8 @@ class CheckpointConfig:
         saved_network: A Cell to save instead of the trained one.
 
     Raises:
-        ArgumentError: if a number is negative, or neither steps nor seconds are given.
+        ArgumentError: if a number is negative, neither steps nor seconds are given, or
+            ``append_info`` names something else.
 
     Example:
         >>> ms.train.CheckpointConfig(save_checkpoint_steps=100).keep_checkpoint_max
@@ -59,16 +60,29 @@ class CheckpointConfig:
         self.save_checkpoint_steps = save_checkpoint_steps
         self.save_checkpoint_seconds = save_checkpoint_seconds
         self.keep_checkpoint_max = keep_checkpoint_max
+        self.keep_checkpoint_per_n_minutes = keep_checkpoint_per_n_minutes
+        self.integrated_save, self.async_save = integrated_save, async_save
         self.saved_network = saved_network
-        self.append_info = append_info or []
+        self.append_info = [append_info] if isinstance(append_info, Mapping) else append_info or []
+        for item in self.append_info:
+            if not isinstance(item, Mapping) and item not in ("epoch_num", "step_num"):
+                kind = ArgumentError if isinstance(item, str) else DTypeError
+                reject(kind, "CheckpointConfig", f"append_info cannot hold {item!r}")
+
+    def get_checkpoint_policy(self) -> dict[str, Any]:
+        """Returns when checkpoints are saved and how many are kept."""
+        names = ("save_checkpoint_steps", "save_checkpoint_seconds", "keep_checkpoint_max",
+                 "keep_checkpoint_per_n_minutes", "saved_network")  # fmt: skip
+        return {name: getattr(self, name) for name in names}
 
 
 class ModelCheckpoint(Callback):
     """Saves the network with the optimizer's state as ``prefix-epoch_step.ckpt``.
 
     Args:
-        prefix: First part of the file names.
-        directory: Where to; the current folder by default.
+        prefix: First part of the file names, or a function of the run that returns it.
+        directory: Where to, or a function of the run that returns it; the current folder by
+            default.
         config: A :class:`CheckpointConfig`.
 
     Raises:
@@ -82,14 +96,14 @@ class ModelCheckpoint(Callback):
     """
 
     def __init__(
-        self, prefix: str = "CKP", directory: Any = None, config: CheckpointConfig | None = None
+        self, prefix: Any = "CKP", directory: Any = None, config: CheckpointConfig | None = None
     ) -> None:
-        if not isinstance(prefix, str) or "/" in prefix:
+        if not callable(prefix) and (not isinstance(prefix, str) or "/" in prefix):
             reject(ArgumentError, "ModelCheckpoint", f"prefix cannot be {prefix!r}")
         if config is not None and not isinstance(config, CheckpointConfig):
             reject(DTypeError, "ModelCheckpoint", f"config is a {type(config).__name__}")
         self.prefix = prefix
-        self.directory = Path.cwd() if directory is None else Path(directory)
+        self.directory = directory if callable(directory) else Path(directory or Path.cwd())
         self.config = CheckpointConfig() if config is None else config
         self.files: list[Path] = []
         self._last_time = 0.0
@@ -122,20 +136,16 @@ class ModelCheckpoint(Callback):
             self._save(p)
 
     def _appendix(self, p: Any) -> dict[str, Any]:
-        info = self.config.append_info
         result: dict[str, Any] = {}
-        for item in [info] if isinstance(info, Mapping) else info:
-            if isinstance(item, Mapping):
-                result |= item
-            elif item in ("epoch_num", "step_num"):
-                result[item] = getattr(p, f"cur_{item}")
-            else:
-                reject(ArgumentError, "CheckpointConfig", f"append_info cannot hold {item!r}")
+        for item in self.config.append_info:
+            result |= item if isinstance(item, Mapping) else {item: getattr(p, f"cur_{item}")}
         return result
 
     def _save(self, p: Any) -> None:
         step = (p.cur_step_num - 1) % p.batch_num + 1
-        file = self.directory / f"{self.prefix}-{p.cur_epoch_num}_{step}.ckpt"
+        prefix = self.prefix(p) if callable(self.prefix) else self.prefix
+        folder = self.directory(p) if callable(self.directory) else self.directory
+        file = Path(folder) / f"{prefix}-{p.cur_epoch_num}_{step}.ckpt"
         network = self.config.saved_network or p.train_network
         save_checkpoint(network, file, append_dict=self._appendix(p))
         self._last_step, self._last_time = p.cur_step_num, time.monotonic()
