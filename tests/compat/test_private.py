@@ -184,3 +184,18 @@ def test_the_version_under_the_name_of_mindspore() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.split() == [ms.__version__, "2.10.0"]
+
+
+def test_the_generator_steps() -> None:
+    ms.set_seed(3)
+    seed, offset = ms.default_generator._step(Tensor(5))
+    assert (seed.item(), offset.item(), ms.default_generator.offset) == (3, 0, 5)
+
+
+def test_a_compiled_dict_has_keys() -> None:
+    @ms.jit
+    def known(x: Tensor) -> Any:
+        found: Any = {"a": x}
+        return found.has_key("a"), found.has_key("b")
+
+    assert known(Tensor([1.0])) == (True, False)

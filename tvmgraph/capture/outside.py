@@ -32,6 +32,8 @@ class Outside:
         """Reads an attribute, interpreting properties of user classes."""
         if name == "__class__" and isinstance(owner, TracedTensor):
             return owner.shown_type
+        if name == "has_key" and isinstance(owner, dict):  # of Python 2, and of MindSpore's graphs
+            name = "__contains__"
         if not isinstance(owner, Tensor):
             if self.hoisted and ("attribute", id(owner), name) in self.hoisted:
                 return self._variable(("attribute", id(owner), name))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,11 @@ class Generator(Shown):
             array[0], array[1] = self._seed, self.offset
             self.offset += blocks
         return tensor_from_numpy(array, STATE_TYPE)
+
+    def _step(self, step: Any) -> tuple[Tensor, Tensor]:
+        """Returns seed and offset and moves on by ``step``, as MindSpore's operators ask."""
+        start = self.advance(int(step))
+        return start[0], start[1]
 
     def take_back(self, start: int, blocks: int) -> None:
         """Forgets that ``blocks`` were drawn from ``start`` on, unless others drew since."""
