@@ -199,3 +199,19 @@ def test_a_compiled_dict_has_keys() -> None:
         return found.has_key("a"), found.has_key("b")
 
     assert known(Tensor([1.0])) == (True, False)
+
+
+def test_settings_of_kinds_of_devices() -> None:
+    device = ms.device_context  # pyright: ignore
+    before = ms.get_context("runtime_num_threads")
+    try:
+        device.cpu.op_tuning.threads_num(2)
+        assert ms.get_context("runtime_num_threads") == 2
+    finally:
+        ms.set_context(runtime_num_threads=before)
+    device.ascend.op_precision.precision_mode("force_fp16")
+    device.gpu.op_tuning.conv_fprop_algo("normal")
+    ms.runtime.launch_blocking()
+    assert (device.cpu.is_available(), device.cpu.device_count()) == (True, 1)
+    assert (device.ascend.is_available(), device.ascend.device_count()) == (False, 0)
+    assert device.gpu.is_available() == (device.gpu.device_count() > 0)

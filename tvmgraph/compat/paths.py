@@ -67,6 +67,10 @@ PATHS: dict[str, tuple[str, ...]] = {
     "dataset.vision.py_transforms_util": ("compat.private",),
     "dataset.vision.transforms": _TRANSFORMS,
     "dataset.vision.utils": _TRANSFORMS,
+    "device_context": ("compat.device_context",),
+    "device_context.ascend": ("compat.device_context.ascend",),
+    "device_context.cpu": ("compat.device_context.cpu",),
+    "device_context.gpu": ("compat.device_context.gpu",),
     "hal": ("compat.hal",),
     "log": ("compat.log",),
     "mindrecord": ("dataset.mindrecord_writer", "dataset.mindrecord"),
@@ -129,6 +133,8 @@ PATHS: dict[str, tuple[str, ...]] = {
     "train.dataset_helper": ("train.sink",),
     "train.loss_scale_manager": ("amp",),
 }
+for _device in ("ascend", "cpu", "gpu"):
+    _FILES[f"device_context.{_device}"] = "device op_debug op_precision op_tuning"
 _ROOMS = {
     **PATHS, "ops.operations": ("compat.primitives", "ops"), "train.callback": ("train.callback",),
 }  # fmt: skip
