@@ -54,6 +54,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "communication._comm_helper": ("compat.communication",),
     "communication.comm_func": ("compat.comm_func",),
     "communication.management": ("compat.communication",),
+    "dataset.audio.utils": ("dataset.audio",),
     "dataset.core": ("dataset",),
     "dataset.core.config": ("dataset.config",),
     "dataset.engine": ("dataset",),
