@@ -245,9 +245,9 @@ def _translate(
             continue
         for pattern, new in _HEAD if in_head else kind.rules:
             name = re.sub(pattern, new, name)
-        turned = kind.transposed is not None and kind.transposed.search(name)
+        is_transposed = kind.transposed is not None and kind.transposed.search(name)
         own = name if bare or in_head else f"{kind.body}.{name}"
-        result[own] = array.T if turned else array
+        result[own] = array.T if is_transposed else array
     return result
 
 

@@ -60,12 +60,12 @@ def rotary_position_embedding(x: Tensor, cos: Tensor, sin: Tensor, mode: int = 0
         raise bad(ArgumentError, "mode must be 0 or 1", "rotary_position_embedding", f"mode={mode}")
     half = x.shape[-1] // 2
     if mode == 0:
-        turned = F.concat((F.neg(F.narrow(x, -1, half, half)), F.narrow(x, -1, 0, half)), -1)
+        rotated = F.concat((F.neg(F.narrow(x, -1, half, half)), F.narrow(x, -1, 0, half)), -1)
     else:
         pairs = F.reshape(x, (*x.shape[:-1], half, 2))
         first, second = F.narrow(pairs, -1, 0, 1), F.narrow(pairs, -1, 1, 1)
-        turned = F.reshape(F.concat((F.neg(second), first), -1), x.shape)
-    return x * cos + turned * sin
+        rotated = F.reshape(F.concat((F.neg(second), first), -1), x.shape)
+    return x * cos + rotated * sin
 
 
 def add_layer_norm(x1: Tensor, x2: Tensor, gamma: Tensor, beta: Tensor, epsilon: float = 1e-5,

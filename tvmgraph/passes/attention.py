@@ -166,7 +166,7 @@ class _Fuser:
 
     def _mixing(self, weights: Value, backward: Backward) -> Node:
         """The product of weights and values where the graph has only its derivative."""
-        op, attrs = get_op("matmul"), {"transpose_a": False, "transpose_b": backward.turned}
+        op, attrs = get_op("matmul"), {"transpose_a": False, "transpose_b": backward.transposed}
         kind = op.infer(weights.type, backward.value.type, **attrs)
         assert isinstance(kind, TensorType)
         start = self.graph.nodes[backward.start(self.places)]
@@ -247,11 +247,11 @@ class _Fuser:
         if product.attrs["transpose_a"]:
             return False
         rank = product.outputs[0].type.ndim
-        plain, turned = _AXES, "BNDS"
+        plain, transposed = _AXES, "BNDS"
         layouts = [
             plain,
-            plain if product.attrs["transpose_b"] else turned,
-            turned if mixing.attrs["transpose_b"] else plain,
+            plain if product.attrs["transpose_b"] else transposed,
+            transposed if mixing.attrs["transpose_b"] else plain,
         ]
         for value, layout in zip((*product.inputs, mixing.inputs[1]), layouts):
             if value.type.ndim != rank:

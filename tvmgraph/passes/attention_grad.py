@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tvmgraph.graph.ir import Node, Value
 from tvmgraph.graph.links import Links
 
-_PLAIN, _TURNED = "BNSD", "BNDS"
+_PLAIN, _TRANSPOSED = "BNSD", "BNDS"
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class Backward:
 
     Attributes:
         value: The values.
-        turned: Whether the sizes stand before the positions in ``value``.
+        transposed: Whether the sizes stand before the positions in ``value``.
         cotangent: That of the result.
         results: Those of query, key and value.
     """
 
     value: Value
-    turned: bool
+    transposed: bool
     cotangent: Value
     results: tuple[Result, Result, Result]
 
@@ -86,16 +86,16 @@ def find_backward(links: Links, at: Attention) -> Backward | None:
     if incoming.op.name != "matmul" or incoming.attrs["transpose_a"]:
         return None
     cotangent, value = incoming.inputs
-    turned = not incoming.attrs["transpose_b"]
-    if at.mixing and not _is_product(at.mixing, weights, value, False, turned):
+    transposed = not incoming.attrs["transpose_b"]
+    if at.mixing and not _is_product(at.mixing, weights, value, False, transposed):
         return None
-    mixed = _second(sums, weights, cotangent, (_PLAIN, _TURNED))
+    mixed = _second(sums, weights, cotangent, (_PLAIN, _TRANSPOSED))
     found = _through_scores(links, outgoing, at)
     made = None if found is None else _cotangents(links, found, at.product)
     if made is None or (sums and mixed.node is None):
         return None
     results = (*made, mixed)
-    return Backward(value, turned, cotangent, results) if any(r.node for r in results) else None
+    return Backward(value, transposed, cotangent, results) if any(r.node for r in results) else None
 
 
 def _is_product(node: Node, a: Value, b: Value, turn_a: bool, turn_b: bool) -> bool:
@@ -179,8 +179,8 @@ def _cotangents(links: Links, scores: Value, product: Node) -> tuple[Result, Res
     """The cotangents of query and key; None if something else reads that of the scores."""
     query, key = product.inputs
     users = links.readers(scores)
-    turned = product.attrs["transpose_b"]
-    first = next((n for n in users if _is_product(n, scores, key, False, not turned)), None)
-    second = _second(users, query, scores, (_TURNED, _PLAIN))
+    transposed = product.attrs["transpose_b"]
+    first = next((n for n in users if _is_product(n, scores, key, False, not transposed)), None)
+    second = _second(users, query, scores, (_TRANSPOSED, _PLAIN))
     known = [n for n in (first, second.node) if n is not None]
     return (Result(first, _PLAIN), second) if len(users) == len(known) else None

@@ -6,7 +6,7 @@ block of all channels. A frozen graph puts its weights in order ahead of the cal
 that is work of every call.
 
 In a graph that trains the derivatives stay in this layout, too: that of an image is a convolution
-with the weight turned around, that of a weight a product summed over all positions, and statistics
+with the weight flipped, that of a weight a product summed over all positions, and statistics
 of channels are sums of columns.
 """
 
@@ -101,10 +101,10 @@ class ChannelsLast(BlockedLayout):
         """The weight (O, I, KH, KW) with outputs last, and inputs before them as in the image."""
         outputs, inputs, height, width = weight.type.static_shape
         if image.type.ndim == 5:
-            return self._turned(weight, (2, 3, 1, 0), (1, 1, height, width, inputs, outputs))
-        return self._turned(weight, (1, 2, 3, 0), (1, inputs, height, width, 1, outputs))
+            return self._permuted(weight, (2, 3, 1, 0), (1, 1, height, width, inputs, outputs))
+        return self._permuted(weight, (1, 2, 3, 0), (1, inputs, height, width, 1, outputs))
 
-    def _turned(self, value: Value, dims: tuple[int, ...], shape: tuple[int, ...]) -> Value:
+    def _permuted(self, value: Value, dims: tuple[int, ...], shape: tuple[int, ...]) -> Value:
         """A weight with its axes in another order, ahead of the calls where that is possible."""
         if value in self._stable:
             kind = value.type.with_shape(shape)
@@ -139,11 +139,11 @@ class ChannelsLast(BlockedLayout):
             attrs = {"size": (batch, 1, *sizes, outputs), "fill_value": 0}
             return self._node("full", (), {**attrs, "dtype": result.type.dtype})
         last = ((line.start + line.step * (line.taps - 1), None, -line.step) for line in lines)
-        cut = self._node("basic_index", (weight,), {"index": (_ALL, _ALL, *last)})
-        cut = self._turned(cut, (2, 3, 0, 1), (1, 1, *taps, inputs, outputs))
+        packed = self._node("basic_index", (weight,), {"index": (_ALL, _ALL, *last)})
+        packed = self._permuted(packed, (2, 3, 0, 1), (1, 1, *taps, inputs, outputs))
         padding = tuple(line.padding for line in lines)
         attrs = {"stride": (1, 1), "padding": padding, "dilation": (1, 1)}
-        return self._node("conv_blocked", (image, cut), attrs)
+        return self._node("conv_blocked", (image, packed), attrs)
 
     def _weight_grad(self, node: Node) -> bool:
         (x, grad), result = node.inputs, node.outputs[0]
@@ -154,11 +154,11 @@ class ChannelsLast(BlockedLayout):
         images = (x if is_plain else self._as_blocked(x), self._as_blocked(grad))
         if is_plain:
             self._require_plain(x)
-        cut = self._node("conv_blocked_weight_grad", images, attrs)
+        packed = self._node("conv_blocked_weight_grad", images, attrs)
         outputs, inputs, *kernel = result.type.static_shape
         shape = (inputs, *kernel, outputs) if is_plain else (*kernel, inputs, outputs)
         dims = (3, 0, 1, 2) if is_plain else (3, 2, 0, 1)
-        self._node("transpose", (self._reshaped(cut, shape),), {"dims": dims}, result)
+        self._node("transpose", (self._reshaped(packed, shape),), {"dims": dims}, result)
         return True
 
     def _pooling_grad(self, node: Node) -> bool:
@@ -199,18 +199,18 @@ class ChannelsLast(BlockedLayout):
         if value not in self._blocked and small is not None and value.type.ndim == 4:
             n, c, h, w = value.type.static_shape
             if small.type.static_shape[1:] == (c, 1, 1):
-                cut = self._reshaped(small, (small.type.static_shape[0], 1, 1, 1, c))
-                found = self._node("broadcast_to", (cut,), {"shape": (n, 1, h, w, c)})
+                packed = self._reshaped(small, (small.type.static_shape[0], 1, 1, 1, c))
+                found = self._node("broadcast_to", (packed,), {"shape": (n, 1, h, w, c)})
                 self._blocked[value] = found
         return super()._as_blocked(value, shape)
 
     def _each_channel(self, node: Node, attrs: dict[str, Any]) -> bool:
         x, weight = node.inputs
         outputs, _, height, width = weight.type.static_shape
-        cut = self._turned(weight, (1, 2, 3, 0), (1, height, width, outputs))
+        packed = self._permuted(weight, (1, 2, 3, 0), (1, height, width, outputs))
         if x.type.dtype is not float32:  # the operator's weight has the type of the sums
-            cut = self._widened(cut)
-        self._emit("depthwise_blocked", (self._as_blocked(x), cut), attrs, node.outputs[0])
+            packed = self._widened(packed)
+        self._emit("depthwise_blocked", (self._as_blocked(x), packed), attrs, node.outputs[0])
         return True
 
     def _widened(self, value: Value) -> Value:

@@ -63,7 +63,7 @@ def as_convolutions(node: Node, derive: Derive, fresh: Callable[[TensorType], Va
         taps = tuple(line.taps for line in lines)
         inputs, outputs = weight.type.static_shape[:2]
         kind = weight.type.with_shape((outputs, inputs, *taps))
-        turned = derive(lambda w, lines=lines: _turned(w, lines), (weight,), kind)
+        flipped = derive(lambda w, lines=lines: _flipped(w, lines), (weight,), kind)
         attrs = {
             "stride": (1, 1), "padding": tuple(line.padding for line in lines),
             "dilation": (1, 1), "groups": 1,
@@ -71,7 +71,7 @@ def as_convolutions(node: Node, derive: Derive, fresh: Callable[[TensorType], Va
         found = convolution.infer(x.type, kind, **attrs)
         assert isinstance(found, TensorType)
         parts.append(fresh(found))
-        nodes.append(Node(convolution, (x, turned), attrs, (parts[-1],), node.source, node.scope))
+        nodes.append(Node(convolution, (x, flipped), attrs, (parts[-1],), node.source, node.scope))
     if len(parts) == 1:
         return [Node(convolution, nodes[0].inputs, nodes[0].attrs, node.outputs, node.source,
                      node.scope)]  # fmt: skip
@@ -118,7 +118,7 @@ def _lines(inputs: int, outputs: int, kernel: int, stride: int, cut: int) -> lis
     return found if fits and outputs % stride == 0 else None
 
 
-def _turned(weight: np.ndarray, lines: tuple[Line, ...]) -> np.ndarray:
+def _flipped(weight: np.ndarray, lines: tuple[Line, ...]) -> np.ndarray:
     """(I, O, KH, KW) to the weight (O, I, taps, taps) of the residue's convolution."""
     taps = tuple(slice(line.start, None, line.step) for line in lines)
     return np.ascontiguousarray(np.flip(weight[(..., *taps)], (-2, -1)).swapaxes(0, 1))

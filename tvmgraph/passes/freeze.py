@@ -1,9 +1,9 @@
 """Splitting a graph into what depends on parameters alone, and the rest.
 
 What only parameters decide (the scale and shift of a batch norm, weights with that scale folded in,
-weights cut into the panels that matrix-product kernels of the CPU read, or with their channels last
-as those of a GPU do) is computed once per version of the parameters, in NumPy, and the compiled
-graph takes the results as arguments.
+weights packed into the panels that matrix-product kernels of the CPU read, or with their channels
+last as those of a GPU do) is computed once per version of the parameters, in NumPy, and the
+compiled graph takes the results as arguments.
 """
 
 from __future__ import annotations
@@ -274,8 +274,8 @@ class _Splitter:
             return node  # the panels of bytes are summed as int32
         if value.type.ndim < 2 or node.attrs["transpose_a"] or not _has_panels(value.type, model):
             return node
-        turned = node.attrs["transpose_b"]
-        depth, columns = weight.type.static_shape[:: -1 if turned else 1]
+        transposed = node.attrs["transpose_b"]
+        depth, columns = weight.type.static_shape[:: -1 if transposed else 1]
         if not depth or _has_few_rows(value.type, weight.type):
             return node
         shape = _product(value.type, depth, columns)
@@ -285,10 +285,10 @@ class _Splitter:
         width = panel_columns(shape, model, dtype.name if dtype in GROUPS else None)
         kind = tensor_type(panel_shape(depth, columns, width, dtype), dtype)
 
-        def cut(array: np.ndarray) -> np.ndarray:
-            return to_panels(array.T if turned else array, width)
+        def pack(array: np.ndarray) -> np.ndarray:
+            return to_panels(array.T if transposed else array, width)
 
-        panels = self._derive(cut, (weight,), kind)
+        panels = self._derive(pack, (weight,), kind)
         return Node(
             get_op("matmul_panels"), (value, panels), {"columns": columns}, node.outputs,
             node.source, node.scope,

@@ -181,7 +181,7 @@ class BlockedLayout:
 
     def _direct(self, node: Node, image: Value) -> None:
         """A convolution of the image as it is, plain or in blocks."""
-        weight, attrs = self._cut(node, image), _without_groups(node)
+        weight, attrs = self._packed(node, image), _without_groups(node)
         plain = image.type.ndim == 4
         group = GROUPS.get(image.type.dtype, 1)
         if group > 1 and not (plain and node.attrs["dilation"][1] > 1):
@@ -196,8 +196,8 @@ class BlockedLayout:
             )
         self._emit("conv_blocked", (image, weight), attrs, node.outputs[0])
 
-    def _cut(self, node: Node, image: Value) -> Value:
-        """The weight cut for an image."""
+    def _packed(self, node: Node, image: Value) -> Value:
+        """The weight packed for an image."""
         weight = node.inputs[1]
         outputs, inputs, *kernel = weight.type.static_shape
         block = self.block_of(outputs)
@@ -213,12 +213,12 @@ class BlockedLayout:
     def _winograd(self, node: Node, tile: int) -> None:
         x, weight = node.inputs
         image = self._as_blocked(x)
-        cut = self._cut(node, image)
-        outer, blocks, _, _, inputs, block = cut.type.static_shape
+        packed = self._packed(node, image)
+        outer, blocks, _, _, inputs, block = packed.type.static_shape
         kind = weight.type.with_shape(((tile + 2) ** 2, outer, blocks * inputs, block))
-        turned = self._derive(lambda w: transform_weight(w, tile, block), (weight,), kind)
+        transformed = self._derive(lambda w: transform_weight(w, tile, block), (weight,), kind)
         padding = {"padding": node.attrs["padding"]}
-        self._emit("conv_winograd", (image, cut, turned), padding, node.outputs[0])
+        self._emit("conv_winograd", (image, packed, transformed), padding, node.outputs[0])
 
     def _winograd_of_given(self, node: Node) -> bool:
         """Winograd's method with a weight that is another one in every call."""
@@ -231,16 +231,18 @@ class BlockedLayout:
         assert size is not None and block is not None
         outer, blocks = outputs // block, inputs // size
         split = self._reshaped(weight, (outer, block, blocks, size, *kernel))
-        cut = self._node("transpose", (split,), {"dims": (0, 2, 4, 5, 3, 1)})
+        packed = self._node("transpose", (split,), {"dims": (0, 2, 4, 5, 3, 1)})
         columns = self._reshaped(weight, (outer, block, inputs, 9))
         columns = self._node("transpose", (columns,), {"dims": (3, 0, 2, 1)})
         columns = self._reshaped(columns, (9, outputs * inputs))
         matrix = self._constant(window_transform(tile), weight.type.dtype)
         plain = {"transpose_a": False, "transpose_b": False}
-        turned = self._node("matmul", (matrix, columns), plain)
-        turned = self._reshaped(turned, ((tile + 2) ** 2, outer, inputs, block))
+        transformed = self._node("matmul", (matrix, columns), plain)
+        transformed = self._reshaped(transformed, ((tile + 2) ** 2, outer, inputs, block))
         padding = {"padding": node.attrs["padding"]}
-        self._emit("conv_winograd", (self._as_blocked(x), cut, turned), padding, node.outputs[0])
+        self._emit(
+            "conv_winograd", (self._as_blocked(x), packed, transformed), padding, node.outputs[0]
+        )
         return True
 
     def _grouped(self, node: Node) -> bool:
@@ -288,8 +290,8 @@ class BlockedLayout:
         block, wide = self.block_of(outputs), _sum_type(x.type.dtype)
         assert block is not None
         kind = weight.type.with_shape((outputs // block, *kernel, block)).with_dtype(wide)
-        cut = self._derive(lambda w: _cut_depthwise(w, block, wide), (weight,), kind)
-        inputs = (self._blocked[x], cut)
+        packed = self._derive(lambda w: _pack_depthwise(w, block, wide), (weight,), kind)
+        inputs = (self._blocked[x], packed)
         self._emit("depthwise_blocked", inputs, _without_groups(node), node.outputs[0])
         return True
 
@@ -387,8 +389,8 @@ class BlockedLayout:
         if value not in self._pending:
             return
         self._pending.remove(value)
-        turned = self._node("transpose", (self._blocked[value],), {"dims": (0, 1, 4, 2, 3)})
-        self._node("reshape", (turned,), {"shape": value.type.shape}, value)
+        transposed = self._node("transpose", (self._blocked[value],), {"dims": (0, 1, 4, 2, 3)})
+        self._node("reshape", (transposed,), {"shape": value.type.shape}, value)
 
     def _emit(self, name: str, inputs: tuple[Value, ...], attrs: Any, plain: Value) -> None:
         """Adds a node whose result is ``plain`` in blocks."""
@@ -462,10 +464,10 @@ def _without_groups(node: Node) -> dict[str, Any]:
 
 
 def _sum_type(dtype: DType) -> DType:
-    """The type in which sums of products are accumulated, which cut weights have."""
+    """The type in which sums of products are accumulated, which packed weights have."""
     return float64 if dtype is float64 else float32
 
 
-def _cut_depthwise(weight: np.ndarray, block: int, dtype: Any) -> np.ndarray:
+def _pack_depthwise(weight: np.ndarray, block: int, dtype: Any) -> np.ndarray:
     """(C, 1, KH, KW) to (C / block, KH, KW, block)."""
     return to_blocks(weight[:, 0][None].astype(dtype.numpy, copy=False), block)[0]

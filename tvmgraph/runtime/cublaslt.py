@@ -180,22 +180,22 @@ def _problem(a: Any, b: Any, ta: bool, tb: bool) -> tuple[str, int, int, int, in
 
 @functools.lru_cache(4096)
 def _plan(
-    index: int, problem: tuple[str, int, int, int, int], turned: tuple[bool, bool], epilogue: str,
-    tf32: bool,
+    index: int, problem: tuple[str, int, int, int, int], transposes: tuple[bool, bool],
+    epilogue: str, tf32: bool,
 ) -> _Plan:  # fmt: skip
     dtype, batch, m, n, k = problem
     kind, real = _TYPES[dtype], _TYPES["float32"]
     product = _made("cublasLtMatmulDescCreate", _TF32 if tf32 else _FULL, real)
     put: Callable[..., int] = library().cublasLtMatmulDescSetAttribute
-    _set(put, product, _TRANSA, c_int32(turned[1]))
-    _set(put, product, _TRANSB, c_int32(turned[0]))
+    _set(put, product, _TRANSA, c_int32(transposes[1]))
+    _set(put, product, _TRANSB, c_int32(transposes[0]))
     _set(put, product, _EPILOGUE, c_int32(EPILOGUES[epilogue]))
     handle, workspace = _context(index)
     if epilogue.startswith("bias"):
         _set(put, product, _BIAS_TYPE, c_int32(kind))
         _set(put, product, _BIAS, c_void_p(_at(workspace)))  # the heuristic asks for some address
-    left = _layout(kind, (k, n) if turned[1] else (n, k), batch)
-    right = _layout(kind, (m, k) if turned[0] else (k, m), batch)
+    left = _layout(kind, (k, n) if transposes[1] else (n, k), batch)
+    right = _layout(kind, (m, k) if transposes[0] else (k, m), batch)
     layouts = left, right, _layout(kind, (n, m), batch)
     algorithm = _algorithm(handle, product, layouts, f"{dtype} {batch}x{m}x{n}x{k}")
     return _Plan(handle, product, layouts, algorithm, workspace)

@@ -322,9 +322,9 @@ def _by_phases(R: Any, x: Any, w: Any, axes: Axes, out: Ints, groups: int) -> An
     parts: list[Any] = []
     for phases in itertools.product(*axes):
         hint = "residue_weight"
-        turned = R.emit_te(residue_weight(R, phases, groups), w, primfunc_name_hint=hint)
+        flipped = R.emit_te(residue_weight(R, phases, groups), w, primfunc_name_hint=hint)
         y = _lower_conv(
-            R, x, turned, stride=(1,) * len(phases), padding=tuple(p.padding for p in phases),
+            R, x, flipped, stride=(1,) * len(phases), padding=tuple(p.padding for p in phases),
             dilation=tuple(p.dilation for p in phases), groups=groups,
         )  # fmt: skip
         parts.append(R.emit(y))

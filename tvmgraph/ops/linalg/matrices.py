@@ -66,10 +66,10 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
                   describe(input=input, other=other, dim=dim))  # fmt: skip
     axis %= input.ndim
 
-    def turned(x: Tensor, by: int) -> Tensor:
+    def rolled(x: Tensor, by: int) -> Tensor:
         return F.roll(x, -by, axis)
 
-    return turned(input, 1) * turned(other, 2) - turned(input, 2) * turned(other, 1)
+    return rolled(input, 1) * rolled(other, 2) - rolled(input, 2) * rolled(other, 1)
 
 
 def adjoint(x: Tensor) -> Tensor:

@@ -138,10 +138,10 @@ def _turned_panels(weight: Tensor) -> Tensor:
     units, wide = weight.shape
     width = panel_width(units)
     blocks = -(-units // width)
-    turned = F.transpose(weight, (1, 0))
+    transposed = F.transpose(weight, (1, 0))
     if blocks * width > units:
-        turned = F.pad(turned, (0, blocks * width - units))
-    return F.transpose(F.reshape(turned, (wide, blocks, width)), (1, 0, 2))
+        transposed = F.pad(transposed, (0, blocks * width - units))
+    return F.transpose(F.reshape(transposed, (wide, blocks, width)), (1, 0, 2))
 
 
 def _lower(R: Any, *inputs: Any, mode: str, reverse: bool) -> Any:
@@ -155,8 +155,8 @@ def _onnx(O: Any, *inputs: Any, mode: str, reverse: bool) -> Any:
     gates, states = _KINDS[mode]
     steps, _, wide = x.type.shape
     units = wide // gates
-    turned = O.Reshape(O.Transpose(panels, perm=[1, 2, 0, 3]), O.const([units, gates, -1]))
-    plain = O.Slice(turned, O.const([0]), O.const([units]), O.const([2]))
+    transposed = O.Reshape(O.Transpose(panels, perm=[1, 2, 0, 3]), O.const([units, gates, -1]))
+    plain = O.Slice(transposed, O.const([0]), O.const([units]), O.const([2]))
     weight = O.Reshape(plain, O.const([units, wide]))
     outputs: list[Any] = [None] * steps
     for t in reversed(range(steps)) if reverse else range(steps):
