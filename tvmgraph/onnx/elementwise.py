@@ -12,7 +12,13 @@ import numpy as np
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.onnx.narrow import Narrow, is_narrow, limits, narrow, wide_dtype
+from tvmgraph.onnx.low_precision import (
+    LowPrecision,
+    is_low_precision,
+    limits,
+    to_low_precision,
+    wide_dtype,
+)
 from tvmgraph.onnx.table import CONVERTERS, NodeCall, converter, dtype_of
 
 _SAME_NAME = (
@@ -118,14 +124,14 @@ def _cast(n: NodeCall, x: Tensor) -> Any:
 
 @converter("CastLike")
 def _cast_like(n: NodeCall, x: Tensor, like: Tensor) -> Any:
-    kind = n.narrow_kind(1)
+    kind = n.low_precision_kind(1)
     return F.cast(x, like.dtype) if kind is None else _converted(n, x, kind)
 
 
 def _converted(n: NodeCall, x: Tensor, kind: int) -> Any:
-    if not is_narrow(kind):
+    if not is_low_precision(kind):
         return F.cast(x, dtype_of(kind, n.where))
-    return narrow(x, kind, bool(n.get("saturate", 1)), n.get("round_mode", "nearest"))
+    return to_low_precision(x, kind, bool(n.get("saturate", 1)), n.get("round_mode", "nearest"))
 
 
 @converter("BitCast")
@@ -219,10 +225,10 @@ def _shrink(n: NodeCall, x: Tensor) -> Tensor:
 
 @converter("QuantizeLinear")
 def _quantize(n: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Any:
-    small = n.narrow_kind(2) if zero is not None else n.get("output_dtype")
+    small = n.low_precision_kind(2) if zero is not None else n.get("output_dtype")
     y = F.cast(x, dtypes.float32) / F.cast(_along(n, scale, x), dtypes.float32)
-    if small is not None and is_narrow(small) and wide_dtype(small).is_float:
-        return narrow(y, small, bool(n.get("saturate", 1)))
+    if small is not None and is_low_precision(small) and wide_dtype(small).is_float:
+        return to_low_precision(y, small, bool(n.get("saturate", 1)))
     kind = zero.dtype if zero is not None else n.dtype("output_dtype", dtypes.uint8)
     if kind.is_float:
         raise n.fail(f"quantizing to {kind.name} is not supported")
@@ -230,9 +236,9 @@ def _quantize(n: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None = None)
     if zero is not None:
         y = y + F.cast(_along(n, zero, x), dtypes.float32)
     info = np.iinfo(kind.numpy)
-    low, high = limits(small) if is_narrow(small) else (float(info.min), float(info.max))
+    low, high = limits(small) if is_low_precision(small) else (float(info.min), float(info.max))
     y = F.cast(F.minimum(F.maximum(y, low), high), kind)
-    return Narrow(y, small) if is_narrow(small) else y
+    return LowPrecision(y, small) if is_low_precision(small) else y
 
 
 @converter("DequantizeLinear")

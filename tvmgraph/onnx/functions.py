@@ -10,7 +10,7 @@ import numpy as np
 from tvmgraph.core.onnx_library import helper, onnx
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import LoadError
-from tvmgraph.onnx.narrow import Narrow
+from tvmgraph.onnx.low_precision import LowPrecision
 
 
 class Functions:
@@ -126,7 +126,7 @@ def _schema(node: onnx.NodeProto, opset: int) -> Any:
 
 def _type_bytes(value: Any) -> bytes | None:
     """Returns the serialized ONNX type of a value; empty when omitted, ``None`` for a sequence."""
-    if isinstance(value, Narrow):
+    if isinstance(value, LowPrecision):
         shape = value.wide.shape
         return helper.make_tensor_type_proto(value.kind, shape).SerializeToString()
     if isinstance(value, Tensor):

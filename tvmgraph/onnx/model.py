@@ -20,7 +20,7 @@ from tvmgraph.errors import ArgumentError, LoadError, TvmgraphError
 from tvmgraph.nn import Cell
 from tvmgraph.onnx import converters  # noqa: F401  (fills the table)
 from tvmgraph.onnx.functions import Functions
-from tvmgraph.onnx.narrow import Narrow, is_narrow, wide_dtype
+from tvmgraph.onnx.low_precision import LowPrecision, is_low_precision, wide_dtype
 from tvmgraph.onnx.order import graphs_of, in_order, require_order
 from tvmgraph.onnx.table import NodeCall, constant_of, dtype_of, find_converter, to_tensor
 
@@ -196,10 +196,10 @@ class OnnxCell(Cell):
         if isinstance(value, list):
             return [self._argument(name, v) for v in value]
         kind = self._kinds[name].tensor_type.elem_type
-        if value is not None and is_narrow(kind):
+        if value is not None and is_low_precision(kind):
             dtype = wide_dtype(kind)
             held = value if isinstance(value, Tensor) else np.asarray(value).astype(dtype.numpy)
-            return Narrow(F.cast(held, dtype) if isinstance(held, Tensor) else held, kind)
+            return LowPrecision(F.cast(held, dtype) if isinstance(held, Tensor) else held, kind)
         if value is None or isinstance(value, (Tensor, np.ndarray)):
             return value
         return np.asarray(value, dtype_of(kind, name).numpy if kind else None)
@@ -301,12 +301,12 @@ def _value(env: Env, name: str) -> Any:
 
 
 def _is_constant(value: Any) -> bool:
-    return isinstance(value.wide if isinstance(value, Narrow) else value, np.ndarray)
+    return isinstance(value.wide if isinstance(value, LowPrecision) else value, np.ndarray)
 
 
 def _as_constant(value: Any) -> Any:
-    if isinstance(value, Narrow):
-        return Narrow(_as_constant(value.wide), value.kind)
+    if isinstance(value, LowPrecision):
+        return LowPrecision(_as_constant(value.wide), value.kind)
     return np.asarray(value.array) if isinstance(value, Tensor) else value
 
 

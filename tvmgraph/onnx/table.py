@@ -16,7 +16,7 @@ from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.errors import CaptureError, LoadError, user_source
-from tvmgraph.onnx.narrow import Narrow, is_narrow, wide_dtype
+from tvmgraph.onnx.low_precision import LowPrecision, is_low_precision, wide_dtype
 
 Converter = Callable[..., Any]
 CONVERTERS: dict[str, Converter] = {}
@@ -44,7 +44,7 @@ def find_converter(domain: str, op_type: str) -> Converter | None:
 
 def known(value: Any) -> np.ndarray | None:
     """Returns the elements of a value where they are known now, else ``None``."""
-    value = value.wide if isinstance(value, Narrow) else value
+    value = value.wide if isinstance(value, LowPrecision) else value
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, TracedTensor) or not isinstance(value, Tensor):
@@ -54,7 +54,7 @@ def known(value: Any) -> np.ndarray | None:
 
 def to_tensor(value: Any) -> Any:
     """Returns an array as a tensor, a constant of the graph while one is captured."""
-    value = value.wide if isinstance(value, Narrow) else value
+    value = value.wide if isinstance(value, LowPrecision) else value
     if not isinstance(value, (np.ndarray, np.generic)):
         return value
     tensor = tensor_from_numpy(np.asarray(value))
@@ -64,12 +64,12 @@ def to_tensor(value: Any) -> Any:
 
 
 def dtype_of(number: int, where: str) -> dtypes.DType:
-    """Returns the dtype of an ONNX element type; of a narrow one the dtype that holds it.
+    """Returns the dtype of an ONNX element type; of a low-precision one the dtype that holds it.
 
     Raises:
         LoadError: if this package has no such type.
     """
-    if is_narrow(number):
+    if is_low_precision(number):
         return wide_dtype(number)
     name = onnx.TensorProto.DataType.Name(number).lower()
     try:
@@ -79,10 +79,10 @@ def dtype_of(number: int, where: str) -> dtypes.DType:
 
 
 def constant_of(proto: onnx.TensorProto) -> Any:
-    """Returns the elements of a constant; those of a narrow type as a :class:`Narrow`."""
+    """Returns the elements of a constant, of low precision as :class:`LowPrecision`."""
     array = numpy_helper.to_array(proto)
-    if is_narrow(proto.data_type):
-        return Narrow(array.astype(wide_dtype(proto.data_type).numpy), proto.data_type)
+    if is_low_precision(proto.data_type):
+        return LowPrecision(array.astype(wide_dtype(proto.data_type).numpy), proto.data_type)
     return array
 
 
@@ -171,10 +171,10 @@ class NodeCall:
             raise self.fail(f"its result of {elements:.1e} elements does not fit into memory",
                             "check the values that decide about its shape")  # fmt: skip
 
-    def narrow_kind(self, i: int) -> int | None:
-        """Returns the narrow element type of an input, ``None`` if it has another one."""
+    def low_precision_kind(self, i: int) -> int | None:
+        """Returns the low-precision element type of an input, ``None`` if it has another one."""
         value = self.values[i] if self.has(i) else None
-        return value.kind if isinstance(value, Narrow) else None
+        return value.kind if isinstance(value, LowPrecision) else None
 
     def dtype(self, name: str, default: Any = None) -> Any:
         """Returns an attribute that is an element type."""

@@ -1,7 +1,8 @@
 """Element types narrower than a byte, and 8-bit floats, which this package's tensors do not have.
 
 Their values are held in the next wider type: float32 for floats, int8 or uint8 for integers. They
-are rounded as the narrow type is, so that only its name is lost where a model hands a value out.
+are rounded as the low-precision type is, so that only its name is lost where a model hands a value
+out.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ _FOUR_BIT_FLOATS = (TensorProto.FLOAT4E2M1,)  # without infinities and NaN
 
 
 @dataclass(frozen=True)
-class Narrow:
-    """A value of a narrow type.
+class LowPrecision:
+    """A value of a low-precision type.
 
     Attributes:
         wide: Its elements in the wider type: a tensor, or an array when they are known.
-        kind: ONNX' number of the narrow type.
+        kind: ONNX' number of the low-precision type.
     """
 
     wide: Any
@@ -53,20 +54,20 @@ class Narrow:
         return self.wide.type
 
 
-def is_narrow(kind: int | None) -> TypeGuard[int]:
-    """Whether ONNX' number of an element type is that of a narrow type."""
+def is_low_precision(kind: int | None) -> TypeGuard[int]:
+    """Whether ONNX' number of an element type is that of a low-precision type."""
     return kind in _FLOATS or kind in _INTEGERS
 
 
 def wide_dtype(kind: int) -> dtypes.DType:
-    """Returns the type that holds the values of a narrow one."""
+    """Returns the type that holds the values of a low-precision one."""
     if kind in _FLOATS:
         return dtypes.float32
     return dtypes.int8 if _INTEGERS[kind][1] else dtypes.uint8
 
 
 def limits(kind: int) -> tuple[float, float]:
-    """Returns the least and the largest finite value of a narrow type."""
+    """Returns the least and the largest finite value of a low-precision type."""
     if kind in _FLOATS:
         largest = float(_values(kind)[-1])
         return -largest, largest
@@ -74,8 +75,10 @@ def limits(kind: int) -> tuple[float, float]:
     return (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1) if signed else (0.0, 2.0**bits - 1)
 
 
-def narrow(x: Tensor, kind: int, saturate: bool = True, mode: str = "nearest") -> Narrow:
-    """Converts a tensor to a narrow type.
+def to_low_precision(
+    x: Tensor, kind: int, saturate: bool = True, mode: str = "nearest"
+) -> LowPrecision:
+    """Converts a tensor to a low-precision type.
 
     Args:
         x: Any numbers.
@@ -85,8 +88,8 @@ def narrow(x: Tensor, kind: int, saturate: bool = True, mode: str = "nearest") -
             are rounded to the nearest, halves to even.
     """
     if kind in _INTEGERS:
-        return Narrow(_wrapped(x, *_INTEGERS[kind]), kind)
-    return Narrow(_rounded(F.cast(x, dtypes.float32), kind, saturate, mode), kind)
+        return LowPrecision(_wrapped(x, *_INTEGERS[kind]), kind)
+    return LowPrecision(_rounded(F.cast(x, dtypes.float32), kind, saturate, mode), kind)
 
 
 def _wrapped(x: Tensor, bits: int, signed: bool) -> Tensor:
