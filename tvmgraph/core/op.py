@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from tvmgraph.core.traits import Reason as Reason
 from tvmgraph.core.traits import Traits
@@ -59,7 +59,24 @@ def sample(
 
 
 InferRule = Callable[..., TensorType | tuple[TensorType, ...]]
-Column = Any  # a callable, a name, or a Reason
+
+
+class RegionColumn(Protocol):
+    """The ``lower`` column of control flow: functions of its regions first, then their calls."""
+
+    @property
+    def define(self) -> Callable[..., object]:
+        """Defines the functions that a node's regions become."""
+        ...
+
+    @property
+    def emit(self) -> Callable[..., object]:
+        """Calls them."""
+        ...
+
+
+#: A callable, a name, or why there is none.
+Column = Callable[..., Any] | str | Reason
 
 
 @dataclass(eq=False)
@@ -94,8 +111,8 @@ class Op:
     name: str
     infer: InferRule
     eager: Callable[..., Any]
-    lower: Column
-    vjp: Column
+    lower: Any  # a Column or a RegionColumn, as the row has regions or none
+    vjp: Any  # a Column
     onnx: Column
     samples: Sequence[Sample]
     traits: Traits

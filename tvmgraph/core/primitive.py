@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -12,9 +12,23 @@ from tvmgraph.core import kinds
 from tvmgraph.core.dispatch import apply
 from tvmgraph.core.documentation import completed
 from tvmgraph.core.explained import explained, know
-from tvmgraph.core.op import OPS, Column, InferRule, Op, Sample
+from tvmgraph.core.op import OPS, Column, InferRule, Op, RegionColumn, Sample
 from tvmgraph.core.traits import Traits
 from tvmgraph.errors import GraphError
+
+#: What the function of a row returns.
+Result = TypeVar("Result")
+
+
+class RowDecorator(Protocol):
+    """Makes the public function of a row from the one that declares it.
+
+    What a row takes, also numbers in the place of tensors, is looked at when it is called.
+    """
+
+    def __call__(self, function: Callable[..., Result], /) -> Callable[..., Result]:
+        """Adds the row and returns its function."""
+        ...
 
 
 def _split_signature(
@@ -62,7 +76,7 @@ def primitive(
     *,
     infer: InferRule,
     eager: Callable[..., Any],
-    lower: Column,
+    lower: Column | RegionColumn,
     vjp: Column,
     onnx: Column,
     samples: Sequence[Sample],
@@ -70,7 +84,7 @@ def primitive(
     promote: str | None = None,
     multi: bool = False,
     check_values: Callable[..., None] | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> RowDecorator:
     """Adds a row to the table; the decorated function gives its signature and documentation.
 
     Parameters annotated ``Tensor`` are inputs, ``Graph`` sub-graphs, all others are attributes
@@ -85,7 +99,7 @@ def primitive(
             no traits.
     """
 
-    def add_row(function: Callable[..., Any]) -> Callable[..., Any]:
+    def add_row(function: Callable[..., Result]) -> Callable[..., Result]:
         name = function.__name__
         if name in OPS:
             raise GraphError(f"operator {name!r} is defined twice")

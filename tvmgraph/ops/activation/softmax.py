@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.arguments import Array
+from tvmgraph.core.op import Column, F, sample
+from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import along_axis
 from tvmgraph.core.types import TensorType
@@ -102,8 +104,8 @@ _SAMPLES = [
 ]  # fmt: skip
 
 
-def _row(eager: Any, name: str, vjp: Any, op_type: str) -> Any:
-    def add_row(function: Any) -> Any:
+def _row(eager: Callable[..., Array], name: str, vjp: Column, op_type: str) -> RowDecorator:
+    def add_row(function: Callable[..., Result]) -> Callable[..., Result]:
         function.__name__ = name
         return primitive(
             infer=_infer, traits=along_axis(), promote="float", eager=eager, lower=_lower(name),

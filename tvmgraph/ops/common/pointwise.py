@@ -17,8 +17,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import Reason, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.op import Column, Reason, Sample, sample
+from tvmgraph.core.primitive import Result, RowDecorator, primitive
 from tvmgraph.core.traits import ELEMENTWISE, Traits
 from tvmgraph.ops.common.numpy_math import NumpyMath
 from tvmgraph.ops.common.rows import extreme_values, unary_samples
@@ -350,17 +350,17 @@ def number_samples(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> list[
 
 def unary(
     eager: Callable[..., Any],
-    lower: Any,
-    vjp: Any,
-    onnx: Any,
+    lower: Column,
+    vjp: Column,
+    onnx: Column,
     *,
-    samples: Sequence[Any] | None = None,
+    samples: Sequence[Sample] | None = None,
     allowed: Any = dtypes.FLOATS,
     promote: str | None = "float",
     out: Any = None,
     name: str | None = None,
     traits: Traits = ELEMENTWISE,
-) -> Any:
+) -> RowDecorator:
     """Adds a row of one tensor; integers are computed in float32 by default.
 
     Args:
@@ -376,7 +376,7 @@ def unary(
         traits: What kind of operator it is.
     """
 
-    def add_row(function: Callable[..., Any]) -> Any:
+    def add_row(function: Callable[..., Result]) -> Callable[..., Result]:
         function.__name__ = name or function.__name__
         return primitive(
             infer=rules.elementwise(allowed, out),
@@ -395,14 +395,14 @@ def unary(
 def formula_row(
     name: str,
     formula: Formula,
-    vjp: Any,
-    onnx: Any,
+    vjp: Column,
+    onnx: Column,
     *,
-    samples: Sequence[Any] | None = None,
+    samples: Sequence[Sample] | None = None,
     wide: str | None = None,
     long: bool = False,
     **options: Any,
-) -> Any:
+) -> RowDecorator:
     """Adds a row of one tensor whose eager and compiled columns are one formula."""
     eager = numpy_formula(formula, wide and np.dtype(wide), long)
     lower = pointwise(name, formula, wide=wide)

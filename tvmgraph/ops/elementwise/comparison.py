@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import Array
 from tvmgraph.core.op import F, Reason, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
 from tvmgraph.ops.common.arguments import require_tensor
-from tvmgraph.ops.common.pointwise import LOW_PRECISION, TirMath, pointwise, unary
+from tvmgraph.ops.common.pointwise import LOW_PRECISION, Formula, TirMath, pointwise, unary
 from tvmgraph.ops.common.rows import binary_samples, extreme_values
 
 __all__ = [
@@ -54,7 +56,9 @@ def _onnx_comparison(op_type: str) -> Any:
     return onnx
 
 
-def _comparison(eager: Any, name: str | None, formula: Any, op_type: str) -> Any:
+def _comparison(
+    eager: Callable[..., Array], name: str | None, formula: Formula | None, op_type: str
+) -> RowDecorator:
     """Adds the row of a comparison, whose operands are promoted to one dtype.
 
     Args:

@@ -6,6 +6,7 @@ Of two zeros -0 is the lesser one, whatever their order.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -13,9 +14,10 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
+from tvmgraph.core.arguments import Array
 from tvmgraph.core.composed import composed
 from tvmgraph.core.op import F, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
 from tvmgraph.errors import ArgumentError, DTypeError, user_source
@@ -117,7 +119,7 @@ def _onnx_extremum(op_type: str, of_bool: str, drops_nan: bool) -> Any:
 _NAN, _INF = math.nan, math.inf
 
 
-def _extremum(ufunc: Any, op_type: str, of_bool: str) -> Any:
+def _extremum(ufunc: Callable[..., Array], op_type: str, of_bool: str) -> RowDecorator:
     """Adds the row of an elementwise extremum."""
     name = ufunc.__name__
     least, drops_nan = name.endswith("min") or name == "minimum", name.startswith("f")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import Reason, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.arguments import Array
+from tvmgraph.core.op import Column, Reason, sample
+from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import CHEAP
 from tvmgraph.errors import DTypeError
@@ -26,7 +28,7 @@ _NO_GRADIENT = Reason("bool and integer results have no derivative")
 _BITS = (dtypes.bool_, *dtypes.INTEGERS)
 
 
-def _logical(eager: Any, lower: Any, op_type: str) -> Any:
+def _logical(eager: Callable[..., Array], lower: Column, op_type: str) -> RowDecorator:
     """Adds the row of a logical operator; every dtype is read as "is not zero".
 
     It is computed on bytes: TVM mixes up bits and bytes when one bool operand is broadcast.
@@ -143,7 +145,7 @@ def _onnx_bits(name: str, of_bool: str) -> Any:
     return onnx
 
 
-def _bitwise(eager: Any, lower: Any, onnx: Any) -> Any:
+def _bitwise(eager: Callable[..., Array], lower: Column, onnx: Column) -> RowDecorator:
     """Adds the row of a bitwise operator; on bool it is the logical one."""
     return primitive(
         infer=rules.elementwise(_BITS),
@@ -306,7 +308,7 @@ def _right_shift(m: TirMath, x: Any, count: Any) -> Any:
     return m.where(good, m.tir.shift_right(x, safe), gone)
 
 
-def _shift(eager: Any, lower: Any, onnx: Any) -> Any:
+def _shift(eager: Callable[..., Array], lower: Column, onnx: Column) -> RowDecorator:
     """Adds the row of a shift; counts outside [0, bits) shift everything out."""
     far = np.array([1, -7, 5, 3], np.int32), np.array([31, 40, -1, 32], np.int32)
     return primitive(

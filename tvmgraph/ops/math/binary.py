@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, Reason, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.arguments import Array
+from tvmgraph.core.op import Column, F, Reason, Sample, sample
+from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.ops.common.pointwise import numpy_formula, onnx_float32, pointwise
 from tvmgraph.ops.common.rows import binary_samples, sum_to
@@ -102,7 +104,13 @@ _BINARY_SAMPLES = [
 ]
 
 
-def _row(eager: Any, lower: Any, vjp: Any, onnx: Any, samples: Any = None) -> Any:
+def _row(
+    eager: Callable[..., Array],
+    lower: Column,
+    vjp: Column,
+    onnx: Column,
+    samples: Sequence[Sample] | None = None,
+) -> RowDecorator:
     return primitive(
         infer=rules.elementwise(dtypes.FLOATS),
         promote="common_float",

@@ -10,8 +10,8 @@ import numpy as np
 
 from tvmgraph import dtypes
 from tvmgraph.core import rules
-from tvmgraph.core.op import F, Reason, sample
-from tvmgraph.core.primitive import primitive
+from tvmgraph.core.op import Column, F, Reason, Sample, sample
+from tvmgraph.core.primitive import RowDecorator, primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, countable, describe
@@ -26,7 +26,7 @@ _NO_ONNX = Reason("ONNX has no gamma function")
 _STEP = 1e-3  # of a central difference of order four in float64: about 12 digits
 
 
-def _samples(low: float, high: float, special: Any, grad: bool = True) -> list[Any]:
+def _samples(low: float, high: float, special: Any, grad: bool = True) -> list[Sample]:
     return [
         sample((3, 4), (3, 4), low=low, high=high, grad=grad),
         sample((2, 1, 3), (5, 1), low=low, high=high, grad=grad),
@@ -38,7 +38,7 @@ def _samples(low: float, high: float, special: Any, grad: bool = True) -> list[A
     ]
 
 
-def _row(name: str, formula: Formula, vjp: Any, samples: list[Any]) -> Any:
+def _row(name: str, formula: Formula, vjp: Column, samples: list[Sample]) -> RowDecorator:
     """Adds a row of two broadcast tensors computed in float64."""
     return primitive(
         infer=rules.elementwise(_REAL),

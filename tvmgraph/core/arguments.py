@@ -1,0 +1,26 @@
+"""Types of arguments as users and rows write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from tvmgraph.core.tensor import Tensor
+    from tvmgraph.dtypes import DType
+
+#: What NumPy columns compute with, of whatever dtype.
+Array: TypeAlias = npt.NDArray[Any]
+#: Attributes of a call by name.
+Attributes: TypeAlias = Mapping[str, object]
+#: What names a dtype where users write one; see :func:`tvmgraph.dtypes.dtype_of`.
+DTypeLike: TypeAlias = "DType | np.dtype[Any] | type | str"
+#: One axis or several, counted from either end.
+AxisLike: TypeAlias = int | Sequence[int]
+#: A setting of a window: one number for all spatial axes, or one per axis.
+PerAxis: TypeAlias = int | Sequence[int]
+#: A number, or a tensor of one element: what changes from step to step, such as a learning rate.
+NumberLike: TypeAlias = "int | float | Tensor"
