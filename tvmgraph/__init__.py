@@ -30,7 +30,8 @@ _MINDSPORE = "2.10.0"  # the version whose names and results are the package's
 
 _MODULES = (
     "amp", "boost", "common", "communication", "context", "dataset", "device_context",
-    "experimental", "hal", "log", "mint", "models", "nn", "numpy", "onnx", "ops", "parallel", "profiler", "runtime", "train",
+    "experimental", "hal", "log", "mint", "models", "nn", "numpy", "onnx", "ops", "parallel",
+    "profiler", "runtime", "train",
 )  # fmt: skip
 
 

@@ -355,9 +355,10 @@ def _check_context(name: str, value: Any) -> Any:
         raise fail("must be the number of a device")
     elif name in _WORDS and value not in _WORDS[name]:
         raise fail(f"must be one of {', '.join(map(repr, _WORDS[name]))}")
-    elif name in ("max_call_depth", "thread_num"):
-        if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-            raise fail("must be a positive int")
+    elif name in ("max_call_depth", "thread_num"):  # 0 threads: as many as there are cores
+        least = int(name == "max_call_depth")
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise fail(f"must be an int from {least} on")
     elif name in _SWITCHES and not isinstance(value, bool):
         raise fail("must be a bool", DTypeError)
     elif name == "graph_kernel_flags":

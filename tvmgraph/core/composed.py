@@ -32,10 +32,7 @@ def composed(function: F) -> F:
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
-        if (
-            not in_pieces()
-            or sum([a.size for a in args if isinstance(a, Tensor)]) < LARGE
-        ):
+        if not in_pieces() or sum([a.size for a in args if isinstance(a, Tensor)]) < LARGE:
             return function(*args)
         try:
             key = tuple([a.type if isinstance(a, Tensor) else a for a in args])

@@ -204,7 +204,8 @@ class Optimizer(Members):
                 f"gradients must be a tuple of Tensors, not {type(gradients).__name__}",
             )
         if len(gradients) != len(self.parameters):
-            reject(either(ShapeError, RuntimeError), self.cls_name, "one gradient per parameter is needed",
+            reject(either(ShapeError, RuntimeError), self.cls_name,
+                   "one gradient per parameter is needed",
                    f"{len(gradients)} gradients, {len(self.parameters)} parameters",
                    "differentiate by optimizer.parameters")  # fmt: skip
         for p, g in zip(self.parameters, gradients):

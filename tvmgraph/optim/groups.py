@@ -153,7 +153,12 @@ def _check_group(op: str, group: dict[str, Any]) -> None:
     if "order_params" in group and len(group) > 1:
         reject(ArgumentError, op, "a group with order_params has no other key", str(list(group)))
     if "order_params" not in group and "params" not in group:
-        reject(either(ArgumentError, KeyError), op, "a parameter group needs the key 'params'", str(list(group)))
+        reject(
+            either(ArgumentError, KeyError),
+            op,
+            "a parameter group needs the key 'params'",
+            str(list(group)),
+        )
 
 
 def _read_group(
@@ -177,7 +182,11 @@ def _distinct(op: str, settings: list[Setting]) -> list[Setting]:
     seen: set[int] = set()
     for s in settings:
         if id(s.param) in seen:
-            reject(either(ArgumentError, RuntimeError), op, f"parameter {s.param.name!r} is given twice")
+            reject(
+                either(ArgumentError, RuntimeError),
+                op,
+                f"parameter {s.param.name!r} is given twice",
+            )
         seen.add(id(s.param))
     return settings
 

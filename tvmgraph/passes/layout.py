@@ -442,7 +442,9 @@ def _sums_groups(node: Node) -> bool:
 def _shares_sets(image: TensorType) -> bool:
     """Whether the same pixel of all channels lies in one set of a cache."""
     _, channels, *plane = image.static_shape
-    return channels >= _MANY_CHANNELS and int(np.prod(plane)) * image.dtype.itemsize % _SET_STRIDE == 0
+    return (
+        channels >= _MANY_CHANNELS and int(np.prod(plane)) * image.dtype.itemsize % _SET_STRIDE == 0
+    )
 
 
 def _is_deep(inputs: int, kernel: Sequence[int]) -> bool:

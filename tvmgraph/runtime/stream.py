@@ -190,10 +190,6 @@ def set_cur_stream(stream: Stream) -> None:
     set_current(stream.device_id, stream.handle)
 
 
-def launch_blocking() -> None:
-    """Asks that errors come at the call that makes them, as they do here in any case."""
-
-
 def synchronize(device_id: int | None = None) -> None:
     """Waits for all work of a device; on a machine without GPU it is done already.
 

@@ -78,7 +78,9 @@ def _entries(save_obj: Any, choice: Callable[[str], bool] | None) -> dict[str, T
         pairs = list(save_obj.items())
     elif isinstance(save_obj, (list, tuple)):
         pairs = [
-            (e.get("name"), e.get("data")) if isinstance(e, Mapping) else (getattr(e, "name", None), e)
+            (e.get("name"), e.get("data"))
+            if isinstance(e, Mapping)
+            else (getattr(e, "name", None), e)
             for e in save_obj
         ]
     else:
