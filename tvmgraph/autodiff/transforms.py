@@ -28,11 +28,11 @@ from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
 
 
-def _check_like(op: str, name: str, given: Sequence[Tensor], wanted: Sequence[Tensor]) -> None:
+def _check_like(op: str, given: Sequence[Tensor], wanted: Sequence[Tensor]) -> None:
     if [g.shape for g in given] != [w.shape for w in wanted]:
         raise ShapeError(
-            f"{name} must have the shapes it is multiplied with", op=op, at=user_source(),
-            got=f"{name}={[g.shape for g in given]}, wanted={[w.shape for w in wanted]}",
+            "v must have the shapes it is multiplied with", op=op, at=user_source(),
+            got=f"v={[g.shape for g in given]}, wanted={[w.shape for w in wanted]}",
         )  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
             sens = tensors_in(v)
         except RecursionError as e:
             raise explained(e, "vjp", {"v": v})  # noqa: B904
-        _check_like("vjp", "v", sens, outputs)
+        _check_like("vjp", sens, outputs)
         dx, dw = run.differentiate(outputs, sens)
         if weights is None:
             return tuple(dx)
@@ -118,7 +118,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> A
     args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     positions = _tensor_positions(args)
     directions = tensors_in(v)
-    _check_like("jvp", "v", directions, [args[i] for i in positions])
+    _check_like("jvp", directions, [args[i] for i in positions])
     outer = GradTape()
     with recording(outer):
         run = _Run(fn, args, {}, positions, ())

@@ -131,14 +131,10 @@ def elementwise(allowed: Collection[DType] = dtypes.ALL, out: OutDType = None) -
     return infer
 
 
-def same_as_first(allowed: Collection[DType] = dtypes.ALL) -> Any:
+def same_as_first(first: TensorType, *_rest: TensorType, **_attrs: Any) -> TensorType:
     """Rule of an operator whose output has the type of its first input."""
-
-    def infer(first: TensorType, *rest: TensorType, **attrs: Any) -> TensorType:
-        require_dtype(first, allowed)
-        return first
-
-    return infer
+    require_dtype(first, dtypes.ALL)
+    return first
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keep_dims: bool) -> Shape:

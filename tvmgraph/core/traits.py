@@ -292,6 +292,6 @@ def reduction(combine: str) -> Traits:
     )  # fmt: skip
 
 
-def along_axis(pattern: Pattern = Pattern.OPAQUE, batch: Batch | None = Batch.AXIS) -> Traits:
+def along_axis(pattern: Pattern = Pattern.OPAQUE) -> Traits:
     """Returns the traits of a row that treats all axes but those in ``axis`` or ``dims`` alike."""
-    return Traits(pattern, all_but_axes, batch=batch)
+    return Traits(pattern, all_but_axes, batch=Batch.AXIS)

@@ -37,18 +37,14 @@ class Program:
     outputs: tuple[str, ...]
     decided: frozenset[str] = frozenset()
 
-    def without_state(self, kind: str) -> Program:
-        """Returns the program for a file that keeps nothing from one call to the next.
-
-        Args:
-            kind: What such a file is called in the warning if a call updates parameters.
-        """
+    def without_state(self) -> Program:
+        """Returns the program for ONNX, whose files keep nothing from one call to the next."""
         g = self.graph
         if not g.writes:
             return self
         warnings.warn(
-            f"export: {', '.join(g.writes)} would change with every call, but {kind} keeps "
-            "nothing: each call begins with the values of now; file_format='TVM' and 'GRAPH' "
+            f"export: {', '.join(g.writes)} would change with every call, but an ONNX file "
+            "keeps nothing: each call begins with the values of now; file_format='TVM' and 'GRAPH' "
             f"keep them\n  at:  {user_source()}", stacklevel=2,
         )  # fmt: skip
         outputs = g.outputs[: len(self.outputs)]

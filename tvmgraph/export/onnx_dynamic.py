@@ -61,7 +61,7 @@ def dynamic_model(
     models = []
     for sizes in probes:
         resized = _resize(labels, args, dynamic, sizes)
-        program = capture_program(net, resized, training=training).without_state("an ONNX file")
+        program = capture_program(net, resized, training=training).without_state()
         models.append(to_onnx(_plain(program), program.parameters, opset, external))
     merged = _Merge(names, probes, models, labels, dynamic).model()
     if external is None:

@@ -75,7 +75,7 @@ def onnx_model(
     variable = variable_inputs(net, args, dynamic)
     if variable is not None:
         return dynamic_model(net, variable.args, opset, variable.axes, training, external)
-    program = capture_program(net, args, training=training).without_state("an ONNX file")
+    program = capture_program(net, args, training=training).without_state()
     return to_onnx(passes.simplify(program.graph), program.parameters, opset, external)
 
 

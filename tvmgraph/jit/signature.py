@@ -151,8 +151,8 @@ def _text(spec: Tensor) -> str:
     return f"{spec.dtype.name}[{','.join(dims)}]"
 
 
-def signature_of(value: Any, option: str = "input_signature") -> Signature | None:
-    """Returns a signature from a placeholder, or a tuple or list of them.
+def signature_of(value: Any) -> Signature | None:
+    """Returns the ``input_signature`` of jit from a placeholder, or a tuple or list of them.
 
     Raises:
         DTypeError: if it is something else.
@@ -161,12 +161,12 @@ def signature_of(value: Any, option: str = "input_signature") -> Signature | Non
         return None
     if not isinstance(value, (tuple, list, Tensor)):
         raise DTypeError(
-            f"{option} must be a placeholder or a tuple of them, not {type(value).__name__}",
-            op="jit", got=f"{option}={value!r}"[:80], at=user_source(),
+            f"input_signature must be a placeholder or a tuple of them, not {type(value).__name__}",
+            op="jit", got=f"input_signature={value!r}"[:80], at=user_source(),
             fix="use placeholders such as Tensor(shape=[None, 3], dtype=ms.float32)",
         )  # fmt: skip
     items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    check_specs(items, f"jit({option}=...)")
+    check_specs(items, "jit(input_signature=...)")
     return Signature(items)
 
 

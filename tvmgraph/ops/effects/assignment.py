@@ -126,7 +126,7 @@ def print_(*input_x: Any) -> None:
 
 
 @primitive(
-    infer=rules.same_as_first(),
+    infer=rules.same_as_first,
     traits=Traits(Pattern.VIEW, ELEMENTWISE.factors, alias=True),
     eager=lambda before, value: value,
     lower=lambda R, before, value: value,

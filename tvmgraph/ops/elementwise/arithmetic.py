@@ -338,7 +338,7 @@ def positive(input: Tensor) -> Tensor:
 
 
 @primitive(
-    infer=rules.same_as_first(),
+    infer=rules.same_as_first,
     promote="each",
     traits=replace(ELEMENTWISE, alias=True),
     eager=lambda x: x,
@@ -361,7 +361,7 @@ def identity(x: Tensor) -> Tensor:
 
 
 @primitive(
-    infer=rules.same_as_first(),
+    infer=rules.same_as_first,
     promote="each",
     traits=ELEMENTWISE,
     eager=lambda x: x,
@@ -380,7 +380,7 @@ def gradient_barrier(x: Tensor) -> Tensor:
 
 
 @primitive(
-    infer=rules.same_as_first(),
+    infer=rules.same_as_first,
     traits=Traits(Pattern.VIEW, "..., * -> ..."),
     eager=lambda x, after: x,
     lower=lambda R, x, after: x,
