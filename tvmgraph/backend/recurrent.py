@@ -6,9 +6,9 @@ of the gates are here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from tvm import tirx
 
@@ -38,6 +38,28 @@ class Steps:
     reverse: bool
     outputs: Buffer
     model: Any
+
+    @classmethod
+    def emit(cls, func: Func, settings: str, model: Any) -> None:
+        """Writes the kernel.
+
+        Args:
+            func: Takes the operands of the operator and its results.
+            settings: The mode, and 1 if the layer's steps run backwards, else 0.
+            model: The machine.
+        """
+        mode, reverse = str(settings).split()
+        operands = cls.operands_of(mode, func.params)
+        cls(mode=mode, reverse=reverse == "1", model=model, **operands).write()
+
+    @classmethod
+    def operands_of(cls, mode: str, params: Sequence[Buffer]) -> dict[str, Any]:
+        """The operands and results, by their names, among the parameters of a function."""
+        raise NotImplementedError
+
+    def write(self) -> None:
+        """Writes the loops."""
+        raise NotImplementedError
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -70,19 +92,15 @@ class Sweep(Steps):
     last: tuple[Buffer, ...]
 
     @classmethod
-    def of(cls, func: Func, settings: str, model: Any) -> Self:
-        """Reads the parameters of a function.
-
-        Args:
-            func: Takes the operands of ``ops.recurrent_sweep`` and its results.
-            settings: The mode, and 1 if the steps run backwards, else 0.
-            model: The machine.
-        """
-        mode, reverse = str(settings).split()
+    def operands_of(cls, mode: str, params: Sequence[Buffer]) -> dict[str, Any]:
+        """The operands of ``ops.recurrent_sweep`` and its results."""
         states = 2 if mode == "lstm" else 1
-        projected, panels, bias, *others = func.params
+        projected, panels, bias, *others = params
         first, outputs, last = tuple(others[:states]), others[states], tuple(others[states + 1 :])
-        return cls(mode, reverse == "1", outputs, model, projected, panels, bias, first, last)
+        return {
+            "outputs": outputs, "projected": projected, "panels": panels, "bias": bias,
+            "first": first, "last": last,
+        }  # fmt: skip
 
     def result(self, x: list[Expr], h: list[Expr], before: Expr, keep: Keep) -> Expr:
         """The new state of cells without a second one.
@@ -136,19 +154,14 @@ class Gradient(Steps):
     results: tuple[Buffer, ...]
 
     @classmethod
-    def of(cls, func: Func, settings: str, model: Any) -> Self:
-        """Reads the parameters of a function.
-
-        Args:
-            func: Takes the operands of ``ops.recurrent_gradient`` and its results.
-            settings: The mode, and 1 if the steps ran backwards, else 0.
-            model: The machine.
-        """
-        mode, reverse = str(settings).split()
-        gates, panels, outputs, last, *others = func.params
+    def operands_of(cls, mode: str, params: Sequence[Buffer]) -> dict[str, Any]:
+        """The operands of ``ops.recurrent_gradient`` and its results."""
+        gates, panels, outputs, last, *others = params
         more = {"lstm": 2, "gru": 1}.get(mode, 0)
-        operands, results = tuple(others[:more]), tuple(others[more:])
-        return cls(mode, reverse == "1", outputs, model, gates, panels, last, operands, results)
+        return {
+            "outputs": outputs, "gates": gates, "panels": panels, "last": last,
+            "operands": tuple(others[:more]), "results": tuple(others[more:]),
+        }  # fmt: skip
 
     def time(self, step: Expr) -> Expr:
         """Where a step lies: steps count in the order in which they ran."""

@@ -18,24 +18,29 @@ from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import div, i32, mod
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.reducer import accumulator_dtype
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.backend.recurrent import Sweep, new_cell
-from tvmgraph.backend.target import GpuModel
 
 _THREADS = 128
 #: TVM's annotations admit less than its functions do.
 _any: Any = tirx
 
 
-def emit_recurrent(func: Func, settings: str, model: GpuModel) -> None:
-    """Writes the kernels.
+def every_unit(shape: tuple[int, int, int], body: Callable[[Expr, Expr], None]) -> None:
+    """Launches ``body(row, unit)`` for every unit of every row of a step.
 
     Args:
-        func: Takes the operands of ``ops.recurrent_sweep`` and its results.
-        settings: The mode, and 1 if the steps run backwards, else 0.
-        model: The device.
+        shape: Steps, rows of the batch, units.
+        body: What a thread does.
     """
-    _Sweep.of(func, settings, model).write()
+    _, batch, units = shape
+    count = batch * units
+    with device.launch(-(-count // _THREADS), _THREADS) as (block, thread):
+        at = device.let(block * i32(_THREADS) + thread)
+        device.only_if(
+            at < i32(count),
+            lambda: body(device.let(div(at, units)), device.let(mod(at, units))),
+        )
 
 
 class _Sweep(Sweep):
@@ -57,20 +62,11 @@ class _Sweep(Sweep):
             self._step(step, self.outputs, before, cell)
         self._copy(self.outputs, last, self.last[0])
 
-    def _launch(self) -> tuple[int, int]:
-        _, batch, units = self.shape
-        return -(-batch * units // _THREADS), batch * units
-
     def _copy(self, source: Buffer, step: Expr, to: Buffer) -> None:
-        blocks, count = self._launch()
-        units = self.shape[2]
-        with device.launch(blocks, _THREADS) as (block, thread):
-            at = device.let(block * i32(_THREADS) + thread)
-            row, unit = div(at, units), mod(at, units)
-            device.only_if(
-                at < i32(count),
-                lambda: device.store(to, source[step, row, unit], [row, unit]),
-            )
+        every_unit(
+            self.shape,
+            lambda row, unit: device.store(to, source[step, row, unit], [row, unit]),
+        )
 
     def _step(self, step: Expr, state: Buffer, before: Expr | None, cell: Buffer | None) -> None:
         """One step.
@@ -81,21 +77,15 @@ class _Sweep(Sweep):
             before: The step whose state is read.
             cell: Where the second state of an LSTM lies.
         """
-        blocks, count = self._launch()
-        units = self.shape[2]
-        with device.launch(blocks, _THREADS) as (block, thread):
-            at = device.let(block * i32(_THREADS) + thread)
 
-            def unit() -> None:
-                row, column = device.let(div(at, units)), device.let(mod(at, units))
+        def unit(row: Expr, column: Expr) -> None:
+            def old(k: Expr) -> Expr:
+                place = (row, k) if before is None else (before, row, k)
+                return tirx.Cast(self._wide, state[place])
 
-                def old(k: Expr) -> Expr:
-                    place = (row, k) if before is None else (before, row, k)
-                    return tirx.Cast(self._wide, state[place])
+            self._unit(step, row, column, old, cell)
 
-                self._unit(step, row, column, old, cell)
-
-            device.only_if(at < i32(count), unit)
+        every_unit(self.shape, unit)
 
     def _unit(
         self, step: Expr, row: Expr, unit: Expr, old: Callable[[Expr], Expr], cell: Buffer | None
@@ -133,3 +123,6 @@ class _Sweep(Sweep):
 
     def _narrow(self, value: Expr) -> Expr:
         return tirx.Cast(self.dtype, value)
+
+
+emit_recurrent = _Sweep.emit

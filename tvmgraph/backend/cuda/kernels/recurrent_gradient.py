@@ -11,29 +11,14 @@ cache for every step and tile of rows, and one launch per step.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm import tirx
 
 from tvmgraph.backend.cuda.kernels import device
 from tvmgraph.backend.cuda.kernels.device import div, i32, mod
+from tvmgraph.backend.cuda.kernels.recurrent import every_unit
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.backend.recurrent import Gradient, new_cell
-from tvmgraph.backend.target import GpuModel
-
-_THREADS = 128
-
-
-def emit_recurrent_gradient(func: Func, settings: str, model: GpuModel) -> None:
-    """Writes the kernels.
-
-    Args:
-        func: Takes the operands of ``ops.recurrent_gradient`` and its results.
-        settings: The mode, and 1 if the steps ran backwards, else 0.
-        model: The device.
-    """
-    _Gradient.of(func, settings, model).write()
 
 
 class _Gradient(Gradient):
@@ -48,17 +33,6 @@ class _Gradient(Gradient):
         with emit.serial(steps - 1) as number:
             self._step(i32(steps - 2) - tirx.Cast("int32", number), cells, first=False)
 
-    def _every_unit(self, body: Any) -> None:
-        """Launches ``body(row, unit)`` for every unit of every row."""
-        _, batch, units = self.shape
-        count = batch * units
-        with device.launch(-(-count // _THREADS), _THREADS) as (block, thread):
-            at = device.let(block * i32(_THREADS) + thread)
-            device.only_if(
-                at < i32(count),
-                lambda: body(device.let(div(at, units)), device.let(mod(at, units))),
-            )
-
     def _cells(self, cells: Buffer) -> None:
         """The second state before every step and after the last."""
 
@@ -71,7 +45,7 @@ class _Gradient(Gradient):
                 device.store(state, new_cell(i, f, g, state[i32(0)]), [0])
                 device.store(cells, state[i32(0)], [step + i32(1), row, unit])
 
-        self._every_unit(unit)
+        every_unit(self.shape, unit)
 
     def _step(self, step: Expr, cells: Buffer | None, first: bool) -> None:
         def unit(row: Expr, unit: Expr) -> None:
@@ -97,7 +71,7 @@ class _Gradient(Gradient):
             for gate, value in enumerate(found):
                 device.store(self.results[0], value, self.place(at, gate))
 
-        self._every_unit(unit)
+        every_unit(self.shape, unit)
 
     def _product(self, step: Expr, row: Expr, unit: Expr) -> Expr:
         """What the step after gives to a unit: its gates' cotangents times the weights."""
@@ -110,3 +84,6 @@ class _Gradient(Gradient):
             product = self.results[0][after, row, k] * self.panels[panel, k, member]
             device.store(total, total[i32(0)] + product, [0])
         return total[i32(0)]
+
+
+emit_recurrent_gradient = _Gradient.emit

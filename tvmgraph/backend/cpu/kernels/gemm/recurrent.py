@@ -16,20 +16,8 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, part_of_p
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.program import static_shape
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.backend.recurrent import Sweep, new_cell
-from tvmgraph.machine.processor import CpuModel
-
-
-def emit_recurrent(func: Func, settings: str, model: CpuModel) -> None:
-    """Writes the kernel.
-
-    Args:
-        func: Takes the operands of ``ops.recurrent_sweep`` and its results.
-        settings: The mode, and 1 if the steps run backwards, else 0.
-        model: The processor.
-    """
-    _Sweep.of(func, settings, model).write()
 
 
 class _Sweep(Sweep):
@@ -142,3 +130,6 @@ class _Sweep(Sweep):
                 result = self.result(x, h, state[old + at], keep)
             emit.store(state, keep(result), [new + at])
             emit.store(self.outputs, fresh[lane], [step, row, unit])
+
+
+emit_recurrent = _Sweep.emit
