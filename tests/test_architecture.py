@@ -187,7 +187,7 @@ def test_public_names_are_documented(path: Path) -> None:
 
 #: Rooms whose functions say what they take, and how many are still missing there: may only fall.
 ARGUMENTS_MISSING = {
-    "backend/loop_ir": 0, "backend/cpu/kernels": 15, "backend": 0, "compiler": 0, "passes": 0,
+    "backend/loop_ir": 0, "backend/cpu/kernels": 0, "backend": 0, "compiler": 0, "passes": 0,
     "lowering": 0,
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ import pytest
 
 from tvmgraph.backend.cpu.kernels.attention import forward as attention
 from tvmgraph.backend.cpu.kernels.attention import plan as attention_plan
-from tvmgraph.backend.cpu.kernels.conv.depthwise_weight_gradient import rows_of_taps
+from tvmgraph.backend.cpu.kernels.conv.depthwise_plane import rows_of_taps
 from tvmgraph.backend.cpu.kernels.gemm.plan import (
     Packing,
     max_tile_rows,

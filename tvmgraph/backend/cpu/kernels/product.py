@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tvm import tirx
@@ -15,10 +15,10 @@ from tvmgraph.backend.loop_ir.contraction import (
     match_contraction,
     operand_of,
 )
-from tvmgraph.backend.loop_ir.inline import has_identity_store
+from tvmgraph.backend.loop_ir.inline import has_identity_store, inline_into
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.program import Axis, Stage, substitute
-from tvmgraph.backend.loop_ir.types import Expr, Var, dtype_of
+from tvmgraph.backend.loop_ir.types import Expr, Load, Var, dtype_of
 from tvmgraph.backend.table import Refused
 from tvmgraph.machine.processor import CpuModel
 
@@ -63,24 +63,54 @@ def padding_of(contraction: Contraction, image: Operand) -> Stage | Refused | No
     return _MORE_BEFORE if others or not first.buffer.same_as(image.load.source) else first
 
 
-def with_left_copied(
-    contraction: Contraction, value: Callable[[dict[Var, Expr]], Expr], model: CpuModel
-) -> Contraction:
-    """Writes a copy of the left operand in the order of its axes, and reads that instead.
+def emit_copy(
+    value: Callable[[dict[Var, Expr]], Expr],
+    axes: Sequence[Axis],
+    model: CpuModel,
+    slack: int = 0,
+    padding: Stage | None = None,
+) -> Load:
+    """Writes a copy of an operand in the order of some axes, and returns its element at them.
 
     Args:
-        contraction: The sum.
-        value: The element that is kept, for values of the batch, row and reduction axes.
+        value: The element that is kept, for values of the axes.
+        axes: The axes.
         model: The processor.
+        slack: Zeros after the last element along the last axis.
+        padding: A stage that computes what is copied, merged into the copy.
     """
-    axes = (*contraction.batch, *contraction.rows, *contraction.reduce)
-    fresh = tuple(Axis(tirx.Var("at", "int64"), axis.extent) for axis in axes)
-    copied = value({old.var: new.var for old, new in zip(axes, fresh)})
-    buffer = emit.workspace([axis.extent for axis in axes], dtype_of(copied))
+    *outer, last = axes
+    extents = [*(axis.extent for axis in outer), last.extent + slack]
+    fresh = tuple(Axis(tirx.Var("at", "int64"), extent) for extent in extents)
+    kept = value({old.var: new.var for old, new in zip(axes, fresh)})
+    buffer = emit.workspace(extents, dtype_of(kept))
+    if slack:
+        inside = fresh[-1].var < emit.i64(last.extent)
+        kept = tirx.if_then_else(inside, kept, emit.zero(dtype_of(kept)))
     indices = tuple(axis.var for axis in fresh)
-    emit_injective(Stage("left", fresh, (), (buffer,), indices, (copied,), None), model)
-    load = buffer[tuple(axis.var for axis in axes)]
+    stage = Stage("copy", fresh, (), (buffer,), indices, (kept,), None)
+    emit_injective(inline_into(stage, padding) if padding else stage, model)
+    return buffer[tuple(axis.var for axis in axes)]
+
+
+def with_left(contraction: Contraction, load: Load) -> Contraction:
+    """The same sums of another left operand.
+
+    Args:
+        contraction: Sums of products.
+        load: An element of the operand, in terms of their axes.
+    """
     return replace(contraction, left=operand_of(load, load, contraction.axes))
+
+
+def with_right(contraction: Contraction, load: Load) -> Contraction:
+    """The same sums of another right operand.
+
+    Args:
+        contraction: Sums of products.
+        load: An element of the operand, in terms of their axes.
+    """
+    return replace(contraction, right=operand_of(load, load, contraction.axes))
 
 
 def with_plain_left(contraction: Contraction, model: CpuModel) -> Contraction:
@@ -93,4 +123,5 @@ def with_plain_left(contraction: Contraction, model: CpuModel) -> Contraction:
     left = contraction.left
     if left.is_plain:
         return contraction
-    return with_left_copied(contraction, lambda bound: substitute(left.expr, bound), model)
+    axes = (*contraction.batch, *contraction.rows, *contraction.reduce)
+    return with_left(contraction, emit_copy(lambda at: substitute(left.expr, at), axes, model))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from tvmgraph.backend.cpu.fallback import schedule_fallback
 from tvmgraph.backend.cpu.kernels.conv import depthwise
 from tvmgraph.backend.cpu.kernels.conv import depthwise_plane as plane
-from tvmgraph.backend.cpu.kernels.conv import depthwise_weight_gradient as gradient
 from tvmgraph.backend.cpu.kernels.conv.nchwc import emit_padding, is_packed_conv
 from tvmgraph.backend.cpu.kernels.gemm.problem import product_of
 from tvmgraph.backend.cpu.symbolic import Cut, find_cuts
@@ -142,7 +141,12 @@ def _match_after(nest: Nest, model: CpuModel) -> _Apart | Refused:
     if last < 0 or any(stage.is_reduction for stage in program.stages[last + 1 :]):
         return Refused("no reduction, or more than one")
     head = nest.part(program.stages[: last + 1], contracts=True)
-    kinds = (match_product, depthwise.KERNEL.match, plane.KERNEL.match, gradient.KERNEL.match)
+    kinds = (
+        match_product,
+        depthwise.KERNEL.match,
+        plane.CONVOLUTION.match,
+        plane.WEIGHT_GRADIENT.match,
+    )
     if all(isinstance(match(head, model), Refused) for match in kinds):
         return Refused("what is reduced are no products")
     return _Apart(nest, program, last)

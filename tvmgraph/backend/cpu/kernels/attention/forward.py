@@ -34,6 +34,7 @@ from tvmgraph.backend.cpu.kernels.gemm.microkernel import (
     transpose,
 )
 from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.point import vectors as each_vector
 from tvmgraph.backend.loop_ir.reducer import horizontal
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, Index
 from tvmgraph.machine.processor import CpuModel
@@ -293,21 +294,12 @@ class _Writer:
 
     def _vectors_of(self, size: int, body: Callable[[Expr, int], None]) -> None:
         """Calls ``body`` with the first index of every vector of ``size`` elements."""
-        full, rest = divmod(size, self.plan.lanes)
-        if full:
-            with emit.serial(full) as position:
-                body(position * self.plan.lanes, self.plan.lanes)
-        if rest:
-            body(emit.i64(full * self.plan.lanes), rest)
+        each_vector(emit.i64(0), size, self.plan.lanes, lambda first, n, _: body(first, n))
 
     def _row_tiles(self, body: Callable[[Expr, int], None]) -> None:
         """Calls ``body`` with the first query and the number of queries of every register tile."""
-        full, rest = divmod(self.plan.queries, self.plan.tile)
-        if full:
-            with emit.serial(full) as position:
-                body(position * self.plan.tile, self.plan.tile)
-        if rest:
-            body(emit.i64(full * self.plan.tile), rest)
+        queries, tile = self.plan.queries, self.plan.tile
+        each_vector(emit.i64(0), queries, tile, lambda first, n, _: body(first, n))
 
     # Scores
 

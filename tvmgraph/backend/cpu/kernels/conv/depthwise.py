@@ -11,17 +11,26 @@ from __future__ import annotations
 
 from tvm import tirx
 
-from tvmgraph.backend.cpu.kernels.conv.image_axis import Line, image_of, line_of, unguarded
+from tvmgraph.backend.cpu.kernels.conv.emitter import vector_at
+from tvmgraph.backend.cpu.kernels.conv.window import (
+    Dimension,
+    dimension_of,
+    image_of,
+    place_at,
+    tap_at,
+    unguarded,
+)
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue, Place
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile
 from tvmgraph.backend.cpu.kernels.product import contraction_of
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.items import Range, Split, write_items
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound
-from tvmgraph.backend.loop_ir.program import product, static_shape, substitute
-from tvmgraph.backend.loop_ir.types import Expr, Var
+from tvmgraph.backend.loop_ir.program import static_shape, substitute
+from tvmgraph.backend.loop_ir.types import Expr
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
 
@@ -32,7 +41,11 @@ _MIN_PARALLEL_FLOPS = 100_000
 
 
 def is_depthwise(contraction: Contraction) -> bool:
-    """Whether the kernel applies."""
+    """Whether the kernel applies.
+
+    Args:
+        contraction: Sums of products.
+    """
     if contraction.columns or not contraction.rows or not contraction.batch:
         return False
     image, weight = contraction.left.load, contraction.right.load
@@ -44,14 +57,14 @@ def is_depthwise(contraction: Contraction) -> bool:
     return len(contraction.before) < 2 and _lines(contraction) is not None
 
 
-def _lines(contraction: Contraction) -> tuple[Line, Line] | None:
+def _lines(contraction: Contraction) -> tuple[Dimension, Dimension] | None:
     load = contraction.left.load
     source, before = image_of(contraction.left, contraction.before)
     extents = static_shape(source.source)
     if extents is None or len(extents) != 5:
         return None
     row, column = (
-        line_of(load.indices[d], contraction.rows, contraction.reduce, before[d], extents[d])
+        dimension_of(load.indices[d], contraction.rows, contraction.reduce, before[d], extents[d])
         for d in (2, 3)
     )
     if row is None or column is None or any(before[d] for d in (0, 1, 4)):
@@ -60,7 +73,9 @@ def _lines(contraction: Contraction) -> tuple[Line, Line] | None:
 
 
 class _Depthwise:
-    def __init__(self, contraction: Contraction, lines: tuple[Line, Line], model: CpuModel) -> None:
+    def __init__(
+        self, contraction: Contraction, lines: tuple[Dimension, Dimension], model: CpuModel
+    ) -> None:
         self.contraction = contraction
         self.row, self.column = lines
         self.image = image_of(contraction.left, contraction.before)[0].source
@@ -76,13 +91,13 @@ class _Depthwise:
 
     def write(self) -> None:
         """Writes the loops over work items: one vector of channels of one row."""
-        parts = self.channel.extent // self.lanes
-        extents = [*(axis.extent for axis in self.outer), parts, self.row.positions]
-        with emit.parallel(product(extents), self.parallel) as item:
-            *outer, part, row = emit.unfuse(item, extents)
-            bound: Bound = {axis.var: value for axis, value in zip(self.outer, outer)}
-            bound[self.channel.var] = part * self.lanes
-            self._tiles(bound, row)
+        channels = Split(self.channel.extent, self.lanes)
+
+        def item(bound: Bound, ranges: list[Range]) -> None:
+            (channel, _), (row, _) = ranges
+            self._tiles(bound | {self.channel.var: channel}, row)
+
+        write_items([*self.outer, channels, Split(self.row.positions, 1)], self.parallel, item)
 
     def _tiles(self, bound: Bound, row: Expr) -> None:
         """All tiles of a row; those that touch a border get code of their own."""
@@ -132,15 +147,11 @@ class _Depthwise:
         channel = bound[self.channel.var]
 
         def place_of(number: Expr) -> Bound:
-            return bound | self._place(row, number + start)
+            return bound | place_at((self.row, row), (self.column, number + start))
 
         Epilogue(self.contraction, [self.channel]).write_vectors(
             tile, total, place_of, [Place({}, channel, lanes)]
         )
-
-    def _place(self, row: Expr, column: Expr) -> Bound:
-        pairs = ((self.row.axis, row), (self.column.axis, column))
-        return {axis.var: value for axis, value in pairs if axis}
 
     def _pixel(self, bound: Bound, row: Expr | int, column: Expr | int) -> Expr:
         """A vector of channels of a pixel."""
@@ -155,15 +166,8 @@ class _Depthwise:
         return tirx.Cast(f"{contraction.dtype}x{self.lanes}", vector)
 
     def _weight(self, bound: Bound, row: Expr, column: int) -> Expr:
-        taps: dict[Var, Expr] = {
-            line.tap.var: emit.index(value)
-            for line, value in ((self.row, row), (self.column, column))
-            if line.tap
-        }
-        load = self.contraction.right.load
-        indices = [substitute(index, bound | taps) for index in load.indices]
-        indices[-1] = emit.ramp(indices[-1], self.lanes)
-        return load.source[tuple(indices)]
+        taps = tap_at((self.row, row), (self.column, column))
+        return vector_at(self.contraction.right.load, bound | taps, self.lanes)
 
 
 def _match(nest: Nest, _model: CpuModel) -> Contraction | Refused:

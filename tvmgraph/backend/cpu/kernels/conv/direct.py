@@ -5,55 +5,45 @@ vectors lie along the rows of the image, and a tile may span several rows when t
 tap and input channel the tile loads one vector per position vector (neighbouring positions are
 neighbouring elements of the copy, for any stride) and broadcasts one weight per channel; weights
 are read in place. Images, bands of rows and blocks of channels are divided among the workers.
-Of bfloat16, both operands are copied in pairs of input channels, see :mod:`.paired`.
+Of bfloat16, both operands are copied in pairs of input channels, two of which an instruction
+multiplies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 
+from tvm import tirx
 from tvm.tirx.script import builder as T
 
-from tvmgraph.backend.cpu.kernels.conv.dot_packing import dot_axis, pack_for_dot
-from tvmgraph.backend.cpu.kernels.conv.im2col import (
-    Im2col,
-    emit_im2col,
-    emit_im2col_dot,
-    is_fuller_as_product,
-    only_deep,
-    wants_im2col,
-)
-from tvmgraph.backend.cpu.kernels.conv.tiles import (
-    TiledWindows,
-    emit_tiled_windows,
-    tiled_windows,
-)
+from tvmgraph.backend.cpu.kernels.conv.emitter import ConvPlan, ConvTiles
+from tvmgraph.backend.cpu.kernels.conv.im2col import im2col_kernels
+from tvmgraph.backend.cpu.kernels.conv.tiles import tiles_kernel
 from tvmgraph.backend.cpu.kernels.conv.window import (
     Dimension,
-    Rearranged,
+    Window,
+    find_convolution,
+    lanes_along,
     rearrange,
-    window_dimensions,
 )
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
-from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import dot_functions
-from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue, Place
-from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_tile
+from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import as_words, dot_functions, pair, word
 from tvmgraph.backend.cpu.kernels.gemm.plan import (
     MAX_IMBALANCE,
     MIN_PARALLEL_FLOPS,
     imbalance,
     step_cycles,
 )
-from tvmgraph.backend.cpu.kernels.product import contraction_of, padding_of, with_plain_left
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import dot_type
+from tvmgraph.backend.cpu.kernels.product import emit_copy, with_left, with_plain_left
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.choice import choose, ranked
 from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.items import Split, tiled
 from tvmgraph.backend.loop_ir.nest import Nest
-from tvmgraph.backend.loop_ir.point import Bound, bind_group
-from tvmgraph.backend.loop_ir.program import Axis, Stage, product, substitute
-from tvmgraph.backend.loop_ir.types import Expr
+from tvmgraph.backend.loop_ir.program import Axis, product, substitute
+from tvmgraph.backend.loop_ir.types import Expr, Var
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
 
@@ -63,71 +53,28 @@ _NARROW = 3
 _MAX_VECTORS, _MAX_CHANNELS = 8, 14
 
 
-@dataclass(frozen=True)
-class ConvPlan:
-    """Shape of the kernel.
-
-    Attributes:
-        lanes: Elements of a vector.
-        across: Vectors along a row.
-        down: Rows of the image in a tile.
-        channels: Output channels in a tile.
-        channel_block: Output channels of one work item.
-        parallel: Whether workers share the convolution.
-    """
-
-    lanes: int
-    across: int
-    down: int
-    channels: int
-    channel_block: int
-    parallel: bool
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """Loops of a convolution: ``row`` runs down the image (None in one dimension)."""
-
-    outer: tuple[Axis, ...]
-    row: Axis | None
-    column: Axis
-
-    @property
-    def height(self) -> int:
-        return self.row.extent if self.row else 1
-
-
-def _loops(contraction: Contraction, dimensions: Sequence[Dimension]) -> _Shape:
-    windows = [d.axis for d in dimensions if d.tap is not None and d.axis is not None]
-    column = windows[-1]
-    row = windows[-2] if len(windows) > 1 else None
-    rest = (*contraction.batch, *contraction.columns)
-    return _Shape(tuple(a for a in rest if a is not column and a is not row), row, column)
-
-
-def _plan_shape(contraction: Contraction, shape: _Shape, model: CpuModel) -> ConvPlan:
-    lanes = model.lanes_of(dtype_bytes(contraction.dtype))
-    while lanes > 4 and shape.column.extent <= lanes // 2:
-        lanes //= 2
+def _plan(found: Window, model: CpuModel) -> ConvPlan:
+    contraction, width = found.contraction, found.column.extent
+    height = found.row.extent if found.row else 1
+    lanes = lanes_along(width, contraction.dtype, model)
     channels = product(axis.extent for axis in contraction.rows)
-    across = min(-(-shape.column.extent // lanes), 4)
+    across = min(-(-width // lanes), 4)
     costs: dict[tuple[int, int], float] = {}
-    for down in range(1, min(shape.height, _MAX_VECTORS // across) + 1):
+    for down in range(1, min(height, _MAX_VECTORS // across) + 1):
         vectors = across * down
         limit = min(channels, (model.registers - 2 - vectors) // vectors, _MAX_CHANNELS)
         for rows in range(1, limit + 1):
-            full, rest = divmod(channels, rows)
-            cycles = full * step_cycles(rows, vectors, model)
-            cycles += step_cycles(rest, vectors, model) if rest else 0
-            cost = cycles * -(-shape.height // down)
-            cost *= 1 + 0.02 * bool(rest) + 0.02 * bool(shape.height % down)
+            cycles = tiled([channels], [rows], lambda n, v=vectors: step_cycles(n, v, model))
+            cost = cycles * -(-height // down)
+            cost *= 1 + 0.02 * bool(channels % rows) + 0.02 * bool(height % down)
             costs[down, rows] = cost
     best = ranked(costs)
     down, rows = choose("conv tile", best[0], best)
     enough = contraction.flops >= MIN_PARALLEL_FLOPS
     parallel = model.threads > 1 and choose("conv parallel", enough, (True, False))
-    segments = -(-shape.column.extent // (across * lanes))
-    items = product(a.extent for a in shape.outer) * -(-shape.height // down) * segments
+    columns, bands = Split(width, across * lanes, across * lanes), Split(height, down, down)
+    outer = product(a.extent for a in (*contraction.batch, *contraction.columns))
+    items = outer // (height * width) * bands.items * columns.items
     block = channels
     while (
         parallel
@@ -135,194 +82,101 @@ def _plan_shape(contraction: Contraction, shape: _Shape, model: CpuModel) -> Con
         and (imbalance(items * -(-channels // block), model.threads) > MAX_IMBALANCE)
     ):
         block = -(-block // 2 // rows) * rows
-    return ConvPlan(lanes, across, down, rows, block, parallel)
+    return ConvPlan(lanes, Split(channels, block, rows), bands, columns, parallel)
 
 
-@dataclass(frozen=True)
-class _Conv:
-    contraction: Contraction
-    shape: _Shape
-    plan: ConvPlan
-    copy: Rearranged
-    pairs: bool = False
-
-    def write(self) -> None:
-        plan, shape = self.plan, self.shape
-        width = plan.across * plan.lanes
-        channels = product(axis.extent for axis in self.contraction.rows)
-        bands = -(-shape.height // plan.down)
-        segments = -(-shape.column.extent // width)
-        blocks = -(-channels // plan.channel_block)
-        extents = [*(axis.extent for axis in shape.outer), blocks, bands, segments]
-        with emit.parallel(product(extents), plan.parallel) as item:
-            *outer, block, band, segment = emit.unfuse(item, extents)
-            bound = {axis.var: value for axis, value in zip(shape.outer, outer)}
-
-            def body(down: int, columns: int, count: int) -> None:
-                first = block * plan.channel_block
-                self._channels(
-                    bound, first, count, (band * plan.down, down), (segment * width, columns)
-                )
-
-            emit.peel_last(
-                (band, bands, plan.down, shape.height),
-                lambda down: emit.peel_last(
-                    (segment, segments, width, shape.column.extent),
-                    lambda columns: emit.peel_last(
-                        (block, blocks, plan.channel_block, channels),
-                        lambda count: body(down, columns, count),
-                    ),
-                ),
-            )
-
-    def _channels(
-        self, outer: Bound, first: Expr, count: int, rows: _Range, columns: _Range
-    ) -> None:
-        """All tiles of a work item: ``count`` channels for one band of positions."""
-        step = self.plan.channels
-        full, rest = divmod(count, step)
-        if full > 1:
-            with emit.serial(full) as block:
-                self._tile(outer, first + block * step, step, rows, columns)
-        elif full:
-            self._tile(outer, first, step, rows, columns)
-        if rest:
-            self._tile(outer, first + full * step, rest, rows, columns)
-
-    def _tile(
-        self, outer: Bound, channel: Expr, channels: int, rows: _Range, columns: _Range
-    ) -> None:
-        lanes = self.plan.lanes
-        across = -(-columns[1] // lanes)
-        tile = Tile(channels, across * rows[1], lanes, self.contraction.dtype)
-
-        def place(vector: int) -> Bound:
-            down, right = divmod(vector, across)
-            return outer | self._position(rows[0] + down, columns[0] + right * lanes)
-
-        def weight(number: int, taps: Sequence[Expr]) -> Expr:
-            bound = outer | self._taps(taps) | bind_group(self.contraction.rows, channel + number)
-            return substitute(self.contraction.left.expr, bound)
-
-        def pixels(taps: Sequence[Expr], vector: int, lanes: int) -> Expr:
-            indices = self.copy.indices(place(vector) | self._taps(taps))
-            indices[-1] = emit.ramp(indices[-1], lanes)
-            return self.copy.buffer[tuple(indices)]
-
-        depth = [axis.extent for axis in self.contraction.reduce]
-        total = multiply_tile(tile, depth, 1, weight, pixels, pairs=self.pairs)
-        epilogue = Epilogue(self.contraction, (self.shape.column,))
-        epilogue.write_vectors(
-            tile,
-            total,
-            lambda number: bind_group(self.contraction.rows, channel + number),
-            [
-                Place(place(v), columns[0] + at, min(lanes, columns[1] - at))
-                for v in range(tile.vectors)
-                for at in (v % across * lanes,)
-            ],
-        )
-
-    def _position(self, row: Expr, column: Expr) -> Bound:
-        bound: Bound = {self.shape.column.var: column}
-        return bound | {self.shape.row.var: row} if self.shape.row else bound
-
-    def _taps(self, values: Sequence[Expr]) -> Bound:
-        return {axis.var: value for axis, value in zip(self.contraction.reduce, values)}
+def _dot_axis(found: Window) -> Axis | None:
+    """The axis of the input channels, where pairs of them can be multiplied."""
+    if dot_type(found.contraction) != "bfloat16":
+        return None
+    alone = [d.axis for d in found.dimensions if d.axis and not d.tap and d.index is None]
+    axes = [axis for axis in found.contraction.reduce if any(axis is each for each in alone)]
+    return axes[0] if len(axes) == 1 and axes[0].extent > 1 else None
 
 
-#: First index and number of indices.
-_Range = tuple[Expr, int]
-
-
-@dataclass(frozen=True)
-class _Found:
-    contraction: Contraction
-    padding: Stage | None
-    dimensions: list[Dimension]
-    shape: _Shape
-
-
-def _find(nest: Nest) -> _Found | Refused:
-    contraction = contraction_of(nest)
-    if isinstance(contraction, Refused):
-        return contraction
-    dimensions = window_dimensions(contraction, contraction.columns)
-    if dimensions is None or not contraction.rows:
-        return Refused("no window slides over its column operand")
-    padding = padding_of(contraction, contraction.right)
-    if isinstance(padding, Refused):
-        return padding
-    return _Found(contraction, padding, dimensions, _loops(contraction, dimensions))
-
-
-def _match_im2col(nest: Nest, model: CpuModel) -> Im2col | Refused:
-    found = nest.once(_find)
-    if isinstance(found, Refused):
+def _match_vnni(nest: Nest, _model: CpuModel) -> Window | Refused:
+    found = nest.once(find_convolution)
+    if isinstance(found, Refused) or _dot_axis(found):
         return found
-    product, width = found.contraction, found.shape.column.extent
-    narrow = wants_im2col(product, width, _NARROW, model)
-    if not narrow and not is_fuller_as_product(product, width, model):
-        return Refused("rows of the image fill vectors, or their windows are too many to copy")
-    return Im2col(nest, found.contraction, found.padding, by_taps=True)
+    return Refused("no convolution of bfloat16 with an axis of input channels")
 
 
-def _match_tiles(nest: Nest, model: CpuModel) -> TiledWindows | Refused:
-    found = nest.once(_find)
-    if isinstance(found, Refused):
-        return found
-    return tiled_windows(TiledWindows(found.contraction, found.padding, by_taps=True), model)
+def _emit_vnni(found: Window, plan: ConvPlan, writer: Writer[CpuModel]) -> None:
+    packed = _pack_for_dot(found, -found.column.extent % plan.lanes, writer.model)
+    with T.attr(0, "pragma_import_llvm", dot_functions(plan.lanes, writer.model)):
+        ConvTiles(packed, plan, found.row, found.column, words=True).write()
 
 
-def _match_vnni(nest: Nest, _model: CpuModel) -> _Found | Refused:
-    found = nest.once(_find)
-    if isinstance(found, Refused):
-        return found
-    if dot_axis(found.contraction, found.dimensions) is None:
-        return Refused("no convolution of bfloat16 with an axis of input channels")
-    return found
+def _pack_for_dot(found: Window, slack: int, model: CpuModel) -> Contraction:
+    """Writes both operands in pairs of neighbouring input channels, and returns their convolution.
 
-
-def _plan(found: _Found, model: CpuModel) -> ConvPlan:
-    return _plan_shape(found.contraction, found.shape, model)
-
-
-def _emit_vnni(found: _Found, plan: ConvPlan, writer: Writer[CpuModel]) -> None:
-    channel = dot_axis(found.contraction, found.dimensions)
+    A pair is a number of 32 bits; an odd number of channels is filled up with 0.
+    """
+    contraction, channel = found.contraction, _dot_axis(found)
     assert channel is not None
-    slack, model = -found.shape.column.extent % plan.lanes, writer.model
-    contraction, copy = pack_for_dot(
-        found.contraction, found.dimensions, found.padding, slack, channel, model
+    pairs = Axis(tirx.Var("pair", "int64"), -(-channel.extent // 2))
+    source, padding = contraction.right.load.source, found.padding
+    read: Callable[..., Expr] = lambda *at: word(source[at])  # noqa: E731
+    if padding:
+        words, padding = as_words(padding)
+        read = lambda *at: words[at]  # noqa: E731
+    place = next(i for i, d in enumerate(found.dimensions) if d.axis is channel)
+
+    def element(*at: Expr) -> Expr:
+        def member(number: Expr) -> Expr:
+            return read(*at[:place], number, *at[place + 1 :])
+
+        return _members(member, at[place], channel.extent)
+
+    halved = [Dimension(pairs.extent, pairs) if d.axis is channel else d for d in found.dimensions]
+    reduce = tuple(pairs if axis is channel else axis for axis in contraction.reduce)
+    contraction = replace(contraction, reduce=reduce)
+    copied, stage = rearrange(
+        replace(found, contraction=contraction, padding=padding, dimensions=halved), slack, element
     )
-    with T.attr(0, "pragma_import_llvm", dot_functions(plan.lanes, model)):
-        _Conv(contraction, found.shape, plan, copy, pairs=True).write()
+    emit_injective(stage, model)
+
+    def weights(bound: dict[Var, Expr]) -> Expr:
+        load = contraction.left.load
+
+        def member(number: Expr) -> Expr:
+            there = bound | {channel.var: number}
+            return word(load.source[tuple(substitute(index, there) for index in load.indices)])
+
+        return _members(member, bound[pairs.var], channel.extent)
+
+    axes = (*copied.batch, *copied.rows, *copied.reduce)
+    return with_left(copied, emit_copy(weights, axes, model))
 
 
-def _emit(found: _Found, plan: ConvPlan, writer: Writer[CpuModel]) -> None:
-    slack = -found.shape.column.extent % plan.lanes
-    copy, stage = rearrange(found.contraction, found.dimensions, found.padding, slack)
+def _members(member: Callable[[Expr], Expr], number: Expr, extent: int) -> Expr:
+    """A pair of the members ``2 * number`` and the next one, if that exists."""
+    first, second = number * 2, number * 2 + 1
+    if extent % 2 == 0:
+        return pair(member(first), member(second))
+    there = member(tirx.min(second, emit.i64(extent - 1)))
+    zero = tirx.const(0, "uint16")
+    return pair(member(first), tirx.Select(second < extent, there, zero))
+
+
+def _emit(found: Window, plan: ConvPlan, writer: Writer[CpuModel]) -> None:
+    slack = -found.column.extent % plan.lanes
+    copied, stage = rearrange(found, slack)
     emit_injective(stage, writer.model)
-    _Conv(with_plain_left(found.contraction, writer.model), found.shape, plan, copy).write()
+    copied = with_plain_left(copied, writer.model)
+    ConvTiles(copied, plan, found.row, found.column).write()
 
 
 _KNOBS = ("conv tile", "conv parallel")
-TILES = Kernel(
-    "conv_tiles", _match_tiles, emit_tiled_windows,
-    "convolution of bfloat16: windows are copied, and tiles (AMX) multiplied",
-)  # fmt: skip
-IM2COL_DOT = Kernel(
-    "conv_im2col_dot", only_deep(_match_im2col), emit_im2col_dot,
-    "convolution with long sums at few positions: windows are copied, vectors along the sums",
-)  # fmt: skip
-IM2COL = Kernel(
-    "conv_im2col", _match_im2col, emit_im2col,
-    "convolution of a narrow image: windows are copied, and a matrix product runs over them",
-)  # fmt: skip
+TILES = tiles_kernel("conv_tiles", "convolution of bfloat16", find_convolution)
+IM2COL_DOT, IM2COL = im2col_kernels(
+    "conv_im2col", "convolution", find_convolution, _NARROW, fuller=True
+)
 DIRECT_VNNI = Kernel(
     "conv_direct_vnni", _match_vnni, _emit_vnni,
     "convolution of bfloat16, dot products of pairs of input channels", _plan, _KNOBS,
 )  # fmt: skip
 DIRECT = Kernel(
-    "conv_direct", lambda nest, _model: nest.once(_find), _emit,
+    "conv_direct", lambda nest, _model: nest.once(find_convolution), _emit,
     "convolution, vectors along rows of the image", _plan, _KNOBS,
 )  # fmt: skip

@@ -8,21 +8,19 @@ that vectors run on from row to row and from image to image.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 
 from tvm import tirx
 
-from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
+from tvmgraph.backend.cpu.kernels.conv.window import Window
 from tvmgraph.backend.cpu.kernels.gemm.dot import emit_dot_products
-from tvmgraph.backend.cpu.kernels.product import contraction_of
+from tvmgraph.backend.cpu.kernels.product import contraction_of, emit_copy, with_left, with_right
 from tvmgraph.backend.loop_ir import emit
-from tvmgraph.backend.loop_ir.access import access, dtype_bytes
+from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape, split_columns
-from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
-from tvmgraph.backend.loop_ir.inline import inline_into
+from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.nest import Nest
-from tvmgraph.backend.loop_ir.program import Axis, Stage, product, substitute
+from tvmgraph.backend.loop_ir.program import product, substitute
 from tvmgraph.backend.loop_ir.types import Expr, Var
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
@@ -42,17 +40,49 @@ _AHEAD = 8  # steps of the sum
 _MAX_DOT_COLUMNS, _MIN_DOT_DEPTH = 64, 256
 
 
-def wants_im2col(contraction: Contraction, width: int, most: int, model: CpuModel) -> bool:
-    """Whether a convolution whose image is ``width`` wide should be a matrix product.
+def im2col_kernels(
+    name: str,
+    what: str,
+    find: Callable[[Nest], Window | Refused],
+    most: int,
+    wants: Callable[[Window, CpuModel], Refused | None] = lambda _found, _model: None,
+    fuller: bool = False,
+) -> tuple[Kernel[CpuModel], Kernel[CpuModel]]:
+    """The kernels for few columns, of which vectors run along the sums, and for others.
 
     Args:
-        contraction: The convolution, or the gradient of its weights.
-        width: Positions of a row of the image.
-        most: Widest row for which the copy pays, in eighths of a vector.
-        model: The processor.
+        name: What their names begin with.
+        what: What they are for.
+        find: Finds the convolution, or the gradient of weights.
+        most: Widest row of an image for which the copy pays, in eighths of a vector.
+        wants: Why some are refused.
+        fuller: Whether the copy pays for wider rows, too, that fill vectors badly.
     """
-    narrow = 8 * width <= most * model.lanes_of(dtype_bytes(contraction.dtype))
-    return narrow and _may_copy(contraction)
+
+    def match(nest: Nest, model: CpuModel) -> Window | Refused:
+        found = nest.once(find)
+        if isinstance(found, Refused):
+            return found
+        narrow = 8 * found.column.extent <= most * model.lanes_of(
+            dtype_bytes(found.contraction.dtype)
+        )
+        wide = fuller and not narrow and _is_fuller_as_product(found, model)
+        if not (narrow and _may_copy(found.contraction)) and not wide:
+            return Refused("rows of the image fill vectors, or their windows are too many to copy")
+        return wants(found, model) or found
+
+    def match_deep(nest: Nest, model: CpuModel) -> Window | Refused:
+        found = match(nest, model)
+        if isinstance(found, Refused) or _is_deep(found.contraction):
+            return found
+        return Refused("columns are many, or sums short or not along memory")
+
+    deep = "with long sums and few columns: windows are copied, vectors along the sums"
+    narrow = "of a narrow image: windows are copied, and a matrix product runs over them"
+    return (
+        Kernel(f"{name}_dot", match_deep, _emit_dot, f"{what} {deep}"),
+        Kernel(name, match, _emit_narrow, f"{what} {narrow}"),
+    )
 
 
 def _may_copy(contraction: Contraction) -> bool:
@@ -66,8 +96,9 @@ def _copied_bytes(contraction: Contraction) -> int:
     return copied * dtype_bytes(contraction.dtype)
 
 
-def is_fuller_as_product(contraction: Contraction, width: int, model: CpuModel) -> bool:
-    """Whether rows of ``width`` positions fill vectors so badly that copying windows takes less."""
+def _is_fuller_as_product(found: Window, model: CpuModel) -> bool:
+    """Whether rows of the image fill vectors so badly that copying windows takes less."""
+    contraction, width = found.contraction, found.column.extent
     rows, columns = (
         product(axis.extent for axis in axes) for axes in (contraction.rows, contraction.columns)
     )
@@ -83,67 +114,19 @@ def is_fuller_as_product(contraction: Contraction, width: int, model: CpuModel) 
     return better and plain and rows >= _MIN_FULLER_ROWS and _may_copy(contraction)
 
 
-@dataclass(frozen=True)
-class Im2col:
-    """A convolution, or the gradient of its weights, whose windows shall be copied.
-
-    Attributes:
-        nest: Where it comes from.
-        contraction: It.
-        padding: The stage that pads the image, if there is one.
-        by_taps: Whether sums run over the taps, as in a convolution, or over the positions.
-        widen: Gives contraction and padding with an image in the type of the sums, copied if need
-            be.
-    """
-
-    nest: Nest
-    contraction: Contraction
-    padding: Stage | None
-    by_taps: bool
-    widen: Callable[[CpuModel], tuple[Contraction, Stage | None]] | None = None
-
-    def copied(self, model: CpuModel, by_taps: bool) -> Contraction:
-        """Writes the copy, and returns the contraction that reads it.
-
-        Args:
-            model: The processor.
-            by_taps: Whether positions of a tap are neighbours in the copy, or taps of a position.
-        """
-        contraction, padding = self.contraction, self.padding
-        if self.widen is not None:
-            contraction, padding = self.widen(model)
-        lines, positions = contraction.columns, contraction.reduce
-        if by_taps:
-            lines, positions = positions, lines
-        return _with_copy(contraction, lines, positions, padding, model)
-
-
-def only_deep(
-    match: Callable[[Nest, CpuModel], Im2col | Refused],
-) -> Callable[[Nest, CpuModel], Im2col | Refused]:
-    """The same match for contractions with so few columns that vectors run along the sums."""
-
-    def deep(nest: Nest, model: CpuModel) -> Im2col | Refused:
-        found = match(nest, model)
-        if isinstance(found, Refused) or _is_deep(found.contraction):
-            return found
-        return Refused("columns are many, or sums short or not along memory")
-
-    return deep
-
-
-def emit_im2col(found: Im2col, _plan: None, writer: Writer[CpuModel]) -> None:
+def _emit_narrow(found: Window, _plan: None, writer: Writer[CpuModel]) -> None:
     """Copies the windows, and hands the matrix product back."""
-    copied = found.copied(writer.model, found.by_taps)
-    if found.by_taps:
+    by_taps = found.by_taps
+    copied = _copied(found, writer.model, by_taps)
+    if by_taps:
         copied = _with_rows_together(copied, writer.model)
-    columns = Columns((), copied.columns) if found.by_taps else split_columns(copied)
+    columns = Columns((), copied.columns) if by_taps else split_columns(copied)
     writer.write(found.nest.product(copied, columns))
 
 
-def emit_im2col_dot(found: Im2col, _plan: None, writer: Writer[CpuModel]) -> None:
+def _emit_dot(found: Window, _plan: None, writer: Writer[CpuModel]) -> None:
     """Copies the windows, and writes dot products that read the left operand as it lies."""
-    swapped = found.copied(writer.model, by_taps=False).swapped()
+    swapped = _copied(found, writer.model, by_taps=False).swapped()
     columns = Columns((), swapped.columns)
     emit_dot_products(swapped, columns, gemm_shape(swapped, columns), writer.model)
 
@@ -161,25 +144,24 @@ def _runs_along_sums(contraction: Contraction) -> bool:
     return strides is not None and strides[contraction.reduce[-1].var] == 1
 
 
-def _with_copy(
-    contraction: Contraction,
-    lines: Sequence[Axis],
-    positions: Sequence[Axis],
-    padding: Stage | None,
-    model: CpuModel,
-) -> Contraction:
-    """Writes the copy, and returns the contraction reading it."""
-    axes = (*lines, *positions)
-    fresh = tuple(Axis(tirx.Var("at", "int64"), axis.extent) for axis in axes)
-    mapping: dict[Var, Expr] = {old.var: new.var for old, new in zip(axes, fresh)}
-    buffer = emit.workspace([axis.extent for axis in axes], contraction.dtype)
-    value = substitute(contraction.right.expr, mapping)
-    indices = tuple(axis.var for axis in fresh)
-    stage = Stage("windows", fresh, (), (buffer,), indices, (value,), None)
-    emit_injective(inline_into(stage, padding) if padding else stage, model)
-    load = buffer[tuple(axis.var for axis in axes)]
-    operand = Operand(load, load, contraction.right.access)
-    return replace(contraction, right=_again(contraction, operand))
+def _copied(found: Window, model: CpuModel, by_taps: bool) -> Contraction:
+    """Writes the windows, and returns the contraction that reads them.
+
+    Args:
+        found: The convolution, or the gradient of its weights.
+        model: The processor.
+        by_taps: Whether positions of a tap are neighbours in the copy, or taps of a position.
+    """
+    if not found.by_taps:
+        found = found.widened(model)
+    contraction, padding = found.contraction, found.padding
+    axes = (*contraction.columns, *contraction.reduce)
+    if by_taps:
+        axes = (*contraction.reduce, *contraction.columns)
+    expr = contraction.right.expr
+    return with_right(
+        contraction, emit_copy(lambda at: substitute(expr, at), axes, model, padding=padding)
+    )
 
 
 def _with_rows_together(contraction: Contraction, model: CpuModel) -> Contraction:
@@ -193,7 +175,7 @@ def _with_rows_together(contraction: Contraction, model: CpuModel) -> Contractio
     count = product(axis.extent for axis in (*contraction.rows, *contraction.reduce))
     block = next((b for b in _BLOCKS if contraction.rows[-1].extent % b == 0), 0)
     near = strides is None or strides[contraction.rows[-1].var] >= strides[outer.var]
-    if near or not block or _fits(count * dtype_bytes(contraction.dtype), model):
+    if near or not block or count * dtype_bytes(contraction.dtype) <= model.l2_bytes:
         return contraction
     axes = (*contraction.rows, *contraction.reduce)
     buffer = emit.workspace([axis.extent for axis in axes], contraction.dtype)
@@ -211,19 +193,7 @@ def _with_rows_together(contraction: Contraction, model: CpuModel) -> Contractio
                 at = [*positions, chunk * block + row, step, *rest]
                 mapping: dict[Var, Expr] = {axis.var: i for axis, i in zip(axes, at)}
                 emit.store(buffer, substitute(left.expr, mapping), at)
-    load = buffer[tuple(axis.var for axis in axes)]
-    operand = Operand(load, load, left.access)
-    return replace(contraction, left=_again(contraction, operand))
-
-
-def _fits(size: int, model: CpuModel) -> bool:
-    return size <= model.l2_bytes
-
-
-def _again(contraction: Contraction, operand: Operand) -> Operand:
-    """The operand with its access in terms of the axes of ``contraction``."""
-    load = operand.load
-    return replace(operand, access=access(load.source, list(load.indices), contraction.axes))
+    return with_left(contraction, buffer[tuple(axis.var for axis in axes)])
 
 
 def _match(nest: Nest, _model: CpuModel) -> tuple[Nest, Contraction] | Refused:

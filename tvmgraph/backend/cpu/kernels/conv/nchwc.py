@@ -1,4 +1,4 @@
-"""Convolution of images and weights that are cut into blocks of channels.
+"""Convolution of images and weights that are packed in blocks of channels (NCHWc).
 
 Blocking: the register tile holds several positions of the image times a few vectors of output
 channels. Per tap and input channel it loads one vector of weights per vector of channels and
@@ -6,26 +6,31 @@ broadcasts one pixel per position, so that no lane is wasted whatever the image'
 item is one band of rows and one group of channel blocks, whose weights stay in the second-level
 cache; the larger of the two operands is the one that is walked through only once. Groups of a
 grouped convolution are independent of each other, like images.
+
+Of bfloat16, a tile multiplies a pair of neighbours in memory instead of one pixel, where there are
+instructions that sum two products per lane: two channels of a block, or two taps of a row of an
+image without blocks. The weights are stored in the same pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tvm.tirx.script import builder as T
+
+from tvmgraph.backend.cpu.kernels.conv.emitter import ConvPlan, ConvTiles
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
-from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue, Place
-from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_tile
+from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import as_words, dot_functions
 from tvmgraph.backend.cpu.kernels.gemm.plan import step_cycles
-from tvmgraph.backend.cpu.kernels.product import contraction_of
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import dot_type
+from tvmgraph.backend.cpu.kernels.product import contraction_of, padding_of, with_left
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
 from tvmgraph.backend.loop_ir.choice import choose, ranked
 from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.items import Split, tiled
 from tvmgraph.backend.loop_ir.nest import Nest
-from tvmgraph.backend.loop_ir.point import Bound
-from tvmgraph.backend.loop_ir.program import Stage, product, static_shape, substitute
-from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.loop_ir.program import Axis, Stage, product, static_shape, substitute
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
 
@@ -37,31 +42,12 @@ _MIN_PADDED = 4096
 _MAX_POSITIONS, _MAX_VECTORS = 28, 4
 
 
-@dataclass(frozen=True)
-class NchwcPlan:
-    """Shape of the kernel.
-
-    Attributes:
-        lanes: Elements of a vector.
-        vectors: Vectors of output channels in a tile.
-        across: Positions of a tile along a row of the image.
-        down: Rows of the image in a tile.
-        weights_outside: Whether work items run over the image first and over channels last.
-        parallel: Whether workers share the convolution.
-        convolution: What is known of the convolution, as text.
-    """
-
-    lanes: int
-    vectors: int
-    across: int
-    down: int
-    weights_outside: bool
-    parallel: bool
-    convolution: str = ""
-
-
 def is_packed_conv(contraction: Contraction) -> bool:
-    """Whether a contraction is a convolution of an NCHWc image with a packed weight."""
+    """Whether a contraction is a convolution of an NCHWc image with a packed weight.
+
+    Args:
+        contraction: Sums of products.
+    """
     known = contraction.convolution
     return known is not None and known.dot == 1 and bool(contraction.columns)
 
@@ -95,15 +81,14 @@ def emit_padding(stage: Stage, contraction: Contraction, model: CpuModel) -> Non
         emit_injective(inner, replace(model, threads=1))
 
 
-def _extents(contraction: Contraction) -> tuple[int, int]:
-    """Rows and columns of the image; both 1 where there are no such loops."""
-    rows = contraction.rows
-    return rows[-2].extent if len(rows) > 1 else 1, rows[-1].extent if rows else 1
+def _image(contraction: Contraction) -> tuple[Axis | None, Axis | None]:
+    """The loops over rows and columns of the image, as far as there are any."""
+    row, column = (None, None, *contraction.rows)[-2:]
+    return row, column
 
 
-def plan_blocks(contraction: Contraction, model: CpuModel) -> NchwcPlan:
-    """The kernel for the extents of a convolution."""
-    height, width = _extents(contraction)
+def _plan(contraction: Contraction, model: CpuModel) -> ConvPlan:
+    height, width = (axis.extent if axis else 1 for axis in _image(contraction))
     block = contraction.columns[-1].extent
     lanes = min(block, model.lanes_of(dtype_bytes(contraction.dtype)))
     channels = product(axis.extent for axis in contraction.columns) // lanes
@@ -112,8 +97,12 @@ def plan_blocks(contraction: Contraction, model: CpuModel) -> NchwcPlan:
         limit = min((model.registers - 1 - vectors) // vectors, _MAX_POSITIONS)
         for across in range(1, min(width, limit) + 1):
             for down in range(1, (min(height, limit // across) if across == width else 1) + 1):
-                cost = _cost((height, width, channels), (down, across, vectors), model)
-                costs[vectors, across, down] = cost
+                cycles = tiled(
+                    (height, width, channels), (down, across, vectors),
+                    lambda down, across, vectors: step_cycles(down * across, vectors, model),
+                )  # fmt: skip
+                cycles *= 1 + 0.02 * bool(width % across) + 0.1 / (down * across * vectors)
+                costs[vectors, across, down] = cycles
     best = ranked(costs)
     vectors, across, down = choose("conv tile", best[0], best)
     pixels = product(static_shape(contraction.left.load.source) or (1,))
@@ -122,131 +111,18 @@ def plan_blocks(contraction: Contraction, model: CpuModel) -> NchwcPlan:
     parallel = model.threads > 1 and choose("conv parallel", enough, (True, False))
     outside = choose("conv weights outside", weights > pixels, (True, False))
     known = str(contraction.convolution or "")
-    return NchwcPlan(lanes, vectors, across, down, outside, parallel, known)
-
-
-def _cost(extents: tuple[int, int, int], tile: tuple[int, int, int], model: CpuModel) -> float:
-    """Cycles per tap and input channel of all tiles of an image."""
-    height, width, channels = extents
-    down, across, vectors = tile
-    total = 0.0
-    for rows, bands in ((down, height // down), (height % down, 1)):
-        for columns, tiles in ((across, width // across), (width % across, 1)):
-            for group, groups in ((vectors, channels // vectors), (channels % vectors, 1)):
-                if rows and columns and group:
-                    total += bands * tiles * groups * step_cycles(rows * columns, group, model)
-    return total * (1 + 0.02 * bool(width % across) + 0.1 / (down * across * vectors))
-
-
-@dataclass(frozen=True)
-class NchwcConv:
-    """The kernel.
-
-    Attributes:
-        contraction: The convolution.
-        plan: Shape of the kernel.
-    """
-
-    contraction: Contraction
-    plan: NchwcPlan
-
-    def write(self) -> None:
-        """Writes the loops over work items."""
-        plan = self.plan
-        height, _ = _extents(self.contraction)
-        bands = -(-height // plan.down)
-        channels = product(axis.extent for axis in self.contraction.columns) // plan.lanes
-        groups = -(-channels // plan.vectors)
-        outer = (*self.contraction.batch, *self.contraction.rows[:-2])
-        images = [axis.extent for axis in outer]
-        extents = [groups, *images, bands] if plan.weights_outside else [*images, bands, groups]
-        with emit.parallel(product(extents), plan.parallel) as item:
-            values = emit.unfuse(item, extents)
-            group = values.pop(0 if plan.weights_outside else -1)
-            *values, band = values
-            bound = {axis.var: value for axis, value in zip(outer, values)}
-            emit.peel_last(
-                (band, bands, plan.down, height),
-                lambda down: emit.peel_last(
-                    (group, groups, plan.vectors, channels),
-                    lambda vectors: self._band(bound, band * plan.down, down, group, vectors),
-                ),
-            )
-
-    def _band(self, outer: Bound, row: Expr, down: int, group: Expr, vectors: int) -> None:
-        """All tiles of a work item, from left to right."""
-        across = self.plan.across
-        full, rest = divmod(_extents(self.contraction)[1], across)
-        first = group * self.plan.vectors
-        if full > 1:
-            with emit.serial(full) as tile:
-                self._tile(outer, (row, tile * across), (down, across), first, vectors)
-        elif full:
-            self._tile(outer, (row, emit.i64(0)), (down, across), first, vectors)
-        if rest:
-            self._tile(outer, (row, emit.i64(full * across)), (down, rest), first, vectors)
-
-    def _tile(
-        self,
-        outer: Bound,
-        corner: tuple[Expr, Expr],
-        size: tuple[int, int],
-        first: Expr,
-        vectors: int,
-    ) -> None:
-        contraction, lanes = self.contraction, self.plan.lanes
-        tile = Tile(size[0] * size[1], vectors, lanes, contraction.dtype)
-
-        def position(number: Expr | int) -> Bound:
-            down, along = emit.unfuse(emit.index(number), size)
-            return outer | self._position(corner[0] + down, corner[1] + along)
-
-        total = self._sums(
-            tile, position, [outer | self._channel(first + vector) for vector in range(vectors)]
-        )
-        places = [self._channel(first + vector) for vector in range(vectors)]
-        inner = contraction.columns[-1]
-        Epilogue(contraction, [inner]).write_vectors(
-            tile, total, position, [Place(place, place[inner.var], lanes) for place in places]
-        )
-
-    def _sums(
-        self, tile: Tile, position: Callable[[int], Bound], channels: Sequence[Bound]
-    ) -> Buffer:
-        """The sums of a tile, given its positions and where its vectors of channels start."""
-        contraction = self.contraction
-        right = contraction.right.load
-
-        def pixel(number: int, taps: Sequence[Expr]) -> Expr:
-            return substitute(contraction.left.expr, position(number) | self._taps(taps))
-
-        def weight(taps: Sequence[Expr], vector: int, lanes: int) -> Expr:
-            bound = channels[vector] | self._taps(taps)
-            indices = [substitute(index, bound) for index in right.indices]
-            indices[-1] = emit.ramp(indices[-1], lanes)
-            return right.source[tuple(indices)]
-
-        depth = [axis.extent for axis in contraction.reduce] or [1]
-        return multiply_tile(tile, depth, 1, pixel, weight)
-
-    def _channel(self, vector: Expr) -> Bound:
-        """Where a vector of output channels starts."""
-        columns = self.contraction.columns
-        steps = [*(axis.extent for axis in columns[:-1]), columns[-1].extent // self.plan.lanes]
-        *outer, part = emit.unfuse(vector, steps)
-        bound = {axis.var: value for axis, value in zip(columns, outer)}
-        return bound | {columns[-1].var: part * self.plan.lanes}
-
-    def _position(self, row: Expr, column: Expr) -> Bound:
-        axes = self.contraction.rows[-2:]
-        return {axis.var: value for axis, value in zip(axes[::-1], (column, row))}
-
-    def _taps(self, values: Sequence[Expr]) -> Bound:
-        return {axis.var: value for axis, value in zip(self.contraction.reduce, values)}
+    return ConvPlan(
+        lanes, Split(channels, vectors, vectors), Split(height, down, down),
+        Split(width, width, across), parallel, outside, known,
+    )  # fmt: skip
 
 
 def match_packed(nest: Nest, _model: CpuModel) -> Contraction | Refused:
-    """A convolution of an NCHWc image before which nothing is left to do."""
+    """A convolution of an NCHWc image before which nothing is left to do.
+
+    Args:
+        nest: The loops of a function.
+    """
     found = contraction_of(nest)
     if isinstance(found, Refused):
         return found
@@ -255,11 +131,38 @@ def match_packed(nest: Nest, _model: CpuModel) -> Contraction | Refused:
     return Refused("stages come before the sums") if found.before else found
 
 
-def _emit(contraction: Contraction, plan: NchwcPlan, _writer: Writer[CpuModel]) -> None:
-    NchwcConv(contraction, plan).write()
+def _match_dot(nest: Nest, _model: CpuModel) -> tuple[Contraction, Stage | None] | Refused:
+    found = contraction_of(nest)
+    if isinstance(found, Refused):
+        return found
+    known, strides = found.convolution, found.strides(found.left)
+    pairs = known is not None and known.dot == 2 and dot_type(found) == "bfloat16"
+    if not pairs or strides is None or strides[found.reduce[-1].var] != 1:
+        return Refused("no convolution of bfloat16 of an NCHWc image with pairs of channels")
+    padding = padding_of(found, found.left)
+    return padding if isinstance(padding, Refused) else (found, padding)
 
 
+def _emit_dot(
+    found: tuple[Contraction, Stage | None], plan: ConvPlan, writer: Writer[CpuModel]
+) -> None:
+    contraction, padding = found
+    if padding:
+        copy, stage = as_words(padding)
+        emit_injective(stage, writer.model)
+        contraction = with_left(contraction, copy[tuple(contraction.left.load.indices)])
+    with T.attr(0, "pragma_import_llvm", dot_functions(plan.lanes, writer.model)):
+        ConvTiles(contraction, plan, *_image(contraction), dot=True).write()
+
+
+_KNOBS = ("conv tile", "conv parallel", "conv weights outside")
+DOT = Kernel(
+    "conv_nchwc_vnni", _match_dot, _emit_dot,
+    "convolution of an NCHWc image of bfloat16, dot products",
+    lambda found, model: _plan(found[0], model), _KNOBS,
+)  # fmt: skip
 KERNEL = Kernel(
-    "conv_nchwc", match_packed, _emit, "convolution of an NCHWc image with a packed weight",
-    plan_blocks, ("conv tile", "conv parallel", "conv weights outside"),
+    "conv_nchwc", match_packed,
+    lambda found, plan, _writer: ConvTiles(found, plan, *_image(found)).write(),
+    "convolution of an NCHWc image with a packed weight", _plan, _KNOBS,
 )  # fmt: skip

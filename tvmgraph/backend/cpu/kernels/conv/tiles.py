@@ -8,22 +8,25 @@ that the copy pays for images of any width.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tvm import tirx
 
-from tvmgraph.backend.cpu.kernels.conv.window import Dimension, rearrange, window_dimensions
+from tvmgraph.backend.cpu.kernels.conv.emitter import vector_at
+from tvmgraph.backend.cpu.kernels.conv.window import Window, rearrange
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
 from tvmgraph.backend.cpu.kernels.gemm.amx import emit_tiles
 from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import as_words, word
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import PackedOperands, dot_type
+from tvmgraph.backend.cpu.kernels.product import emit_copy
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.columns import gemm_shape, runs_on, split_columns
-from tvmgraph.backend.loop_ir.contraction import Contraction, Operand, operand_of
+from tvmgraph.backend.loop_ir.contraction import Contraction, operand_of
+from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
-from tvmgraph.backend.loop_ir.program import Axis, Stage, product, static_shape, substitute
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var
-from tvmgraph.backend.table import Refused, Writer
+from tvmgraph.backend.loop_ir.program import Axis, product, static_shape, substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
 
 _DTYPE, _ITEM_BYTES = "bfloat16", 2
@@ -33,34 +36,25 @@ _MAX_BYTES, _MIN_ROWS, _MIN_COLUMNS = 128 << 20, 8, 16
 _MAX_LANES = 32
 
 
-@dataclass(frozen=True)
-class TiledWindows:
-    """A convolution, or the gradient of its weights.
+def tiles_kernel(
+    name: str, what: str, find: Callable[[Nest], Window | Refused]
+) -> Kernel[CpuModel]:
+    """The kernel for convolutions, or for gradients of weights.
 
-    Attributes:
-        contraction: It.
-        padding: The stage that pads the image, if there is one.
-        by_taps: Whether sums run over the taps, as in a convolution, or over the positions.
+    Args:
+        name: Its name.
+        what: What it is for.
+        find: Finds the convolution, or the gradient of weights.
     """
 
-    contraction: Contraction
-    padding: Stage | None
-    by_taps: bool
+    def match(nest: Nest, model: CpuModel) -> Window | Refused:
+        found = nest.once(find)
+        return found if isinstance(found, Refused) else _wanted(found, model)
 
-    @property
-    def positions(self) -> tuple[Axis, ...]:
-        """The axes of the positions of the window, images included."""
-        return self.contraction.columns if self.by_taps else self.contraction.reduce
-
-    @property
-    def dimensions(self) -> list[Dimension]:
-        """Those of the image."""
-        dimensions = window_dimensions(self.contraction, self.positions)
-        assert dimensions is not None
-        return dimensions
+    return Kernel(name, match, _emit, f"{what}: windows are copied, and tiles (AMX) multiplied")
 
 
-def tiled_windows(found: TiledWindows, model: CpuModel) -> TiledWindows | Refused:
+def _wanted(found: Window, model: CpuModel) -> Window | Refused:
     """What was found, if tiles multiply it and the copy pays."""
     contraction = found.contraction
     rows, columns, depth = (
@@ -75,7 +69,7 @@ def tiled_windows(found: TiledWindows, model: CpuModel) -> TiledWindows | Refuse
     return found
 
 
-def emit_tiled_windows(found: TiledWindows, _plan: None, writer: Writer[CpuModel]) -> None:
+def _emit(found: Window, _plan: None, writer: Writer[CpuModel]) -> None:
     """Copies windows, and whatever does not lie in lines already, and multiplies tiles."""
     old, model = found.contraction, writer.model
     k = Axis(tirx.Var("k", "int64"), _extent(old.reduce))
@@ -109,20 +103,11 @@ def _in_lines(contraction: Contraction, model: CpuModel) -> Buffer:
     strides, shape = contraction.strides(left), static_shape(left.load.source) or ()
     if strides and runs_on(axes, strides) and product(shape) == _extent(axes):
         return emit.flat(left.load.source)
-    return _copied(left, axes, model)
+    copy = emit_copy(lambda at: word(substitute(left.load, at)), axes, model)
+    return emit.flat(copy.source)
 
 
-def _copied(operand: Operand, axes: Sequence[Axis], model: CpuModel) -> Buffer:
-    """A dense copy of an operand with some order of its axes."""
-    fresh = tuple(Axis(tirx.Var("at", "int64"), axis.extent) for axis in axes)
-    mapping: dict[Var, Expr] = {old.var: new.var for old, new in zip(axes, fresh)}
-    buffer = emit.workspace([axis.extent for axis in axes], "uint16")
-    indices, value = tuple(axis.var for axis in fresh), word(substitute(operand.load, mapping))
-    emit_injective(Stage("lines", fresh, (), (buffer,), indices, (value,), None), model)
-    return emit.flat(buffer)
-
-
-def _windows(found: TiledWindows, lines: Sequence[Axis], model: CpuModel) -> Buffer:
+def _windows(found: Window, lines: Sequence[Axis], model: CpuModel) -> Buffer:
     """The windows, a line with all positions for every value of the axes ``lines``.
 
     Whole vectors are copied from rows of the padded image. What they hold beyond the end of a row
@@ -137,17 +122,16 @@ def _windows(found: TiledWindows, lines: Sequence[Axis], model: CpuModel) -> Buf
     width, rows = along.extent, _extent(outer)
     lanes = min(_MAX_LANES, 1 << (width - 1).bit_length())
     slack = -width % lanes
-    copy, stage = rearrange(found.contraction, found.dimensions, padding, slack, read)
+    copied, stage = rearrange(replace(found, padding=padding), slack, read)
     emit_injective(stage, model)
     buffer = emit.workspace([_extent(lines) * rows * width], "uint16")
     exact = min(rows, -(-slack // width))  # after these rows there are none of the same line
 
     def copy_row(bound: Bound, base: Expr, count: int) -> None:
         for at in range(0, width, lanes):
-            indices = copy.indices(bound | {along.var: emit.i64(at)})
             taken = min(lanes, count - at)
-            indices[-1] = emit.ramp(indices[-1], taken)
-            emit.store(buffer, copy.buffer[tuple(indices)], [emit.ramp(base + at, taken)])
+            value = vector_at(copied.right.load, bound | {along.var: emit.i64(at)}, taken)
+            emit.store(buffer, value, [emit.ramp(base + at, taken)])
 
     pieces = ((0, rows - exact, width + slack), (rows - exact, exact, width))
     with emit.parallel(_extent(lines), model.threads > 1) as line:

@@ -1,53 +1,60 @@
 """The gradient of a convolution's weights: sums over images and positions of ``grad * input``.
 
-Where the output channels fill vectors, those run along them, see :mod:`.channel_gradient`; images
-too narrow for vectors become matrix products, see :mod:`.narrow`. The kernel of this module is for
-the rest. The result is small and the sums are long, so vectors run along the summed positions of a
-row of the image, where both operands are contiguous once the input has been rearranged. A tile
-keeps the partial sums of a few output channels times a few (input channel, tap) pairs in registers.
-Bands of rows of the images come one after the other: they stay in the cache while all tiles of a
-work item pass over them, with the partial sums of the tiles in memory in between.
+The result is small and the sums are long. Bands of rows of the images come one after the other:
+they stay in the cache while all tiles of a work item pass over them, with the partial sums of the
+tiles in memory in between.
+
+Where the output channels fill vectors, those run along them. The cotangent is copied so that the
+channels of a position are neighbours; the register tile holds a few taps of one input channel times
+a few vectors of output channels. Per position it loads the vectors and broadcasts one pixel per
+tap, so that no lane is wasted whatever the image's size and the stride are. A work item is a group
+of output channels times a range of input channels.
+
+Images too narrow for vectors become matrix products, see :mod:`.im2col`. For the rest, vectors run
+along the summed positions of a row of the image, where both operands are contiguous once the input
+has been rearranged; a tile keeps the partial sums of a few output channels times a few (input
+channel, tap) pairs in registers.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tvm import tirx
 
-from tvmgraph.backend.cpu.kernels.conv.channel_gradient import emit_channel_gradient, wants_channels
-from tvmgraph.backend.cpu.kernels.conv.im2col import (
-    Im2col,
-    emit_im2col,
-    emit_im2col_dot,
-    only_deep,
-    wants_im2col,
+from tvmgraph.backend.cpu.kernels.conv.emitter import Vectors, vector_at
+from tvmgraph.backend.cpu.kernels.conv.im2col import im2col_kernels
+from tvmgraph.backend.cpu.kernels.conv.tiles import tiles_kernel
+from tvmgraph.backend.cpu.kernels.conv.window import (
+    Window,
+    find_weight_gradient,
+    lanes_along,
+    rearrange,
 )
-from tvmgraph.backend.cpu.kernels.conv.image_axis import unguarded
-from tvmgraph.backend.cpu.kernels.conv.tiles import (
-    TiledWindows,
-    emit_tiled_windows,
-    tiled_windows,
-)
-from tvmgraph.backend.cpu.kernels.conv.window import Rearranged, rearrange, window_dimensions
 from tvmgraph.backend.cpu.kernels.elementwise.injective import emit_injective
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
-from tvmgraph.backend.cpu.kernels.gemm.microkernel import sum_each
-from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS
-from tvmgraph.backend.cpu.kernels.product import contraction_of, padding_of
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import (
+    Tile,
+    multiply_tile,
+    store_tile,
+    transpose,
+)
+from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, step_cycles
+from tvmgraph.backend.cpu.kernels.product import emit_copy, with_left
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
-from tvmgraph.backend.loop_ir.columns import split_columns
-from tvmgraph.backend.loop_ir.contraction import Contraction, operand_of
+from tvmgraph.backend.loop_ir.choice import choose, ranked
+from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.items import Range, Split, tiled, write_items
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
+from tvmgraph.backend.loop_ir.point import vectors as each_vector
 from tvmgraph.backend.loop_ir.program import (
     Axis,
     Stage,
-    is_choice,
     product,
-    static_shape,
     substitute,
 )
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Var
@@ -62,95 +69,47 @@ _TILE_ROWS, _MAX_TILE_COLUMNS = 4, 4
 _MIN_BAND = 16
 #: Tiles of one work item at most: their partial sums take part of the second-level cache.
 _MAX_TILES = 64
-
-
-def _is_weight_gradient(contraction: Contraction) -> bool:
-    """Whether the sums run over more window positions than there are taps.
-
-    The result of a convolution of images smaller than the window would be one as well, were its
-    columns, images and positions, not apart in memory.
-    """
-    dimensions = window_dimensions(contraction, contraction.reduce)
-    if dimensions is None or not contraction.rows:
-        return False
-    last = dimensions[-1]
-    if last.axis is None or last.tap is None or not contraction.left.is_direct:
-        return False
-    strides = contraction.strides(contraction.left)
-    along = last.axis.extent > last.tap.extent and not split_columns(contraction).outer
-    return along and strides is not None and strides[last.axis.var] == 1
-
-
-def _widened(contraction: Contraction, padding: Stage | None, model: CpuModel) -> Contraction:
-    """Writes the input, padded, in the type of the sums; returns the contraction that reads it."""
-    right, dtype = contraction.right, contraction.dtype
-    copy = emit.workspace(static_shape(right.load.source) or (), dtype)
-    if padding is None:
-        axes = tuple(Axis(tirx.Var("at", "int64"), int(extent)) for extent in copy.shape)
-        at = tuple(axis.var for axis in axes)
-        padding = Stage("widen", axes, (), (copy,), at, (right.load.source[at],), None)
-    value = padding.value
-    wide = tirx.Cast(dtype, unguarded(value))
-    if is_choice(value):
-        wide = tirx.if_then_else(value.args[0], wide, emit.zero(dtype))
-    emit_injective(replace(padding, buffers=(copy,), values=(wide,)), model)
-    load = copy[tuple(right.load.indices)]
-    return replace(contraction, right=operand_of(load, load, contraction.axes))
-
-
-def _padded_rows(
-    contraction: Contraction, order: Sequence[Axis], slack: int
-) -> tuple[Buffer, Stage]:
-    """A copy of the left operand, rows first, whose innermost axis is filled up with zeros."""
-    fresh = [Axis(tirx.Var("at", "int64"), axis.extent) for axis in order]
-    fresh[-1] = Axis(fresh[-1].var, order[-1].extent + slack)
-    buffer = emit.workspace([axis.extent for axis in fresh], contraction.dtype)
-    mapping: dict[Var, Expr] = {old.var: new.var for old, new in zip(order, fresh)}
-    value = substitute(contraction.left.expr, mapping)
-    if slack:
-        inside = fresh[-1].var < emit.i64(order[-1].extent)
-        value = tirx.if_then_else(inside, value, emit.zero(contraction.dtype))
-    indices = tuple(axis.var for axis in fresh)
-    return buffer, Stage("pad_rows", tuple(fresh), (), (buffer,), indices, (value,), None)
-
-
-#: Length and first index.
-_Loop = tuple[int, Expr | int]
+#: Idle lanes of the last vector of output channels, as a share of all lanes, at most.
+_MAX_IDLE = 0.25
+#: Taps of all input channels from which copying the cotangent costs little beside the sums.
+_MIN_COLUMNS = 256
+#: Vectors of output channels, and taps, of a tile.
+_MAX_VECTORS, _MAX_TAPS = 6, 9
+#: Work items per worker, so that one slow worker does not hold up a whole share.
+_ITEMS_PER_THREAD = 3
 
 
 @dataclass(frozen=True)
-class _WeightGradient:
-    """The kernel.
+class _ByRows:
+    """The kernel with vectors along rows of the image.
 
     Attributes:
-        contraction: What is computed.
-        copy: The rearranged input.
-        grad: The other operand: batch, row and summed axes, the last filled up to whole vectors.
-        summed: The summed axes in that order.
+        contraction: What is computed, of copies in which vectors along a row may read beyond it.
+        summed: The summed axes, those of images before those of positions.
         lanes: Elements of a vector.
         model: The processor.
     """
 
     contraction: Contraction
-    copy: Rearranged
-    grad: Buffer
     summed: Sequence[Axis]
     lanes: int
     model: CpuModel
 
     def write(self) -> None:
         """Writes the loops over work items: a block of rows times several blocks of columns."""
-        rows, columns = self._extents()
+        rows, columns = self._extents
         row_blocks, column_blocks = -(-rows // _TILE_ROWS), -(-columns // self._tile_columns)
-        groups = [axis.extent for axis in self.contraction.batch]
-        wanted = -(-2 * self.model.threads // (row_blocks * product(groups)))
-        tiles = max(1, min(_MAX_TILES, column_blocks // wanted))
+        batch = self.contraction.batch
+        groups = product(axis.extent for axis in batch)
+        tiles = max(1, column_blocks // -(-2 * self.model.threads // (row_blocks * groups)))
+        tiles = min(_MAX_TILES, tiles)
         pieces = -(-column_blocks // tiles)
         parallel = self.contraction.flops >= MIN_PARALLEL_FLOPS and self.model.threads > 1
-        extents = [*groups, row_blocks, pieces]
+        extents = [*(axis.extent for axis in batch), row_blocks, pieces]
         with emit.parallel(product(extents), parallel) as item:
             *group, block, piece = emit.unfuse(item, extents)
-            self._item(group, block * _TILE_ROWS, piece * tiles, tiles)
+            bound = {axis.var: value for axis, value in zip(batch, group)}
+            self._item(bound, block * _TILE_ROWS, piece * tiles, tiles)
 
     @property
     def _tile_columns(self) -> int:
@@ -160,29 +119,31 @@ class _WeightGradient:
             columns //= 2
         return columns
 
+    @property
     def _extents(self) -> tuple[int, int]:
         rows = product(axis.extent for axis in self.contraction.rows)
         return rows, product(axis.extent for axis in self.contraction.columns)
 
-    def _item(self, group: Sequence[Expr], row: Expr, first: Expr, tiles: int) -> None:
+    def _item(self, bound: Bound, row: Expr, first: Expr, tiles: int) -> None:
         """One block of rows times ``tiles`` blocks of columns, of one group of channels."""
-        size = _TILE_ROWS * self._tile_columns * self.lanes
-        sums = emit.workspace([tiles * size], self.contraction.dtype)
-        with emit.serial(tiles * size // self.lanes) as at:
-            zeros = emit.broadcast(emit.zero(self.contraction.dtype), self.lanes)
-            emit.store(sums, zeros, [emit.ramp(at * self.lanes, self.lanes)])
-        images, inner = [axis.extent for axis in self.summed[:-2]], self.summed[-2:]
+        size = _TILE_ROWS * self._tile_columns
+        buffer = emit.workspace([tiles * size * self.lanes], self.contraction.dtype)
+        sums = Vectors(buffer, self.lanes)
+        sums.clear(tiles * size)
+        images, inner = self.summed[:-2], self.summed[-2:]
         band = self._band(inner)
         bands = inner[0].extent // band
-        with emit.serial(product(images) * bands) as part, emit.serial(tiles) as tile:
-            lead = emit.unfuse(part // bands, images)
-            loops: list[_Loop] = [(axis.extent, 0) for axis in inner]
-            if bands > 1:
-                loops[0] = band, part % bands * band
+        count = product(axis.extent for axis in images) * bands
+        with emit.serial(count) as part, emit.serial(tiles) as tile:
+            here = bound | bind_group(images, part // bands)
+            start = part % bands * band if bands > 1 else emit.i64(0)
             column = (first + tile) * self._tile_columns
-            self._accumulate(group, row, column, lead, loops, sums, tile * size)
+            held = sums.load(tile * size, size)
+            self._accumulate(held, here, row, column, (start, band))
+            sums.store(held, tile * size)
         with emit.serial(tiles) as tile:
-            self._finish(group, row, (first + tile) * self._tile_columns, sums, tile * size)
+            totals = sums.totals(tile * size, size)
+            self._finish(bound, row, (first + tile) * self._tile_columns, totals)
 
     def _band(self, loops: Sequence[Axis]) -> int:
         """Iterations of the first loop over an image during which all tiles of a work item pass:
@@ -196,94 +157,36 @@ class _WeightGradient:
         return band if band * inner >= _MIN_BAND * self.lanes else extent
 
     def _accumulate(
-        self,
-        group: Sequence[Expr],
-        row: Expr,
-        column: Expr,
-        lead: Sequence[Expr],
-        loops: Sequence[_Loop],
-        sums: Buffer,
-        base: Expr,
+        self, tile: Sequence[Buffer], bound: Bound, row: Expr, column: Expr, band: Range
     ) -> None:
-        """Adds part of an image to the partial sums of a tile.
-
-        Args:
-            group: The group of channels, if there are several.
-            row: The first row of the tile.
-            column: Its first column.
-            lead: The image, if there are several.
-            loops: Length and first index of the loops over its positions, outermost first.
-            sums: The partial sums of all tiles.
-            base: Where those of this tile begin.
-        """
-        lanes = self.lanes
-        tile = [
-            emit.stack(lanes, self.contraction.dtype)
-            for _ in range(_TILE_ROWS * self._tile_columns)
-        ]
-        for number, buffer in enumerate(tile):
-            at = emit.ramp(base + number * lanes, lanes)
-            emit.store(buffer, sums[at], [emit.ramp(0, lanes)])
-
-        def step(at: Sequence[Expr]) -> None:
+        """Adds a band of an image to the partial sums of a tile."""
+        contraction, lanes, whole = self.contraction, self.lanes, [emit.ramp(0, self.lanes)]
+        rows, columns = self._extents
+        *outer, along = self.summed[-2:]
+        with contextlib.ExitStack() as loops:
+            here = dict(bound)
+            for axis in outer:
+                here[axis.var] = loops.enter_context(emit.serial(band[1])) + band[0]
+            here[along.var] = loops.enter_context(emit.serial(-(-along.extent // lanes))) * lanes
             for number, buffer in enumerate(tile):
                 r, c = divmod(number, self._tile_columns)
-                term = self._grad(group, row + r, at) * self._input(group, column + c, at)
-                here = emit.ramp(0, lanes)
-                emit.store(buffer, buffer[here] + term, [here])
+                at = bind_group(contraction.rows, _clamp(row + r, rows, _TILE_ROWS))
+                seen = bind_group(
+                    contraction.columns, _clamp(column + c, columns, self._tile_columns)
+                )
+                term = vector_at(contraction.left.load, here | at, lanes)
+                term = term * vector_at(contraction.right.load, here | seen, lanes)
+                emit.store(buffer, buffer[whole[0]] + term, whole)
 
-        def nest(outer: list[Expr], loops: Sequence[_Loop]) -> None:
-            (extent, start), *inner = loops
-            if not inner:
-                with emit.serial(-(-extent // lanes)) as part:
-                    step([*outer, part * lanes + start])
-                return
-            with emit.serial(extent) as value:
-                nest([*outer, value + start], inner)
-
-        nest([*lead], loops)
-        for number, buffer in enumerate(tile):
-            at = emit.ramp(base + number * lanes, lanes)
-            emit.store(sums, buffer[emit.ramp(0, lanes)], [at])
-
-    def _grad(self, group: Sequence[Expr], row: Expr, at: Sequence[Expr]) -> Expr:
-        rows, _ = self._extents()
-        extents = [axis.extent for axis in self.contraction.rows]
-        indices = [*group, *emit.unfuse(_clamp(row, rows, _TILE_ROWS), extents), *at]
-        indices[-1] = emit.ramp(indices[-1], self.lanes)
-        return self.grad[tuple(indices)]
-
-    def _input(self, group: Sequence[Expr], column: Expr, at: Sequence[Expr]) -> Expr:
-        _, columns = self._extents()
-        values: Bound = bind_group(
-            self.contraction.columns, _clamp(column, columns, self._tile_columns)
-        )
-        values |= {axis.var: value for axis, value in zip(self.summed, at)}
-        values |= self._group(group)
-        indices = self.copy.indices(values)
-        indices[-1] = emit.ramp(indices[-1], self.lanes)
-        return self.copy.buffer[tuple(indices)]
-
-    def _group(self, values: Sequence[Expr]) -> Bound:
-        return {axis.var: value for axis, value in zip(self.contraction.batch, values)}
-
-    def _finish(
-        self, group: Sequence[Expr], row: Expr, column: Expr, sums: Buffer, base: Expr
-    ) -> None:
-        """Sums the lanes of a tile and stores what exists of it."""
-        rows, columns = self._extents()
-        count = _TILE_ROWS * self._tile_columns
-        tile = [emit.stack(self.lanes, self.contraction.dtype) for _ in range(count)]
-        for number, buffer in enumerate(tile):
-            at = emit.ramp(base + number * self.lanes, self.lanes)
-            emit.store(buffer, sums[at], [emit.ramp(0, self.lanes)])
-        totals = sum_each(tile, self.lanes, self.contraction.dtype)
+    def _finish(self, bound: Bound, row: Expr, column: Expr, totals: Buffer) -> None:
+        """Stores what exists of a tile."""
+        rows, columns = self._extents
         epilogue = Epilogue(self.contraction, self.contraction.columns)
         with emit.serial(_TILE_ROWS) as r, emit.serial(self._tile_columns) as c:
 
             def element() -> None:
-                bound = self._group(group) | bind_group(self.contraction.rows, row + r)
-                epilogue.vector(bound, column + c, 1, lambda _: totals[r * self._tile_columns + c])
+                here = bound | bind_group(self.contraction.rows, row + r)
+                epilogue.vector(here, column + c, 1, lambda _: totals[r * self._tile_columns + c])
 
             exists = tirx.all(row + r < emit.i64(rows), column + c < emit.i64(columns))
             emit.only_if(exists, element)
@@ -295,105 +198,265 @@ def _clamp(index: Expr, extent: int, step: int) -> Expr:
 
 
 @dataclass(frozen=True)
-class _Found:
-    nest: Nest
-    contraction: Contraction
-    padding: Stage | None
-    #: Positions of a row of the image.
-    width: int
+class _Plan:
+    """Shape of the kernel.
 
-    def widened(self, model: CpuModel) -> tuple[Contraction, Stage | None]:
-        """The gradient and its padding, of an input in the type of the sums."""
-        if self.contraction.right.is_plain:
-            return self.contraction, self.padding
-        return _widened(self.contraction, self.padding, model), None
+    Attributes:
+        lanes: Elements of a vector.
+        blocks: Vectors that hold the output channels of a group.
+        taps: Taps of a tile.
+        band: Rows of the image between two passes over the partial sums.
+        channels: Input channels.
+        parallel: Whether workers share the work items.
+    """
 
-
-def _find(nest: Nest) -> _Found | Refused:
-    contraction = contraction_of(nest)
-    if isinstance(contraction, Refused):
-        return contraction
-    if not _is_weight_gradient(contraction):
-        return Refused("no gradient of a convolution's weights")
-    padding = padding_of(contraction, contraction.right)
-    if isinstance(padding, Refused):
-        return padding
-    dimensions = window_dimensions(contraction, contraction.reduce)
-    assert dimensions is not None and dimensions[-1].axis is not None
-    return _Found(nest, contraction, padding, dimensions[-1].axis.extent)
+    lanes: int
+    blocks: Split
+    taps: int
+    band: int
+    channels: Split
+    parallel: bool
 
 
-def _match_im2col(nest: Nest, model: CpuModel) -> Im2col | Refused:
-    found = nest.once(_find)
-    if isinstance(found, Refused):
-        return found
-    if not wants_im2col(found.contraction, found.width, _NARROW, model):
-        return Refused("the image is not narrow, or its windows are too many to copy")
-    half = 2 * found.width >= model.lanes_of(dtype_bytes(found.contraction.dtype))
-    if half and wants_channels(found.contraction, found.width, model):
+class _ByChannels:
+    """The kernel with vectors along output channels, of an image in the type of the sums."""
+
+    def __init__(self, found: Window, model: CpuModel) -> None:
+        contraction, dimensions = found.contraction, found.dimensions
+        self.contraction = contraction
+        self.model = model
+        windows = [d for d in dimensions if d.tap is not None]
+        taps = [d.tap for d in windows]
+        self.positions = [a for a in contraction.reduce if any(a is d.axis for d in windows)]
+        self.images = [a for a in contraction.reduce if not any(a is p for p in self.positions)]
+        self.taps = [a for a in contraction.columns if any(a is tap for tap in taps)]
+        self.channels = [a for a in contraction.columns if not any(a is tap for tap in self.taps)]
+        self.rows = product(axis.extent for axis in contraction.rows)
+        self.plan = self._plan()
+
+    def _plan(self) -> _Plan:
+        model, size = self.model, dtype_bytes(self.contraction.dtype)
+        lanes = _lanes(self.rows, model.lanes_of(size))
+        blocks, taps = -(-self.rows // lanes), product(axis.extent for axis in self.taps)
+        costs: dict[tuple[int, int], float] = {}
+        for vectors in range(1, min(_MAX_VECTORS, blocks) + 1):
+            for count in range(1, min(_MAX_TAPS, taps) + 1):
+                if count * vectors + vectors < model.registers:
+                    costs[vectors, count] = tiled(
+                        (blocks, taps), (vectors, count), lambda v, n: step_cycles(n, v, model)
+                    )
+        best = ranked(costs)
+        vectors, count = choose("weight gradient tile", best[0], best)
+        height, *rest = [axis.extent for axis in self.positions]
+        line = product(rest) * vectors * lanes * size
+        band = max(1, min(height, model.l2_bytes // 2 // line))
+        groups = product(axis.extent for axis in self.contraction.batch) * -(-blocks // vectors)
+        inputs = product(axis.extent for axis in self.channels)
+        pieces = min(inputs, -(-_ITEMS_PER_THREAD * model.threads // groups))
+        parallel = self.contraction.flops >= MIN_PARALLEL_FLOPS and model.threads > 1
+        channels = Split(inputs, -(-inputs // pieces))
+        return _Plan(lanes, Split(blocks, vectors), count, band, channels, parallel)
+
+    def _copy_grad(self) -> Buffer:
+        """The cotangent as (groups, images, blocks of channels, positions, channels of a block).
+
+        Lanes beyond the last channel are 0: nobody stores what they sum up, but numbers that lay
+        there could be subnormal, which Intel's processors take a hundred times as long to multiply.
+        """
+        plan = self.plan
+        outer = [*self.contraction.batch, *self.images]
+        shape = [axis.extent for axis in (*outer, *self.positions)]
+        shape[len(outer) : len(outer)] = [plan.blocks.extent]
+        buffer = emit.workspace([*shape, plan.lanes], self.contraction.dtype)
+        full, rest = divmod(self.rows, plan.lanes)
+        value, zero = self.contraction.left.expr, emit.zero(self.contraction.dtype)
+        pieces = [(value, 0, full, plan.lanes)] if full else []
+        pieces += [(zero, full, 1, plan.lanes), (value, full, 1, rest)] if rest else []
+        for piece in pieces:
+            emit_injective(self._grad_blocks(buffer, outer, *piece), self.model)
+        return buffer
+
+    def _grad_blocks(
+        self, buffer: Buffer, outer: Sequence[Axis], value: Expr, first: int, count: int, lanes: int
+    ) -> Stage:
+        old = (*outer, *self.positions)
+        fresh = [Axis(tirx.Var("at", "int64"), axis.extent) for axis in old]
+        block, lane = (Axis(tirx.Var("block", "int64"), n) for n in (count, lanes))
+        mapping: dict[Var, Expr] = {a.var: b.var for a, b in zip(old, fresh)}
+        row = (block.var + first) * self.plan.lanes + lane.var
+        mapping |= bind_group(self.contraction.rows, row)
+        axes = [*fresh[: len(outer)], block, *fresh[len(outer) :], lane]
+        unit = {axis.var: emit.i64(0) for axis in axes if axis.extent == 1}
+        indices = [axis.var + first if axis is block else axis.var for axis in axes]
+        return Stage(
+            "by_channels", tuple(axis for axis in axes if axis.extent > 1), (), (buffer,),
+            tuple(substitute(index, unit) for index in indices),
+            (substitute(substitute(value, mapping), unit),), None,
+        )  # fmt: skip
+
+    def write(self) -> None:
+        """Writes the copy of the cotangent and the loops over work items."""
+        grad = self._copy_grad()
+        write_items(
+            [*self.contraction.batch, self.plan.blocks, self.plan.channels], self.plan.parallel,
+            lambda bound, ranges: self._item(grad, bound, *ranges),
+        )  # fmt: skip
+
+    def _item(self, grad: Buffer, bound: Bound, blocks: Range, channels: Range) -> None:
+        """Some vectors of output channels times some input channels."""
+        plan = self.plan
+        taps = product(axis.extent for axis in self.taps)
+        columns = channels[1] * taps
+        # whole squares are transposed at the end
+        size = (columns + -columns % plan.lanes) * blocks[1] * plan.lanes
+        sums = Vectors(emit.workspace([size], self.contraction.dtype), plan.lanes)
+        sums.clear(columns * blocks[1])
+        images = product(axis.extent for axis in self.images)
+        height = self.positions[0].extent
+        bands = -(-height // plan.band)
+        with emit.serial(images * bands) as part:
+            here = bound | bind_group(self.images, part // bands)
+            band = part % bands
+
+            def rows(count: int) -> None:
+                with emit.serial(channels[1]) as channel:
+                    at = here | bind_group(self.channels, channels[0] + channel)
+                    for first in range(0, taps, plan.taps):
+                        size = min(plan.taps, taps - first)
+                        base = (channel * taps + first) * blocks[1]
+                        top = band * plan.band, count
+                        self._tile(grad, at, blocks, (first, size), top, (sums, base))
+
+            emit.peel_last((band, bands, plan.band, height), rows)
+        self._store(sums, bound, blocks, channels[0] * taps, columns)
+
+    def _tile(
+        self,
+        grad: Buffer,
+        bound: Bound,
+        blocks: Range,
+        taps: tuple[int, int],
+        rows: Range,
+        sums: tuple[Vectors, Expr],
+    ) -> None:
+        """Adds a band of an image to the partial sums of some taps of an input channel."""
+        plan, contraction = self.plan, self.contraction
+        tile = Tile(taps[1], blocks[1], plan.lanes, contraction.dtype)
+        outer = [bound[axis.var] for axis in (*contraction.batch, *self.images)]
+
+        def moved(at: Sequence[Expr]) -> list[Expr]:
+            return [at[0] + rows[0], *at[1:]]
+
+        def pixel(tap: int, at: Sequence[Expr]) -> Expr:
+            values = bound | {a.var: v for a, v in zip(self.positions, moved(at))}
+            values |= bind_group(self.taps, emit.i64(taps[0] + tap))
+            return substitute(contraction.right.expr, values)
+
+        def vector(at: Sequence[Expr], number: int, lanes: int) -> Expr:
+            return grad[(*outer, blocks[0] + number, *moved(at), emit.ramp(0, lanes))]
+
+        def place(row: int, number: int, _lanes: int) -> Expr:
+            return sums[0].at(sums[1] + (row * blocks[1] + number))
+
+        depth = [rows[1], *(axis.extent for axis in self.positions[1:])]
+        total = multiply_tile(
+            tile, depth, 1, pixel, vector, lambda row, *strip: sums[0].buffer[place(row, *strip)]
+        )
+        store_tile(tile, total, sums[0].buffer, place)
+
+    def _store(self, sums: Vectors, bound: Bound, blocks: Range, first: Expr, columns: int) -> None:
+        """Turns the sums of a work item, square by square, into rows of the result."""
+        lanes, dtype = self.plan.lanes, self.contraction.dtype
+        epilogue = Epilogue(self.contraction, self.contraction.columns)
+
+        def square(column: Expr, count: int, _slot: int) -> None:
+            read = Vectors(emit.stack(lanes * lanes, dtype), lanes)
+            for line in range(lanes):
+                read.put(line, sums.get((column + line) * blocks[1] + block))
+            kept = Vectors(emit.stack(lanes * lanes, dtype), lanes)
+            turned = Vectors(transpose(read.buffer, lanes, dtype), lanes)
+            for line in range(lanes):
+                kept.put(line, turned.get(line))
+            with emit.serial(lanes) as line:
+                row = (blocks[0] + block) * lanes + line
+
+                def store() -> None:
+                    here = bound | bind_group(self.contraction.rows, row)
+                    epilogue.vector(
+                        here, first + column, count, lambda lane: kept.buffer[line * lanes + lane]
+                    )
+
+                if self.rows % lanes:
+                    emit.only_if(row < emit.i64(self.rows), store)
+                else:
+                    store()
+
+        with emit.serial(blocks[1]) as block:
+            each_vector(emit.i64(0), columns, lanes, square)
+
+
+def _lanes(rows: int, widest: int) -> int:
+    """The widest vectors, or narrower ones where those leave fewer lanes idle."""
+    sizes = [n for n in (widest, widest // 2) if n >= 4] or [widest]
+    return min(sizes, key=lambda lanes: (-(-rows // lanes) * lanes, -lanes))
+
+
+def _wants_channels(found: Window, model: CpuModel) -> bool:
+    """Whether the output channels fill vectors well enough, and better than rows of the image."""
+    contraction, width = found.contraction, found.column.extent
+    rows, columns = (
+        product(axis.extent for axis in axes) for axes in (contraction.rows, contraction.columns)
+    )
+    widest = model.lanes_of(dtype_bytes(contraction.dtype))
+    lanes = _lanes(rows, widest)
+    fits = -rows % lanes <= _MAX_IDLE * (rows + -rows % lanes)
+    return fits and (columns >= _MIN_COLUMNS or bool(width % widest))
+
+
+def _wants_im2col(found: Window, model: CpuModel) -> Refused | None:
+    half = 2 * found.column.extent >= model.lanes_of(dtype_bytes(found.contraction.dtype))
+    if half and _wants_channels(found, model):
         return Refused("vectors of channels are full, and copying windows a row at a time is slow")
-    return Im2col(nest, found.contraction, found.padding, by_taps=False, widen=found.widened)
+    return None
 
 
-def _match_tiles(nest: Nest, model: CpuModel) -> TiledWindows | Refused:
-    found = nest.once(_find)
-    if isinstance(found, Refused):
-        return found
-    return tiled_windows(TiledWindows(found.contraction, found.padding, by_taps=False), model)
-
-
-def _match_channels(nest: Nest, model: CpuModel) -> _Found | Refused:
-    found = nest.once(_find)
-    if isinstance(found, Refused) or wants_channels(found.contraction, found.width, model):
+def _match_channels(nest: Nest, model: CpuModel) -> Window | Refused:
+    found = nest.once(find_weight_gradient)
+    if isinstance(found, Refused) or _wants_channels(found, model):
         return found
     return Refused("output channels fill vectors no better than rows of the image do")
 
 
-def _emit_channels(found: _Found, _plan: None, writer: Writer[CpuModel]) -> None:
-    contraction, padding = found.widened(writer.model)
-    dimensions = window_dimensions(contraction, contraction.reduce)
-    assert dimensions is not None
-    emit_channel_gradient(contraction, padding, dimensions, writer.model)
-
-
-def _emit(found: _Found, _plan: None, writer: Writer[CpuModel]) -> None:
-    model = writer.model
-    contraction, padding = found.widened(model)
-    dimensions = window_dimensions(contraction, contraction.reduce)
-    assert dimensions is not None
-    along = dimensions[-1].axis
-    assert along is not None
-    lanes = model.lanes_of(dtype_bytes(contraction.dtype))
-    while lanes > 4 and along.extent <= lanes // 2:
-        lanes //= 2
+def _emit_rows(found: Window, _plan: None, writer: Writer[CpuModel]) -> None:
+    model, along = writer.model, found.column
+    found = found.widened(model)
+    lanes = lanes_along(along.extent, found.contraction.dtype, model)
     slack = -along.extent % lanes
-    copy, fill = rearrange(contraction, dimensions, padding, slack)
+    contraction, fill = rearrange(found, slack)
     emit_injective(fill, model)
     summed = (*(axis for axis in contraction.reduce if axis is not along), along)
     order = (*contraction.batch, *contraction.rows, *summed)
-    grad, fill = _padded_rows(contraction, order, slack)
-    emit_injective(fill, model)
-    _WeightGradient(contraction, copy, grad, summed, lanes, model).write()
+    left = contraction.left.expr
+    grad = emit_copy(lambda at: substitute(left, at), order, model, slack)
+    contraction = with_left(contraction, grad)
+    _ByRows(contraction, summed, lanes, model).write()
 
 
-TILES = Kernel(
-    "conv_weight_gradient_tiles", _match_tiles, emit_tiled_windows,
-    "gradient of a bfloat16 convolution's weights: windows are copied, and tiles (AMX) multiplied",
+TILES = tiles_kernel(
+    "conv_weight_gradient_tiles", "gradient of a bfloat16 convolution's weights",
+    find_weight_gradient,
 )  # fmt: skip
-IM2COL_DOT = Kernel(
-    "conv_weight_gradient_im2col_dot", only_deep(_match_im2col), emit_im2col_dot,
-    "gradient of a convolution's weights with long sums and few results: vectors along the sums",
-)  # fmt: skip
-IM2COL = Kernel(
-    "conv_weight_gradient_im2col", _match_im2col, emit_im2col,
-    "gradient of a convolution's weights at a narrow image: windows are copied, a matrix product",
+IM2COL_DOT, IM2COL = im2col_kernels(
+    "conv_weight_gradient_im2col", "gradient of a convolution's weights", find_weight_gradient,
+    _NARROW, _wants_im2col,
 )  # fmt: skip
 CHANNELS = Kernel(
-    "conv_weight_gradient_channels", _match_channels, _emit_channels,
+    "conv_weight_gradient_channels", _match_channels,
+    lambda found, _plan, writer: _ByChannels(found.copied(writer.model), writer.model).write(),
     "gradient of a convolution's weights, vectors along output channels",
     knobs=("weight gradient tile",),
 )  # fmt: skip
 ROWS = Kernel(
-    "conv_weight_gradient", lambda nest, _model: nest.once(_find), _emit,
+    "conv_weight_gradient", lambda nest, _model: nest.once(find_weight_gradient), _emit_rows,
     "gradient of a convolution's weights, vectors along rows of the image",
 )  # fmt: skip

@@ -15,11 +15,11 @@ of products. A work item that finds a sum that is not finite computes its result
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from tvm import tirx
 
+from tvmgraph.backend.cpu.kernels.conv.emitter import Vectors, vector_at
 from tvmgraph.backend.cpu.kernels.conv.nchwc import match_packed
 from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_tile
@@ -30,8 +30,8 @@ from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.nest import Nest
 from tvmgraph.backend.loop_ir.point import Bound
 from tvmgraph.backend.loop_ir.program import Program, product, static_shape, substitute
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index
-from tvmgraph.backend.table import Kernel, Refused, Writer
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.table import Kernel, Refused
 from tvmgraph.machine.processor import CpuModel
 from tvmgraph.numerics.winograd import Matrices, matrices
 
@@ -43,6 +43,10 @@ def transformed_weight(program: Program, contraction: Contraction) -> Buffer:
     """The parameter that holds the transformed weight: the only one of its shape that is not read.
 
     The loops of such a convolution are those of a direct one.
+
+    Args:
+        program: The loops of a function.
+        contraction: Its convolution.
     """
     assert contraction.convolution is not None
     read = [load.source for load in (contraction.left.load, contraction.right.load)]
@@ -81,6 +85,12 @@ class _Winograd:
         self.tiles = product(self.grid)
         self.group, self.vectors = self._plan()
         self.groups = -(-self.tiles // self.group)
+
+    def __str__(self) -> str:
+        return (
+            f"size={self.maths.tile}, tiles={self.group}, vectors={self.vectors}, "
+            f"local={self.local}, convolution={self.contraction.convolution}"
+        )
 
     @property
     def local(self) -> bool:
@@ -164,7 +174,7 @@ class _Winograd:
             at = (corner[0] + row, corner[1] + column)
             return self.image[(image, block, *at, emit.ramp(part * lanes, lanes))]
 
-        half = _Vectors(patch * patch, lanes, self.dtype)
+        half = _registers(patch * patch, lanes, self.dtype)
         with emit.serial(patch) as column:
             read = [pixel(row, column) for row in range(patch)]
             for row, value in enumerate(_apply(maths.input, read, lanes, self.dtype)):
@@ -198,7 +208,7 @@ class _Winograd:
             )
             for at in range(0, tile.size, lanes):
                 emit.store(sums, total[emit.ramp(at, lanes)], [number, emit.ramp(at, lanes)])
-        check = _Vectors(1, lanes, self.dtype)
+        check = _registers(1, lanes, self.dtype)
         check.put(0, emit.broadcast(emit.zero(self.dtype), lanes))
         nothing = emit.stack(1, self.dtype)  # in memory, so that x * 0 is not simplified to 0
         emit.store(nothing, emit.zero(self.dtype), [0])
@@ -232,19 +242,19 @@ class _Winograd:
         return block, part * self.out_lanes
 
     def _finish(
-        self, sums: Buffer, place: tuple[Expr, Expr], at: Expr, check: _Vectors, nothing: Buffer
+        self, sums: Buffer, place: tuple[Expr, Expr], at: Expr, check: Vectors, nothing: Buffer
     ) -> None:
         """A^T m A of one tile and one vector of channels, and the epilogue."""
         maths, lanes, dtype = self.maths, self.out_lanes, self.dtype
         patch, size = maths.patch, maths.tile
-        half = _Vectors(size * patch, lanes, dtype)
+        half = _registers(size * patch, lanes, dtype)
         with emit.serial(patch) as column:
             read = [
                 sums[(column + row * patch, emit.ramp(at * lanes, lanes))] for row in range(patch)
             ]
             for row, value in enumerate(_apply(maths.output, read, lanes, dtype)):
                 half.put(column + row * patch, value)
-        results = _Vectors(size * size, lanes, dtype)
+        results = _registers(size * size, lanes, dtype)
         zero = emit.broadcast(nothing[0], lanes)
         with emit.serial(size) as row:
             read = [half.get(row * patch + column) for column in range(patch)]
@@ -261,26 +271,22 @@ class _Winograd:
     def _direct(self, tile: Expr, vector: Expr) -> None:
         """The results of a tile as plain sums of products."""
         contraction = self.contraction
-        right = contraction.right.load
         image, corner = self._corner(tile)
         shape = Tile(1, 1, self.out_lanes, self.dtype)
         depth = [axis.extent for axis in contraction.reduce]
-        channel = self._channel(vector)
-
-        def taps(at: Sequence[Expr]) -> Bound:
-            return {axis.var: value for axis, value in zip(contraction.reduce, at)}
-
-        def weight(at: Sequence[Expr], _vector: int, lanes: int) -> Expr:
-            bound = channel | taps(at)
-            indices = [substitute(index, bound) for index in right.indices]
-            indices[-1] = emit.ramp(indices[-1], lanes)
-            return right.source[tuple(indices)]
 
         def result(row: Expr, column: Expr) -> Callable[[Expr], Expr]:
-            bound = channel | self._position(image, corner[0] + row, corner[1] + column)
+            place = self._channel(vector) | self._position(
+                image, corner[0] + row, corner[1] + column
+            )
+
+            def at(taps: Sequence[Expr]) -> Bound:
+                return place | {axis.var: tap for axis, tap in zip(contraction.reduce, taps)}
+
             total = multiply_tile(
                 shape, depth, 1,
-                lambda _, at: substitute(contraction.left.expr, bound | taps(at)), weight,
+                lambda _, taps: substitute(contraction.left.expr, at(taps)),
+                lambda taps, _, lanes: vector_at(contraction.right.load, at(taps), lanes),
             )  # fmt: skip
             return lambda lane: total[lane]
 
@@ -333,22 +339,8 @@ class _Winograd:
         return {axis.var: value for axis, value in zip(outer, values)} | {columns[-1].var: first}
 
 
-@dataclass(frozen=True, init=False)
-class _Vectors:
-    """Named vectors: one flat buffer that becomes registers."""
-
-    buffer: Buffer
-    lanes: int
-
-    def __init__(self, count: int, lanes: int, dtype: str) -> None:
-        object.__setattr__(self, "buffer", emit.stack(count * lanes, dtype))
-        object.__setattr__(self, "lanes", lanes)
-
-    def put(self, number: Index, value: Expr) -> None:
-        emit.store(self.buffer, value, [emit.ramp(number * self.lanes, self.lanes)])
-
-    def get(self, number: Index) -> Expr:
-        return self.buffer[emit.ramp(number * self.lanes, self.lanes)]
+def _registers(count: int, lanes: int, dtype: str) -> Vectors:
+    return Vectors(emit.stack(count * lanes, dtype), lanes)
 
 
 def _apply(matrix: np.ndarray, vectors: Sequence[Expr], lanes: int, dtype: str) -> list[Expr]:
@@ -364,7 +356,7 @@ def _apply(matrix: np.ndarray, vectors: Sequence[Expr], lanes: int, dtype: str) 
     for row in range(1, rows - 1, 2):
         even, odd = matrix[row].copy(), matrix[row].copy()
         even[1::2], odd[::2] = 0, 0
-        common = _Vectors(2, lanes, dtype)
+        common = _registers(2, lanes, dtype)
         common.put(0, linear(even, vectors, lanes, dtype))
         common.put(1, linear(odd, vectors, lanes, dtype))
         results += [common.get(0) + common.get(1), common.get(0) - common.get(1)]
@@ -376,7 +368,7 @@ def _apply_paired_columns(
 ) -> list[Expr]:
     rows, columns = matrix.shape
     pairs = range(1, columns - 1, 2)
-    both = _Vectors(2 * len(pairs), lanes, dtype)
+    both = _registers(2 * len(pairs), lanes, dtype)
     for slot, column in enumerate(pairs):
         both.put(2 * slot, vectors[column] + vectors[column + 1])
         both.put(2 * slot + 1, vectors[column] - vectors[column + 1])
@@ -389,7 +381,14 @@ def _apply_paired_columns(
 
 
 def linear(factors: Sequence[float], vectors: Sequence[Expr], lanes: int, dtype: str) -> Expr:
-    """The sum of vectors times constants."""
+    """The sum of vectors times constants.
+
+    Args:
+        factors: The constants; 0 and 1 cost nothing.
+        vectors: As many vectors.
+        lanes: Elements of a vector.
+        dtype: Their type.
+    """
     total: Expr | None = None
     for factor, vector in zip(factors, vectors):
         if factor == 0:
@@ -399,26 +398,6 @@ def linear(factors: Sequence[float], vectors: Sequence[Expr], lanes: int, dtype:
         total = term if total is None else total + term
     assert total is not None
     return total
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Shape of the kernel.
-
-    Attributes:
-        size: Rows and columns of a tile of the result.
-        tiles: Tiles of a register tile.
-        vectors: Vectors of output channels of a register tile.
-        local: Whether a work item transforms the patches it needs.
-        convolution: What is known of the convolution, as text.
-    """
-
-    size: int
-    tiles: int
-    vectors: int
-    local: bool
-    convolution: str
-    kernel: _Winograd
 
 
 def _match(nest: Nest, model: CpuModel) -> tuple[Contraction, Buffer] | Refused:
@@ -431,17 +410,13 @@ def _match(nest: Nest, model: CpuModel) -> tuple[Contraction, Buffer] | Refused:
     return found, transformed_weight(nest.program, found)
 
 
-def _plan(found: tuple[Contraction, Buffer], model: CpuModel) -> _Plan:
+def _plan(found: tuple[Contraction, Buffer], model: CpuModel) -> _Winograd:
     contraction, transformed = found
     assert contraction.convolution is not None
-    tile = contraction.convolution.winograd
-    kernel = _Winograd(contraction, transformed, matrices(tile), model)
-    known = str(contraction.convolution)
-    return _Plan(kernel.maths.tile, kernel.group, kernel.vectors, kernel.local, known, kernel)
+    return _Winograd(contraction, transformed, matrices(contraction.convolution.winograd), model)
 
 
-def _emit(_found: object, plan: _Plan, _writer: Writer[CpuModel]) -> None:
-    plan.kernel.write()
-
-
-KERNEL = Kernel("conv_winograd", _match, _emit, "3 x 3 convolution of an NCHWc image", _plan)
+KERNEL = Kernel(
+    "conv_winograd", _match, lambda _found, plan, _writer: plan.write(),
+    "3 x 3 convolution of an NCHWc image", _plan,
+)  # fmt: skip

@@ -24,13 +24,20 @@ from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import transpose
 from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS
 from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
-from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import LANES, LOADS, PackedOperands, Side
+from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
+    LANES,
+    LOADS,
+    GroupedKernel,
+    PackedOperands,
+    Side,
+)
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.columns import Columns, gemm_shape
 from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.items import Range, Split, write_items
 from tvmgraph.backend.loop_ir.nest import Nest
-from tvmgraph.backend.loop_ir.point import Bound, bind_group
+from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.backend.table import Kernel, Refused, Writer
 from tvmgraph.machine.processor import CpuModel
@@ -143,10 +150,10 @@ def _plan(tiled: _Tiled, model: CpuModel) -> _Plan:
 
 @dataclass(frozen=True)
 class _Block:
-    """The tiles at hand: ``rows`` x ``columns`` of them from a row and a panel on."""
+    """The tiles at hand: ``rows`` x ``columns`` of them from a row and a column on."""
 
     row: Expr
-    panel: Expr
+    column: Expr
     rows: int
     columns: int
     sums: Buffer | None
@@ -202,108 +209,53 @@ class _Tiled:
 
 
 @dataclass(frozen=True)
-class _Kernel:
+class _Kernel(GroupedKernel):
     tiled: _Tiled
     plan: _Plan
-    threads: int
 
-    @property
-    def operands(self) -> PackedOperands:
-        """The operands, rows first."""
-        return self.tiled.operands
-
-    @property
-    def _panel(self) -> int:
-        """Columns of a panel."""
-        return min(2, -(-self.operands.shape.columns // LANES)) * LANES
-
-    @property
-    def _panels(self) -> int:
-        return -(-self.operands.shape.columns // self._panel)
-
-    @property
-    def _panel_size(self) -> int:
-        return self.operands.depth * self._panel
-
-    @property
-    def _padded_rows(self) -> int:
-        return -(-self.operands.shape.rows // _SIDE) * _SIDE
-
-    def write(self) -> None:
-        """Divides the products of a batch among the workers, or else each of them."""
-        contraction, shape = self.operands.contraction, self.operands.shape
-        axes = (*contraction.batch, *self.operands.columns.outer)
-        apart = self.plan.parallel and shape.outer >= 2 * self.threads
-        with emit.parallel(shape.outer, apart) as item:
-            values = emit.unfuse(item, [axis.extent for axis in axes]) if axes else []
-            outer = {axis.var: value for axis, value in zip(axes, values)}
-            self._product(outer, self.plan.parallel and not apart)
-
-    def _product(self, outer: Bound, parallel: bool) -> None:
+    def product(self, outer: Bound, parallel: bool) -> None:
         """Copies what must be copied, then divides blocks of rows and panels."""
-        plan, rows = self.plan, self.operands.shape.rows
-        right = None if self.operands.stored else self._packed_columns(outer, parallel)
-        side = Side(outer, right, self._packed_rows(outer, parallel), None)
-        blocks = -(-rows // plan.rows)
-        with emit.parallel(blocks * self._panels, parallel) as item:
-            block, panel = emit.unfuse(item, [blocks, self._panels])
+        shape = self.operands.shape
+        right = self.packed_columns(outer, parallel)
+        left = None if self.tiled.is_read_in_place else self.packed_rows(outer, parallel)
+        side = Side(outer, right, left, None)
+
+        def item(_bound: Bound, ranges: list[Range]) -> None:
             _tile("begin")
-            emit.peel_last(
-                (block, blocks, plan.rows, rows),
-                lambda count: emit.peel_last(
-                    (panel, self._panels, self._panel, self.operands.shape.columns),
-                    lambda columns: self._item(side, block * plan.rows, count, panel, columns),
-                ),
-            )
+            self._item(side, *ranges)
             _tile("end")
 
-    def _packed_columns(self, outer: Bound, parallel: bool) -> Buffer:
-        right = _whole(emit.workspace([self._panels * self._panel_size], "int32"))
-        with emit.parallel(self._panels, parallel) as panel:
-            self.operands.pack_columns(
-                outer, panel * self._panel, self._panel // LANES, right, panel * self._panel_size
-            )
-        return right
+        blocks = [Split(shape.rows, self.plan.rows), Split(shape.columns, self.panel)]
+        write_items(blocks, parallel, item)
 
-    def _packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
-        """The rows as whole tiles of groups, where they are not stored like that."""
-        operands = self.operands
-        if self.tiled.is_read_in_place:
-            return None
-        left = _whole(emit.workspace([self._padded_rows * operands.depth], "int32"))
-        with emit.parallel(self._padded_rows // _SIDE, parallel) as block:
-            base = block * (_SIDE * operands.depth)
-            operands.pack_rows(outer, block * _SIDE, _SIDE, left, base)
-        return left
+    def groups(self, size: int) -> Buffer:
+        """A temporary for groups, of which every element is kept."""
+        return _whole(super().groups(size))
 
     # Work items
 
-    def _item(self, side: Side, first: Expr, count: int, panel: Expr, columns: int) -> None:
+    def _item(self, side: Side, lines: Range, columns: Range) -> None:
         """Multiplies a block of rows with a panel, one block of the depth after the other."""
+        (first, count), (column, width) = lines, columns
         steps, total = self.plan.steps, self.operands.depth // _SIDE
-        blocks, vectors = -(-total // steps), -(-columns // LANES)
+        blocks, across = -(-total // steps), -(-width // LANES)
         sums = None
         if blocks > 1:
             rows = -(-count // _SIDE) * _SIDE
-            size, dtype = rows * vectors * LANES, self.operands.contraction.dtype
+            size, dtype = rows * across * LANES, self.operands.contraction.dtype
             sums = _whole(emit.workspace([size], dtype))
 
         def rows_from(start: Expr, depth: int, is_first: bool, is_last: bool) -> None:
-            def tiles(row: Expr, rows: int) -> None:
-                block = _Block(first + row, panel, -(-rows // _SIDE), vectors, sums,
-                               row * (vectors * LANES))  # fmt: skip
+            def tiles(row: Expr, rows: int, _slot: int) -> None:
+                block = _Block(first + row, column, -(-rows // _SIDE), across, sums,
+                               row * (across * LANES))  # fmt: skip
                 self._multiply(side, block, start, depth, is_first)
                 if is_last:
-                    self._finish(side, block, rows, columns)
+                    self._finish(side, block, rows, width)
                 else:
                     self._move("store", block, sums, block.kept)
 
-            full, rest = divmod(count, 2 * _SIDE)
-            if full:
-                with emit.serial(full) as number:
-                    tiles(number * (2 * _SIDE), 2 * _SIDE)
-            if rest:
-                tiles(emit.i64(full * 2 * _SIDE), rest)
+            vectors(emit.i64(0), count, 2 * _SIDE, tiles)
 
         if blocks == 1:
             rows_from(emit.i64(0), total, True, True)
@@ -328,18 +280,18 @@ class _Kernel:
             for r in range(block.rows):
                 self._load_rows(side, block.row + r * _SIDE, r, step)
             for c in range(block.columns):
-                self._load_columns(side, block.panel, c, step)
+                self._load_columns(side, block.column, c, step)
             for r, c in tiles:
                 _tile(f"dot_{self.operands.dtype}{2 * r + c}")
 
-    def _load_columns(self, side: Side, panel: Expr, number: int, step: Expr) -> None:
+    def _load_columns(self, side: Side, column: Expr, number: int, step: Expr) -> None:
         """Loads a tile of columns."""
         if side.right is None:
-            column = panel * self._panel + number * LANES
-            place, width = self.operands.stored_place(column, step * _SIDE), self.operands.stored
+            first = column + number * LANES
+            place, width = self.operands.stored_place(first, step * _SIDE), self.operands.stored
         else:
-            first = panel * self._panel_size + step * (_SIDE * self._panel) + number * LANES
-            place, width = _address(side.right, first), self._panel
+            first = column * self.operands.depth + step * (_SIDE * self.panel) + number * LANES
+            place, width = _address(side.right, first), self.panel
         _tile(f"load{_COLUMNS + number}", place, emit.i64((width or 0) * 4))
 
     def _load_rows(self, side: Side, row: Expr, number: int, step: Expr) -> None:
@@ -378,7 +330,7 @@ class _Kernel:
             for c in range(block.columns):
                 lanes = min(LANES, columns - c * LANES)
                 first = row * width + c * LANES + (self.operands.shift if lanes < LANES else 0)
-                self._store(bound, block.panel * self._panel + c * LANES, lanes, total, first)
+                self._store(bound, block.column + c * LANES, lanes, total, first)
 
     def _finish_swapped(self, side: Side, block: _Block, rows: int, columns: int) -> None:
         """Stores finished sums whose rows are columns of the result."""
@@ -388,7 +340,7 @@ class _Kernel:
                 square = _whole(emit.stack(_SIDE * LANES, dtype))
                 _tile(f"store{2 * r + c}", _address(square, emit.i64(0)), emit.i64(_ROW_BYTES))
                 transposed = transpose(square, LANES, dtype)
-                first = block.panel * self._panel + c * LANES
+                first = block.column + c * LANES
                 lanes = min(_SIDE, rows - r * _SIDE)
                 with emit.serial(min(LANES, columns - c * LANES)) as row:
                     bound = side.outer | bind_group(self.tiled.result.rows, first + row)
@@ -429,15 +381,21 @@ def _prefers_rows_packed(operands: PackedOperands) -> bool:
 
 
 def emit_tiles(operands: PackedOperands, model: CpuModel) -> None:
-    """Writes the kernel for a product that another kernel made."""
+    """Writes the kernel for a product that another kernel made.
+
+    Args:
+        operands: The product.
+        model: The processor.
+    """
     operands = replace(operands, step=_SIDE, tiled=True)
     tiled = _Tiled(operands, operands.contraction, operands.columns)
     _write(tiled, _plan(tiled, model), model)
 
 
 def _write(tiled: _Tiled, plan: _Plan, model: CpuModel) -> None:
+    panel = min(2, -(-tiled.operands.shape.columns // LANES)) * LANES
     with T.attr(0, "pragma_import_llvm", INSTRUCTIONS + LOADS):
-        _Kernel(tiled, plan, model.threads).write()
+        _Kernel(tiled.operands, panel, plan.parallel, model.threads, tiled, plan).write()
 
 
 def _emit(tiled: _Tiled, plan: _Plan, writer: Writer[CpuModel]) -> None:

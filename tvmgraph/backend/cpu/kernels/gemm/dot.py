@@ -29,6 +29,7 @@ from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.columns import Columns
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
+from tvmgraph.backend.loop_ir.items import Split, write_items
 from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
 from tvmgraph.backend.loop_ir.program import substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
@@ -56,27 +57,12 @@ def emit_dot_products(
     width = max(1, min(_MAX_COLUMNS, sums // height, shape.columns))
     groups = groups_of(contraction, columns, shape, model)
     kernel = _Dot(contraction, columns, shape, lanes, height, groups)
-    axes = (*contraction.batch, *columns.outer)
-    extents = [axis.extent for axis in axes]
-    blocks, rest = divmod(shape.columns, width)
-    total = blocks + bool(rest)
     parallel = model.threads > 1 and is_worth_sharing(shape)
-    with (
-        T.attr(0, "pragma_import_llvm", LOADS + DOTS) if groups else contextlib.nullcontext(),
-        emit.parallel(shape.outer * total, parallel) as item,
-    ):
-        *outer, block = emit.unfuse(item, [*extents, total])
-        bound = {axis.var: value for axis, value in zip(axes, outer)}
-
-        def body(count: int) -> None:
-            kernel.columns_block(bound, block * width, count)
-
-        if not rest:
-            body(width)
-        elif not blocks:
-            body(rest)
-        else:
-            emit.when(block < blocks, lambda: body(width), lambda: body(rest))
+    with T.attr(0, "pragma_import_llvm", LOADS + DOTS) if groups else contextlib.nullcontext():
+        write_items(
+            [*contraction.batch, *columns.outer, Split(shape.columns, width)], parallel,
+            lambda bound, ranges: kernel.columns_block(bound, *ranges[0]),
+        )  # fmt: skip
 
 
 def groups_of(
@@ -114,14 +100,10 @@ class _Dot:
 
     def columns_block(self, outer: Bound, first: Expr, count: int) -> None:
         """All rows times ``count`` columns, tile after tile."""
-        full, rest = divmod(self.shape.rows, self.height)
-        if full > 1:
-            with emit.serial(full) as block:
-                self._tile(outer, block * self.height, self.height, first, count)
-        elif full:
-            self._tile(outer, emit.i64(0), self.height, first, count)
-        if rest:
-            self._tile(outer, emit.i64(full * self.height), rest, first, count)
+        vectors(
+            emit.i64(0), self.shape.rows, self.height,
+            lambda row, rows, _slot: self._tile(outer, row, rows, first, count),
+        )  # fmt: skip
 
     def _tile(self, outer: Bound, row: Expr, rows: int, column: Expr, columns: int) -> None:
         lanes, dtype = self.lanes, self.contraction.dtype

@@ -44,7 +44,7 @@ from tvmgraph.backend.loop_ir.columns import (
 )
 from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
 from tvmgraph.backend.loop_ir.nest import Nest
-from tvmgraph.backend.loop_ir.point import Bound, bind_group
+from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
 from tvmgraph.backend.loop_ir.program import substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.backend.table import Kernel, Refused, Writer
@@ -263,19 +263,10 @@ class _Gemm:
     ) -> None:
         """Multiplies rows (first, count), or all, with a panel over part of the depth."""
         first, count = rows or (0, self.shape.rows)
-        first, step = emit.index(first), self.plan.tile_rows
-        full, rest = divmod(count, step)
-
-        def tile(row: Expr, height: int) -> None:
-            self._tile(panel, row, height, span, right, sums, finish)
-
-        if full > 1:
-            with emit.serial(full) as block:
-                tile(first + block * step, step)
-        elif full:
-            tile(first, step)
-        if rest:
-            tile(first + full * step, rest)
+        vectors(
+            emit.index(first), count, self.plan.tile_rows,
+            lambda row, height, _slot: self._tile(panel, row, height, span, right, sums, finish),
+        )  # fmt: skip
 
     def _tile(
         self,

@@ -15,6 +15,7 @@ from tvm import tirx
 from tvmgraph.backend.cpu.kernels.gemm.microkernel import kept
 from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS
 from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.point import vectors as each_vector
 from tvmgraph.backend.loop_ir.program import static_shape
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
 from tvmgraph.machine.processor import CpuModel
@@ -117,16 +118,10 @@ class Product:
             for place in range(rows * vectors * chains):
                 emit.store(sums, nothing, [emit.ramp(place * lanes, lanes)])
 
-            def step(first: Expr, count: int) -> None:
+            def step(first: Expr, count: int, _slot: int) -> None:
                 self._step((panel, row, first), (rows, vectors, chains), count, sums)
 
-            full, rest = divmod(size, STEPS)
-            start = group * size
-            if full:
-                with emit.serial(full) as block:
-                    step(start + block * STEPS, STEPS)
-            if rest:
-                step(start + full * STEPS, rest)
+            each_vector(group * size, size, STEPS, step)
             self._scale(panel, group, (rows, vectors, chains), sums, totals)
         for r in range(rows):
             for v in range(vectors):

@@ -14,26 +14,15 @@ from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_panel
 from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS, part_of_panel
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
+from tvmgraph.backend.loop_ir.items import Split, write_items
 from tvmgraph.backend.loop_ir.program import static_shape
-from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
+from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.backend.recurrent import At, Gradient, new_cell
-from tvmgraph.machine.processor import CpuModel
 
 #: Vector multiplications in flight that hide the time one takes.
 _IN_FLIGHT = 8
 #: Values of a vector of units that are kept in registers.
 _KEPT = 7
-
-
-def emit_recurrent_gradient(func: Func, settings: str, model: CpuModel) -> None:
-    """Writes the kernel.
-
-    Args:
-        func: Takes the operands of ``ops.recurrent_gradient`` and its results.
-        settings: The mode, and 1 if the steps ran backwards, else 0.
-        model: The processor.
-    """
-    _Gradient.of(func, settings, model).write()
 
 
 class _Gradient(Gradient):
@@ -66,7 +55,6 @@ class _Gradient(Gradient):
         """The second state before every step and after the last."""
         steps, batch, units = self.shape
         cells = emit.workspace([(steps + 1) * batch * units], self.dtype)
-        pieces = -(-units // self._lanes)
         size = batch * units
 
         def piece(row: Expr, first: Expr, lanes: int) -> None:
@@ -79,11 +67,10 @@ class _Gradient(Gradient):
                 emit.store(cells, new_cell(i, f, g, before), [(step + 1) * size + at + lane])
 
         parallel = 100 * steps * size >= MIN_PARALLEL_FLOPS and self.model.threads > 1
-        with emit.parallel(batch * pieces, parallel) as item:
-            row, number = emit.unfuse(item, [batch, pieces])
-            first = number * self._lanes
-            split = (number, pieces, self._lanes, units)
-            emit.peel_last(split, lambda lanes: piece(row, first, lanes))
+        write_items(
+            [Split(batch, 1), Split(units, self._lanes)], parallel,
+            lambda _, ranges: piece(ranges[0][0], *ranges[1]),
+        )  # fmt: skip
         return cells
 
     def _step(self, step: Expr, cells: Buffer | None) -> None:
@@ -178,3 +165,6 @@ class _Gradient(Gradient):
                 emit.store(self.results[1], passed, [row, unit])
             for gate, value in enumerate(found):
                 emit.store(self.results[0], value, self.place(where, gate))
+
+
+emit_recurrent_gradient = _Gradient.emit

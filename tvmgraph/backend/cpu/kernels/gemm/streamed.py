@@ -18,6 +18,7 @@ from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.columns import Columns
 from tvmgraph.backend.loop_ir.contraction import Contraction
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
+from tvmgraph.backend.loop_ir.items import Split, write_items
 from tvmgraph.backend.loop_ir.point import Bound, bind_group, vectors
 from tvmgraph.backend.loop_ir.program import substitute
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
@@ -62,16 +63,11 @@ def emit_streamed(
     if parallel and shape.outer < model.threads:
         pieces = -(-pieces // model.threads) * model.threads
     width = -(-shape.columns // (pieces * lanes)) * lanes
-    count = -(-shape.columns // width)
     kernel = _Streamed(contraction, columns, shape, lanes, width)
-    axes = (*contraction.batch, *columns.outer)
-    with emit.parallel(shape.outer * count, parallel) as item:
-        *outer, piece = emit.unfuse(item, [*(axis.extent for axis in axes), count])
-        bound = {axis.var: value for axis, value in zip(axes, outer)}
-        emit.peel_last(
-            (piece, count, width, shape.columns),
-            lambda size: kernel.stretch(bound, piece * width, size),
-        )
+    write_items(
+        [*contraction.batch, *columns.outer, Split(shape.columns, width)], parallel,
+        lambda bound, ranges: kernel.stretch(bound, *ranges[0]),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -92,12 +88,10 @@ class _Streamed:
             emit.store(sums, zero, [emit.ramp(at, width)])
 
         vectors(emit.i64(0), rows * self.width, self.lanes, clear)
-        full, rest = divmod(self.shape.depth, _STREAMS)
-        if full:
-            with emit.serial(full) as block:
-                self._add(sums, outer, first, size, (block * _STREAMS, _STREAMS))
-        if rest:
-            self._add(sums, outer, first, size, (emit.i64(full * _STREAMS), rest))
+        vectors(
+            emit.i64(0), self.shape.depth, _STREAMS,
+            lambda start, steps, _slot: self._add(sums, outer, first, size, (start, steps)),
+        )  # fmt: skip
         epilogue = Epilogue(self.contraction, self.columns.inner)
         for row in range(rows):
             bound = outer | bind_group(self.contraction.rows, emit.i64(row))

@@ -30,6 +30,7 @@ from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
     DOTS,
     LANES,
     LOADS,
+    GroupedKernel,
     PackedOperands,
     Side,
     call,
@@ -37,8 +38,9 @@ from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.choice import choose
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
+from tvmgraph.backend.loop_ir.items import Range, Split, write_items
 from tvmgraph.backend.loop_ir.nest import Nest
-from tvmgraph.backend.loop_ir.point import Bound
+from tvmgraph.backend.loop_ir.point import Bound, vectors
 from tvmgraph.backend.loop_ir.reducer import horizontal
 from tvmgraph.backend.loop_ir.types import Buffer, Expr
 from tvmgraph.backend.table import Kernel, Refused, Writer
@@ -62,97 +64,50 @@ def _plan_panels(operands: PackedOperands, model: CpuModel) -> GemmPlan | None:
 
 
 @dataclass(frozen=True)
-class _Kernel:
-    operands: PackedOperands
+class _Kernel(GroupedKernel):
     plan: GemmPlan
 
     @property
     def _shape(self) -> GemmShape:
         return self.operands.shape
 
-    @property
-    def _panels(self) -> int:
-        return -(-self._shape.columns // self.plan.panel)
-
-    @property
-    def _panel_size(self) -> int:
-        return self.operands.depth * self.plan.panel
-
-    def write(self) -> None:
-        """Divides the products of a batch among the workers, or else each of them."""
-        contraction, plan = self.operands.contraction, self.plan
-        axes = (*contraction.batch, *self.operands.columns.outer)
-        apart = plan.parallel and self._shape.outer >= 2 * plan.threads
-        with emit.parallel(self._shape.outer, apart) as item:
-            values = emit.unfuse(item, [axis.extent for axis in axes]) if axes else []
-            outer = {axis.var: value for axis, value in zip(axes, values)}
-            self._product(outer, plan.parallel and not apart)
-
-    def _product(self, outer: Bound, parallel: bool) -> None:
+    def product(self, outer: Bound, parallel: bool) -> None:
         """Packs all panels, then divides panels and blocks of rows."""
-        plan, rows = self.plan, self._shape.rows
-        right = None if self.operands.stored else self._packed_columns(outer, parallel)
-        left = self._packed_rows(outer, parallel)
+        plan, rows, operands = self.plan, self._shape.rows, self.operands
+        right, left = self.packed_columns(outer, parallel), None
+        if not (operands.runs_along_depth(operands.contraction.left) and operands.is_exact):
+            left = self.packed_rows(outer, parallel)
         side = Side(outer, right, left, None)
         if self.operands.dtype == "int8":
             side = Side(outer, right, left, self._corrections(side, parallel))
         block = plan.row_block if plan.packing is Packing.SHARED else self._row_block()
-        blocks = -(-rows // block)
-        with emit.parallel(self._panels * blocks, parallel) as item:
-            panel, number = emit.unfuse(item, [self._panels, blocks])
-            emit.peel_last(
-                (panel, self._panels, plan.panel, self._shape.columns),
-                lambda columns: emit.peel_last(
-                    (number, blocks, block, rows),
-                    lambda count: self._rows(side, panel, columns, number * block, count),
-                ),
-            )
-
-    def _packed_columns(self, outer: Bound, parallel: bool) -> Buffer:
-        plan = self.plan
-        right = emit.workspace([self._panels * self._panel_size], "int32")
-        with emit.parallel(self._panels, parallel) as panel:
-            self.operands.pack_columns(
-                outer, panel * plan.panel, plan.vectors, right, panel * self._panel_size
-            )
-        return right
-
-    def _packed_rows(self, outer: Bound, parallel: bool) -> Buffer | None:
-        """The rows as groups, where they are not stored like that."""
-        operands, rows = self.operands, self._shape.rows
-        if operands.runs_along_depth(operands.contraction.left) and operands.is_exact:
-            return None
-        blocks = -(-rows // LANES)
-        left = emit.workspace([blocks * LANES * operands.depth], "int32")
-        with emit.parallel(blocks, parallel) as block:
-            base = block * (LANES * operands.depth)
-            operands.pack_rows(outer, block * LANES, LANES, left, base)
-        return left
+        write_items(
+            [Split(self._shape.columns, plan.panel), Split(rows, block)], parallel,
+            lambda _, ranges: self._rows(side, *ranges),
+        )  # fmt: skip
 
     def _row_block(self) -> int:
         """Rows of a work item: enough items that no worker waits long for another."""
         tile, wanted = self.plan.tile_rows, 4 * self.plan.threads
-        pieces = max(1, wanted // self._panels)
+        pieces = max(1, wanted // self.panels)
         return -(-self._shape.rows // (pieces * tile)) * tile
 
     # Products
 
-    def _rows(self, side: Side, panel: Expr, columns: int, first: Expr, rows: int) -> None:
-        plan, base = self.plan, panel * self._panel_size
+    def _rows(self, side: Side, columns: Range, rows: Range) -> None:
+        plan, (first, _) = self.plan, columns
 
         def right(k: Expr, vector: int) -> Expr:
             if side.right is None:
-                place = self.operands.stored_place(panel * plan.panel + vector * LANES, k)
+                place = self.operands.stored_place(first + vector * LANES, k)
                 return self.operands.unsigned(call(f"int32x{LANES}", "groups", place), LANES)
+            base = first * self.operands.depth
             return side.right[emit.ramp(base + k * plan.panel + vector * LANES, LANES)]
 
-        full, rest = divmod(rows, plan.tile_rows)
-        if full:
-            with emit.serial(full) as number:
-                row = first + number * plan.tile_rows
-                self._tile(side, panel, columns, row, plan.tile_rows, right)
-        if rest:
-            self._tile(side, panel, columns, first + full * plan.tile_rows, rest, right)
+        vectors(
+            *rows, plan.tile_rows,
+            lambda row, count, _slot: self._tile(side, columns, (row, count), right),
+        )  # fmt: skip
 
     def _corrections(self, side: Side, parallel: bool) -> Buffer:
         """-128 times the sum of every row of the left operand."""
@@ -188,33 +143,27 @@ class _Kernel:
         )
 
     def _tile(
-        self,
-        side: Side,
-        panel: Expr,
-        columns: int,
-        row: Expr,
-        rows: int,
-        right: Callable[[Expr, int], Expr],
+        self, side: Side, columns: Range, lines: Range, right: Callable[[Expr, int], Expr]
     ) -> None:
+        (column, width), (row, rows) = columns, lines
         contraction = self.operands.contraction
-        sum_type, vectors = contraction.dtype, -(-columns // LANES)
-        tile = Tile(rows, vectors, LANES, sum_type)
+        sum_type, across = contraction.dtype, -(-width // LANES)
+        tile = Tile(rows, across, LANES, sum_type)
         total = emit.stack(tile.size, sum_type)
         for r in range(rows):
             first = emit.zero(sum_type) if side.start is None else side.start[row + r]
-            for v in range(vectors):
+            for v in range(across):
                 emit.store(total, emit.broadcast(first, LANES), [tile.at(r, v)])
         name = f"dot_{self.operands.dtype}"
         with emit.serial(self.operands.depth) as k:
             for r in range(rows):
                 factor = emit.broadcast(self._left(side, row + r, k), LANES)
-                for v in range(vectors):
+                for v in range(across):
                     old = total[tile.at(r, v)]
                     value = call(f"{sum_type}x{LANES}", name, old, right(k, v), factor)
                     emit.store(total, value, [tile.at(r, v)])
         epilogue = Epilogue(contraction, self.operands.columns.inner)
-        column, shift = panel * self.plan.panel, self.operands.shift
-        epilogue.write(tile, total, side.outer, row, column, columns, shift)
+        epilogue.write(tile, total, side.outer, row, column, width, self.operands.shift)
 
 
 def _match(nest: Nest, model: CpuModel) -> tuple[PackedOperands, GemmPlan] | Refused:
@@ -235,7 +184,7 @@ def _emit(
     found: tuple[PackedOperands, GemmPlan], plan: GemmPlan, _writer: Writer[CpuModel]
 ) -> None:
     with T.attr(0, "pragma_import_llvm", DOTS + LOADS):
-        _Kernel(found[0], plan).write()
+        _Kernel(found[0], plan.panel, plan.parallel, plan.threads, plan).write()
 
 
 KERNEL = Kernel(

@@ -334,3 +334,66 @@ class PackedOperands:
             return value
         flip = emit.broadcast(tirx.const(-0x7F7F7F80, "int32"), lanes)
         return tirx.bitwise_xor(value, flip)
+
+
+@dataclass(frozen=True)
+class GroupedKernel:
+    """What the kernels share that multiply groups: batches, panels, and copies of the operands.
+
+    Attributes:
+        operands: The operands.
+        panel: Columns of a panel.
+        parallel: Whether workers share the product.
+        threads: How many there are.
+    """
+
+    operands: PackedOperands
+    panel: int
+    parallel: bool
+    threads: int
+
+    @property
+    def panels(self) -> int:
+        """Number of panels."""
+        return -(-self.operands.shape.columns // self.panel)
+
+    @property
+    def panel_size(self) -> int:
+        """Groups of a panel."""
+        return self.operands.depth * self.panel
+
+    def write(self) -> None:
+        """Divides the products of a batch among the workers, or else each of them."""
+        shape = self.operands.shape
+        axes = (*self.operands.contraction.batch, *self.operands.columns.outer)
+        apart = self.parallel and shape.outer >= 2 * self.threads
+        with emit.parallel(shape.outer, apart) as item:
+            self.product(bind_group(axes, item), self.parallel and not apart)
+
+    def product(self, outer: Bound, parallel: bool) -> None:
+        """Writes one product of the batch."""
+        raise NotImplementedError
+
+    def groups(self, size: int) -> Buffer:
+        """A temporary for groups."""
+        return emit.workspace([size], "int32")
+
+    def packed_columns(self, outer: Bound, parallel: bool) -> Buffer | None:
+        """The columns in panels of groups, where they are not stored like that."""
+        if self.operands.stored:
+            return None
+        right = self.groups(self.panels * self.panel_size)
+        with emit.parallel(self.panels, parallel) as panel:
+            self.operands.pack_columns(
+                outer, panel * self.panel, self.panel // LANES, right, panel * self.panel_size
+            )
+        return right
+
+    def packed_rows(self, outer: Bound, parallel: bool) -> Buffer:
+        """The rows as groups."""
+        blocks = -(-self.operands.shape.rows // LANES)
+        left = self.groups(blocks * LANES * self.operands.depth)
+        with emit.parallel(blocks, parallel) as block:
+            base = block * (LANES * self.operands.depth)
+            self.operands.pack_rows(outer, block * LANES, LANES, left, base)
+        return left

@@ -19,7 +19,8 @@ from tvm import tirx
 from tvmgraph.backend.cpu.kernels.elementwise.stream import are_streamable, stream, streaming
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
-from tvmgraph.backend.loop_ir.point import vectors
+from tvmgraph.backend.loop_ir.items import Range, Split, write_items
+from tvmgraph.backend.loop_ir.point import Bound, vectors
 from tvmgraph.backend.loop_ir.program import product, static_shape
 from tvmgraph.backend.loop_ir.reducer import accumulator_dtype, horizontal
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func, dtype_of
@@ -121,11 +122,13 @@ class _Scan:
         width = min(last, _CARRIED // dtype_bytes(self._dtype))
         while width > self.lanes and product(outer) * -(-last // width) < threads:
             width = -(-width // (2 * self.lanes)) * self.lanes
-        pieces = -(-last // width)
-        with emit.parallel(product(outer) * pieces, threads > 1) as item:
-            *others, piece = emit.unfuse(item, [*outer, pieces])
-            split = (piece, pieces, width, last)
-            emit.peel_last(split, lambda n: self._stretch(others, piece * width, n))
+        loops = [*(Split(extent, 1) for extent in outer), Split(last, width)]
+
+        def item(_bound: Bound, ranges: list[Range]) -> None:
+            *others, (first, count) = ranges
+            self._stretch([at for at, _ in others], first, count)
+
+        write_items(loops, threads > 1, item)
 
     def _start(self) -> Buffer:
         carry = emit.stack(self.lanes, self._dtype)

@@ -19,6 +19,7 @@ from tvm import tirx
 from tvmgraph.backend.cpu.kernels.elementwise.stream import are_streamable, stream, streaming
 from tvmgraph.backend.loop_ir import emit
 from tvmgraph.backend.loop_ir.access import dtype_bytes
+from tvmgraph.backend.loop_ir.items import Split, write_items
 from tvmgraph.backend.loop_ir.point import vectors
 from tvmgraph.backend.loop_ir.program import product, static_shape
 from tvmgraph.backend.loop_ir.types import Buffer, Expr, Func
@@ -99,9 +100,10 @@ class _Scatter:
             else:
                 emit.store(self.target, value, [whole])
 
-        with emit.parallel(count, threads > 1 and count > 1) as chunk:
-            split = (chunk, count, _CHUNK, size)
-            emit.peel_last(split, lambda n: vectors(chunk * _CHUNK, n, self.lanes, vector))
+        write_items(
+            [Split(size, _CHUNK)], threads > 1 and count > 1,
+            lambda _, ranges: vectors(*ranges[0], self.lanes, vector),
+        )  # fmt: skip
 
     def apply(self, combine: Callable[[Expr, Expr], Expr], threads: int, *, distant: bool) -> None:
         """Applies the updates one after the other, every worker to columns of its own."""

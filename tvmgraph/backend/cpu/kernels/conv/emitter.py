@@ -1,0 +1,216 @@
+"""The loops of convolutions whose register tile is output channels times positions of an image.
+
+What is a vector, how operands are packed and which loop runs first are a plan's: vectors hold
+neighbouring positions of a row, and one weight per channel is broadcast (:mod:`.direct`), or output
+channels, and one pixel per position is broadcast (:mod:`.nchwc`); elements are numbers or pairs of
+bfloat16. Work items are divided among the workers; one may hold several tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvmgraph.backend.cpu.kernels.gemm.bf16_dot import load_pairs
+from tvmgraph.backend.cpu.kernels.gemm.epilogue import Epilogue, Place
+from tvmgraph.backend.cpu.kernels.gemm.microkernel import Tile, multiply_tile, sum_each
+from tvmgraph.backend.loop_ir import emit
+from tvmgraph.backend.loop_ir.contraction import Contraction
+from tvmgraph.backend.loop_ir.items import Range, Split, write_items
+from tvmgraph.backend.loop_ir.point import Bound, vectors
+from tvmgraph.backend.loop_ir.program import Axis, product, substitute
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index, Load
+
+
+@dataclass(frozen=True)
+class ConvPlan:
+    """Shape of the kernel.
+
+    Attributes:
+        lanes: Elements of a vector.
+        channels: Output channels; vectors of them where these are vectors.
+        rows: Rows of the image.
+        columns: Positions of a row.
+        parallel: Whether workers share the convolution.
+        weights_outside: Whether work items run over the image first and over channels last.
+        convolution: What is known of the convolution, as text.
+    """
+
+    lanes: int
+    channels: Split
+    rows: Split
+    columns: Split
+    parallel: bool
+    weights_outside: bool = False
+    convolution: str = ""
+
+
+@dataclass(frozen=True)
+class ConvTiles:
+    """The kernel.
+
+    Attributes:
+        contraction: The convolution; its left operand is broadcast, of its right one vectors lie in
+            memory.
+        plan: Shape of the kernel.
+        row: The loop down the image, if there is one.
+        column: The loop along its rows, if there is one.
+        dot: Whether the last axis of the sums is a pair of bfloat16 in memory.
+        words: Whether elements are such pairs already.
+    """
+
+    contraction: Contraction
+    plan: ConvPlan
+    row: Axis | None
+    column: Axis | None
+    dot: bool = False
+    words: bool = False
+
+    @property
+    def _by_channels(self) -> bool:
+        """Whether vectors hold channels."""
+        return not any(axis is self.column for axis in self.contraction.columns)
+
+    def write(self) -> None:
+        """Writes the loops over work items, and over the tiles of one."""
+        contraction, plan = self.contraction, self.plan
+        own = (self.row, self.column, *self._channels)
+        spatial = (*contraction.batch, *contraction.rows, *contraction.columns)
+        outer = [axis for axis in spatial if not any(axis is each for each in own)]
+        loops: list[Axis | Split] = [*outer, plan.rows, plan.columns]
+        place = 0 if plan.weights_outside else len(loops) if self._by_channels else len(outer)
+        loops.insert(place, plan.channels)
+
+        def item(bound: Bound, ranges: list[Range]) -> None:
+            channels = ranges.pop(-1 if place > len(outer) else 0)
+            rows, columns = ranges
+            vectors(*columns, plan.columns.tile, lambda *column: vectors(
+                *channels, plan.channels.tile,
+                lambda *channel: self._tile(bound, channel[:2], rows, column[:2]),
+            ))  # fmt: skip
+
+        write_items(loops, plan.parallel, item)
+
+    @property
+    def _channels(self) -> Sequence[Axis]:
+        return self.contraction.columns if self._by_channels else self.contraction.rows
+
+    def _tile(self, outer: Bound, channels: Range, rows: Range, columns: Range) -> None:
+        contraction, lanes = self.contraction, self.plan.lanes
+        step = 1 if self._by_channels else lanes
+        size = rows[1], -(-columns[1] // step)
+
+        def position(number: Expr | int) -> Bound:
+            down, right = emit.unfuse(emit.index(number), size)
+            return outer | self._position(rows[0] + down, columns[0] + right * step)
+
+        def channel(number: Expr | int) -> Bound:
+            return outer | self._channel(channels[0] + number)
+
+        kept, moving = (position, channel) if self._by_channels else (channel, position)
+        counts = channels[1], product(size)
+        tile = Tile(*(counts[::-1] if self._by_channels else counts), lanes, contraction.dtype)
+        depth = [axis.extent for axis in contraction.reduce][: -1 if self.dot else None] or [1]
+        total = multiply_tile(
+            tile, depth, 1,
+            lambda number, taps: self._factor(kept(number) | self._taps(taps)),
+            lambda taps, vector, lanes: self._vector(moving(vector) | self._taps(taps), lanes),
+            pairs=self.dot or self.words,
+        )  # fmt: skip
+        inner = contraction.columns[-1] if self._by_channels else self.column
+        assert inner is not None
+        left = [lanes] * tile.vectors
+        if not self._by_channels:
+            left = [min(lanes, columns[1] - v % size[1] * lanes) for v in range(tile.vectors)]
+        places = [moving(vector) for vector in range(tile.vectors)]
+        Epilogue(contraction, (inner,)).write_vectors(
+            tile, total, kept, [Place(at, at[inner.var], n) for at, n in zip(places, left)]
+        )
+
+    def _factor(self, bound: Bound) -> Expr:
+        """The element that is broadcast."""
+        if self.dot:
+            return load_pairs(_element(self.contraction.left.load, bound))
+        return substitute(self.contraction.left.expr, bound)
+
+    def _vector(self, bound: Bound, lanes: int) -> Expr:
+        load = self.contraction.right.load
+        if self.dot:
+            return load_pairs(_element(load, bound), lanes)
+        return vector_at(load, bound, lanes)
+
+    def _position(self, row: Expr, column: Expr) -> Bound:
+        return {a.var: at for a, at in ((self.row, row), (self.column, column)) if a}
+
+    def _channel(self, number: Expr) -> Bound:
+        """Where a channel, or a vector of channels, is."""
+        *outer, last = self._channels
+        step = self.plan.lanes if self._by_channels else 1
+        *values, part = emit.unfuse(number, [*(a.extent for a in outer), last.extent // step])
+        return {a.var: value for a, value in zip(outer, values)} | {last.var: part * step}
+
+    def _taps(self, values: Sequence[Expr]) -> Bound:
+        at = [*values, emit.i64(0)] if self.dot else values
+        return {axis.var: value for axis, value in zip(self.contraction.reduce, at)}
+
+
+def _element(load: Load, bound: Bound) -> Load:
+    return load.source[tuple(substitute(index, bound) for index in load.indices)]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Numbered vectors in a flat buffer.
+
+    Attributes:
+        buffer: The buffer; one from :func:`~tvmgraph.backend.loop_ir.emit.stack` becomes registers.
+        lanes: Elements of a vector.
+    """
+
+    buffer: Buffer
+    lanes: int
+
+    def at(self, number: Index) -> Expr:
+        """Where a vector is."""
+        return emit.ramp(number * self.lanes, self.lanes)
+
+    def get(self, number: Index) -> Expr:
+        """Reads a vector."""
+        return self.buffer[self.at(number)]
+
+    def put(self, number: Index, value: Expr) -> None:
+        """Writes a vector."""
+        emit.store(self.buffer, value, [self.at(number)])
+
+    def clear(self, count: int) -> None:
+        """Sets the first ones to zero."""
+        with emit.serial(count) as number:
+            self.put(number, emit.broadcast(emit.zero(str(self.buffer.dtype)), self.lanes))
+
+    def load(self, first: Index, count: int) -> list[Buffer]:
+        """Some of them in registers, where tiles add to them."""
+        tile = [emit.stack(self.lanes, str(self.buffer.dtype)) for _ in range(count)]
+        for number, register in enumerate(tile):
+            emit.store(register, self.get(first + number), [self.at(0)])
+        return tile
+
+    def store(self, tile: Sequence[Buffer], first: Index) -> None:
+        """Puts them back."""
+        for number, register in enumerate(tile):
+            self.put(first + number, register[self.at(0)])
+
+    def totals(self, first: Index, count: int) -> Buffer:
+        """The sums over the lanes of some of them."""
+        return sum_each(self.load(first, count), self.lanes, str(self.buffer.dtype))
+
+
+def vector_at(load: Load, bound: Bound, lanes: int) -> Expr:
+    """The vector that begins where ``load`` is.
+
+    Args:
+        load: An element, in terms of loops.
+        bound: Values of the loops.
+        lanes: Elements of the vector.
+    """
+    *outer, last = (substitute(index, bound) for index in load.indices)
+    return load.source[(*outer, emit.ramp(last, lanes))]
