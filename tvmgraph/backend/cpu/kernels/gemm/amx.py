@@ -26,7 +26,6 @@ from tvmgraph.backend.cpu.kernels.gemm.plan import MIN_PARALLEL_FLOPS
 from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
     LANES,
-    LOADS,
     GroupedKernel,
     PackedOperands,
     Side,
@@ -394,7 +393,7 @@ def emit_tiles(operands: PackedOperands, model: CpuModel) -> None:
 
 def _write(tiled: _Tiled, plan: _Plan, model: CpuModel) -> None:
     panel = min(2, -(-tiled.operands.shape.columns // LANES)) * LANES
-    with T.attr(0, "pragma_import_llvm", INSTRUCTIONS + LOADS):
+    with T.attr(0, "pragma_import_llvm", INSTRUCTIONS + tiled.operands.functions):
         _Kernel(tiled.operands, panel, plan.parallel, model.threads, tiled, plan).write()
 
 

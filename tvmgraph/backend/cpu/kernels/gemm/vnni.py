@@ -29,7 +29,6 @@ from tvmgraph.backend.cpu.kernels.gemm.problem import grouped_of
 from tvmgraph.backend.cpu.kernels.gemm.vnni_packing import (
     DOTS,
     LANES,
-    LOADS,
     GroupedKernel,
     PackedOperands,
     Side,
@@ -183,7 +182,7 @@ def _match(nest: Nest, model: CpuModel) -> tuple[PackedOperands, GemmPlan] | Ref
 def _emit(
     found: tuple[PackedOperands, GemmPlan], plan: GemmPlan, _writer: Writer[CpuModel]
 ) -> None:
-    with T.attr(0, "pragma_import_llvm", DOTS + LOADS):
+    with T.attr(0, "pragma_import_llvm", DOTS + found[0].functions):
         _Kernel(found[0], plan.panel, plan.parallel, plan.threads, plan).write()
 
 

@@ -22,7 +22,7 @@ from tvmgraph.backend.loop_ir.contraction import Contraction, Operand
 from tvmgraph.backend.loop_ir.gemm_shape import GemmShape
 from tvmgraph.backend.loop_ir.point import Bound, bind_group
 from tvmgraph.backend.loop_ir.program import substitute
-from tvmgraph.backend.loop_ir.types import Buffer, Expr
+from tvmgraph.backend.loop_ir.types import Buffer, Expr, Index
 
 #: Groups of a vector: the instructions are used on registers of 512 bits.
 LANES = 16
@@ -75,6 +75,22 @@ define internal <16 x i32> @tvmgraph_widen_int8(ptr %at) alwaysinline {
 !0 = !{!"tvm-tbaa"}
 !1 = !{!"operand", !0, i64 0}
 !2 = !{!1, !1, i64 0}
+"""
+
+
+def tail_load(name: str, group: int, count: int) -> str:
+    """A load of the first ``count`` elements of a vector of groups; the others are 0."""
+    kind = f"<{LANES * group} x i{32 // group}>"
+    mask = ", ".join(f"i1 {int(n < count)}" for n in range(LANES * group))
+    function = f"@llvm.masked.load.v{LANES * group}i{32 // group}.p0"
+    flags = f"<{LANES * group} x i1>"
+    return f"""
+declare {kind} {function}(ptr, i32, {flags}, {kind})
+define internal <{LANES} x i32> @tvmgraph_{name}(ptr %at) alwaysinline {{
+  %v = call {kind} {function}(ptr %at, i32 1, {flags} <{mask}>, {kind} zeroinitializer)
+  %r = bitcast {kind} %v to <{LANES} x i32>
+  ret <{LANES} x i32> %r
+}}
 """
 
 
@@ -159,6 +175,16 @@ class PackedOperands:
         return self.shape.depth // self.group
 
     @property
+    def _tail(self) -> str:
+        """The load of what is left of a line after whole vectors of groups."""
+        return f"tail_{self.dtype}_{self.shape.depth % (LANES * self.group)}"
+
+    @property
+    def functions(self) -> str:
+        """The functions that copying and reading the operands call."""
+        return LOADS + tail_load(self._tail, self.group, self.shape.depth % (LANES * self.group))
+
+    @property
     def is_exact(self) -> bool:
         """Whether the depth is a whole number of groups and steps."""
         return self._whole == self.depth
@@ -211,22 +237,39 @@ class PackedOperands:
         Columns that do not exist repeat the last one.
         """
         operand, width = self.contraction.right, vectors * LANES
-        done = 0
+        blocks, done = self._whole // LANES, 0
         if self.runs_along_depth(operand):
-            done = self._whole // LANES * LANES
-            with emit.serial(done // LANES) as block, emit.serial(vectors) as vector:
-                k, column = block * LANES, first + vector * LANES
-                transposed = transpose(self._square(operand, outer, column, k), LANES, "int32")
-                for step in range(LANES):
-                    to = base + (k + step) * width + vector * LANES
+            done = self.depth
+
+            def block_of(load: str, block: Expr, vector: Expr, steps: int) -> None:
+                column = first + vector * LANES
+                square = self._square(operand, outer, column, block * LANES, load)
+                transposed = transpose(square, LANES, "int32")
+                for step in range(steps):
+                    to = base + (block * LANES + step) * width + vector * LANES
                     value = transposed[emit.ramp(step * LANES, LANES)]
                     emit.store(packed, self.unsigned(value, LANES), [emit.ramp(to, LANES)])
+
+            if blocks:
+                with emit.serial(blocks) as block, emit.serial(vectors) as vector:
+                    block_of("groups", block, vector, LANES)
+            if steps := self.depth - blocks * LANES:
+                with emit.serial(vectors) as vector:
+                    block_of(self._tail, emit.i64(blocks), vector, steps)
         elif self.runs_along_lines(operand):
-            done = self._whole
-            with emit.serial(done) as k, emit.serial(vectors) as vector:
-                value = self._across(operand, outer, self._clamped(first + vector * LANES), k)
-                to = base + k * width + vector * LANES
-                emit.store(packed, self.unsigned(value, LANES), [emit.ramp(to, LANES)])
+            done = self.depth
+
+            def step_of(k: Expr, members: int) -> None:
+                with emit.serial(vectors) as vector:
+                    column = self._clamped(first + vector * LANES)
+                    value = self._across(operand, outer, column, k, members)
+                    to = base + k * width + vector * LANES
+                    emit.store(packed, self.unsigned(value, LANES), [emit.ramp(to, LANES)])
+
+            with emit.serial(self._whole) as k:
+                step_of(k, self.group)
+            for k in range(self._whole, self.depth):
+                step_of(emit.i64(k), self._members(k))
         if done < self.depth:
             with emit.serial(self.depth - done) as rest, emit.serial(width) as lane:
                 column = self._source(first, lane)
@@ -235,20 +278,33 @@ class PackedOperands:
 
     def pack_rows(self, outer: Bound, first: Expr, count: int, packed: Buffer, base: Expr) -> None:
         """Copies ``count`` rows from ``first`` on; rows that do not exist repeat the last one."""
-        operand, done = self.contraction.left, 0
+        operand, done, blocks = self.contraction.left, 0, self._whole // LANES
         last = emit.i64(self.shape.rows - 1)
+        rest = self.depth - blocks * LANES
         if self.runs_along_depth(operand):
-            done = self._whole // LANES * LANES
-            with emit.serial(count) as row, emit.serial(done // LANES) as block:
+            done = self.depth
+
+            def block_of(load: str, row: Expr, block: Expr, count: int) -> None:
                 at = tirx.min(first + row, last)
                 place = self.place(operand, outer, at, block * (LANES * self.group))
-                to = base + self._copied(row, block)
-                value = call(f"int32x{LANES}", "groups", place)
-                emit.store(packed, value, [emit.ramp(to, LANES)])
+                value = call(f"int32x{LANES}", load, place)
+                value = value if count == LANES else emit.shuffle([value], range(count))
+                emit.store(packed, value, [emit.ramp(base + self._copied(row, block), count)])
+
+            with emit.serial(count) as row:
+                if blocks:
+                    with emit.serial(blocks) as block:
+                        block_of("groups", row, block, LANES)
+                if rest:
+                    block_of(self._tail, row, emit.i64(blocks), rest)
         elif self.runs_along_lines(operand) and count % LANES == 0:
-            done = self._whole // LANES * LANES
-            with emit.serial(count // LANES) as part, emit.serial(done // LANES) as block:
-                self._turn_rows(outer, first, part * LANES, block, packed, base)
+            done = self.depth if self.tiled or not rest else blocks * LANES
+            with emit.serial(count // LANES) as part:
+                if blocks:
+                    with emit.serial(blocks) as block:
+                        self._turn_rows(outer, first, part * LANES, block, packed, base)
+                if done > blocks * LANES:
+                    self._turn_rows(outer, first, part * LANES, blocks, packed, base)
         if done < self.depth:
             with emit.serial(count) as row, emit.serial(self.depth - done) as rest:
                 k = rest + done
@@ -263,18 +319,21 @@ class PackedOperands:
         return row * self.depth + block * LANES
 
     def _turn_rows(
-        self, outer: Bound, first: Expr, row: Expr, block: Expr, packed: Buffer, base: Expr
+        self, outer: Bound, first: Expr, row: Expr, block: Index, packed: Buffer, base: Expr
     ) -> None:
-        """Sixteen steps of sixteen rows that lie side by side."""
+        """Sixteen steps of sixteen rows that lie side by side; of the last ones some may be 0."""
         square = emit.stack(LANES * LANES, "int32")
         start = tirx.min(first + row, emit.i64(self.shape.rows - LANES))
         for step in range(LANES):
-            value = self._across(self.contraction.left, outer, start, block * LANES + step)
+            k = block * LANES + step
+            members = self._members(k) if isinstance(k, int) else self.group
+            value = self._across(self.contraction.left, outer, start, emit.index(k), members)
             emit.store(square, value, [emit.ramp(step * LANES, LANES)])
         transposed = transpose(square, LANES, "int32")
         for line in range(LANES):
             # the last rows may have come a little early: every row goes where it belongs
-            to = base + self._copied(tirx.max(start - first + line, emit.i64(0)), block)
+            own = tirx.max(start - first + line, emit.i64(0))
+            to = base + self._copied(own, emit.index(block))
             value = transposed[emit.ramp(line * LANES, LANES)]
             emit.store(packed, value, [emit.ramp(to, LANES)])
 
@@ -294,27 +353,32 @@ class PackedOperands:
         whole = self.stored or not self.runs_along_lines(self.contraction.right)
         return 0 if whole else -self.shape.columns % LANES
 
-    def _square(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Buffer:
+    def _square(
+        self, operand: Operand, outer: Bound, line: Expr, k: Expr, load: str = "groups"
+    ) -> Buffer:
         """Sixteen steps of sixteen lines that are contiguous along the depth."""
         square = emit.stack(LANES * LANES, "int32")
         for row in range(LANES):
             at = tirx.min(line + row, emit.i64(self._lines(operand) - 1))
             place = self.place(operand, outer, at, k * self.group)
-            value = call(f"int32x{LANES}", "groups", place)
+            value = call(f"int32x{LANES}", load, place)
             emit.store(square, value, [emit.ramp(row * LANES, LANES)])
         return square
 
-    def _across(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
-        """One step of sixteen lines that lie side by side."""
+    def _across(self, operand: Operand, outer: Bound, line: Expr, k: Expr, members: int) -> Expr:
+        """One step of sixteen lines that lie side by side, of which so many members exist."""
         value: Expr | None = None
-        for member in range(self.group):
+        for member in range(members):
             place = self.place(operand, outer, line, k * self.group + member)
             part = call(f"int32x{LANES}", f"widen_{self.dtype}", place)
             shift = emit.broadcast(tirx.const(member * 32 // self.group, "int32"), LANES)
             part = tirx.shift_left(part, shift) if member else part
             value = part if value is None else tirx.bitwise_or(value, part)
-        assert value is not None
-        return value
+        return emit.broadcast(emit.zero("int32"), LANES) if value is None else value
+
+    def _members(self, k: int) -> int:
+        """Elements of a group that exist."""
+        return max(0, min(self.group, self.shape.depth - k * self.group))
 
     def _single(self, operand: Operand, outer: Bound, line: Expr, k: Expr) -> Expr:
         """One group, element by element; what does not exist is 0."""
