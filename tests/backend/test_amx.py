@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from tvm import relax
 from tvm.relax import op
 
+import tvmgraph as ms
+from tvmgraph import Tensor, jit, ops
 from tvmgraph.backend.cpu.kernels.gemm import amx
 from tvmgraph.backend.cpu.schedule import schedule_cpu
 from tvmgraph.backend.target import make_target
+from tvmgraph.config import context
 from tvmgraph.machine.processor import cpu_model
 
 _OUT = {"bfloat16": "float32", "int8": "int32"}
@@ -60,6 +63,25 @@ def test_any_size(m, k, n, right_t, bias, dtype):
     want = x.astype("float64") @ (w.T if right_t else w).astype("float64")
     want = np.maximum(want + b[0], 0) if bias else want
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("right_t", [False, True])
+@pytest.mark.parametrize("m, k, n", [(33, 59, 43), (20, 3, 27), (48, 77, 507), (17, 130, 90)])
+@pytest.mark.parametrize("dtype", sorted(_OUT))
+def test_depths_that_fill_no_tile(dtype, m, k, n, right_t):
+    specs = [((m, k), dtype), ((n, k) if right_t else (k, n), dtype)]
+    (x, w), got = _run(_product(dtype, right_t, False), *specs)
+    want = x.astype("float64") @ (w.T if right_t else w).astype("float64")
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("m, k, n", [(33, 59, 59), (48, 77, 507)])
+def test_an_odd_depth_on_this_processor(m, k, n, monkeypatch):
+    monkeypatch.setattr(context, "thread_num", 1)
+    x, w = (Tensor(a).astype(ms.bfloat16) for a in arrays(((m, k), "float32"), ((k, n), "float32")))
+    got = jit(ops.matmul)(x, w).astype(ms.float32).asnumpy()
+    want = x.astype(ms.float32).asnumpy() @ w.astype(ms.float32).asnumpy()
+    np.testing.assert_allclose(got, want, rtol=2**-7, atol=1e-2)
 
 
 @pytest.mark.parametrize("dtype", sorted(_OUT))

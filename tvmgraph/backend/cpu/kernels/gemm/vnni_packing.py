@@ -237,9 +237,8 @@ class PackedOperands:
         Columns that do not exist repeat the last one.
         """
         operand, width = self.contraction.right, vectors * LANES
-        blocks, done = self._whole // LANES, 0
+        blocks = self._whole // LANES
         if self.runs_along_depth(operand):
-            done = self.depth
 
             def block_of(load: str, block: Expr, vector: Expr, steps: int) -> None:
                 column = first + vector * LANES
@@ -256,8 +255,7 @@ class PackedOperands:
             if steps := self.depth - blocks * LANES:
                 with emit.serial(vectors) as vector:
                     block_of(self._tail, emit.i64(blocks), vector, steps)
-        elif self.runs_along_lines(operand):
-            done = self.depth
+        else:
 
             def step_of(k: Expr, members: int) -> None:
                 with emit.serial(vectors) as vector:
@@ -270,11 +268,6 @@ class PackedOperands:
                 step_of(k, self.group)
             for k in range(self._whole, self.depth):
                 step_of(emit.i64(k), self._members(k))
-        if done < self.depth:
-            with emit.serial(self.depth - done) as rest, emit.serial(width) as lane:
-                column = self._source(first, lane)
-                value = self._single(operand, outer, column, rest + done)
-                emit.store(packed, self.unsigned(value, 1), [base + (rest + done) * width + lane])
 
     def pack_rows(self, outer: Bound, first: Expr, count: int, packed: Buffer, base: Expr) -> None:
         """Copies ``count`` rows from ``first`` on; rows that do not exist repeat the last one."""
@@ -339,13 +332,6 @@ class PackedOperands:
 
     def _clamped(self, column: Expr) -> Expr:
         return tirx.min(column, emit.i64(self.shape.columns - LANES))
-
-    def _source(self, first: Expr, lane: Expr) -> Expr:
-        """The column that is copied to a lane, as in whole vectors."""
-        if not self.runs_along_lines(self.contraction.right):
-            return tirx.min(first + lane, emit.i64(self.shape.columns - 1))
-        inside = tirx.floormod(lane, emit.i64(LANES))
-        return self._clamped(first + lane - inside) + inside
 
     @property
     def shift(self) -> int:
