@@ -71,6 +71,58 @@ def test_four_bit_weights() -> None:
         np.testing.assert_allclose(run(Tensor(x)).asnumpy(), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(
+    ("op_type", "attrs"),
+    [
+        ("LSTM", {}), ("LSTM", {"clip": 0.5}), ("GRU", {"linear_before_reset": 1}), ("GRU", {}),
+        ("RNN", {}), ("RNN", {"activations": "Relu"}),
+    ],
+)  # fmt: skip
+def test_recurrent_layers(op_type: str, attrs: dict[str, Any], direction: str) -> None:
+    """Gates in ONNX's order, run as a layer of this package where it has one of that kind."""
+    rng = np.random.default_rng(0)
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op_type]
+    ways = 2 if direction == "bidirectional" else 1
+    units, states = 5, 2 if op_type == "LSTM" else 1
+    sizes = {
+        "x": (4, 2, 3), "w": (ways, gates * units, 3), "r": (ways, gates * units, units),
+        "b": (ways, 2 * gates * units), "": (), "h": (ways, 2, units), "c": (ways, 2, units),
+    }  # fmt: skip
+    given = {n: rng.standard_normal(s).astype(np.float32) for n, s in sizes.items() if s}
+    if states == 1:
+        del given["c"]
+    more = dict(attrs)
+    if "activations" in more:
+        more["activations"] = [more["activations"]] * ways
+    model = one_node(op_type, given, 1 + states, hidden_size=units, direction=direction, **more)
+    model.graph.node[0].input.insert(4, "")
+    for output in model.graph.output:
+        output.type.tensor_type.elem_type = TensorProto.FLOAT
+    args = tuple(Tensor(a) for a in given.values())
+    expected = run_onnxruntime(model, args)
+    net = ms.onnx.load(model)
+    for run in (net, ms.jit(net)):
+        for got, want in zip(run(*args), expected, strict=True):
+            assert relative_error(got.asnumpy(), want) < 1e-5
+
+
+def test_scales_of_images_are_constants() -> None:
+    """Numbers of an initializer that decide about a shape; compiled as one graph."""
+    scales = onnx.numpy_helper.from_array(np.array([1, 1, 2, 3], np.float32), "scales")
+    kinds = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in "xy"]
+    kinds[0].type.tensor_type.shape.dim.extend([onnx.TensorShapeProto.Dimension(dim_value=2)] * 4)
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="nearest")
+    graph = helper.make_graph([node], "g", kinds[:1], kinds[1:], [scales])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    net = ms.onnx.load(model)
+    assert not net.trainable_params()
+    x = np.arange(16, dtype=np.float32).reshape(2, 2, 2, 2)
+    expected = x.repeat(2, 2).repeat(3, 3)
+    for run in (net, ms.jit(net, fullgraph=True)):
+        np.testing.assert_array_equal(run(Tensor(x)).asnumpy(), expected)
+
+
 def test_max_roi_pool() -> None:
     x = np.random.default_rng(0).standard_normal((2, 3, 9, 11)).astype(np.float32)
     rois = np.array([[0, 0, 0, 10, 8], [1, 2, 1, 7, 6], [1, 20, 20, 30, 30], [0, 3, 3, 3, 3]])

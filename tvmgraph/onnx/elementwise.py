@@ -76,6 +76,9 @@ def _mod(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
 
 @converter("Pow")
 def _pow(n: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    e = n.values[1]
+    if isinstance(e, np.ndarray) and e.size == 1 and e.ndim <= a.ndim and a.dtype.is_float:
+        return F.power_scalar(a, exponent=float(e.item()))  # squares need no power function
     if a.dtype.is_float is not b.dtype.is_float:
         wide = dtypes.float64 if not a.dtype.is_float else a.dtype
         return F.cast(F.pow(F.cast(a, wide), F.cast(b, wide)), a.dtype)

@@ -168,6 +168,9 @@ class OnnxCell(Cell):
             for name in node.output:  # a folded result is an array, as constants are
                 if name:
                     fixed[name] = _as_constant(fixed.get(name))
+        for value in fixed.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False  # a compiled call then need not look at its elements
         return fixed, rest
 
     def construct(self, *inputs: Tensor) -> Any:
@@ -307,7 +310,7 @@ def _is_constant(value: Any) -> bool:
 def _as_constant(value: Any) -> Any:
     if isinstance(value, LowPrecision):
         return LowPrecision(_as_constant(value.wide), value.kind)
-    return np.asarray(value.array) if isinstance(value, Tensor) else value
+    return np.array(value.array) if isinstance(value, Tensor) else value
 
 
 def _result(value: Any) -> Any:

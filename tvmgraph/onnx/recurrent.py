@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
+from tvmgraph.nn.recurrent import all_steps
 from tvmgraph.onnx.table import NodeCall, converter
 
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 _FUNCTIONS = {"Sigmoid": "sigmoid", "Tanh": "tanh", "Relu": "relu"}
+#: Where the gates of a layer of this package are among ONNX's.
+_ORDERS = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}
 _DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 
 
@@ -32,10 +36,15 @@ def _recurrent(
     for way in range(ways):
         start = [_start(s, way, batch, hidden, x, batch_first) for s in (h0, c0)]
         bias = b[way] if b is not None else F.zeros((2 * _GATES[kind] * hidden,), x.dtype)
-        chosen = [getattr(F, _FUNCTIONS[f]) for f in functions[way * each : (way + 1) * each]]
-        cell = _Cell(n, w[way], r[way], bias, peep[way] if peep is not None else None, chosen)
+        names = functions[way * each : (way + 1) * each]
         backwards = way == 1 or n.get("direction") == "reverse"
-        y, state = _sweep(cell, x, start, backwards, lengths)
+        mode = _mode(n, names) if lengths is None and peep is None else None
+        if mode is not None:
+            y, state = _all_steps(mode, x, w[way], r[way], bias, start, backwards)
+        else:
+            chosen = [getattr(F, _FUNCTIONS[f]) for f in names]
+            cell = _Cell(n, w[way], r[way], bias, peep[way] if peep is not None else None, chosen)
+            y, state = _sweep(cell, x, start, backwards, lengths)
         outputs.append(y)
         finals.append(state)
     y = F.stack(outputs, 1)  # (time, way, batch, hidden)
@@ -44,6 +53,35 @@ def _recurrent(
         y = F.transpose(y, (2, 0, 1, 3))
         last = [F.transpose(s, (1, 0, 2)) for s in last]
     return (y, *last)[: n.count]
+
+
+def _mode(n: NodeCall, functions: Sequence[str]) -> str | None:
+    """The kind of recurrent layer of this package that computes the same, if there is one."""
+    kind = n.node.op_type
+    if n.get("clip") is not None or n.get("input_forget"):
+        return None
+    if kind == "RNN":
+        return {"Tanh": "rnn_tanh", "Relu": "rnn_relu"}.get(functions[0])
+    if tuple(functions) != _DEFAULTS[kind] or (kind == "GRU" and not n.get("linear_before_reset")):
+        return None
+    return kind.lower()
+
+
+def _all_steps(
+    mode: str, x: Tensor, w: Tensor, r: Tensor, b: Tensor, start: list[Tensor], backwards: bool
+) -> tuple[Tensor, Sequence[Tensor]]:
+    """Runs one direction as a layer of this package, whose gates have another order."""
+    order = _ORDERS.get(mode, (0,))
+
+    def arranged(t: Tensor) -> Tensor:
+        parts = F.split(t, t.shape[0] // len(order), 0)
+        return F.concat([parts[k] for k in order], 0) if len(order) > 1 else t
+
+    half = b.shape[0] // 2
+    projected = F.dense(x, arranged(w), arranged(b[:half]))
+    count = 2 if mode == "lstm" else 1
+    state = tuple(start[:count])
+    return all_steps(mode, projected, arranged(r), arranged(b[half:]), state, backwards)
 
 
 def _start(s: Any, way: int, batch: int, hidden: int, x: Tensor, batch_first: Any) -> Tensor:
