@@ -20,7 +20,6 @@ from tvmgraph.core import random
 from tvmgraph.core.dispatch import apply, describe
 from tvmgraph.core.explained import explained
 from tvmgraph.core.op import F, Op
-from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType, tensor_type
@@ -228,8 +227,8 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
     """Returns a function that applies ``fn`` to every element of an axis.
 
     Args:
-        fn: Function or Cell; or a CellList, whose members take one element each. Parameters among
-            the arguments keep what it assigns to their elements.
+        fn: Function or Cell; or a CellList, whose members take one element each. The
+            arguments keep what it assigns to their elements.
         in_axes: The axis of every argument; None for an argument that all elements share. One
             value counts for all arguments; a tuple has one entry per argument, and an entry may
             be nested like the argument.
@@ -284,11 +283,10 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
 def _write_back(
     leaves: list[Tensor], axes: list[int | None], given: list[Tensor], inner: list[Tensor]
 ) -> None:
-    """Gives Parameters whose elements the function has assigned their new values."""
+    """Gives tensors whose elements the function has assigned their new values."""
     for leaf, axis, old, t in zip(leaves, axes, given, inner):
-        kept = isinstance(leaf, (Parameter, BatchedTensor))
-        if kept and isinstance(t, BatchedTensor) and t.whole is not old and axis is not None:
-            F.assign(leaf, F.moveaxis(t.whole, 0, axis) if axis else t.whole)
+        if axis is not None and isinstance(t, BatchedTensor) and t.whole is not old:
+            leaf.rebind(F.moveaxis(t.whole, 0, axis) if axis else t.whole)
 
 
 def _ensemble(models: Any, in_axes: Any, out_axes: Any, *args: Any) -> Any:

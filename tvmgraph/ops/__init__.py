@@ -23,10 +23,10 @@ from tvmgraph.ops.effects.assignment import *  # noqa: F403
 from tvmgraph.ops.effects.in_place import *  # noqa: F403
 from tvmgraph.ops.effects.printing import *  # noqa: F403
 from tvmgraph.ops.elementwise.arithmetic import *  # noqa: F403
-from tvmgraph.ops.elementwise.clipping import *  # noqa: F403
 from tvmgraph.ops.elementwise.comparison import *  # noqa: F403
 from tvmgraph.ops.elementwise.division import *  # noqa: F403
 from tvmgraph.ops.elementwise.extrema import *  # noqa: F403
+from tvmgraph.ops.elementwise.finite import *  # noqa: F403
 from tvmgraph.ops.elementwise.logic import *  # noqa: F403
 from tvmgraph.ops.elementwise.rounding import *  # noqa: F403
 from tvmgraph.ops.fourier.spectra import *  # noqa: F403

@@ -226,7 +226,8 @@ def clip_by_norm(
     if error_if_nonfinite and not bool(F.isfinite(total)):
         raise bad(ArgumentError, f"the norm is {total.item()}", "clip_by_norm", describe(x=x))
     scale = F.minimum(max_norm / (total + 1e-6), 1.0)
-    clipped = [F.cast(t * scale, t.dtype) for t in tensors]
+    scaled = [t * scale for t in tensors]
+    clipped = [F.cast(y, t.dtype) if t.dtype.is_float else y for y, t in zip(scaled, tensors)]
     return clipped[0] if isinstance(x, Tensor) else type(x)(clipped)
 
 

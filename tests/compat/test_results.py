@@ -1,0 +1,121 @@
+"""Dtypes, values and classes of errors where MindSpore 2.10 was asked what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvmgraph as ms
+import tvmgraph.numpy as mnp
+from tvmgraph import Parameter, Tensor, mint, ops
+from tvmgraph.ops.operations import _grad_ops
+
+I, U = Tensor([1, 2], ms.int32), Tensor([1, 0], ms.uint8)
+B, F, H = Tensor([True, False]), Tensor([1.0, 2.0]), Tensor([1.0, 2.0], ms.float16)
+SQUARE = ops.ones((3, 3))
+EDGES = Tensor([0, 2, 4])
+PIXELS = Tensor(np.arange(1, 17, dtype=np.int32).reshape(1, 4, 4, 1))
+ROI = Tensor([[0, 0.2, 0.3, 6.2, 6.3]], ms.float32)
+
+#: Call -> dtype and elements of its result.
+CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
+    "clamp by a fraction": (lambda: ops.clamp(I, 1.5, 9), ms.float32, [1.5, 2]),
+    "clip_by_value": (lambda: ops.clip_by_value(I, 1.5, 9), ms.int32, [1, 2]),
+    "clip_by_norm": (lambda: ops.clip_by_norm(I, 9.0), ms.float32, [1, 2]),
+    "diff of bools": (lambda: ops.diff(B), ms.bool_, [True]),
+    "fft of half": (lambda: ops.fft(H), ms.complex64, [3, -1]),
+    "shift of one": (lambda: ops.ifftshift(Tensor(3)), ms.int64, 3),
+    "running product": (lambda: ops.CumProd()(I, 0), ms.int32, [1, 2]),
+    "single matrices": (lambda: SQUARE.addbmm(SQUARE, SQUARE)[0], ms.float32, [10, 10, 10]),
+    "size in a tensor": (lambda: F.reshape((1, 2)).expand(Tensor([2, 2])), ms.float32,
+                         [[1, 2], [1, 2]]),
+    "a band by tensors": (lambda: ops.matrix_band_part(SQUARE, Tensor(0), 1), ms.float32,
+                          [[1, 1, 0], [0, 1, 1], [0, 0, 1]]),
+    "the conjugate system": (lambda: ops.matrix_solve(Tensor([[2j]]), Tensor([[2 + 0j]]), True),
+                             ms.complex128, [[1j]]),
+    "gates of nothing": (lambda: ops.glu(ops.zeros((2, 0, 4)), 1), ms.float32,
+                         np.zeros((2, 0, 4))),
+    "spectra of complex": (lambda: ops.stft(Tensor(np.full(6, 1j, np.complex64)), 4,
+                                            center=False)[0], ms.complex64, [4j, 4j, 4j]),
+    "one element added": (lambda: ops.AssignAdd()(Parameter(Tensor(1, ms.int32)),
+                                                  Tensor([2], ms.int32)), ms.int32, 3),
+    "as many samples as pixels": (lambda: ops.ROIAlign(1, 1, 0.5, -1)(
+        ops.ones((1, 1, 4, 4)), ROI), ms.float32, [[[[1]]]]),
+    "mean windows": (lambda: _grad_ops.FractionalAvgPoolGrad()(
+        Tensor([1, 4, 4, 1]), ops.ones((1, 2, 2, 1)), EDGES, EDGES)[0, 0, :, 0], ms.float32,
+        [0.25] * 4),
+    "largest of windows": (lambda: _grad_ops.FractionalMaxPoolGrad(True)(
+        PIXELS, PIXELS[:, :2, :2], ops.ones((1, 2, 2, 1), ms.int32), EDGES, EDGES)[0, 3, :, 0],
+        ms.int32, [0, 0, 1, 1]),
+    "numpy: small angles": (lambda: mnp.sin(U * 0), ms.float16, [0, 0]),
+    "numpy: angles": (lambda: mnp.arctan2(I * 0, I), ms.float32, [0, 0]),
+    "numpy: ceil": (lambda: mnp.ceil(I), ms.float32, [1, 2]),
+    "numpy: copysign": (lambda: mnp.copysign(I, -1), ms.int32, [-1, -2]),
+    "numpy: exp2": (lambda: mnp.exp2(I), ms.int32, [2, 4]),
+    "numpy: float_power": (lambda: mnp.float_power(F.double(), 2), ms.float32, [1, 4]),
+    "numpy: gcd": (lambda: mnp.gcd(F * 4, F * 6), ms.float32, [2, 4]),
+    "numpy: lcm": (lambda: mnp.lcm(I * 4, I * 6), ms.int32, [12, 24]),
+    "numpy: nanmean": (lambda: mnp.nanmean(H), ms.float32, 1.5),
+    "numpy: roll": (lambda: mnp.roll(mnp.array([[1, 2, 3]]), [-2, -3], 1), ms.int32, [[3, 1, 2]]),
+    "numpy: sign": (lambda: mnp.sign(I), ms.float32, [1, 1]),
+    "numpy: trace": (lambda: mnp.trace(mnp.eye(2, dtype=ms.int32)), ms.int64, 2),
+    "numpy: no differences": (lambda: mnp.diff(I, 0, append=3), ms.int32, [1, 2]),
+    "numpy: one condition": (lambda: mnp.piecewise(2, True, [lambda x: x - 1]), ms.int32, 1),
+}  # fmt: skip
+
+#: Call -> the built-in class of its error.
+MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
+    "a number for a tensor": (lambda: ops.sin(1.5), TypeError),
+    "an array for a tensor": (lambda: mint.tanh(np.ones(2)), TypeError),
+    "a number for a matrix": (lambda: ops.cholesky(1.0), TypeError),
+    "None for an operator class": (lambda: ops.Flatten()(None), TypeError),
+    "bounds of two kinds": (lambda: mint.clamp(F, Tensor(0.0), 1), TypeError),
+    "a length below 0": (lambda: ops.fft(F, -1), ValueError),
+    "a slice before the start": (lambda: ops.slice(F, (-1,), (1,)), ValueError),
+    "random integers like": (lambda: ops.rand_like(I, dtype=ms.int32), ValueError),
+    "an order of another kind": (lambda: ops.norm(F, "bogus"), TypeError),
+    "repeated less than never": (lambda: ops.repeat_interleave(F, -1), RuntimeError),
+    "a sequence too long": (lambda: ops.CTCGreedyDecoder()(ops.ones((2, 2, 3)), I + 2),
+                            RuntimeError),
+    "numpy: random integers": (lambda: mnp.randn(dtype=ms.int32), ValueError),
+    "numpy: a shape of floats": (lambda: mnp.rand(1, 1.5), TypeError),
+    "numpy: bounds in a list": (lambda: mnp.amax(F, initial=[1.0]), TypeError),
+    "numpy: a flag": (lambda: mnp.intersect1d(I, I, assume_unique=1), TypeError),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_result(name: str) -> None:
+    compute, dtype, wanted = CASES[name]
+    found = compute()
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found.asnumpy(), wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistake(name: str) -> None:
+    compute, wanted = MISTAKES[name]
+    with pytest.raises(wanted) as caught:
+        compute()
+    assert isinstance(caught.value, ms.errors.TvmgraphError)
+
+
+def test_parameters_keep_what_vmap_assigns() -> None:
+    """As one call on the whole, whatever the axis, also twice around and compiled."""
+    start, gradient = np.arange(8, dtype=np.float32).reshape(2, 2, 2), ops.ones((2, 2, 2))
+
+    def after(run: Callable[..., Any]) -> np.ndarray:
+        parameters = [Parameter(Tensor(start), name=f"p{i}") for i in range(2)]
+        run(ops.ApplyAdagrad())(*parameters, 0.1, gradient)
+        return parameters[0].asnumpy()
+
+    wanted = after(lambda f: f)
+    for axis in (0, 2):
+        axes = (axis, axis, None, axis)
+        np.testing.assert_allclose(after(lambda f: ms.vmap(f, axes, axis)), wanted)  # noqa: B023
+    inner = (0, 0, None, 0)
+    np.testing.assert_allclose(after(lambda f: ms.vmap(ms.vmap(f, inner), inner)), wanted)
+    np.testing.assert_allclose(after(lambda f: ms.jit(ms.vmap(f, inner))), wanted, rtol=1e-6)

@@ -1,0 +1,46 @@
+"""Whether gradients are finite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvmgraph.core.op import F
+from tvmgraph.core.tensor import Tensor
+from tvmgraph.errors import ArgumentError, DTypeError, user_source
+
+__all__ = ["all_finite"]
+
+
+def _list(op: str, name: str, value: Any) -> list[Tensor]:
+    items = [value] if isinstance(value, Tensor) else value
+    if not isinstance(items, (tuple, list)) or not all(isinstance(v, Tensor) for v in items):
+        raise DTypeError(
+            f"{name} must be a Tensor or a tuple or list of Tensors", op=f"ops.{op}",
+            got=f"{name}: {type(value).__name__}", at=user_source(),
+        )  # fmt: skip
+    if not items:
+        raise ArgumentError(f"{name} must not be empty", op=f"ops.{op}", at=user_source())
+    return list(items)
+
+
+def all_finite(inputs: Any) -> Tensor:
+    """Whether no element of any tensor is infinite or NaN.
+
+    Args:
+        inputs: Tensor, or tuple or list of tensors of any shapes.
+
+    Returns:
+        Tensor of bool, 0-d.
+
+    Raises:
+        DTypeError: if ``inputs`` holds something else than tensors.
+
+    Example:
+        >>> bool(ops.all_finite((Tensor([1.0]), Tensor([float("inf")]))))
+        False
+    """
+    items = _list("all_finite", "inputs", inputs)
+    found = F.all(F.isfinite(items[0]))
+    for t in items[1:]:
+        found = F.logical_and(found, F.all(F.isfinite(t)))
+    return found
