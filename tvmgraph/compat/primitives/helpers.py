@@ -13,7 +13,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, either, user_source
 from tvmgraph.ops.effects.assignment import values_of
 
 
@@ -296,7 +296,7 @@ def assert_(condition: Any, data: Any) -> None:
     """
     if not bool(condition):
         items = data if isinstance(data, (tuple, list)) else [data]
-        raise ArgumentError(
+        raise either(ArgumentError, RuntimeError)(
             "the condition is false", op="ops.Assert", got=", ".join(map(str, items)),
             at=user_source(),
         )  # fmt: skip
