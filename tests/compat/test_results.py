@@ -50,6 +50,12 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "largest of windows": (lambda: _grad_ops.FractionalMaxPoolGrad(True)(
         PIXELS, PIXELS[:, :2, :2], ops.ones((1, 2, 2, 1), ms.int32), EDGES, EDGES)[0, 3, :, 0],
         ms.int32, [0, 0, 1, 1]),
+    "places along each axis": (lambda: ops.UnravelIndex()(Tensor([2, 5, 7]), Tensor([3, 3])),
+                               ms.int64, [[0, 1, 2], [2, 2, 1]]),
+    "where an initial value is least": (lambda: ops.min(
+        Tensor([[2, 5, 1, 6], [3, -7, -2, 4]]), 1, initial=0,
+        where=Tensor([[True, False, True, False], [False, False, True, True]]))[1],
+        ms.int64, [0, 2]),
     "numpy: small angles": (lambda: mnp.sin(U * 0), ms.float16, [0, 0]),
     "numpy: angles": (lambda: mnp.arctan2(I * 0, I), ms.float32, [0, 0]),
     "numpy: ceil": (lambda: mnp.ceil(I), ms.float32, [1, 2]),

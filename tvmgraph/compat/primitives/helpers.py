@@ -219,12 +219,12 @@ def invert_permutation(x: Any) -> Any:
 
 
 def unravel_index(indices: Tensor, dims: Any) -> Tensor:
-    """Turns positions of a flattened array into one row of coordinates each."""
+    """Turns positions of a flattened array into coordinates, one row per axis."""
     rest, columns = indices, []
     for size in reversed(ints(dims)):
         columns.append(F.floor_mod(rest, size))
         rest = F.floor_div(rest, size)
-    return F.stack(columns[::-1], -1)
+    return F.stack(columns[::-1], 0)
 
 
 # ---- losses --------------------------------------------------------------------------------------

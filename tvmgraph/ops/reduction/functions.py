@@ -218,13 +218,13 @@ def _extreme(
     largest = name == "max"
     combine = F.maximum if largest else F.minimum
     require_tensor(name, input)
-    x = _masked(name, input, initial, where)
+    # what is beyond the initial value gives way to it first, which decides about the places
+    x = _masked(name, _with_initial(input, initial, combine), initial, where)
     if axis is None:
         reduce = rows.reduce_max if largest else rows.reduce_min
-        y = reduce(x, tuple(range(x.ndim)), False)
-        return _with_initial(y, initial, combine), F.zeros((), dtypes.int64)
+        return reduce(x, tuple(range(x.ndim)), False), F.zeros((), dtypes.int64)
     at, y = arg_and_value(x, resolve_axis(name, input, axis), bool(keepdims), largest)
-    return _with_initial(y, initial, combine), at
+    return y, at
 
 
 def max(
