@@ -23,6 +23,7 @@ ROI = Tensor([[0, 0.2, 0.3, 6.2, 6.3]], ms.float32)
 #: Call -> dtype and elements of its result.
 CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "clamp by a fraction": (lambda: ops.clamp(I, 1.5, 9), ms.float32, [1.5, 2]),
+    "bounds of two kinds": (lambda: mint.clamp(F, Tensor(0.0), 1), ms.float32, [1, 1]),
     "clip_by_value": (lambda: ops.clip_by_value(I, 1.5, 9), ms.int32, [1, 2]),
     "clip_by_norm": (lambda: ops.clip_by_norm(I, 9.0), ms.float32, [1, 2]),
     "diff of bools": (lambda: ops.diff(B), ms.bool_, [True]),
@@ -65,6 +66,8 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "numpy: gcd": (lambda: mnp.gcd(F * 4, F * 6), ms.float32, [2, 4]),
     "numpy: lcm": (lambda: mnp.lcm(I * 4, I * 6), ms.int32, [12, 24]),
     "numpy: nanmean": (lambda: mnp.nanmean(H), ms.float32, 1.5),
+    "numpy: reciprocal": (lambda: mnp.reciprocal(I), ms.int32, [1, 0]),
+    "scaled by a number": (lambda: ops.ldexp(F, 1), ms.float32, [2, 4]),
     "numpy: roll": (lambda: mnp.roll(mnp.array([[1, 2, 3]]), [-2, -3], 1), ms.int32, [[3, 1, 2]]),
     "numpy: sign": (lambda: mnp.sign(I), ms.float32, [1, 1]),
     "numpy: trace": (lambda: mnp.trace(mnp.eye(2, dtype=ms.int32)), ms.int64, 2),
@@ -78,7 +81,6 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "an array for a tensor": (lambda: mint.tanh(np.ones(2)), TypeError),
     "a number for a matrix": (lambda: ops.cholesky(1.0), TypeError),
     "None for an operator class": (lambda: ops.Flatten()(None), TypeError),
-    "bounds of two kinds": (lambda: mint.clamp(F, Tensor(0.0), 1), TypeError),
     "a length below 0": (lambda: ops.fft(F, -1), ValueError),
     "a slice before the start": (lambda: ops.slice(F, (-1,), (1,)), ValueError),
     "random integers like": (lambda: ops.rand_like(I, dtype=ms.int32), ValueError),

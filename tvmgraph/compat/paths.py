@@ -147,6 +147,9 @@ PATHS["ops.function.grad.grad_func"] = ("compat.private", "ops")
 PATHS = PATHS | _LAYERS | {"nn.loss.loss": ("nn", "nn.loss")}
 
 
+_MINT = ("compat.mint", "compat.mint.nn.functional")
+
+
 class AliasModule(ModuleType):
     """A module that has the names of other modules.
 
@@ -167,9 +170,12 @@ class AliasModule(ModuleType):
             return sorted({n for r in rooms for n in getattr(r, "__all__", dir(r)) if n[0] != "_"})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        for room in self._rooms:
+        # functions of mint have suffixes in MindSpore's files of operators: softmax_ext, split_view
+        plain = name.removesuffix("_view").removesuffix("_ext")
+        forms = _MINT if plain != name and self.__name__.startswith("tvmgraph.ops.") else ()
+        for room, word in [(r, name) for r in self._rooms] + [(r, plain) for r in forms]:
             try:
-                found = getattr(importlib.import_module(f"tvmgraph.{room}"), name)
+                found = getattr(importlib.import_module(f"tvmgraph.{room}"), word)
             except AttributeError:
                 continue
             setattr(self, name, found)

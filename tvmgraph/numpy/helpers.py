@@ -216,6 +216,6 @@ def take_along_axis(arr: Tensor, indices: Tensor, axis: int | None) -> Tensor:
 __all__ = [
     "MOST", "alike", "angles", "array_equiv", "arrays_of", "axes_of", "axis_of", "clip",
     "contains", "cross", "cuts", "diagflat", "divisors", "dtype_of", "expand_dims", "extreme",
-    "filled", "float32", "floats", "full", "int32", "nanvar", "roll", "rollaxis", "scan", "split",
-    "sum", "take_along_axis",
+    "filled", "float32", "floats", "full", "int32", "is_float", "nanvar", "roll", "rollaxis",
+    "scan", "split", "sum", "take_along_axis",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ ARRAYS = frozenset(
 UNARY = """
 abs=abs absolute=abs bitwise_not=invert deg2rad=deg2rad exp=exp expm1=expm1 fabs=abs
 floor=floor invert=invert isfinite=isfinite isinf=isinf isnan=isnan log=log log10=log10
-log1p=log1p log2=log2 rad2deg=rad2deg radians=deg2rad reciprocal=reciprocal rint=round
+log1p=log1p log2=log2 rad2deg=rad2deg radians=deg2rad rint=round
 sqrt=sqrt square=square
 """
 # the same, of integers in the smallest float that holds them
@@ -106,6 +106,7 @@ outer | a, b | F.mul(F.reshape(a, (-1, 1)), F.reshape(b, (1, -1)))
 positive | a, dtype=None | F.positive(a)
 ptp | x, axis=None, keepdims=False | F.sub(F.amax(x, axis, keepdims), F.amin(x, axis, keepdims))
 ravel | x | F.reshape(x, (-1,))
+reciprocal | x, dtype=None | F.reciprocal(x) if H.is_float(x) else F.cast(F.reciprocal(x), x.dtype)
 repeat | a, repeats, axis=None | F.repeat_interleave(a, repeats, axis)
 reshape | x, new_shape | F.reshape(x, new_shape)
 roll | a, shift, axis=None | H.roll(a, shift, axis)

@@ -204,22 +204,6 @@ def _lower(x: Tensor, bound: Any) -> Tensor:
     return F.where(x > bound, bound, x)
 
 
-def _alike(x: Tensor, low: Any, high: Any, op: str) -> Tensor:
-    """Returns integers in float32 when a bound is a float.
-
-    Raises:
-        DTypeError: if one bound is a tensor and the other one a number.
-    """
-    kinds = {isinstance(b, Tensor) for b in (low, high) if b is not None}
-    if len(kinds) > 1:
-        raise DTypeError(
-            "the bounds must both be tensors or both numbers", op=op,
-            got=f"min={low!r:.40}, max={high!r:.40}", at=user_source(), fix="wrap both in Tensor",
-        )  # fmt: skip
-    fraction = not x.dtype.is_float and any(isinstance(b, float) for b in (low, high))
-    return F.cast(x, dtypes.float32) if fraction else x
-
-
 @composed
 def _limit(
     x: Tensor, low: Any, high: Any, op: str, raise_to: Any = _raise, lower_to: Any = _lower
@@ -230,8 +214,9 @@ def _limit(
             "at least one bound must be given", op=op, got=f"input={x.type}, both bounds None",
             at=user_source(), fix="give a minimum or a maximum",
         )  # fmt: skip
-    if raise_to is _raise:
-        x = _alike(x, low, high, op)
+    fraction = any(isinstance(b, float) for b in (low, high))
+    if fraction and raise_to is _raise and not x.dtype.is_float:
+        x = F.cast(x, dtypes.float32)
     d = x.type.dtype
     for bound, choose in ((low, raise_to), (high, lower_to)):
         if isinstance(bound, Tensor):
@@ -262,7 +247,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
     Raises:
         ArgumentError: if neither bound is given.
-        DTypeError: if a bound is neither a number nor a Tensor, or one is a number and one is not.
+        DTypeError: if a bound is neither a number nor a Tensor.
 
     Example:
         >>> ops.clamp(Tensor([1, 25, 5]), 5, 20)
@@ -285,7 +270,7 @@ def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
     Raises:
         ArgumentError: if neither bound is given.
-        DTypeError: if a bound is neither a number nor a Tensor, or one is a number and one is not.
+        DTypeError: if a bound is neither a number nor a Tensor.
 
     Example:
         >>> ops.clip(Tensor([1, 25, 5]), 5, 20)

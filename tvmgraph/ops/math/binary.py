@@ -325,7 +325,7 @@ def ldexp(x: Tensor, other: Tensor) -> Tensor:
         >>> ops.ldexp(Tensor([1.0]), Tensor([1, 2, 3]))
         Tensor(shape=[3], dtype=Float32, value= [ 2.00000000e+00,  4.00000000e+00,  8.00000000e+00])
     """
-    return x * F.exp2(other)
+    return x * F.exp2(other if isinstance(other, Tensor) else Tensor(other))
 
 
 def _where_nonzero(m: Any, x: Any, value: Any, y: Any) -> Any:
