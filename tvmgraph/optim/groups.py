@@ -153,12 +153,8 @@ def _check_group(op: str, group: dict[str, Any]) -> None:
     if "order_params" in group and len(group) > 1:
         reject(ArgumentError, op, "a group with order_params has no other key", str(list(group)))
     if "order_params" not in group and "params" not in group:
-        reject(
-            either(ArgumentError, KeyError),
-            op,
-            "a parameter group needs the key 'params'",
-            str(list(group)),
-        )
+        reject(either(ArgumentError, KeyError), op, "a parameter group needs the key 'params'",
+               str(list(group)))  # fmt: skip
 
 
 def _read_group(
@@ -182,11 +178,8 @@ def _distinct(op: str, settings: list[Setting]) -> list[Setting]:
     seen: set[int] = set()
     for s in settings:
         if id(s.param) in seen:
-            reject(
-                either(ArgumentError, RuntimeError),
-                op,
-                f"parameter {s.param.name!r} is given twice",
-            )
+            reject(either(ArgumentError, RuntimeError), op,
+                   f"parameter {s.param.name!r} is given twice")  # fmt: skip
         seen.add(id(s.param))
     return settings
 
