@@ -203,12 +203,9 @@ def test_a_compiled_dict_has_keys() -> None:
 
 def test_settings_of_kinds_of_devices() -> None:
     device = ms.device_context  # pyright: ignore
-    before = ms.get_context("runtime_num_threads")
-    try:
-        device.cpu.op_tuning.threads_num(2)
-        assert ms.get_context("runtime_num_threads") == 2
-    finally:
-        ms.set_context(runtime_num_threads=before)
+    device.cpu.op_tuning.threads_num(2)
+    assert ms.get_context("runtime_num_threads") == 2
+    ms.reset_context()
     device.ascend.op_precision.precision_mode("force_fp16")
     device.gpu.op_tuning.conv_fprop_algo("normal")
     ms.runtime.launch_blocking()

@@ -16,6 +16,7 @@ from tvmgraph.errors import (
     ArgumentError,
     ConfigError,
     DTypeError,
+    TypeOrValueError,
     either,
     user_source,
     warn_user,
@@ -112,7 +113,8 @@ def jit(
 
 def _choice(name: str, value: Any, valid: tuple[Any, ...]) -> None:
     if not any(v is value or (type(v) is type(value) and v == value) for v in valid):
-        raise ArgumentError(
+        kind = ArgumentError if type(value) in map(type, valid) else TypeOrValueError
+        raise kind(
             f"{name} cannot be {value!r}", op="jit", at=user_source(),
             fix=f"use one of {', '.join(map(repr, valid))}",
         )  # fmt: skip
