@@ -67,6 +67,18 @@ def test_a_function_returns_as_many_gradients_as_it_has_inputs() -> None:
         ms.grad(Wrong.apply)(Tensor([2.0]), Tensor([3.0]))
 
 
+def test_results_may_be_constants() -> None:
+    class Marked(Product):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, y: Tensor) -> Any:
+            first, second = Product.forward(ctx, x, y)
+            ctx.mark_non_differentiable(first)
+            return first, second
+
+    dx, dy = ops.GradOperation(get_all=True)(Marked.apply)(Tensor([2.0]), Tensor([3.0]))
+    assert (dx.item(), dy.item()) == (0.0, 4.0)
+
+
 def test_custom_vjp_takes_its_derivative_later() -> None:
     @custom_vjp
     def line(x: Tensor, y: Tensor) -> Tensor:
@@ -81,6 +93,7 @@ def test_custom_vjp_takes_its_derivative_later() -> None:
 def test_morph_calls_its_function() -> None:
     triple = ops.Morph(lambda x: x * 3, None, None)
     assert ms.grad(triple)(Tensor([2.0])).item() == 3.0
+    assert triple(x=Tensor([2.0])).item() == 6.0
     own = ops.Morph(lambda x: x * 3, None, None, lambda x, out, dout: (dout * 7,))
     assert (own(Tensor([2.0])).item(), ms.grad(own)(Tensor([2.0])).item()) == (6.0, 7.0)
 

@@ -13,9 +13,10 @@ from tvmgraph import dtypes
 from tvmgraph.autodiff.custom import call_with_bprop
 from tvmgraph.autodiff.tape import paused
 from tvmgraph.compat.parallel import ParallelMode
+from tvmgraph.core.op import F
 from tvmgraph.core.rules import broadcast_shapes
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, either, user_source
+from tvmgraph.errors import CaptureError, DTypeError, either, user_source
 from tvmgraph.jit import jit
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.nn.cell import Cell
@@ -187,6 +188,7 @@ class _Function:
     """
 
     saved_tensors: tuple[Any, ...] = ()
+    non_differentiable: tuple[Any, ...] = ()
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
@@ -222,9 +224,20 @@ class _Function:
                 )  # fmt: skip
             return found
 
-        return call_with_bprop(
-            cls.__name__, lambda *args: cls.forward(context, *args, **kwargs), args, backward
-        )
+        constant: list[bool] = []
+
+        def forward(*args: Any) -> Any:
+            value = cls.forward(context, *args, **kwargs)
+            given = value if isinstance(value, tuple) else (value,)
+            constant[:] = [any(v is m for m in context.non_differentiable) for v in given]
+            return value
+
+        value = call_with_bprop(cls.__name__, forward, args, backward)
+        if not any(constant):
+            return value
+        given = value if isinstance(value, tuple) else (value,)
+        found = tuple(F.stop_gradient(v) if c else v for v, c in zip(given, constant))
+        return found if isinstance(value, tuple) else found[0]
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors for ``backward``, as ``saved_tensors``."""
@@ -234,7 +247,8 @@ class _Function:
         """Says which arguments ``forward`` changed; they are seen to have been."""
 
     def mark_non_differentiable(self, *args: Any) -> None:
-        """Says which results have no gradient; they get zeros."""
+        """Says which results have no gradient: they are constants to what follows."""
+        self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
         """Takes whether missing gradients are zeros, which they always are."""
@@ -293,6 +307,9 @@ class _PynativeExecutor:
     def sync(self) -> None:
         """Waits until the device has finished what it was given."""
         importlib.import_module("tvmgraph.compat.hal").synchronize()
+
+
+Unsupported = CaptureError  # of what is no part of a graph, with fullgraph=True
 
 
 class PIJitCaptureContext:

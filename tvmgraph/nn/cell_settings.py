@@ -144,8 +144,10 @@ class SettingMethods:
             del self.__dict__[name]
 
     def get_inputs(self) -> Any:
-        """Returns what :meth:`set_inputs` was given."""
-        return self.__dict__.get("_inputs", ((), {}))[0]
+        """Returns what :meth:`set_inputs` was given; None before."""
+        return self.__dict__.get("_inputs", (None, {}))[0]
+
+    _dynamic_shape_inputs = property(get_inputs)
 
     def recompute(self, **kwargs: Any) -> Self:
         """Computes this cell again in the reverse pass instead of keeping what happens inside.

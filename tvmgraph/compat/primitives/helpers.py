@@ -27,9 +27,12 @@ def ints(value: Any) -> Any:
 # ---- elementwise and reductions ------------------------------------------------------------------
 
 
-def call(fn: Callable[..., Any], bprop: Callable[..., Any] | None, args: tuple[Any, ...]) -> Any:
-    """Calls a function that may have a derivative of its own."""
-    return fn(*args) if bprop is None else hooks.custom_vjp(bprop)(fn)(*args)
+def call(
+    fn: Callable[..., Any], bprop: Callable[..., Any] | None, args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:  # fmt: skip
+    """Calls a function that may have a derivative of its own, then by position."""
+    return fn(*args, **kwargs) if bprop is None else hooks.custom_vjp(bprop)(fn)(*args)
 
 
 def cast(x: Any, dtype: Any) -> Tensor:
