@@ -1,8 +1,7 @@
 """The public names of the front end; :mod:`tvmgraph` hands them out on first use."""
 
 import importlib
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -183,11 +182,16 @@ def set_recursion_limit(recursion_limit: int = 1000) -> None:
     set_context(max_call_depth=recursion_limit)
 
 
-def get_current_device() -> Any:
-    """Returns the device that operators run on: ``device_target`` and ``device_id``."""
-    return SimpleNamespace(
-        device_target=get_context("device_target"), device_id=get_context("device_id")
-    )
+class DeviceInfo(NamedTuple):
+    """A device: its kind, and which one of that kind."""
+
+    device_target: str
+    device_id: int
+
+
+def get_current_device() -> DeviceInfo:
+    """Returns the device that operators run on."""
+    return DeviceInfo(get_context("device_target"), get_context("device_id"))
 
 
 def get_py_obj_dtype(obj: Any) -> Any:
