@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ __path__: list[str] = []  # a package in MindSpore
 
 def _words(name: str, what: str, words: str, spelt: str = "lower") -> type[enum.Enum]:
     members = {word: getattr(word, spelt)() for word in words.split()}
-    made = enum.Enum(name, members, type=str, module=__name__)
+    made: Any = enum.Enum(name, members, type=str, module=__name__)
     made.__doc__ = f"{what}: {', '.join(f'``{word}``' for word in members)}."
     return made
 
