@@ -143,6 +143,116 @@ MENDED = {
         p[0] = 9
         return p, q, p is q
     """,
+    "the test of a loop writes a variable of the function around it": """
+        n = 0
+        def more(t):
+            nonlocal n
+            n += 1
+            return t.sum() < 9 and n < 4
+        while more(x): x = x + 1
+        return x, n
+    """,
+    "a function that a loop calls writes variables of the function around it": """
+        m, n = x * 0, 0
+        def add(t):
+            nonlocal m, n
+            m, n = m + t, n + 1
+        while x.sum() < 9:
+            x = x + 1 + abs(y)
+            add(x)
+        return m, n
+    """,
+    "a statement binds the variable that it reads": """
+        acc = [w := x, w := w + 1, float(w.sum())]
+        return acc, w
+    """,
+    "a list from outside is repeated in place": """
+        items *= 2
+        return items, x
+    """,
+    "an array of an object is added to in place": """
+        o.last = ARRAY
+        o.last += n
+        return x * float(ARRAY[0])
+    """,
+    "a generator from outside is sent a value": """
+        if "g" not in TABLE:
+            TABLE["g"] = gen(x, 90)
+            next(TABLE["g"])
+        return TABLE["g"].send(y) * 2
+    """,
+    "a thread runs a function that is defined here": """
+        import threading
+        acc = []
+        def work(): acc.append(float(x.sum()))
+        thread = threading.Thread(target=work)
+        thread.start(); thread.join()
+        return acc
+    """,
+    "asynchronous functions are defined and run": """
+        import asyncio
+        async def twice(t):
+            for i in range(2):
+                await asyncio.sleep(0)
+                yield t * float(t.sum()) + i
+        async def every(t): return [v * 2 async for v in twice(t) if v.sum() > 0]
+        return asyncio.run(every(x + y)), every.__name__
+    """,
+    "a function asks who calls it": """
+        import inspect
+        z = x * 2
+        return inspect.stack()[0].function, z
+    """,
+    "what is unpacked has more items than targets": """
+        import itertools
+        with Guard(ValueError): a, b = itertools.count()
+        k = map(lambda t: SEEN.append(1) or t, [x, y, x, y])
+        with Guard(ValueError): a, b = k
+        return len(list(k))
+    """,
+    "an exception that is no Exception leaves after a print": """
+        def leave(t):
+            print("leaving")
+            raise SystemExit(float(t.sum()))
+        try: leave(x)
+        except SystemExit as e: return e.code
+    """,
+    "a function that is defined here looks like one": """
+        def g(t):
+            "Doubles."
+            return t * 2
+        return isinstance(g, type(f)), type(g), g.__doc__, g.__qualname__, g(x)
+    """,
+    "a function is called with too few arguments": """
+        try: return picky(x)
+        except TypeError as e: SEEN.append(str(e))
+        return x
+    """,
+    "objects end where Python ends them": """
+        import weakref
+        class Ending:
+            def __init__(self, n): self.n = n
+            def __del__(self): SEEN.append(("end", self.n))
+        p = Ending(1)
+        z = x * 2
+        del p
+        SEEN.append(float((z + y).sum()))
+        q = type("Q", (), {"t": z})()
+        r = weakref.ref(q, lambda _: SEEN.append("gone"))
+        z = q.t + 1
+        del q
+        return z, r() is None
+    """,
+    "a class notices every attribute that is asked for": """
+        class Asked:
+            def __init__(self, v): self.v = v
+            def __getattr__(self, name):
+                SEEN.append(name)
+                raise AttributeError(name)
+        p = Asked(x)
+        x = p.v * float(y.sum())
+        return x + p.v
+    """,
 }
 
 

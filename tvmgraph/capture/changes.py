@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 
 MUTATING = frozenset({
-    "__delitem__", "__setitem__", "add", "append", "clear", "difference_update", "discard",
+    "__delitem__", "__iadd__", "__iand__", "__imul__", "__ior__", "__isub__", "__ixor__",
+    "__setitem__", "add", "append", "clear", "difference_update", "discard",
     "extend", "insert", "intersection_update", "pop", "popitem", "remove", "reverse",
     "setdefault", "sort", "symmetric_difference_update", "update",
 })  # fmt: skip
 #: Methods of other objects than list, dict and set.
 _CHANGING = MUTATING | {
-    "__iadd__", "__ior__", "appendleft", "extendleft", "fill", "frombytes", "itemset",
+    "appendleft", "extendleft", "fill", "frombytes", "itemset",
     "move_to_end", "popleft", "put", "resize", "rotate", "setfield", "subtract", "write",
 }  # fmt: skip
 #: What such methods belong to.

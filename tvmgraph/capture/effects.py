@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import types
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -91,6 +92,14 @@ class Noted:
     def describe(self) -> str:
         """Names it for messages."""
         return f"{type(self.owner).__name__}.{self.method}() on a container from outside"
+
+
+_HOLDING = (list, dict, set, deque)
+_TAKING = ("pop", "popitem", "popleft")
+
+
+def _items(container: Any) -> Any:
+    return container.values() if isinstance(container, dict) else container
 
 
 def _check_texts(values: list[Any]) -> None:
@@ -220,9 +229,23 @@ class Effects:
         known = isinstance(container, (list, dict, set)) or is_iterator(container)
         return tree.Leaf("constant", container) if known and self.is_outside(container) else None
 
-    def item(self, owner: Any, value: Any) -> Any:
-        """Notes an item of a container: it is outside if its container is."""
-        return self.seen(value) if id(owner) in self._outside else value
+    def item(self, owner: Any, value: Any, taken: bool = False) -> Any:
+        """Notes what comes from a container: its items are outside if it is.
+
+        Args:
+            owner: The container.
+            value: An item of it, or a container that was made of its items, such as a slice.
+            taken: Whether the value was an item, and is not any more.
+        """
+        if id(owner) not in self._outside:
+            return value
+        if taken or not (isinstance(owner, _HOLDING) and isinstance(value, _HOLDING)):
+            return self.seen(value)
+        if any(v is value for v in _items(owner)):
+            return self.seen(value)
+        for v in _items(value):
+            self.seen(v)
+        return value
 
     def call(
         self, owner: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -242,7 +265,7 @@ class Effects:
         function = getattr(owner, method)
         if is_plain_object(owner):  # whose class may be a user's
             return self._interpreter.call(function, args, kwargs)
-        return self.item(owner, function(*args, **kwargs))
+        return self.item(owner, function(*args, **kwargs), taken=method in _TAKING)
 
     def _leave(self, owner: Any, node: ast.AST, frame: Frame) -> None:
         """Leaves it to Python to make an item that is there in later calls."""

@@ -23,8 +23,10 @@ import os
 import pathlib
 import random
 import sys
+import threading
 import types
 from collections.abc import Collection, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -60,6 +62,7 @@ _FILE = Impure("native", "read the file before the call and pass its contents")
 _SYSTEM = Impure("native", "do it outside, and pass what it gives as an argument")
 _INPUT = Impure("native", "read the value before the call and pass it as an argument")
 _ITERATOR = Impure("native", "take the items before the call and pass them, or use a list")
+_FRAME = Impure("native", "pass what is needed as an argument")
 _STATE = Impure("guard")
 _STREAM = Impure("native", "set or read the state of the random stream outside")
 
@@ -83,6 +86,17 @@ TABLE: dict[str, dict[Impure, tuple[str, ...] | None]] = {
         _SYSTEM: None, _UNIQUE: ("urandom", "getrandom"),
         _STATE: ("getcwd", "getcwdb", "getenv", "getenvb", "getpid", "getppid"),
     },
+    "sys": {
+        _FRAME: ("_current_frames", "_getframe", "exc_info", "exception"),
+        _SYSTEM: ("exit", "getrefcount", "setprofile", "setrecursionlimit", "settrace"),
+        _STATE: ("getrecursionlimit",),
+    },
+    "inspect": {_FRAME: ("currentframe", "stack", "trace")},
+    "traceback": {
+        _FRAME: ("extract_stack", "format_exc", "format_stack", "print_exc", "print_stack"),
+    },
+    "gc": {_SYSTEM: None},
+    "weakref": {_SYSTEM: ("finalize", "proxy", "ref")},
     "os.path": {
         _STATE: (
             "abspath", "exists", "expanduser", "expandvars", "getatime", "getctime", "getmtime",
@@ -90,7 +104,12 @@ TABLE: dict[str, dict[Impure, tuple[str, ...] | None]] = {
             "samefile",
         ),
     },
-    "threading": {_STATE: ("current_thread", "get_ident", "get_native_id")},
+    "threading": {
+        _STATE: ("current_thread", "get_ident", "get_native_id"), _SYSTEM: ("Thread", "Timer"),
+    },
+    "_thread": {_SYSTEM: ("start_new_thread",)},
+    "asyncio": {_SYSTEM: ("run",)},
+    "multiprocessing": {_SYSTEM: ("Pool", "Process")},
     "io": {_FILE: ("FileIO", "open_code")},
     "numpy": {
         _FILE: (
@@ -183,6 +202,8 @@ def _rule_of_method(owner: Any, name: str) -> Impure | None:
         return _DRAW
     if isinstance(owner, io.IOBase):
         return _FILE
+    if isinstance(owner, (threading.Thread, Executor)):
+        return _SYSTEM
     if isinstance(owner, pathlib.Path):
         return _rule_of_path(name)
     if isinstance(owner, contextvars.ContextVar):

@@ -20,7 +20,7 @@ from tvmgraph.capture import builtin, logs, printing
 from tvmgraph.capture.branches import Branches
 from tvmgraph.capture.changes import changed_by_call
 from tvmgraph.capture.effects import Effects
-from tvmgraph.capture.expect import LIBRARIES
+from tvmgraph.capture.expect import LIBRARIES, is_library
 from tvmgraph.capture.expressions import Expressions
 from tvmgraph.capture.frame import Completion, Frame
 from tvmgraph.capture.hoist import Hoisted
@@ -46,6 +46,7 @@ from tvmgraph.signatures import python_signature
 
 # builtins that look at classes and lengths only
 _HARMLESS = (isinstance, issubclass, len, type, id, callable, hasattr, range, print, super)
+_SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MAX_DEPTH = 60  # interpreted calls inside each other
 
 
@@ -104,6 +105,7 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         source = self._interpretable(function)
         if source is None:
             self._refuse_generator(function)
+            self._refuse_end(function)
             own = None if isinstance(function, type) else vars(type(function)).get("__call__")
             if isinstance(own, types.FunctionType) and self._interpretable(own) is not None:
                 return self.call(own, (function, *args), kwargs)
@@ -126,11 +128,20 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             ) from error  # fmt: skip
 
     def _refuse_generator(self, function: Any) -> None:
-        """In pieces, a generator runs in Python, which sees what it does and when."""
-        if self.settings.lax and inspect.isgeneratorfunction(function) and self._is_read(function):
+        """In pieces, a generator or coroutine runs in Python, which sees what it does and when."""
+        suspends = self._is_read(function) and function.__code__.co_flags & _SUSPENDS
+        if self.settings.lax and suspends:
             frame = self.current
             if frame is not None:
                 self.refuse(frame.node or frame.source.node, frame, "calling a generator")
+
+    def _refuse_end(self, kind: Any) -> None:
+        """In pieces, Python makes objects whose end runs code, and ends them."""
+        if self.settings.lax and isinstance(kind, type) and not is_library(kind.__module__):
+            frame = self.current
+            end = inspect.getattr_static(kind, "__del__", None)
+            if frame is not None and isinstance(end, types.FunctionType):
+                self.refuse(frame.node or frame.source.node, frame, "an object with __del__")
 
     def _run_natively(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         observer = self.recorder.guards.observer
@@ -148,8 +159,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         if self.reads_only and getattr(builtins, getattr(function, "__name__", ""), None) is None:
             raise CaptureError("code that cannot be read is called", op="jit", at=user_source())
         self.refuse_change(function, args)
-        self.impure.hand_out(*args, *kwargs.values(), called=function)
-        for value in (function, getattr(function, "__self__", None), *args, *kwargs.values()):
+        owner = getattr(function, "__self__", None)
+        self.impure.hand_out(owner, *args, *kwargs.values(), called=function)
+        for value in (function, owner, *args, *kwargs.values()):
             self.recorder.guards.add_object(value)
             self.recorder.guards.handed.keep(value)
 
@@ -182,8 +194,14 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         if isinstance(owner, (list, dict, set)) and isinstance(function, types.BuiltinMethodType):
             name = function.__name__
             return self.effects.call(owner, name, args, kwargs, node, frame)
-        if function is type and len(args) == 1 and isinstance(args[0], TracedTensor):
+        if (
+            function is type
+            and len(args) == 1
+            and isinstance(args[0], (TracedTensor, NestedFunction))
+        ):
             return args[0].shown_type
+        if function is id and len(args) == 1 and isinstance(args[0], TracedTensor):
+            self.refuse(node, frame, "the id of a tensor", "compare tensors with `is`")
         if function is bool and len(args) == 1:
             return self.number_of(self.truth(args[0]))
         if function is getattr and len(args) >= 2 and isinstance(args[1], str):
@@ -386,7 +404,7 @@ def _length(value: Any, *_: Any) -> Any:
 
 def _is_instance(value: Any, kinds: Any, *_: Any) -> bool | None:
     """What stands for something during a capture is an instance of its type."""
-    if isinstance(value, TracedTensor):
+    if isinstance(value, (TracedTensor, NestedFunction)):
         return issubclass(value.shown_type, kinds)
     return isinstance(value.kind(1), kinds) if isinstance(value, Symbol) else None
 

@@ -253,7 +253,8 @@ class _Recording:
                 self.node, self.frame, "changing a list, dict or set in a loop that a tensor ends",
                 "write rows of a preallocated tensor: out[i] = value",
             )  # fmt: skip
-        again = False
+        self._check_test(attempt)
+        again = self._learn_written(attempt)
         for name in self.names:
             again |= self._learn_name(name, attempt)
         for s in (attempt.test, side):
@@ -266,6 +267,40 @@ class _Recording:
         if done.value is not None and plan.value is None:
             plan.value = self._example(done.value)
         return again or self._size() != size
+
+    def _written(self, side: Side, attempt: _Attempt) -> list[tuple[Frame, str]]:
+        """Returns the variables that test or body give another value, with their frames."""
+        found = []
+        for (frame, before), after in zip(attempt.before.names, side.names):
+            for name, value in after.items():
+                own = name in attempt.bound and self._owner(name) is frame
+                start = attempt.bound[name] if own else before.get(name, _UNSET)
+                if value is not start and not _same_number(value, start):
+                    found.append((frame, name))
+        return found
+
+    def _check_test(self, attempt: _Attempt) -> None:
+        """Refuses a test that does more than to decide: only the body says what is carried."""
+        test = attempt.test
+        if self._written(test, attempt) or test.assigned or test.region.random is not None:
+            self.i.refuse(
+                getattr(self.node, "test", self.node), self.frame,
+                "a test that writes variables or tensors, or draws random numbers, in a loop that "
+                "a tensor ends", "do it in the body",
+            )  # fmt: skip
+
+    def _learn_written(self, attempt: _Attempt) -> bool:
+        """Carries what functions that the body calls write to the variables around them."""
+        before = len(self.names)
+        for frame, name in self._written(attempt.body, attempt):
+            if name not in self.names and self._owner(name) is frame:
+                self.names.append(name)
+            elif self._owner(name) is not frame:
+                self.i.refuse(
+                    self.node, self.frame, f"writing {name!r} of another function in a loop that "
+                    "a tensor ends", "return the value, and assign it in the loop",
+                )  # fmt: skip
+        return len(self.names) != before
 
     def _size(self) -> tuple[Any, ...]:
         plan = self.plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import types
 from typing import TYPE_CHECKING, Any
 
 from tvmgraph.capture.frame import Frame
@@ -37,12 +38,21 @@ class NestedFunction:
         self.interpreter = interpreter
         self.source = source
         self.frame = frame
-        self.__name__ = self.__qualname__ = source.name
+        self.__name__ = source.name
+        self.__qualname__ = f"{frame.source.name}.<locals>.{source.name}"
+        self.__module__ = str(frame.globals.get("__name__"))
+        self.__doc__ = _doc(source.node)
         self.__signature__ = _signature(source.node.args, defaults, keyword_defaults)
+
+    shown_type = types.FunctionType
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Interprets the body."""
         return self.interpreter.run_nested(self, args, kwargs)
+
+
+def _doc(node: ast.AST) -> str | None:
+    return ast.get_docstring(node, clean=False) if isinstance(node, ast.FunctionDef) else None
 
 
 def _signature(

@@ -34,6 +34,12 @@ class Outside:
             return owner.shown_type
         if name == "has_key" and isinstance(owner, dict):  # of Python 2, and of MindSpore's graphs
             name = "__contains__"
+        if name == "__dict__" and not isinstance(owner, (type, types.ModuleType)):
+            frame = self.current
+            self.refuse(
+                frame.node or frame.source.node, frame, "reading `__dict__`",
+                "name the attributes you need",
+            )  # fmt: skip
         if not isinstance(owner, Tensor):
             if self.hoisted and ("attribute", id(owner), name) in self.hoisted:
                 return self._variable(("attribute", id(owner), name))

@@ -175,7 +175,7 @@ def bound_names(nodes: list[ast.AST]) -> set[str]:
     for n in nodes:
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and id(n) not in inner:
             names.add(n.id)
-        elif isinstance(n, (ast.FunctionDef, ast.ClassDef)):
+        elif isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(n.name)
         elif isinstance(n, ast.alias):
             names.add((n.asname or n.name).partition(".")[0])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tvmgraph.capture.changes import CHANGEABLE
 from tvmgraph.capture.expressions import IN_PLACE
 from tvmgraph.capture.frame import Completion, Frame
 from tvmgraph.capture.source import within
@@ -108,6 +109,9 @@ class Statements:
         if node.exc is None:
             self.refuse(node, frame, "a `raise` without an exception", "name the exception")
         error = self.evaluate(node.exc, frame)
+        kind = error if isinstance(error, type) else type(error)
+        if self.settings.lax and not issubclass(kind, Exception):
+            self.refuse(node, frame, f"raising {kind.__name__}")
         cause = None if node.cause is None else self.evaluate(node.cause, frame)
         frame.node = node
         raise error from cause
@@ -178,13 +182,18 @@ class Statements:
     def _combined(self: Interpreter, node: ast.AugAssign, before: Any, frame: Frame) -> Any:
         value = self.evaluate(node.value, frame)
         frame.node = node
-        if isinstance(before, list) and isinstance(node.op, ast.Add):
-            self.effects.call(before, "extend", (list(value),), {}, node, frame)
+        if isinstance(before, list) and isinstance(node.op, (ast.Add, ast.Mult)):
+            added = isinstance(node.op, ast.Add)
+            method, given = ("extend", list(value)) if added else ("__imul__", value)
+            self.effects.call(before, method, (given,), {}, node, frame)
             return before
         if isinstance(before, (set, dict)):
             self.refuse(
                 node, frame, "an in-place operator on a set or dict", "use its update method"
             )
+        if isinstance(before, CHANGEABLE) and self.effects.is_outside(before):
+            what = f"an in-place operator on a {type(before).__name__} from outside"
+            self.refuse(node, frame, what, "assign a new value")
         self.recorder.guards.handed.keep(before)
         in_place = IN_PLACE[type(node.op)]
         own = getattr(type(before), f"__{in_place.__name__}__", None)
@@ -212,8 +221,10 @@ class Statements:
             self.refuse(target, frame, "this assignment target")
 
     def _unpack(self: Interpreter, target: ast.Tuple | ast.List, value: Any, frame: Frame) -> None:
-        items, targets = list(value), target.elts
+        targets = target.elts
         starred = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
+        # Python takes one item more than there are targets: there may be no end of them
+        items = list(itertools.islice(iter(value), None if starred else len(targets) + 1))
         if starred:
             i = starred[0]
             after = len(targets) - i - 1

@@ -86,7 +86,14 @@ def dict_like(value: dict[Any, Any]) -> Callable[[Any], Any]:
 def _like(value: Any, items: list[Any]) -> Any:
     if hasattr(value, "_fields"):  # a named tuple
         return type(value)(*items)
-    return tuple(items) if isinstance(value, tuple) else list(items)
+    kind = type(value)
+    if isinstance(value, tuple):
+        return tuple.__new__(kind, items)
+    new = list.__new__(kind)  # nothing of a user's class runs
+    list.extend(new, items)
+    for name, attribute in getattr(value, "__dict__", {}).items():
+        new.__dict__[name] = attribute
+    return new
 
 
 class Described:
@@ -128,7 +135,9 @@ def describe(
         if hasattr(value, "_fields"):
             kind = type(value)
             return Branch(lambda items: kind(*items), children)
-        return Branch(tuple if isinstance(value, tuple) else list, children)
+        if getattr(value, "__dict__", None):  # more than its items
+            return leaf(value)
+        return Branch(lambda items: _like(value, items), children)
     if isinstance(value, dict):
         keys, make = tuple(value), dict_like(value)
         children = tuple(map(each, value.values()))

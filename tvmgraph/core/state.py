@@ -119,10 +119,12 @@ class ThreadState(threading.local):
         scope: Names of the Cells being called, outermost first.
         pieces: The function or Cell that runs as plain Python because it cannot be one graph;
             the Cells it calls compile themselves. ``None`` otherwise.
+        nested: How many such calls are inside each other.
     """
 
     def __init__(self) -> None:
         self.pieces: object = None
+        self.nested = 0
         self.interpreter: Interpreter | None = None
         self.tapes: tuple[Tape, ...] = ()
         self.paused: tuple[Tape, ...] = ()

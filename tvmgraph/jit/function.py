@@ -195,7 +195,7 @@ class JitFunction(Inspectable):
                 return result
         if self.region is not None and pieces.only_in_pieces(self):
             return pieces.run_in_pieces(self, args, kwargs)
-        error: Exception | None = None
+        error: BaseException | None = None
         handled = sys.exception()
         try:
             result = MISS
@@ -462,12 +462,14 @@ class JitFunction(Inspectable):
             return capture(self.fn, args, kwargs, settings, promotion, aliased)
         except CaptureError:
             raise
-        except Exception as e:
+        except (Exception, SystemExit) as e:
             if promotion:  # perhaps only a symbol is in the way
                 raise
             raise Raised(e) from e
 
     def _check_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.settings.mode == "region":  # called by Python, which has an error of its own
+            return
         try:
             signature = python_signature(self.fn)
         except (TypeError, ValueError):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _Error = TypeVar("_Error", bound=BaseException)
 _PIECE = f"{BOUND}piece"
+_DEEP = 24  # calls in pieces inside each other; further in, a recursion needs Python's stack
 ENTERED = f"{BOUND}entered"  # attribute of functions that Python calls in pieces
 
 
@@ -34,7 +35,7 @@ class Raised(BaseException):
         error: The exception.
     """
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
 
@@ -95,7 +96,7 @@ def let_go(error: _Error, handled: BaseException | None) -> _Error:
     return error
 
 
-def learn(function: JitFunction, node: Any, error: Exception) -> None:
+def learn(function: JitFunction, node: Any, error: BaseException) -> None:
     """Notes that only Python can evaluate a node of a function."""
     if function.region is None:
         from tvmgraph.jit.regions.segment import region_of
@@ -122,16 +123,17 @@ def still_refused(function: JitFunction, key: Any) -> bool:
 
 def run_in_pieces(function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a refused function in pieces; the Cells that plain Python calls compile themselves."""
-    outer = state.pieces
+    outer, nested = state.pieces, state.nested
     state.pieces = function if function.owner is None else function.owner
+    state.nested = nested + 1
     try:
-        return _run(function, args, kwargs, function.region)
+        return _run(function, args, kwargs, function.region if nested < _DEEP else None)
     finally:
-        state.pieces = outer
+        state.pieces, state.nested = outer, nested
 
 
 def run_plain(
-    function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
+    function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException
 ) -> Any:
     """Calls a function as plain Python, because its own code raised while it was captured.
 

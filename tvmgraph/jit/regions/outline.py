@@ -82,7 +82,8 @@ class Outline:
         self.globals = frozenset(x for n in own for x in n.names)
         shared = {x for n in declared if isinstance(n, ast.Nonlocal) for x in n.names}
         self.captured = reads(*inner)
-        self.params = params = frozenset(p.arg for p in parameters(node))  # pyright: ignore
+        types = frozenset(p.name for p in getattr(node, "type_params", ()))
+        self.params = params = types.union(p.arg for p in parameters(node))  # pyright: ignore
         every_write = writes(*every(node.body, program.flat))
         self.shared = frozenset(shared) | {"super", "__class__"}
         self.own = (params | every_write) - self.globals
@@ -92,8 +93,10 @@ class Outline:
 
     def function(self) -> Function:
         """Returns the definition of the outline."""
-        body = self.block(self.node.body, Place(tail=not self._suspends()))
-        return split.replaced(self.node, body=[*self._declared(body), *body] or [ast.Pass()])
+        text = 0 if ast.get_docstring(self.node, clean=False) is None else 1
+        doc, rest = self.node.body[:text], self.node.body[text:]
+        body = self.block(rest, Place(tail=not self._suspends()))
+        return split.replaced(self.node, body=[*doc, *self._declared(body), *body] or [ast.Pass()])
 
     def _declared(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Keeps names local that only segments write: they are annotated, which runs nothing."""
@@ -117,9 +120,13 @@ class Outline:
         done: list[ast.stmt] = []
         run: list[ast.stmt] = []
         flat = self.program.flat(statements)
+        stuck = -1  # up to here, no rest of the block can be compiled to its end
         for i, s in enumerate(flat):
-            if self._returns(flat[i:], run, place.tail):
-                return [*done, *self.segment(run + flat[i:], place, returns=True)]
+            if i > stuck:
+                reached = self._reached(flat[i:], run, place.tail)
+                if reached is None:
+                    return [*done, *self.segment(run + flat[i:], place, returns=True)]
+                stuck = i + reached
             last = Place(place.tail and i == len(flat) - 1, place.caught)
             for part in self._parts(s, run):
                 missing = self._unbound(part)
@@ -167,7 +174,7 @@ class Outline:
 
     def _fails_first(self, s: ast.stmt, names: Names) -> bool:
         """Whether reading the names is the first thing that a simple statement does."""
-        if bodies(s) or isinstance(s, _PYTHON):
+        if bodies(s) or isinstance(s, _PYTHON) or names & writes(s):  # `:=` may bind it before
             return False
         value = s.value if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else s
         order = certain(value) if value is not None else ()
@@ -195,16 +202,20 @@ class Outline:
             return False
         return _changed(s) & self.local <= writes(*run, s)
 
-    def _returns(self, rest: list[ast.stmt], run: list[ast.stmt], tail: bool) -> bool:
-        """Whether the rest of a block can be compiled up to its ``return``."""
+    def _reached(self, rest: list[ast.stmt], run: list[ast.stmt], tail: bool) -> int | None:
+        """Returns which statement of the rest of a block cannot be compiled up to its ``return``.
+
+        Returns:
+            Its number; ``None`` if all of the rest can be.
+        """
         if not (tail or _ends(rest)) or not any(_has_return(s) for s in rest):
-            return False
+            return len(rest)
         before = list(run)
-        for s in rest:
+        for i, s in enumerate(rest):
             if not self.compilable(s, before, returns=True) or writes(s) & self.captured:
-                return False
+                return i
             before.append(s)
-        return True
+        return None
 
     # ---- segments ---------------------------------------------------------------------------
 
@@ -236,8 +247,7 @@ class Outline:
         first_read, sure = self._alone(run)
         ins = sorted((first_read | (frozenset(outs) - sure)) & self.local & bound)
         unsure = frozenset(outs) - sure - bound
-        inline = self._as_is(run)
-        segment = self.program.segment(run, inline, ins, outs, unsure, returns)
+        segment = self.program.segment(run, self._as_is, ins, outs, unsure, returns)
         way = ".attempt" if place.caught else ".handed" if any(map(split.is_temporary, ins)) else ""
         call: ast.expr = ast.Call(
             split.name(segment + way, first), [split.name(n, first) for n in ins], []
@@ -246,7 +256,7 @@ class Outline:
             return _located(self._unpack(call, outs, unsure, returns), first)
         result = split.name(RESULT, first)
         test = ast.Compare(result, [ast.Is()], [split.name(REFUSED, first)])
-        fork = ast.If(test, inline, self._unpack(result, outs, unsure, returns))
+        fork = ast.If(test, self._as_is(run), self._unpack(result, outs, unsure, returns))
         return _located([split.assign(RESULT, call, first), fork], first)
 
     def _as_is(self, run: list[ast.stmt]) -> list[ast.stmt]:
@@ -395,7 +405,7 @@ def _worth(s: ast.If | ast.For | ast.While) -> bool:
 @functools.lru_cache(KEPT)
 def _is_native(s: ast.stmt) -> bool:
     """Whether there is something in a statement that only Python can run."""
-    return any(isinstance(n, _PYTHON) for n in walk(s))
+    return any(isinstance(n, _PYTHON) or getattr(n, "is_async", 0) for n in walk(s))
 
 
 @functools.lru_cache(KEPT)

@@ -203,10 +203,10 @@ class Program:
         return self.define(written, like)
 
     def segment(
-        self, run: list[ast.stmt], plain: list[ast.stmt], ins: list[str], outs: list[str],
-        unsure: Names, returns: bool,
+        self, run: list[ast.stmt], as_is: Callable[[list[ast.stmt]], list[ast.stmt]],
+        ins: list[str], outs: list[str], unsure: Names, returns: bool,
     ) -> str:  # fmt: skip
-        """Returns the name of the segment that runs statements; ``plain`` is what Python runs."""
+        """Returns the name of the segment that runs statements; ``as_is`` says what Python runs."""
         key = (tuple(map(id, run)), tuple(ins), tuple(outs), returns)
         if key not in self.segments:
             name = f"$s{len(self.segments)}"
@@ -218,7 +218,7 @@ class Program:
                 value = values[0] if len(outs) == 1 else ast.Tuple(values, ast.Load())
                 last = ast.Return(ast.copy_location(value, run[-1]))
                 tail.append(ast.copy_location(last, run[-1]))
-            variants = [*head, *run, *tail], [*head, *plain, *tail]
+            variants = [*head, *run, *tail], [*head, *as_is(run), *tail]
             made = self._make(self, self._synthetic(name, ins, *variants), run, ins, outs)
             self._kept.extend(run)
             self.segments[key] = name, made
@@ -259,7 +259,7 @@ class Program:
             vararg=_bare(node.args.vararg), kwarg=_bare(node.args.kwarg),
             **{f: [_bare(a) for a in getattr(node.args, f)] for f in _PARAMETERS},
         )  # fmt: skip
-        inner = split.replaced(node, decorator_list=[], returns=None, args=args)
+        inner = split.replaced(node, decorator_list=[], returns=None, args=args, type_params=[])
         body: list[ast.stmt] = [inner]
         if self.source.class_name:  # for the names that it mangles
             made = ast.ClassDef(self.source.class_name, [], [], body, [])

@@ -24,7 +24,7 @@ _NATIVE = "#e8e8e8"
 _LINE, _CHARACTER = 18, 7.8
 
 
-def reason(error: Exception) -> str:
+def reason(error: BaseException) -> str:
     """Returns why something stays in Python, and what to change, in one line."""
     if not isinstance(error, TvmgraphError):
         return f"it raised {type(error).__name__}: {error}".splitlines()[0]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import sys
 import types
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -22,7 +24,7 @@ from tvmgraph.errors import CaptureError, TooFewElements
 from tvmgraph.jit.fast import MISS
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.jit.pieces import ENTERED, Raised, let_go, node_of
-from tvmgraph.jit.regions.flow import Names, walk
+from tvmgraph.jit.regions.flow import KEPT, Names, walk
 from tvmgraph.jit.regions.program import Program, Refused
 from tvmgraph.jit.regions.report import CHANGE, reason
 
@@ -221,12 +223,18 @@ def region_of(whole: JitFunction) -> Region | None:
     source = definition_of(function)
     if source is None:
         return None
-    looks_at_frames = any(
-        getattr(n, "id" if isinstance(n, ast.Name) else "attr", "") in _FRAMES
-        for n in ast.walk(source.node)
-        if isinstance(n, (ast.Name, ast.Attribute))
+    return None if _looks_at_frames(source.node) else Region(whole, function, first)
+
+
+@functools.lru_cache(KEPT)
+def _looks_at_frames(definition: ast.AST) -> bool:
+    """Whether code asks for the variables, or the callers, of a function that runs."""
+    return any(
+        (isinstance(n, ast.Name) and n.id in _FRAMES)
+        or (isinstance(n, ast.Attribute) and n.attr in _FRAMES)
+        or (isinstance(n, ast.Call) and not n.args and getattr(n.func, "id", "") == "dir")
+        for n in ast.walk(definition)
     )
-    return None if looks_at_frames else Region(whole, function, first)
 
 
 _twins: dict[types.CodeType, int] = {}
@@ -266,7 +274,8 @@ def _compiled(function: types.FunctionType, config: JitConfig, settings: Setting
     module = str(function.__globals__.get("__name__")).partition(".")[0]
     path = code.co_filename
     own = module in LIBRARIES or "site-packages" in path or "dist-packages" in path
-    if own or "$" in "".join(code.co_freevars) or definition_of(function) is None:
+    source = definition_of(function)
+    if own or "$" in "".join(code.co_freevars) or source is None or _looks_at_frames(source.node):
         return None
     _twins[code] = _twins.get(code, 0) + 1
     if _twins[code] > _MAX_TWINS or inspect.iscoroutinefunction(function):
@@ -300,12 +309,12 @@ def _is_known(value: Any) -> bool:
         return True
     module = type(value).__module__.partition(".")[0]
     own = module == "tvmgraph" or (module not in LIBRARIES and hasattr(value, "__dict__"))
-    return own and not hasattr(value, "__next__")
+    return own and not _ends_by_itself(value) and not weakref.getweakrefcount(value)
 
 
 def _ends_by_itself(value: Any) -> bool:
     """Whether code may run when nobody holds a value any more."""
-    return hasattr(value, "__next__") or hasattr(value, "__del__")
+    return hasattr(type(value), "__next__") or hasattr(type(value), "__del__")
 
 
 def _holds(value: Any, wanted: Any) -> bool:
