@@ -229,7 +229,6 @@ MENDED = {
         return x
     """,
     "objects end where Python ends them": """
-        import weakref
         class Ending:
             def __init__(self, n): self.n = n
             def __del__(self): SEEN.append(("end", self.n))
@@ -237,11 +236,24 @@ MENDED = {
         z = x * 2
         del p
         SEEN.append(float((z + y).sum()))
-        q = type("Q", (), {"t": z})()
-        r = weakref.ref(q, lambda _: SEEN.append("gone"))
-        z = q.t + 1
-        del q
-        return z, r() is None
+        return z
+    """,
+    "a slice of a list from outside is a new list": """
+        acc = [4, x, "a", x * 2]
+        if float(y.sum()) > 0: acc.reverse()
+        known = acc[1:3], items[:1], acc.copy(), TABLE.get("l", [])
+        known[1].append(n)
+        return known, acc, items
+    """,
+    "a list of a class of its own stays one": """
+        class Rows(list):
+            def append(self, v): SEEN.append("row"); super().append(v)
+        rows = Rows([x]); rows.append(y); rows += [n]
+        return rows, rows[0] * 2, type(rows) is Rows
+    """,
+    "a recursion goes deeper than pieces do": """
+        def deep(t, n): return t if n == 0 else deep(t + 1, n - 1)
+        return deep(x, 120)
     """,
     "a class notices every attribute that is asked for": """
         class Asked:

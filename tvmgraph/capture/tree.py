@@ -86,13 +86,20 @@ def dict_like(value: dict[Any, Any]) -> Callable[[Any], Any]:
 def _like(value: Any, items: list[Any]) -> Any:
     if hasattr(value, "_fields"):  # a named tuple
         return type(value)(*items)
-    kind = type(value)
-    if isinstance(value, tuple):
-        return tuple.__new__(kind, items)
-    new = list.__new__(kind)  # nothing of a user's class runs
-    list.extend(new, items)
+    new = _of_kind(type(value), items)
     for name, attribute in getattr(value, "__dict__", {}).items():
         new.__dict__[name] = attribute
+    return new
+
+
+def _of_kind(kind: Any, items: list[Any]) -> Any:
+    """Makes a list or tuple of a class without running anything of it."""
+    if kind in (list, tuple):
+        return kind(items)
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, items)
+    new = list.__new__(kind)
+    list.extend(new, items)
     return new
 
 
@@ -137,7 +144,7 @@ def describe(
             return Branch(lambda items: kind(*items), children)
         if getattr(value, "__dict__", None):  # more than its items
             return leaf(value)
-        return Branch(lambda items: _like(value, items), children)
+        return Branch(partial(_of_kind, type(value)), children)  # holds nothing of the value
     if isinstance(value, dict):
         keys, make = tuple(value), dict_like(value)
         children = tuple(map(each, value.values()))
