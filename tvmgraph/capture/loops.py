@@ -162,10 +162,11 @@ class Loops:
 
 @dataclass
 class _Attempt:
-    """One recording of test and body."""
+    """One recording of test and body, and what their variables were bound to."""
 
     test: Side
     body: Side
+    tested: dict[str, Any]
     bound: dict[str, Any]
     regions: tuple[Region, Region]
     before: Snapshot
@@ -198,27 +199,25 @@ class _Recording:
         outer = self.i.recorder.region
         regions = (Region("cond", outer), Region("body", outer))
         snapshot = self.i.snapshot(self.frame)
+        tested: dict[str, Any] = {}
         bound: dict[str, Any] = {}
 
-        def begin(region: Region) -> tuple[Any, Any]:
-            flags = self._bind(region, bound)
-            return flags
-
         def condition() -> Any:
-            flags = begin(regions[0])
+            flags = self._bind(regions[0], tested)
             going_on = as_tensor(self.test())
             for f in flags:
                 going_on = F.logical_and(going_on, F.logical_not(f))
             return going_on
 
         def body() -> Completion:
-            begin(regions[1])
+            self._bind(regions[1], bound)
             if self.first is not None:
                 self.first()
             return self.i.block(self.node.body, self.frame)
 
         test = self.i.trace(regions[0], snapshot, condition)
-        return _Attempt(test, self.i.trace(regions[1], snapshot, body), bound, regions, snapshot)
+        side = self.i.trace(regions[1], snapshot, body)
+        return _Attempt(test, side, tested, bound, regions, snapshot)
 
     def _bind(self, region: Region, bound: dict[str, Any]) -> Any:
         """Makes parameters of everything carried and binds the variables to them."""
@@ -268,13 +267,15 @@ class _Recording:
             plan.value = self._example(done.value)
         return again or self._size() != size
 
-    def _written(self, side: Side, attempt: _Attempt) -> list[tuple[Frame, str]]:
+    def _written(
+        self, side: Side, bound: dict[str, Any], attempt: _Attempt
+    ) -> list[tuple[Frame, str]]:  # fmt: skip
         """Returns the variables that test or body give another value, with their frames."""
         found = []
         for (frame, before), after in zip(attempt.before.names, side.names):
             for name, value in after.items():
-                own = name in attempt.bound and self._owner(name) is frame
-                start = attempt.bound[name] if own else before.get(name, _UNSET)
+                own = name in bound and self._owner(name) is frame
+                start = bound[name] if own else before.get(name, _UNSET)
                 if value is not start and not _same_number(value, start):
                     found.append((frame, name))
         return found
@@ -282,7 +283,8 @@ class _Recording:
     def _check_test(self, attempt: _Attempt) -> None:
         """Refuses a test that does more than to decide: only the body says what is carried."""
         test = attempt.test
-        if self._written(test, attempt) or test.assigned or test.region.random is not None:
+        written = self._written(test, attempt.tested, attempt)
+        if written or test.assigned or test.region.random is not None:
             self.i.refuse(
                 getattr(self.node, "test", self.node), self.frame,
                 "a test that writes variables or tensors, or draws random numbers, in a loop that "
@@ -292,7 +294,7 @@ class _Recording:
     def _learn_written(self, attempt: _Attempt) -> bool:
         """Carries what functions that the body calls write to the variables around them."""
         before = len(self.names)
-        for frame, name in self._written(attempt.body, attempt):
+        for frame, name in self._written(attempt.body, attempt.bound, attempt):
             if name not in self.names and self._owner(name) is frame:
                 self.names.append(name)
             elif self._owner(name) is not frame:
