@@ -194,11 +194,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         if isinstance(owner, (list, dict, set)) and isinstance(function, types.BuiltinMethodType):
             name = function.__name__
             return self.effects.call(owner, name, args, kwargs, node, frame)
-        if (
-            function is type
-            and len(args) == 1
-            and isinstance(args[0], (TracedTensor, NestedFunction))
-        ):
+        traced = len(args) == 1 and isinstance(args[0], (TracedTensor, NestedFunction))
+        if function is type and traced:
             return args[0].shown_type
         if function is id and len(args) == 1 and isinstance(args[0], TracedTensor):
             self.refuse(node, frame, "the id of a tensor", "compare tensors with `is`")

@@ -204,6 +204,10 @@ def synchronize(device_id: int | None = None) -> None:
     cuda.call("cudaDeviceSynchronize")
 
 
+def launch_blocking() -> None:
+    """Asks that errors are raised at the call that makes them, as they always are."""
+
+
 def wait_for_reader(index: int, reader: int | None) -> None:
     """Makes a stream of another library wait for this thread's work (DLPack's protocol).
 
