@@ -506,7 +506,7 @@ def test_loops() -> None:
 
 
 def test_unravel_index() -> None:
-    assert ops.UnravelIndex()(Tensor([2, 5]), Tensor([3, 3])).tolist() == [[0, 2], [1, 2]]
+    assert ops.UnravelIndex()(Tensor([2, 5]), Tensor([3, 3])).tolist() == [[0, 1], [2, 2]]
 
 
 # ---- Python values -------------------------------------------------------------------------------
