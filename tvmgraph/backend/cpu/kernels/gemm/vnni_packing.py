@@ -79,7 +79,13 @@ define internal <16 x i32> @tvmgraph_widen_int8(ptr %at) alwaysinline {
 
 
 def tail_load(name: str, group: int, count: int) -> str:
-    """A load of the first ``count`` elements of a vector of groups; the others are 0."""
+    """A load of the first ``count`` elements of a vector of groups; the others are 0.
+
+    Args:
+        name: Name of the function without its prefix.
+        group: Elements of a group, of 32 bits together.
+        count: Elements that exist.
+    """
     kind = f"<{LANES * group} x i{32 // group}>"
     mask = ", ".join(f"i1 {int(n < count)}" for n in range(LANES * group))
     function = f"@llvm.masked.load.v{LANES * group}i{32 // group}.p0"
