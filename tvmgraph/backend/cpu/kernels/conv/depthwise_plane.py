@@ -462,12 +462,12 @@ class _WeightGradient(_Kernel):
 
 CONVOLUTION = Kernel(
     "conv_depthwise", _match(_convolved, "no depthwise convolution of planes"),
-    lambda found, _plan, writer: _Convolution(*found, writer.model).write(),
+    lambda found, _plan, writer: _Convolution(found[0], found[1], writer.model).write(),
     "depthwise convolution, vectors along rows of the image",
 )  # fmt: skip
 WEIGHT_GRADIENT = Kernel(
     "conv_depthwise_weight_gradient",
     _match(_differentiated, "no gradient of the weights of a depthwise convolution"),
-    lambda found, _plan, writer: _WeightGradient(*found, writer.model).write(),
+    lambda found, _plan, writer: _WeightGradient(found[0], found[1], writer.model).write(),
     "gradient of the weights of a depthwise convolution",
 )  # fmt: skip

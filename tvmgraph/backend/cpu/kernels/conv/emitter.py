@@ -108,8 +108,10 @@ class ConvTiles:
             return outer | self._channel(channels[0] + number)
 
         kept, moving = (position, channel) if self._by_channels else (channel, position)
-        counts = channels[1], product(size)
-        tile = Tile(*(counts[::-1] if self._by_channels else counts), lanes, contraction.dtype)
+        lines, across = channels[1], product(size)
+        if self._by_channels:
+            lines, across = across, lines
+        tile = Tile(lines, across, lanes, contraction.dtype)
         depth = [axis.extent for axis in contraction.reduce][: -1 if self.dot else None] or [1]
         total = multiply_tile(
             tile, depth, 1,
