@@ -164,6 +164,10 @@ def _copied(found: Window, model: CpuModel, by_taps: bool) -> Contraction:
     )
 
 
+def _fits(size: int, model: CpuModel) -> bool:
+    return size <= model.l2_bytes
+
+
 def _with_rows_together(contraction: Contraction, model: CpuModel) -> Contraction:
     """Copies a left operand whose rows are not along memory, if it is more than a cache holds.
 
@@ -175,7 +179,7 @@ def _with_rows_together(contraction: Contraction, model: CpuModel) -> Contractio
     count = product(axis.extent for axis in (*contraction.rows, *contraction.reduce))
     block = next((b for b in _BLOCKS if contraction.rows[-1].extent % b == 0), 0)
     near = strides is None or strides[contraction.rows[-1].var] >= strides[outer.var]
-    if near or not block or count * dtype_bytes(contraction.dtype) <= model.l2_bytes:
+    if near or not block or _fits(count * dtype_bytes(contraction.dtype), model):
         return contraction
     axes = (*contraction.rows, *contraction.reduce)
     buffer = emit.workspace([axis.extent for axis in axes], contraction.dtype)
