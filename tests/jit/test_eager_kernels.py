@@ -14,6 +14,7 @@ import pytest
 
 import tvmgraph as ms
 from tvmgraph import Tensor, mint, ops
+from tvmgraph.autodiff import derivative
 from tvmgraph.compiler import eager
 from tvmgraph.core import costly
 from tvmgraph.core.op import OPS
@@ -37,6 +38,7 @@ def switched_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def _forget() -> None:
     for op in OPS.values():
         op.cache.clear()
+    derivative._known.clear()
 
 
 def made(call: Callable[[], Any]) -> Any:
@@ -201,3 +203,46 @@ def test_no_compiler_comes_into_the_process_and_nothing_is_waited_for_at_the_end
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert time.monotonic() - start < 30
+
+
+def _gradient(name: str) -> tuple[Callable[[Tensor], Any], Tensor]:
+    x = Tensor(3 * array(97, 101))
+    return ms.grad(lambda x: (getattr(ops, name)(x) * x).sum()), x
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "relu", "softmax"])
+def test_derivatives_of_several_operators_are_one_piece(name: str) -> None:
+    gradient, x = _gradient(name)
+    first = gradient(x).asnumpy()
+    np.testing.assert_allclose(made(lambda: gradient(x)).asnumpy(), first, rtol=1e-4, atol=1e-5)
+    pieces = [d._piece for (op, *_), d in derivative._known.items() if op.name == name]
+    assert pieces and all(p._costly.code is not None for p in pieces if p is not None)
+    second = ms.grad(lambda x: gradient(x).sum())
+    with_pieces = second(x).asnumpy()
+    ms.set_context(eager_kernels=False)
+    np.testing.assert_allclose(with_pieces, second(x).asnumpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_independent_products_stay_apart() -> None:
+    """A piece is one choice for all its operators; products have one each."""
+    x, w, b = Tensor(array(97, 101)), Tensor(array(89, 101)), Tensor(array(89))
+    gradient = ms.grad(lambda x, w, b: (ops.dense(x, w, b) ** 2).sum(), (0, 1, 2))
+    first = [g.asnumpy() for g in gradient(x, w, b)]
+    for got, want in zip(made(lambda: gradient(x, w, b)), first, strict=True):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-3)
+    assert all(d._piece is None for (op, *_), d in derivative._known.items() if op.name == "matmul")
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_steps_of_optimizers_are_one_piece(momentum: float) -> None:
+    def steps(kernels: bool) -> np.ndarray:
+        ms.set_context(eager_kernels=kernels)
+        w = ms.Parameter(Tensor(array(97, 101)), name="w")
+        make = ms.nn.Momentum if momentum else ms.nn.SGD
+        optimizer = make([w], 0.1, momentum) if momentum else make([w], 0.1)
+        for i in range(30):
+            optimizer((Tensor(array(97, 101, seed=i)),))
+            eager.wait(120)
+        return w.asnumpy()
+
+    np.testing.assert_allclose(steps(True), steps(False), rtol=1e-4, atol=1e-5)
