@@ -68,7 +68,9 @@ def expect(value: Any, objects: bool = True, depth: int = 0) -> Check:
     if isinstance(value, _ATOMS):
         return lambda v: v is value or (v.__class__ is kind and v == value)
     if isinstance(value, np.ndarray):
-        return _expect_constant(value) if is_constant(value) else _expect_array(value)
+        if _constants.get(id(value)) is value:
+            return lambda v: v is value
+        return _expect_array(value)
     if isinstance(value, np.generic):
         raw = value.tobytes()
         return lambda v: v.__class__ is kind and v.tobytes() == raw
@@ -150,19 +152,17 @@ def attributes(value: Any) -> dict[str, Any]:
     return found
 
 
-def is_constant(array: np.ndarray) -> bool:
-    """Whether nobody may write to an array, nor to the one whose elements it shows."""
-    while not array.flags.writeable:
-        if array.base is None or isinstance(array.base, bytes):
-            return True
-        if not isinstance(array.base, np.ndarray):
-            return False
-        array = array.base
-    return False
+_constants: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
 
 
-def _expect_constant(array: np.ndarray) -> Check:
-    return lambda v: v is array and is_constant(array)
+def keep_constant(array: np.ndarray) -> None:
+    """Promises that nobody writes to an array; calls then need not look at its elements.
+
+    Args:
+        array: Of any shape and dtype, which no user sees; it cannot be written from now on.
+    """
+    array.flags.writeable = False
+    _constants[id(array)] = array
 
 
 def _expect_array(array: np.ndarray) -> Check:

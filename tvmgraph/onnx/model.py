@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.capture.expect import keep_constant
 from tvmgraph.core.onnx_library import onnx
 from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
@@ -170,7 +171,7 @@ class OnnxCell(Cell):
                     fixed[name] = _as_constant(fixed.get(name))
         for value in fixed.values():
             if isinstance(value, np.ndarray):
-                value.flags.writeable = False  # a compiled call then need not look at its elements
+                keep_constant(value)
         return fixed, rest
 
     def construct(self, *inputs: Tensor) -> Any:
