@@ -74,6 +74,22 @@ def test_out_with_a_variable_axis(net: Decides) -> None:
             assert relative_error(run_onnxruntime(model, (x,)), eager(net, (x,))) <= MAX_ERROR
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_out_of_a_loop_over_tensors(count: int) -> None:
+    """Two or three tensors that a loop iterates over are no bounds of a ``range``."""
+
+    class Net(nn.Cell):
+        def construct(self, x: Tensor) -> tuple[Tensor, ...]:
+            found = ()
+            for part in tuple(x + k for k in range(count)):
+                found += (part * 2,)
+            return found
+
+    args = (values(1),)
+    found = run_onnxruntime(onnx_model(Net(), args, 17), args)
+    assert relative_error(found, eager(Net(), args)) <= MAX_ERROR
+
+
 def test_out_of_a_derivative(net: Decides) -> None:
     """The derivative of a loop: ONNX's reference stacks rows wrongly, so ONNX Runtime only."""
 

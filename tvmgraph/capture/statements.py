@@ -10,7 +10,7 @@ import copy
 import itertools
 from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tvmgraph.capture.changes import CHANGEABLE
 from tvmgraph.capture.expressions import IN_PLACE
@@ -38,6 +38,14 @@ _REFUSED = {
     "TypeAlias": ("a type alias", "declare the type at module level"),
 }
 NEXT = Completion()
+
+
+class _Bounds(NamedTuple):
+    """The numbers of a ``range`` of tensors; tuples of the program are iterated over."""
+
+    start: Any
+    stop: Any
+    step: Any
 
 
 class Statements:
@@ -305,7 +313,7 @@ class Statements:
 
     def _For(self: Interpreter, node: ast.For, frame: Frame) -> Completion:
         source = self._range(node.iter, frame)
-        if isinstance(source, tuple):
+        if isinstance(source, _Bounds):
             return self.count(source, node, frame)
         items = self.iterate(source, node.iter, frame)
         if isinstance(source, range) and len(source) > _WORTH_A_LOOP and may_leave(node.body):
@@ -346,8 +354,7 @@ class Statements:
             return self.evaluate(node, frame)
         args = self.elements(node.args, frame)  # pyright: ignore[reportAttributeAccessIssue]
         if any(isinstance(a, Tensor) for a in args):
-            start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
-            return start, stop, step
+            return _Bounds(*(0, *args, 1) if len(args) == 1 else (*args, 1)[:3])
         return range(*args)
 
     def skip(
