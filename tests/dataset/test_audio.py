@@ -28,7 +28,8 @@ def test_words_are_their_texts() -> None:
 def test_dct(norm: str, scipys: str | None) -> None:
     x = np.random.default_rng(0).standard_normal((3, 8))
     found = x @ create_dct(5, 8, NormMode[norm])
-    np.testing.assert_allclose(found, scipy.fft.dct(x, norm=scipys)[:, :5], rtol=1e-6, atol=1e-6)
+    want = np.asarray(scipy.fft.dct(x, norm=scipys))[:, :5]
+    np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", list(MelType))
