@@ -255,6 +255,29 @@ MENDED = {
         def deep(t, n): return t if n == 0 else deep(t + 1, n - 1)
         return deep(x, 120)
     """,
+    "lambdas see what their variables become": """
+        fs = []
+        for i in range(3):
+            if float(x.sum()) > i: fs.append(lambda t: t * i)
+            else: fs.append(lambda t: t + i)
+        scale = y
+        known = [lambda: scale * 2, float(scale.sum())]
+        if known[1] > 0: scale = x
+        return [g(y) for g in fs], known[0](), i
+    """,
+    "a view of a dict sees what is added": """
+        d = {"a": x * 2}; k = d.keys(); v = d.values()
+        d["b"] = y
+        if float(x.sum()) > 0: d["c"] = x + y
+        return list(k), list(v), len(k)
+    """,
+    "every thread has attributes of its own": """
+        import threading
+        TABLE.setdefault("mine", threading.local())
+        o.last = TABLE["mine"]
+        o.last.n = getattr(o.last, "n", 0) + 1
+        return x * o.last.n
+    """,
     "a class notices every attribute that is asked for": """
         class Asked:
             def __init__(self, v): self.v = v

@@ -8,6 +8,7 @@ import functools
 import math
 import operator
 import sys
+import threading
 import types
 import weakref
 from collections import ChainMap, UserDict, UserList, UserString, deque
@@ -31,6 +32,7 @@ _OPAQUE = (
 # plain data holders of the standard library: their attributes count like a user's own object
 _HOLDERS = (
     types.SimpleNamespace, argparse.Namespace, ChainMap, UserDict, UserList, UserString,
+    threading.local,
 )  # fmt: skip
 _BUFFERS = (bytearray, memoryview, array.array)
 _MAX_DEPTH = 5

@@ -287,6 +287,8 @@ def _finish(
             )  # fmt: skip
         return tree.Leaf("constant", x)
 
+    if interpreter.settings.mode == "region":
+        _refuse_views(value)
     _keep_parameters(recorder)
     existing = interpreter.effects.existing if interpreter.settings.lax else lambda v: None
     described = tree.Described(leaf, existing)
@@ -367,6 +369,15 @@ def _holders(
     by_value.update((v, len(before) + i) for i, (_, v, _) in enumerate(recorder.computed()))
     by_value.update((v, Drawn(make, delta)) for v, make, delta in recorder.drawn)
     return tuple(by_value.get(p.value) for p in recorder.root.builder.params)
+
+
+def _refuse_views(results: Any) -> None:
+    """Leaves views of dicts to Python, which goes on with them and may change the dict."""
+    for x in results if isinstance(results, tuple) else (results,):
+        if isinstance(x, tree.VIEWS):
+            error = CaptureError(f"a {type(x).__name__} is a view", op="jit", at=user_source())
+            error.value = (x,)
+            raise error
 
 
 def _result_leaf(

@@ -165,6 +165,7 @@ _VIEWS: dict[type, Callable[[list[Any]], Any]] = {
     ValuesView: lambda items: dict(enumerate(items)).values(),
     ItemsView: lambda items: dict(items).items(),
 }
+VIEWS = tuple(_VIEWS)
 
 
 def _with_fields(example: Any, names: list[str], items: list[Any]) -> Any:

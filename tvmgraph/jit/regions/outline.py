@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import copy
 import functools
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -89,7 +90,17 @@ class Outline:
         self.own = (params | every_write) - self.globals
         self.local = self.own | outer
         self.captured &= self.own
+        self.rebound = self._rebound()
         self.flow = Flow(node.body, params | (outer - self.own), self.captured, program.flat)
+
+    def _rebound(self) -> Names:
+        """Returns the variables that may get another value after a lambda was made."""
+        count = Counter(self.params)
+        for s in every(self.node.body, self.program.flat):
+            count.update(writes(s))
+            if isinstance(s, (ast.For, ast.AsyncFor, ast.While)):
+                count.update(writes(s))
+        return frozenset(n for n, times in count.items() if times > 1)
 
     def function(self) -> Function:
         """Returns the definition of the outline."""
@@ -193,7 +204,7 @@ class Outline:
         inner = list(every([s], program.flat))
         if any(id(x) in program.native or id(x) in program.parts for x in inner):
             return False
-        if _is_native(s) or self._unbound(s):
+        if _is_native(s) or self._unbound(s) or _closed_over(s) & self.rebound:
             return False
         names = reads(s) | writes(s)
         if names & self.shared or (bodies(s) and writes(s) & self.captured):
@@ -417,6 +428,16 @@ def _changed(s: ast.stmt) -> Names:
             owner = n.func.value
             if isinstance(owner, ast.Name) and n.func.attr in MUTATING:
                 found.add(owner.id)
+    return frozenset(found)
+
+
+@functools.lru_cache(KEPT)
+def _closed_over(s: ast.stmt) -> Names:
+    """Returns the variables that lambdas read when they are called: Python must share them."""
+    found: set[str] = set()
+    for n in walk(s):
+        if isinstance(n, ast.Lambda):
+            found |= reads(n.body) - {p.arg for p in parameters(n)}
     return frozenset(found)
 
 
