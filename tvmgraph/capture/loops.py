@@ -282,9 +282,11 @@ class _Recording:
 
     def _check_test(self, attempt: _Attempt) -> None:
         """Refuses a test that does more than to decide: only the body says what is carried."""
-        test = attempt.test
-        written = self._written(test, attempt.tested, attempt)
-        if written or test.assigned or test.region.random is not None:
+        test, region = attempt.test, attempt.test.region
+        given = {p.value for p in region.builder.params}
+        draws = region.blocks or (region.random is not None and region.random not in given)
+        assigns = any(now not in given for _, now in test.assigned.values())
+        if draws or assigns or self._written(test, attempt.tested, attempt):
             self.i.refuse(
                 getattr(self.node, "test", self.node), self.frame,
                 "a test that writes variables or tensors, or draws random numbers, in a loop that "
