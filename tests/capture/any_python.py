@@ -129,7 +129,8 @@ def _numbers_apart(value: Any) -> Any:
         return [*map(_numbers_apart, value)]
     if not isinstance(value, str):
         return value
-    return [_NUMBER.sub("#", value), np.array([*map(float, _NUMBER.findall(value))])]
+    words = _NUMBER.sub("#", value).replace("]", " ]").split()  # NumPy fills up with spaces
+    return [" ".join(words), np.array([*map(float, _NUMBER.findall(value))])]
 
 
 def derivatives(function: Any, args: Any, world: World) -> list[Any]:
