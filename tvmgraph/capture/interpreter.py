@@ -173,13 +173,9 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
             self.refuse(frame.node or frame.source.node, frame, f"changing {what}")
 
     def invoke(
-        self,
-        function: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        node: ast.AST,
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], node: ast.AST,
         frame: Frame,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Calls something that interpreted code names."""
         if function is print or function is F.print_:
             return self.effects.print(function, args, kwargs, node, frame)
@@ -197,8 +193,8 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside):
         traced = len(args) == 1 and isinstance(args[0], (TracedTensor, NestedFunction))
         if function is type and traced:
             return args[0].shown_type
-        if function is id and len(args) == 1 and isinstance(args[0], TracedTensor):
-            self.refuse(node, frame, "the id of a tensor", "compare tensors with `is`")
+        if function is id and traced:
+            self.refuse(node, frame, "the id of a tensor or function", "compare with `is`")
         if function is bool and len(args) == 1:
             return self.number_of(self.truth(args[0]))
         if function is getattr and len(args) >= 2 and isinstance(args[1], str):

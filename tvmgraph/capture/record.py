@@ -287,8 +287,7 @@ def _finish(
             )  # fmt: skip
         return tree.Leaf("constant", x)
 
-    if interpreter.settings.mode == "region":
-        _refuse_views(value)
+    _refuse_views(value, interpreter)
     _keep_parameters(recorder)
     existing = interpreter.effects.existing if interpreter.settings.lax else lambda v: None
     described = tree.Described(leaf, existing)
@@ -371,8 +370,10 @@ def _holders(
     return tuple(by_value.get(p.value) for p in recorder.root.builder.params)
 
 
-def _refuse_views(results: Any) -> None:
-    """Leaves views of dicts to Python, which goes on with them and may change the dict."""
+def _refuse_views(results: Any, interpreter: Interpreter) -> None:
+    """Leaves views of dicts to Python, in pieces: it goes on with them and may change the dict."""
+    if interpreter.settings.mode != "region":
+        return
     for x in results if isinstance(results, tuple) else (results,):
         if isinstance(x, tree.VIEWS):
             error = CaptureError(f"a {type(x).__name__} is a view", op="jit", at=user_source())
