@@ -101,7 +101,7 @@ def _np_key(value: Any) -> Any:
         return None
 
 
-def dtype_of(value: Any) -> DType:
+def dtype_of(value: object) -> DType:
     """Converts a DType, name, NumPy dtype or Python type to a :class:`DType`.
 
     Raises:
@@ -120,7 +120,7 @@ def dtype_of(value: Any) -> DType:
     return found
 
 
-def scalar_dtype(value: Any) -> DType:
+def scalar_dtype(value: object) -> DType:
     """Returns the dtype a Python number gets as a tensor: bool, int64, float32 or complex64."""
     if isinstance(value, (bool, np.bool_)):
         return bool_
@@ -169,7 +169,7 @@ def _promote_mixed_sign(a: DType, b: DType) -> DType:
     return _SIGNED_BY_SIZE[max(signed.itemsize, 2 * unsigned.itemsize)]
 
 
-def promote_scalar(tensor: DType, value: Any) -> DType:
+def promote_scalar(tensor: DType, value: object) -> DType:
     """Returns the common dtype of a tensor and a Python number.
 
     The tensor's dtype wins unless the number is of a higher kind: an integer lifts bool to int64,
@@ -181,6 +181,6 @@ def promote_scalar(tensor: DType, value: Any) -> DType:
     return scalar if _KIND_RANK[scalar.kind] > _KIND_RANK[tensor.kind] else tensor
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether ``value`` is a Python or NumPy scalar (bool included)."""
     return isinstance(value, (int, float, complex, np.generic))

@@ -140,8 +140,8 @@ class CaptureError(TvmgraphError, RuntimeError):
     """
 
     node: Any = None
-    names: Mapping[str, Any] = MappingProxyType({})
-    value: tuple[Any] | None = None
+    names: Mapping[str, object] = MappingProxyType({})
+    value: tuple[object] | None = None
 
 
 class GlobalWrite(CaptureError):

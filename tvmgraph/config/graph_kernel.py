@@ -15,7 +15,6 @@ import functools
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tvmgraph.errors import ConfigError, user_source
 from tvmgraph.passes.table import optional_passes, switches
@@ -121,7 +120,7 @@ def parse_flags(text: str) -> GraphKernel:
     return _settings(given)
 
 
-def settings_of(options: Mapping[str, Any], jit_level: str) -> GraphKernel | None:
+def settings_of(options: Mapping[str, object], jit_level: str) -> GraphKernel | None:
     """Returns the settings that the options of a JitConfig ask for, ``None`` for the level's."""
     flags = options.get("graph_kernel_flags")
     found = None if flags is None else parse_flags(flags)

@@ -133,7 +133,7 @@ class JitConfig:
         return cls(**table[name])
 
     @property
-    def jit_config_dict(self) -> dict[str, Any]:
+    def jit_config_dict(self) -> dict[str, object]:
         """The settings as a dict."""
         return {name: getattr(self, name) for name in CHOICES} | dict(self.options)
 
@@ -172,7 +172,7 @@ _BOOL_OPTIONS = ("fast_math", "tf32", "library_dispatch", "deterministic", "tier
 _TRIALS = 16
 
 
-def _check_options(options: Any) -> dict[str, Any]:
+def _check_options(options: object) -> dict[str, object]:
     if not isinstance(options, Mapping):
         raise ConfigTypeError(
             f"options must be a dict, not {type(options).__name__}", op="JitConfig",
@@ -250,7 +250,7 @@ def _choice(name: str, value: Any) -> str:
     return value
 
 
-def as_jit_config(value: Any) -> JitConfig:
+def as_jit_config(value: object) -> JitConfig:
     """Converts a JitConfig, preset name or dict.
 
     Raises:
@@ -315,7 +315,7 @@ _SWITCHES = (
     "compile_progress", "eager_kernels",
 )  # fmt: skip
 #: Settings of other MindSpore devices, accepted without effect, and what MindSpore has for each.
-_IGNORED: dict[str, Any] = {
+_IGNORED: dict[str, object] = {
     "aoe_config": {}, "aoe_tune_mode": "", "ascend_config": {}, "auto_tune_mode": "NO_TUNE",
     "check_bprop": False, "disable_format_transform": False, "enable_mem_offload": False,
     "enable_profiling": False, "enable_reduce_precision": True, "env_config_path": "",
@@ -326,7 +326,7 @@ _IGNORED: dict[str, Any] = {
     "support_binary": False, "variable_memory_max_size": "0",
 }  # fmt: skip
 _ALIASES = {"runtime_num_threads": "thread_num"}
-_given: dict[str, Any] = {}
+_given: dict[str, object] = {}
 
 
 def _check_context(name: str, value: Any) -> Any:
@@ -374,7 +374,7 @@ def _check_context(name: str, value: Any) -> Any:
     return int(value) if name == "check_numerics" else value
 
 
-def set_context(**settings: Any) -> None:
+def set_context(**settings: object) -> None:
     """Changes process-wide settings.
 
     Args:
@@ -487,11 +487,11 @@ def _default_config() -> JitConfig:
     return _once(None, ("default",), JitConfig)
 
 
-_derived: dict[tuple[Any, ...], tuple[JitConfig | None, JitConfig]] = {}
+_derived: dict[tuple[object, ...], tuple[JitConfig | None, JitConfig]] = {}
 
 
 def _once(
-    config: JitConfig | None, key: tuple[Any, ...], derive: Callable[[], JitConfig]
+    config: JitConfig | None, key: tuple[object, ...], derive: Callable[[], JitConfig]
 ) -> JitConfig:
     """Returns the one object derived from a configuration: entries compare by identity.
 

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from tvmgraph.core.tensor import Tensor
     from tvmgraph.dtypes import DType
 
 #: What NumPy columns compute with, of whatever dtype.
@@ -22,5 +21,3 @@ DTypeLike: TypeAlias = "DType | np.dtype[Any] | type | str"
 AxisLike: TypeAlias = int | Sequence[int]
 #: A setting of a window: one number for all spatial axes, or one per axis.
 PerAxis: TypeAlias = int | Sequence[int]
-#: A number, or a tensor of one element: what changes from step to step, such as a learning rate.
-NumberLike: TypeAlias = "int | float | Tensor"

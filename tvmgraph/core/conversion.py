@@ -7,8 +7,6 @@ fits, and NaN becomes 0, as the instructions of ARM and of GPUs have it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tvmgraph.dtypes import DType
@@ -69,7 +67,7 @@ def _saturated(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return y
 
 
-def require_fit(source: np.ndarray, dtype: DType, data: Any) -> None:
+def require_fit(source: np.ndarray, dtype: DType, data: object) -> None:
     """Raises ArgumentError for numbers in Python code that an integer dtype cannot hold."""
     low, end = integer_bounds(dtype.numpy)
     with np.errstate(invalid="ignore"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ Code = Callable[[tuple["Tensor", ...]], tuple["Tensor", ...]]
 def costly(
     op: Op,
     inputs: tuple[TensorType, ...],
-    attrs: dict[str, Any],
+    attrs: Mapping[str, object],
     outputs: tuple[TensorType | None, ...],
 ) -> Costly | None:
     """Returns what watches a call of an operator, ``None`` if it is small or has no code.

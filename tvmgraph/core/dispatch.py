@@ -111,7 +111,7 @@ def apply(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     return outputs if op.multi else outputs[0]
 
 
-def _is_symbolic(types: tuple[TensorType, ...], attrs: dict[str, Any]) -> bool:
+def _is_symbolic(types: tuple[TensorType, ...], attrs: Mapping[str, object]) -> bool:
     return any(map(contains_symbol, attrs.values())) or not all([t.is_static for t in types])
 
 
@@ -178,7 +178,7 @@ def at_least(x: Tensor, least: Mapping[str, int]) -> Tensor:
     return x
 
 
-def _sizes_only(value: Any) -> Any:
+def _sizes_only(value: object) -> Any:
     """Returns an attribute in which nothing but sizes may be symbolic."""
     if isinstance(value, tuple):
         return tuple(map(_sizes_only, value))
@@ -192,7 +192,7 @@ def cast(x: Tensor, dtype: dtypes.DType) -> Tensor:
     return x if x.type.dtype is dtype else apply(OPS["cast"], (x,), {"dtype": dtype})
 
 
-def _hashable(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> dict[str, Any]:
+def _hashable(op: Op, args: tuple[object, ...], attrs: Mapping[str, object]) -> dict[str, object]:
     """Returns attributes with tuples for lists.
 
     Raises:
@@ -209,11 +209,11 @@ def _hashable(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> dict[str,
     return frozen
 
 
-def _freeze(value: Any) -> Any:
+def _freeze(value: object) -> object:
     return tuple(_freeze(v) for v in value) if isinstance(value, (list, tuple)) else value
 
 
-def _plan(op: Op, key: Any, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
+def _plan(op: Op, key: object, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _Plan:
     """Runs promotion and inference, and remembers the outcome."""
     plan = _plan_of(op, args, attrs)
     if op.regions:  # sub-graphs are compared by identity: remembering them would only keep them
@@ -224,7 +224,7 @@ def _plan(op: Op, key: Any, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> 
     return plan
 
 
-def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
+def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object]) -> _Plan:
     types = [a.type for a in args]
     if op.form is not None and _is_complex(types, attrs):
         return _Plan((), (), op.form)
@@ -248,13 +248,13 @@ def _plan_of(op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any]) -> _Plan:
     return plan
 
 
-def _is_complex(types: list[TensorType], attrs: dict[str, Any]) -> bool:
+def _is_complex(types: list[TensorType], attrs: Mapping[str, object]) -> bool:
     kinds = [t.dtype for t in types]
     return any(k in dtypes.COMPLEX for k in (*kinds, attrs.get("dtype")))
 
 
 def run_on_host(
-    op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], plan: _Plan
+    op: Op, args: tuple[Tensor, ...], attrs: Mapping[str, object], plan: _Plan
 ) -> tuple[Tensor, ...]:
     """Applies an operator to the host's elements: its NumPy column, or code of its own."""
     slow, types = plan.costly, plan.static_types
@@ -280,14 +280,18 @@ def run_on_host(
 _run_eager: Any = run_on_host
 
 
-def set_eager(run: Any) -> None:
+def set_eager(run: object) -> None:
     """Replaces what applies operators outside of any capture; arguments as :func:`run_on_host`."""
     global _run_eager
     _run_eager = run
 
 
 def _observe(
-    op: Op, args: tuple[Tensor, ...], attrs: dict[str, Any], results: Sequence[Any], start: float
+    op: Op,
+    args: tuple[Tensor, ...],
+    attrs: Mapping[str, object],
+    results: Sequence[object],
+    start: float,
 ) -> None:
     """Tells whoever listens about an eager operator, and looks for NaN and infinities."""
     end = perf_counter()
@@ -303,7 +307,9 @@ def _observe(
             raise e.locate(name, "", at) from None
 
 
-def _lift_arguments(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+def _lift_arguments(
+    op: Op, args: tuple[object, ...], attrs: Mapping[str, object]
+) -> tuple[Tensor, ...]:
     """Turns Python numbers, lists and NumPy arrays among the arguments into tensors."""
     if len(args) == 1 and not isinstance(args[0], Symbol) and _computes_one(op):
         raise DTypeError(
@@ -354,10 +360,10 @@ def _of_sequence(values: Any, like: dtypes.DType | None) -> Tensor:
     return cast(t, dtypes.promote_scalar(like, _EXAMPLES[t.type.dtype.kind]))
 
 
-_wanted: dict[Any, list[dtypes.DType]] = {}  # by policy and kinds of the operands; few exist
+_wanted: dict[object, list[dtypes.DType]] = {}  # by policy and kinds of the operands; few exist
 
 
-def _kind(a: Any) -> Any:
+def _kind(a: object) -> Any:
     """What promotion looks at: a tensor's dtype, or the class of a number."""
     if isinstance(a, Tensor):
         return a.type.dtype
@@ -370,8 +376,8 @@ def _kind(a: Any) -> Any:
     raise TypeError
 
 
-def _operands(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> list[Any]:
-    operands: list[Any] = []
+def _operands(op: Op, args: tuple[object, ...], attrs: Mapping[str, object]) -> list[Any]:
+    operands: list[object] = []
     for i, a in enumerate(args):
         if isinstance(a, Tensor):
             operands.append(a.type.dtype)
@@ -391,10 +397,10 @@ def _operands(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> list[Any]
 
 
 _LIFTED_LIMIT = 1024
-_lifted: dict[tuple[type, Any, dtypes.DType], Tensor] = {}
+_lifted: dict[tuple[type, object, dtypes.DType], Tensor] = {}
 
 
-def _lift(value: Any, dtype: dtypes.DType) -> Tensor:
+def _lift(value: object, dtype: dtypes.DType) -> Tensor:
     """Converts a number to a 0-d tensor; the same numbers come again and again in eager code."""
     kind = value.__class__
     if isinstance(value, Symbol):
@@ -418,7 +424,9 @@ def _lift_symbol(value: Symbol, dtype: dtypes.DType) -> Tensor:
     return state.interpreter.number(value, dtype)
 
 
-def call_context(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[str, str, str]:
+def call_context(
+    op: Op, args: tuple[object, ...], attrs: Mapping[str, object]
+) -> tuple[str, str, str]:
     """Returns what was called, what it got and where, for an error message."""
     names = op.tensors
     if op.variadic:
@@ -430,7 +438,7 @@ def call_context(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[
     return called_operator(f"ops.{op.name}"), ", ".join(parts), at
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Returns a short description of an argument for error messages."""
     if isinstance(value, Symbol):
         return value.text

@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
@@ -29,8 +29,8 @@ from tvmgraph.errors import (
 )
 
 _names: dict[CodeType, str] = {}  # what users call a guarded function
-_defaults: dict[CodeType, dict[str, Any]] = {}  # of its parameters
-_annotations: dict[CodeType, dict[str, Any]] = {}  # of its parameters
+_defaults: dict[CodeType, dict[str, object]] = {}  # of its parameters
+_annotations: dict[CodeType, dict[str, object]] = {}  # of its parameters
 _signatures: dict[CodeType, inspect.Signature] = {}  # of functions that are wrapped
 _speakers: set[CodeType] = set()  # functions of this package that call what users name
 
@@ -75,7 +75,7 @@ def speaks_for_users(function: Callable[..., Any]) -> None:
 def explained(
     error: Exception,
     name: str = "",
-    arguments: dict[str, Any] | None = None,
+    arguments: dict[str, object] | None = None,
     function: Callable[..., Any] | None = None,
 ) -> Exception:
     """Returns the error with which a public function ends; to be called in its handler.
@@ -127,7 +127,7 @@ def _passed_user_code(trace: TracebackType | None) -> bool:
     return False
 
 
-def _arguments(frame: FrameType) -> dict[str, Any]:
+def _arguments(frame: FrameType) -> dict[str, object]:
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
@@ -146,14 +146,14 @@ def _arguments(frame: FrameType) -> dict[str, Any]:
     return {n: v for n, v in given.items() if n not in defaults or v is not defaults[n]}
 
 
-def _bound(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
+def _bound(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, object]:
     """Returns the arguments of a wrapped method by name; of its own ``self`` none."""
     positional = [n for n in signature.parameters if n != "self"]
     named = dict(zip(positional, args))
     return named | {f"argument {i}": a for i, a in enumerate(args) if i >= len(named)} | kwargs
 
 
-def _completed(error: TvmgraphError, name: str, arguments: dict[str, Any]) -> TvmgraphError:
+def _completed(error: TvmgraphError, name: str, arguments: Mapping[str, object]) -> TvmgraphError:
     """Adds what an error raised deep inside could not know."""
     text = str(error)
     if not all(n in text for n in arguments):
@@ -162,7 +162,7 @@ def _completed(error: TvmgraphError, name: str, arguments: dict[str, Any]) -> Tv
 
 
 def _converted(
-    error: Exception, name: str, arguments: dict[str, Any], annotations: dict[str, Any]
+    error: Exception, name: str, arguments: Mapping[str, object], annotations: Mapping[str, object]
 ) -> Exception:
     kind = next((ours for theirs, ours in _ERRORS if isinstance(error, theirs)), None)
     circular = next((n for n, v in arguments.items() if _holds_itself(v)), None)
@@ -181,7 +181,7 @@ def _converted(
     return new
 
 
-def _wrong(arguments: dict[str, Any], annotations: dict[str, Any]) -> str:
+def _wrong(arguments: Mapping[str, object], annotations: Mapping[str, object]) -> str:
     """Says which argument is certainly not what its annotation says, if any."""
     for name, value in arguments.items():
         words = kinds.words(annotations.get(name, ""))
@@ -197,14 +197,14 @@ def _text(error: Exception) -> str:
     )
 
 
-def _described(arguments: dict[str, Any]) -> str:
+def _described(arguments: Mapping[str, object]) -> str:
     return ", ".join(f"{n}={describe(v)}" for n, v in arguments.items())
 
 
-def _holds_itself(value: Any, outer: tuple[int, ...] = ()) -> bool:
+def _holds_itself(value: object, outer: tuple[int, ...] = ()) -> bool:
     if not isinstance(value, (list, tuple, dict)):
         return False
     if id(value) in outer or len(outer) > 100:
         return True
-    items: Iterable[Any] = value.values() if isinstance(value, dict) else value
+    items: Iterable[object] = value.values() if isinstance(value, dict) else value
     return any(_holds_itself(v, (*outer, id(value))) for v in items)

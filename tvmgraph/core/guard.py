@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import CodeType, FunctionType
-from typing import Any
 
 from tvmgraph.core import kinds
 from tvmgraph.core.explained import explained, know
@@ -20,7 +19,7 @@ _CHECK = "_require_kind"
 _NO_COLUMNS = 0x80 | 13 << 3  # kind of an entry of a code's table of lines
 
 
-def guard_module(namespace: dict[str, Any], prefix: str = "") -> None:
+def guard_module(namespace: Mapping[str, object], prefix: str = "") -> None:
     """Guards the public functions of a module, and the constructors and methods of its classes.
 
     Args:
@@ -41,7 +40,7 @@ def guard_module(namespace: dict[str, Any], prefix: str = "") -> None:
                     _guard_class(cls, full)
 
 
-def _bases_first(item: tuple[str, Any]) -> int:
+def _bases_first(item: tuple[str, object]) -> int:
     return len(item[1].__mro__) if isinstance(item[1], type) else 0
 
 
@@ -56,7 +55,7 @@ def _guard_class(cls: type, name: str) -> None:
             guard(inner, name if key.startswith("__") else f"{name}.{key}")
 
 
-def guard(function: Callable[..., Any], name: str) -> None:
+def guard(function: Callable[..., object], name: str) -> None:
     """Puts the body of a function behind a handler; the function stays the same object.
 
     Args:

@@ -8,7 +8,6 @@ NumPy's scalars) is none of that.
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ _NUMBERS = frozenset({"bool", "int", "float", "None"})
 EXACT = {"bool": bool, "int": int, "float": float}
 
 
-def words(annotation: Any) -> tuple[str, ...]:
+def words(annotation: object) -> tuple[str, ...]:
     """Returns the alternatives of an annotation without what stands in brackets.
 
     Args:
@@ -74,7 +73,7 @@ def are_numbers(kinds: tuple[str, ...]) -> bool:
     return _NUMBERS.issuperset(kinds) and kinds != ("None",)
 
 
-def is_wrong(kinds: tuple[str, ...], value: Any) -> bool:
+def is_wrong(kinds: tuple[str, ...], value: object) -> bool:
     """Whether a value is certainly none of the alternatives."""
     if value.__class__ is int and "bool" in kinds and {"bool", "None"}.issuperset(kinds):
         return value not in (0, 1)
@@ -88,7 +87,7 @@ def spoken(kinds: tuple[str, ...]) -> str:
     return " or ".join(_SPOKEN.get(k, f"a {k}") for k in kinds)
 
 
-def require(name: str, value: Any, kinds: tuple[str, ...]) -> None:
+def require(name: str, value: object, kinds: tuple[str, ...]) -> None:
     """Raises :class:`DTypeError` for a value that is certainly none of the alternatives."""
     if is_wrong(kinds, value):
         raise DTypeError(

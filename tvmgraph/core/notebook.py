@@ -75,7 +75,7 @@ def heading(kind: str, *facts: str) -> str:
     return f'<p><b>{html.escape(kind)}</b> <span class="dim">{rest}</span></p>'
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], most: int = _MOST) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], most: int = _MOST) -> str:
     """Returns a table; numbers stand at the right, and long ones end with how many follow.
 
     Args:
@@ -106,11 +106,11 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], most: int = _MOST
     return f"<table>{''.join(lines)}</tbody></table>"
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return f"{value:,}" if _is_number(value) else html.escape(str(value))

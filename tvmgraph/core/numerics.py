@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -18,13 +17,13 @@ from tvmgraph.core.op import Op
 from tvmgraph.errors import NumericsError
 
 
-def is_finite(arrays: Iterable[Any]) -> bool:
+def is_finite(arrays: Iterable[object]) -> bool:
     """Whether no array holds a NaN or an infinity."""
     return all(bool(np.isfinite(a).all()) for a in map(np.asarray, arrays) if _is_float(a))
 
 
 def check(
-    op: Op, inputs: Sequence[np.ndarray], attrs: Mapping[str, Any], results: Sequence[Any]
+    op: Op, inputs: Sequence[np.ndarray], attrs: Mapping[str, object], results: Sequence[object]
 ) -> None:
     """Looks at one application of an operator.
 
@@ -53,7 +52,7 @@ def check(
 
 
 def _error(
-    op: Op, inputs: Sequence[np.ndarray], attrs: Mapping[str, Any], bad: np.ndarray, what: str
+    op: Op, inputs: Sequence[np.ndarray], attrs: Mapping[str, object], bad: np.ndarray, what: str
 ) -> NumericsError:
     place = tuple(int(i) for i in np.argwhere(bad)[0]) if bad.ndim else ()
     where = f", the first at {list(place)}" if place else ""
@@ -82,10 +81,10 @@ def _describe(array: np.ndarray, place: tuple[int, ...], shape: tuple[int, ...])
     return f"{text}, there {there!s}"
 
 
-def _is_float(array: Any) -> bool:
+def _is_float(array: object) -> bool:
     dtype = np.asarray(array).dtype
     return dtype.kind in "fc" or dtype == ml_dtypes.bfloat16
 
 
-def _is_infinite(value: Any) -> bool:
+def _is_infinite(value: object) -> bool:
     return isinstance(value, float) and math.isinf(value)

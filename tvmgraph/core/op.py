@@ -29,8 +29,8 @@ class Sample:
         rtol: Relative tolerance of compiled against eager, ``None`` for the dtype's default.
     """
 
-    shapes: tuple[Any, ...]
-    attrs: dict[str, Any]
+    shapes: tuple[object, ...]
+    attrs: dict[str, object]
     dtype: str | tuple[str, ...] = "float32"
     low: float = -2.0
     high: float = 2.0

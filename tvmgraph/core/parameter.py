@@ -63,7 +63,7 @@ class Parameter(Tensor):
             first_elements(self, self)
         self.name = name
         self._requires_grad = _boolean(requires_grad)
-        self._gradient_hooks: tuple[Any, ...] = ()
+        self._gradient_hooks: tuple[object, ...] = ()
         self.layerwise_parallel = layerwise_parallel
         self.parallel_optimizer = parallel_optimizer
 
@@ -99,7 +99,7 @@ class Parameter(Tensor):
         return self._gradient_hooks
 
     @gradient_hooks.setter
-    def gradient_hooks(self, value: tuple[Any, ...]) -> None:
+    def gradient_hooks(self, value: tuple[object, ...]) -> None:
         self._gradient_hooks = value
         bump_epoch()
 
@@ -117,7 +117,7 @@ class Parameter(Tensor):
     def data(self, value: Tensor) -> None:
         self.set_data(value)
 
-    def init_data(self, *_: Any, **__: Any) -> Parameter:
+    def init_data(self, *_: object, **__: object) -> Parameter:
         """Returns the parameter, which is always initialised."""
         return self
 
@@ -137,7 +137,7 @@ class Parameter(Tensor):
         """Returns the current value as a plain tensor."""
         return self.snapshot()
 
-    def clone(self, init: Any = "same") -> Parameter:
+    def clone(self, init: object = "same") -> Parameter:
         """Returns a copy with the same name; ``init`` other than ``"same"`` refills it."""
         same = init == "same"
         source: Any = self.array if same else hooks.initializer(init, self.shape, self.dtype)
@@ -145,7 +145,7 @@ class Parameter(Tensor):
         twin.__dict__.update(self.__attributes() | {"_gradient_hooks": ()})
         return twin
 
-    def __attributes(self) -> dict[str, Any]:
+    def __attributes(self) -> dict[str, object]:
         """Returns all attributes but what compiled code sees of the storage."""
         return {k: v for k, v in self.__dict__.items() if k != "_exclusive"}
 
@@ -229,7 +229,7 @@ class ParameterTuple(tuple[Parameter, ...]):
     def _repr_html_(self) -> str:
         return parameters_html(self, "ParameterTuple")
 
-    def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
+    def clone(self, prefix: str, init: object = "same") -> ParameterTuple:
         """Returns copies whose names start with ``prefix.``.
 
         Raises:

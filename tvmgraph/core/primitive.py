@@ -32,7 +32,7 @@ class RowDecorator(Protocol):
 
 
 def _split_signature(
-    function: Callable[..., Any],
+    function: Callable[..., object],
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], bool, inspect.Signature]:
     signature = inspect.signature(function)
     tensors: list[str] = []

@@ -118,7 +118,7 @@ def elementwise(allowed: Collection[DType] = dtypes.ALL, out: OutDType = None) -
         out: Output dtype, a function of the input dtype, or ``None`` for the input dtype.
     """
 
-    def infer(*types: TensorType, **attrs: Any) -> TensorType:
+    def infer(*types: TensorType, **attrs: object) -> TensorType:
         require_dtype(types[0], allowed)
         require_same_dtype(*types)
         first = types[0]
@@ -144,7 +144,9 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keep_dims: bool) -> Shape:
     return tuple(d for i, d in enumerate(shape) if i not in axes)
 
 
-def reduction(allowed: Collection[DType] = dtypes.ALL, out: OutDType = None) -> Any:
+def reduction(
+    allowed: Collection[DType] = dtypes.ALL, out: OutDType = None
+) -> Callable[..., TensorType]:
     """Rule of a reduction over ``axis`` (a sorted tuple) with ``keep_dims``."""
 
     def infer(x: TensorType, *, axis: tuple[int, ...], keep_dims: bool) -> TensorType:
@@ -156,7 +158,7 @@ def reduction(allowed: Collection[DType] = dtypes.ALL, out: OutDType = None) -> 
     return infer
 
 
-def known(values: Sequence[Any]) -> bool:
+def known(values: Sequence[object]) -> bool:
     """Whether all dimensions are integers."""
     return all(isinstance(v, int) for v in values)
 
@@ -178,6 +180,6 @@ def positive_ints(value: Any, count: int, name: str, minimum: int = 1) -> tuple[
     return tuple(int(v) for v in items)
 
 
-def flat(g: Any, y: Any, *inputs: Any, **_attrs: Any) -> tuple[None, ...]:
+def flat(g: object, y: object, *inputs: object, **_attrs: object) -> tuple[None, ...]:
     """The derivative of a step function: cotangents go to no input."""
     return (None,) * len(inputs)

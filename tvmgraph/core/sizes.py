@@ -74,12 +74,12 @@ class Dim(Symbol):
         """
         return _parse(text)
 
-    def exactly(self, symbol: str, a: Any, b: Any) -> Any:
+    def exactly(self, symbol: str, a: object, b: object) -> Any:
         """Returns the result as a size, or ``None`` where it is none."""
         both = all(isinstance(x, Dim) or x.__class__ is int for x in (a, b))
         return _combine_sizes(symbol, a, b) if both else None
 
-    def always(self, symbol: str, a: Any, b: Any, outside: bool) -> bool | None:
+    def always(self, symbol: str, a: object, b: object, outside: bool) -> bool | None:
         """Returns the outcome for all sizes; outside of a capture equal means written alike.
 
         Raises:
@@ -92,7 +92,7 @@ class Dim(Symbol):
             raise GraphError(f"whether {text_of(a)} {symbol} {text_of(b)} is not known here")
         return known
 
-    def needs(self, symbol: str, a: Any, b: Any) -> TooSmall | None:
+    def needs(self, symbol: str, a: object, b: object) -> TooSmall | None:
         """Returns from which size on an order is certain, or that there is some element."""
         both = all(isinstance(x, Dim) or x.__class__ is int for x in (a, b))
         terms = dict(_terms(_combine_sizes("-", a, b))) if both else {}
@@ -134,7 +134,7 @@ class Dim(Symbol):
         except NameError:
             raise GraphError(f"the size {self.text} is only known when the graph runs") from None
 
-    def substitute(self, sizes: Mapping[str, Any]) -> Any:
+    def substitute(self, sizes: Mapping[str, object]) -> Any:
         """Returns the size with roots replaced by numbers or other sizes."""
         return _parse(self.text, sizes) if self.roots & sizes.keys() else self
 
@@ -221,7 +221,7 @@ def _roots_of(atom: str) -> set[str]:
 _LONGEST = 1000  # characters of the text of a size
 
 
-def _parse(text: str, values: Mapping[str, Any] | None = None) -> Any:
+def _parse(text: str, values: Mapping[str, object] | None = None) -> Any:
     # the text may come from a file: no calls, and no powers, which could take forever
     harmless = all(c.isalnum() or c in "_ +-*/%()" for c in text) and "**" not in text
     found = None
@@ -240,7 +240,7 @@ def _parse(text: str, values: Mapping[str, Any] | None = None) -> Any:
 # ---- comparison ---------------------------------------------------------------------------------
 
 
-def proven(symbol: str, a: Any, b: Any) -> bool | None:
+def proven(symbol: str, a: object, b: object) -> bool | None:
     """Returns the outcome of a comparison of sizes that is the same for all sizes, else None."""
     if not all(isinstance(x, Dim) or x.__class__ in (int, bool) for x in (a, b)):
         return None
@@ -275,7 +275,7 @@ def bounds(size: Dim) -> tuple[int | None, int | None]:
     return low, high
 
 
-def _is_dim(value: Any) -> bool:
+def _is_dim(value: object) -> bool:
     return isinstance(value, Dim)
 
 

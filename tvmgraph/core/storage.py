@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tvmgraph.core.arguments import DTypeLike
+
 ALIGNMENT = 64  # bytes: one AVX-512 vector, and a cache line
 _LARGE = 1 << 17  # elements of a transposed array that is copied line by line
 
@@ -35,7 +37,7 @@ def _aligned(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: Any
     return raw[offset : offset + nbytes].view(dtype).reshape(shape)
 
 
-def aligned_copy(array: np.ndarray, dtype: Any = None) -> np.ndarray:
+def aligned_copy(array: np.ndarray, dtype: DTypeLike | None = None) -> np.ndarray:
     """Copies ``array`` (converting to ``dtype``) into aligned, contiguous memory."""
     out = aligned_empty(array.shape, array.dtype if dtype is None else dtype)
     if array.ndim > 1 and array.size >= _LARGE and array.strides[-1] > array.strides[-2] > 0:

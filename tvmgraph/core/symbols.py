@@ -71,7 +71,7 @@ class SymbolScope:
         sizes: Expressions that are sizes of tensors, so that they are not negative.
     """
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     conditions: dict[str, bool] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
     possible: dict[str, None] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class SymbolScope:
     inferring: bool = False
     hoping: bool = False
     assumed: dict[str, int] = field(default_factory=dict)
-    sizes: tuple[Any, ...] = ()
+    sizes: tuple[object, ...] = ()
 
 
 def bound(roots: frozenset[str]) -> bool:
@@ -193,7 +193,7 @@ class Symbol:
         self.text, self.roots, self.kind = text, roots, kind
         self._code: Any = None
 
-    def evaluate(self, values: Mapping[str, Any]) -> Any:
+    def evaluate(self, values: Mapping[str, object]) -> Any:
         """Returns the number for these values of the roots."""
         if self._code is None:
             self._code = compile(self.text, "<symbol>", "eval")
@@ -203,11 +203,11 @@ class Symbol:
         """Returns the value in the call at hand; only to decide something that is noted."""
         raise NotImplementedError
 
-    def exactly(self, symbol: str, a: Any, b: Any) -> Any:
+    def exactly(self, symbol: str, a: object, b: object) -> Any:
         """Returns the result of a binary operator where it has a form of its own, else ``None``."""
         return None
 
-    def always(self, symbol: str, a: Any, b: Any, outside: bool) -> bool | None:
+    def always(self, symbol: str, a: object, b: object, outside: bool) -> bool | None:
         """Returns the outcome of a comparison that is the same in every call, else ``None``.
 
         Args:
@@ -218,7 +218,7 @@ class Symbol:
         """
         return None
 
-    def needs(self, symbol: str, a: Any, b: Any) -> TooSmall | None:
+    def needs(self, symbol: str, a: object, b: object) -> TooSmall | None:
         """Returns from which size of values on a comparison always comes out alike, if any."""
         return None
 
@@ -239,7 +239,7 @@ class Symbol:
     def __float__(self) -> float:
         return float(self.specialise())
 
-    def __round__(self, ndigits: int | None = None) -> Any:
+    def __round__(self, ndigits: int | None = None) -> Scalar:
         return self._call("round", self, *(() if ndigits is None else (ndigits,)))
 
     def __trunc__(self) -> Any:
@@ -275,64 +275,64 @@ class Symbol:
     def __ne__(self, other: object) -> Any:
         return decide("!=", self, other) if is_number(other) else NotImplemented
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Any:
         return decide("<", self, other) if is_number(other) else NotImplemented
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Any:
         return decide("<=", self, other) if is_number(other) else NotImplemented
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Any:
         return decide(">", self, other) if is_number(other) else NotImplemented
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Any:
         return decide(">=", self, other) if is_number(other) else NotImplemented
 
     # ---- arithmetic -------------------------------------------------------------------------
 
     @staticmethod
-    def _call(function: str, *args: Any) -> Any:
+    def _call(function: str, *args: object) -> Scalar:
         return apply_function(function, *args)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         return _combine("+", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> Any:
         return _combine("+", other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         return _combine("-", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         return _combine("-", other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         return _combine("*", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: object) -> Any:
         return _combine("*", other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         return _combine("/", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: object) -> Any:
         return _combine("/", other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: object) -> Any:
         return _combine("//", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: object) -> Any:
         return _combine("//", other, self)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: object) -> Any:
         return _combine("%", self, other)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: object) -> Any:
         return _combine("%", other, self)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: object) -> Any:
         return _combine("**", self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: object) -> Any:
         return _combine("**", other, self)
 
     def __divmod__(self, other: Any) -> Any:
@@ -377,7 +377,7 @@ class Scalar(Symbol):
         return (_same, (self.specialise(),))
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> Any:
     return value
 
 
@@ -394,33 +394,33 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "float": float, "int": int, "round": round, "neg": operator.neg,
     **{f"math.{n}": f for n, f in vars(math).items() if callable(f) and not n.startswith("_")},
 }  # fmt: skip
-NAMESPACE: dict[str, Any] = {
+NAMESPACE: dict[str, object] = {
     "__builtins__": {}, "inf": math.inf, "nan": math.nan,
     **{n.replace("math.", "math_"): f for n, f in FUNCTIONS.items()},
 }  # fmt: skip
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a value is a symbol, or a Python number that symbols can be compared with."""
     return isinstance(value, Symbol) or value.__class__ in (int, float, bool)
 
 
-def current(value: Any) -> Any:
+def current(value: object) -> Any:
     """Returns the value of a number or symbol in the call at hand."""
     return value.current() if isinstance(value, Symbol) else value
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Returns the Python expression of a number or symbol."""
     return value.text if isinstance(value, Symbol) else repr(value)
 
 
-def roots_of(*values: Any) -> frozenset[str]:
+def roots_of(*values: object) -> frozenset[str]:
     """Returns the roots of all symbols among some values."""
     return frozenset().union(*[v.roots for v in values if isinstance(v, Symbol)])
 
 
-def _combine(symbol: str, a: Any, b: Any) -> Any:
+def _combine(symbol: str, a: object, b: object) -> Any:
     """Applies a binary operator to numbers of which one is a symbol."""
     if not (is_number(a) and is_number(b)):
         return NotImplemented
@@ -435,7 +435,7 @@ def _combine(symbol: str, a: Any, b: Any) -> Any:
     return made
 
 
-def apply_function(name: str, *args: Any) -> Any:
+def apply_function(name: str, *args: object) -> Scalar:
     """Applies one of :data:`FUNCTIONS` to numbers of which one is a symbol."""
     value = FUNCTIONS[name](*map(current, args))
     text = f"{name.replace('math.', 'math_')}({', '.join(map(text_of, args))})"
@@ -455,7 +455,7 @@ def _note_possible(symbol: Scalar) -> None:
 # ---- decisions ----------------------------------------------------------------------------------
 
 
-def decide(symbol: str, a: Any, b: Any) -> bool:
+def decide(symbol: str, a: object, b: object) -> bool:
     """Decides a comparison, noting it as a condition unless it always comes out like that."""
     here = scope()
     for x in (a, b):
@@ -475,13 +475,13 @@ def decide(symbol: str, a: Any, b: Any) -> bool:
     return outcome
 
 
-def _require_number(a: Any, b: Any) -> None:
+def _require_number(a: object, b: object) -> None:
     """Two sizes must be equal: if one is a number, the other is a constant."""
     if not (isinstance(a, Symbol) and isinstance(b, Symbol)):
         raise needed(roots_of(a, b))
 
 
-def contains_symbol(value: Any) -> bool:
+def contains_symbol(value: object) -> bool:
     """Whether a value or nested tuple or list holds a symbol."""
     if isinstance(value, (tuple, list)):
         return any(map(contains_symbol, value))
@@ -491,7 +491,7 @@ def contains_symbol(value: Any) -> bool:
     )
 
 
-def specialise_inside(value: Any) -> None:
+def specialise_inside(value: object) -> None:
     """Makes sure that no symbol hides in an object that is stored or returned."""
     if isinstance(value, slice):
         parts: Any = (value.start, value.stop, value.step)

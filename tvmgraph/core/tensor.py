@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from tvmgraph import dtypes, hooks
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.conversion import converted, require_fit
 from tvmgraph.core.deferred import Deferred
 from tvmgraph.core.memory import require_memory
@@ -71,10 +72,10 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
     def __init__(
         self,
-        input_data: Any = None,
+        input_data: object = None,
         dtype: Any = None,
-        shape: Any = None,
-        init: Any = None,
+        shape: object = None,
+        init: object = None,
         internal: bool = False,
         const_arg: bool = False,
         device: str | None = None,
@@ -95,7 +96,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         if state.interpreter is not None:
             state.interpreter.created(self)
 
-    def _init_from_shape(self, dtype: Any, shape: Any, init: Any) -> None:
+    def _init_from_shape(self, dtype: Any, shape: Any, init: object) -> None:
         dtype = dtypes.dtype_of(dtype if dtype is not None else dtypes.float32)
         if shape is None:  # a placeholder of any number of axes
             self.type = tensor_type((ANY_RANK,), dtype)
@@ -335,7 +336,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         self._write_through()
         return self
 
-    def set_data(self, data: Any, slice_shape: bool = False) -> Self:
+    def set_data(self, data: object, slice_shape: bool = False) -> Self:
         """Replaces the elements by those of ``data`` (same shape and dtype unless sliced).
 
         Args:
@@ -356,7 +357,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
         self._replace(new.array)
         return self
 
-    def assign_value(self, value: Any) -> Self:
+    def assign_value(self, value: object) -> Self:
         """Takes the elements, shape and dtype of ``value``."""
         new = value if isinstance(value, Tensor) else Tensor(value, self.dtype)
         if new.type is self.type:
@@ -366,7 +367,7 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
 
     set_ = assign_value
 
-    def set_dtype(self, dtype: Any) -> Self:
+    def set_dtype(self, dtype: DTypeLike) -> Self:
         """Converts this tensor to another dtype in place.
 
         Raises:
@@ -462,7 +463,7 @@ def tensor_from_numpy(array: Any, type: TensorType | None = None) -> Tensor:
     return t
 
 
-def to_array(data: Any, dtype: Any = None) -> np.ndarray:
+def to_array(data: object, dtype: DTypeLike | None = None) -> np.ndarray:
     """Converts user data to an aligned array with the default dtypes of :class:`Tensor`."""
     wanted = None if dtype is None else dtypes.dtype_of(dtype)
     by_hand = not isinstance(data, np.ndarray)
@@ -486,7 +487,7 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
     return aligned_copy(converted(source, wanted))
 
 
-def _array_of_python(data: Any) -> np.ndarray:
+def _array_of_python(data: object) -> np.ndarray:
     """Converts numbers, lists and tuples (which may hold tensors) to an array."""
     if isinstance(data, (list, tuple)):
         data = _plain(data)
@@ -510,14 +511,17 @@ def _array_of_python(data: Any) -> np.ndarray:
     return array
 
 
-def _plain(data: Any) -> Any:
+def _plain(data: object) -> Any:
     if isinstance(data, Tensor):
         return data.array
     return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data
 
 
 def tensor(
-    input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None
+    input_data: object = None,
+    dtype: DTypeLike | None = None,
+    shape: object = None,
+    init: object = None,
 ) -> Tensor:
     """Builds a :class:`Tensor`; the function form of the class.
 

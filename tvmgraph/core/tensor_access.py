@@ -15,6 +15,9 @@ from tvmgraph.core.tensor_overloads import TensorOverloads, aliases, is_int
 from tvmgraph.core.types import TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 
+if TYPE_CHECKING:
+    from tvmgraph.core.tensor import Tensor
+
 
 def _is_basic(index: Any) -> bool:
     """Whether an index is made of integers, slices, None and ... alone."""
@@ -34,13 +37,13 @@ class TensorAccess(TensorOverloads):
         host: Callable[[], np.ndarray]
         item: Callable[..., Any]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Tensor:
         found = F.getitem(self, index)
         if found is not self and _is_basic(index):
             found._base = (self, index)
         return found
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: Any) -> None:
         base = getattr(self, "_base", None)
         now: Any = self if base is None else F.getitem(*base)
         self.rebind(F.setitem(now, index, value))
@@ -76,15 +79,15 @@ class TensorAccess(TensorOverloads):
             raise DTypeError("a 0-d tensor has no length", op="len(Tensor)", at=user_source())
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         if self.ndim == 0:
             raise DTypeError("a 0-d tensor cannot be iterated", op="iter", at=user_source())
         return (self[i] for i in range(len(self)))
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         return bool(np.any(self.host() == np.asarray(value)))
 
-    def gather(self, *args: Any, **kwargs: Any) -> Any:
+    def gather(self, *args: object, **kwargs: object) -> Tensor:
         """``gather(input_indices, axis, batch_dims=0)`` takes slices
         (:func:`tvmgraph.ops.gather`); ``gather(dim, index)`` takes elements
         (:func:`tvmgraph.ops.gather_elements`).
@@ -94,12 +97,12 @@ class TensorAccess(TensorOverloads):
         return F.gather(self, *args, **kwargs)
 
     @aliases(dim="axis")
-    def index_select(self, axis: int, index: Any) -> Any:
+    def index_select(self, axis: int, index: object) -> Tensor:
         """Takes slices along ``axis``; see :func:`tvmgraph.ops.index_select`."""
         return F.index_select(self, axis, index)
 
-    def take(self, indices: Any = None, axis: Any = None, mode: str = "clip", *,
-             index: Any = None) -> Any:  # fmt: skip
+    def take(self, indices: object = None, axis: Any = None, mode: str = "clip", *,
+             index: object = None) -> Tensor:  # fmt: skip
         """Takes elements of the flattened tensor, or slices along ``axis``.
 
         Args:
@@ -127,7 +130,7 @@ class TensorAccess(TensorOverloads):
         return F.gather(x, indices, axis)
 
     @aliases(dim="condition", axis="condition", index="y")
-    def select(self, condition: Any, y: Any) -> Any:
+    def select(self, condition: object, y: Any) -> Tensor:
         """``select(condition, y)`` is ``where(condition, self, y)``; ``select(dim, index)`` takes
         one slice.
         """
@@ -136,7 +139,7 @@ class TensorAccess(TensorOverloads):
             return F.getitem(self, (*(slice(None),) * axis, int(y)))
         return F.where(condition, self, y)
 
-    def where(self, condition: Any, y: Any) -> Any:
+    def where(self, condition: object, y: Any) -> Any:
         """This tensor where ``condition`` holds, else ``y``; see :func:`tvmgraph.ops.where`."""
         return F.where(condition, self, y)
 
@@ -161,13 +164,13 @@ class TensorAccess(TensorOverloads):
         picked = F.gather_elements(table, 0, F.reshape(which, (1, count)))
         return F.reshape(picked, shape)
 
-    def scatter(self, *args: Any, **kwargs: Any) -> Any:
+    def scatter(self, *args: object, **kwargs: object) -> Tensor:
         """Writes ``src`` at ``index`` along an axis: ``scatter(axis, index, src)``; see
         :func:`tvmgraph.ops.scatter`.
         """
         return _scatter(self, *args, **kwargs)
 
-    def scatter_add(self, *args: Any, **kwargs: Any) -> Any:
+    def scatter_add(self, *args: object, **kwargs: object) -> Any:
         """``scatter_add(indices, updates)`` adds to slices
         (:func:`tvmgraph.ops.tensor_scatter_add`); ``scatter_add(dim, index, src)`` adds elements
         (:func:`tvmgraph.ops.tensor_scatter_elements`).
@@ -176,7 +179,7 @@ class TensorAccess(TensorOverloads):
             return F.tensor_scatter_add(self, *args, **kwargs)
         return _scatter(self, *args, reduce="add", **kwargs)
 
-    def index_add(self, *args: Any, **kwargs: Any) -> Any:
+    def index_add(self, *args: Any, **kwargs: Any) -> Tensor:
         """Adds slices: ``index_add(indices, y, axis)`` or
         ``index_add(dim, index, source, *, alpha=1)``.
         """
@@ -184,11 +187,11 @@ class TensorAccess(TensorOverloads):
             return _index_add_slices(self, *args, **kwargs)
         return _index_add(self, *args, **kwargs)
 
-    def index(self, indices: Sequence[Any]) -> Any:
+    def index(self, indices: Sequence[object]) -> Any:
         """Returns ``self[tuple(indices)]``."""
         return self[tuple(indices)]
 
-    def index_put(self, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
+    def index_put(self, indices: Sequence[Any], values: object, accumulate: bool = False) -> Any:
         """Writes (or adds) ``values`` at ``(indices[0][i], indices[1][i], ...)``.
 
         Args:
@@ -203,8 +206,13 @@ class TensorAccess(TensorOverloads):
         values = F.broadcast_to(values, (*shape, *self.shape[len(indices) :]))
         return F.tensor_scatter_add(self, where, values)
 
-    def unique(self, sorted: bool = True, return_inverse: bool = False,
-               return_counts: bool = False, dim: int | None = None) -> Any:  # fmt: skip
+    def unique(
+        self,
+        sorted: bool = True,
+        return_inverse: bool = False,
+        return_counts: bool = False,
+        dim: int | None = None,
+    ) -> tuple[Tensor, ...] | Tensor:
         """Distinct elements; their number depends on the values, so this never compiles.
 
         Args:
@@ -236,7 +244,7 @@ class TensorAccess(TensorOverloads):
 
     # ---- writing ----------------------------------------------------------------------------
 
-    def fill_diagonal(self, fill_value: Any, wrap: bool = False) -> Any:
+    def fill_diagonal(self, fill_value: object, wrap: bool = False) -> Tensor:
         """This tensor with ``fill_value`` where all indices are equal.
 
         Args:
@@ -249,14 +257,16 @@ class TensorAccess(TensorOverloads):
         np.fill_diagonal(mask, True, wrap)
         return F.masked_fill(self, tensor_from_numpy(mask), fill_value)
 
-    def index_copy(self, dim: int, index: Any, tensor: Any) -> Any:
+    def index_copy(self, dim: int, index: object, tensor: object) -> Tensor:
         """This tensor with the slices of ``tensor`` written at ``index`` along ``dim``."""
         axis = rules.normalize_axis(dim, self.ndim, "dim")
         return F.setitem(self, (*(slice(None),) * axis, index), tensor)
 
 
 @aliases(dim="axis", value="src")
-def _scatter(self: Any, axis: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:
+def _scatter(
+    self: Any, axis: int, index: object, src: object, *, reduce: str | None = None
+) -> Tensor:
     if not isinstance(src, TensorOverloads):
         src = F.full_like(index, src, dtype=self.dtype)
     if reduce is None:
@@ -270,7 +280,7 @@ def _scatter(self: Any, axis: int, index: Any, src: Any, *, reduce: str | None =
     return F.tensor_scatter_elements(self, index, src, axis, how)
 
 
-def _index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+def _index_add(self: Any, dim: int, index: object, source: Any, *, alpha: Any = 1) -> Tensor:
     axis = rules.normalize_axis(dim, self.ndim, "dim")
     source = source if alpha == 1 else source * alpha
     moved = F.moveaxis(self, axis, 0)
@@ -280,7 +290,7 @@ def _index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
 
 
 def _index_add_slices(
-    self: Any, indices: Any, y: Any, axis: int, use_lock: bool = True,
+    self: Any, indices: object, y: object, axis: int, use_lock: bool = True,
     check_index_bound: bool = True,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     return _index_add(self, axis, indices, y)

@@ -108,7 +108,7 @@ class DeviceMethods:
 
     # ---- other libraries --------------------------------------------------------------------
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
+    def __dlpack__(self, **kwargs: object) -> Any:
         if not self.on_gpu:
             return self.asnumpy().__dlpack__(**kwargs)  # pyright: ignore[reportAttributeAccessIssue]
         storage = self._device

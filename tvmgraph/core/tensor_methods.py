@@ -9,16 +9,21 @@ are written out in :mod:`.tensor_overloads` and :mod:`.tensor_access`.
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.core.state import state
 from tvmgraph.core.tensor_access import TensorAccess
 from tvmgraph.core.tensor_overloads import sizes_of
 from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, user_source
+
+if TYPE_CHECKING:
+    from tvmgraph.core.tensor import Tensor
 
 # methods that take exactly the arguments of the function of the same name
 PLAIN = """
@@ -70,7 +75,7 @@ CASTS = {
 }  # fmt: skip
 
 # what NumPy calls these, which differs from what a bare Python number becomes
-_NUMPY_NAMES: dict[Any, dtypes.DType] = {
+_NUMPY_NAMES: dict[object, dtypes.DType] = {
     float: dtypes.float64, "float": dtypes.float64, "int": dtypes.int64, "single": dtypes.float32,
     "byte": dtypes.int8, "ubyte": dtypes.uint8, "short": dtypes.int16, "ushort": dtypes.uint16,
     "intc": dtypes.int32, "uintc": dtypes.uint32, "intp": dtypes.int64, "uintp": dtypes.uint64,
@@ -87,7 +92,7 @@ class _Forward:
     def __set_name__(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         try:
             function = getattr(F, self.target)
         except NotFoundError as e:
@@ -96,8 +101,8 @@ class _Forward:
         return function if instance is None else function.__get__(instance, owner)
 
 
-def _in_place(name: str) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _in_place(name: str) -> Callable[..., object]:
+    def method(self: TensorMethods, *args: object, **kwargs: object) -> Any:
         return self._store(getattr(self, name)(*args, **kwargs))
 
     method.__name__ = method.__qualname__ = f"{name}_"
@@ -195,7 +200,7 @@ class TensorMethods(TensorAccess):
         return self
 
     @property
-    def H(self) -> Any:  # noqa: N802
+    def H(self) -> Tensor:  # noqa: N802
         """The conjugate transpose of a matrix."""
         return F.conj(F.swapaxes(self, -1, -2))
 
@@ -221,7 +226,7 @@ class TensorMethods(TensorAccess):
         """Returns a tensor that keeps the current elements."""
         return self.snapshot()  # pyright: ignore[reportAttributeAccessIssue]
 
-    def init_data(self, *_: Any, **__: Any) -> Self:
+    def init_data(self, *_: object, **__: object) -> Self:
         """Returns the tensor, which is always initialised."""
         return self
 
@@ -266,49 +271,53 @@ class TensorMethods(TensorAccess):
 
     # ---- new tensors ------------------------------------------------------------------------
 
-    def fill(self, value: Any) -> Any:
+    def fill(self, value: object) -> Any:
         """Returns a tensor of this shape and dtype whose elements are ``value``."""
         return F.full_like(self, value, dtype=self.dtype)
 
-    def new_zeros(self, size: Any, *more: Any, dtype: Any = None) -> Any:
+    def new_zeros(self, size: Any, *more: Any, dtype: Any = None) -> Tensor:
         """Returns zeros of shape ``size`` and this dtype unless ``dtype`` is given."""
         more, dtype = _split_dtype(more, dtype)
         return F.zeros(_shape(size, more), self.dtype if dtype is None else dtype)
 
-    def new_ones(self, size: Any, *more: Any, dtype: Any = None) -> Any:
+    def new_ones(self, size: Any, *more: Any, dtype: Any = None) -> Tensor:
         """Returns ones of shape ``size`` and this dtype unless ``dtype`` is given."""
         more, dtype = _split_dtype(more, dtype)
         return F.ones(_shape(size, more), self.dtype if dtype is None else dtype)
 
-    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+    def new_full(
+        self, size: object, fill_value: object, *, dtype: DTypeLike | None = None
+    ) -> Tensor:
         """Returns ``fill_value`` in shape ``size``, in this dtype unless ``dtype`` is given."""
         return F.full(_shape(size, ()), fill_value, dtype=self.dtype if dtype is None else dtype)
 
-    def new_empty(self, size: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    def new_empty(
+        self, size: object, *, dtype: DTypeLike | None = None, device: object = None
+    ) -> Tensor:
         """Returns a tensor of shape ``size``; its elements are zero."""
         return self.new_zeros(size, dtype=dtype)
 
     # ---- random numbers ---------------------------------------------------------------------
 
-    def bernoulli(self, *, generator: Any = None) -> Any:
+    def bernoulli(self, *, generator: object = None) -> Tensor:
         """Draws 1 with the probability that each element gives; see
         :func:`tvmgraph.ops.bernoulli`.
         """
         return F.bernoulli(self, self)
 
-    def uniform(self, from_: float = 0.0, to: float = 1.0, generator: Any = None) -> Any:
+    def uniform(self, from_: float = 0.0, to: float = 1.0, generator: object = None) -> Any:
         """Draws uniform numbers in ``[from_, to)``, in this shape and dtype."""
         return F.rand_like(self) * (to - from_) + from_
 
-    def normal_(self, mean: float = 0, std: float = 1, *, generator: Any = None) -> Self:
+    def normal_(self, mean: float = 0, std: float = 1, *, generator: object = None) -> Self:
         """Fills with normal numbers of the given mean and standard deviation."""
         return self._store(F.randn_like(self) * std + mean)
 
-    def uniform_(self, from_: float = 0, to: float = 1, *, generator: Any = None) -> Self:
+    def uniform_(self, from_: float = 0, to: float = 1, *, generator: object = None) -> Self:
         """Fills with uniform numbers in ``[from_, to)``."""
         return self._store(self.uniform(from_, to))
 
-    def random_(self, from_: int = 0, to: int | None = None, *, generator: Any = None) -> Self:
+    def random_(self, from_: int = 0, to: int | None = None, *, generator: object = None) -> Self:
         """Fills with uniform integers in ``[from_, to)``.
 
         ``to`` defaults to the largest number up to which the dtype holds every integer.
@@ -318,19 +327,19 @@ class TensorMethods(TensorAccess):
             to = 2 ** min(info.nmant + 1, 62) if self.dtype.is_float else min(int(info.max), 2**62)  # pyright: ignore
         return self._store(F.cast(F.randint(from_, to, self.shape), self.dtype))
 
-    def exponential(self, lambd: float = 1, *, generator: Any = None) -> Any:
+    def exponential(self, lambd: float = 1, *, generator: object = None) -> Tensor:
         """Draws numbers of the exponential distribution with rate ``lambd``."""
         return F.neg(F.log1p(F.neg(F.rand_like(self)))) / lambd
 
-    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Self:
+    def bernoulli_(self, p: object = 0.5, *, generator: object = None) -> Self:
         """Fills with 1 where a draw of probability ``p`` succeeds, else 0."""
         return self._store(F.cast(F.bernoulli(self, p), self.dtype))
 
-    def cauchy(self, median: float = 0.0, sigma: float = 1.0) -> Any:
+    def cauchy(self, median: float = 0.0, sigma: float = 1.0) -> Tensor:
         """Draws numbers of the Cauchy distribution, in this shape and dtype."""
         return F.tan((F.rand_like(self) - 0.5) * np.pi) * sigma + median
 
-    def log_normal(self, mean: float = 1.0, std: float = 2.0) -> Any:
+    def log_normal(self, mean: float = 1.0, std: float = 2.0) -> Tensor:
         """Draws numbers whose logarithm is normal, in this shape and dtype."""
         return F.exp(F.randn_like(self) * std + mean)
 
@@ -340,18 +349,18 @@ class TensorMethods(TensorAccess):
         """Fills with zeros."""
         return self._store(F.zeros_like(self))
 
-    def copy_(self, src: Any, non_blocking: bool = False) -> Self:
+    def copy_(self, src: object, non_blocking: bool = False) -> Self:
         """Stores the elements of ``src``, which is broadcast and converted to this dtype."""
         return self.rebind(F.cast(F.broadcast_to(src, self.shape), self.dtype))  # pyright: ignore
 
-    def put_(self, index: Any, source: Any, accumulate: bool = False) -> Self:
+    def put_(self, index: object, source: object, accumulate: bool = False) -> Self:
         """Writes (or adds) ``source`` at positions of the flattened tensor."""
         flat = F.reshape(self, (-1,))
         values = F.reshape(source, (-1,))
         new = flat.index_put((F.reshape(index, (-1,)),), values, accumulate)
         return self._store(F.reshape(new, self.shape))
 
-    def itemset(self, *args: Any) -> Any:
+    def itemset(self, *args: Any) -> Tensor:
         """Returns the tensor with one element replaced: ``itemset(index, value)``.
 
         Raises:
@@ -379,11 +388,11 @@ class TensorMethods(TensorAccess):
         return self
 
 
-def _shape(size: Any, more: tuple[int, ...]) -> tuple[int, ...]:
+def _shape(size: object, more: tuple[int, ...]) -> tuple[int, ...]:
     return sizes_of((size, *more))
 
 
-def _split_dtype(more: tuple[Any, ...], dtype: Any) -> tuple[tuple[Any, ...], Any]:
+def _split_dtype(more: tuple[object, ...], dtype: DTypeLike | None) -> tuple[tuple[Any, ...], Any]:
     """Takes a dtype that was given by position out of what follows a size."""
     by_position = dtype is None and len(more) == 1 and isinstance(more[0], dtypes.DType)
     return ((), more[0]) if by_position else (more, dtype)
@@ -398,7 +407,7 @@ def _names_dtype(name: str) -> bool:
 
 
 def _attach() -> None:
-    rows: dict[str, Any] = {name: _Forward(name) for name in PLAIN}
+    rows: dict[str, object] = {name: _Forward(name) for name in PLAIN}
     rows |= {name: _Forward(target) for name, target in RENAMED.items()}
     rows |= {f"{name}_": _in_place(name) for name in IN_PLACE}
     rows |= {name: _cast(name, dtype) for name, dtype in CASTS.items()}

@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
 from tvmgraph.errors import DTypeError, ShapeError, user_source
+
+if TYPE_CHECKING:
+    from tvmgraph.core.tensor import Tensor
 
 Method = Callable[..., Any]
 
@@ -25,7 +29,7 @@ def aliases(**names: str) -> Callable[[Method], Method]:
 
     def wrap(function: Method) -> Method:
         @functools.wraps(function)
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def method(self: Any, *args: object, **kwargs: object) -> Any:
             for alias in [k for k in kwargs if k in names]:
                 name = names[alias]
                 if name in kwargs:
@@ -45,7 +49,7 @@ def of_numpy(function: Method) -> Method:
     """Leaves out ``out=None`` and ``dtype=None``, which ``np.mean(tensor)`` and others pass on."""
 
     @functools.wraps(function)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: object, **kwargs: object) -> Any:
         if "out" in kwargs:
             if kwargs.pop("out") is not None:
                 raise DTypeError(
@@ -67,7 +71,7 @@ def _keepdim_second(function: Method) -> Method:
     """Accepts ``f(dim, keepdim, dtype=...)``, where the second argument is otherwise the dtype."""
 
     @functools.wraps(function)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: object, **kwargs: object) -> Any:
         if len(args) == 2 and isinstance(args[1], bool):
             args, kwargs["keepdims"] = args[:1], args[1]
         return function(self, *args, **kwargs)
@@ -102,7 +106,7 @@ def _sizes(*names: str) -> Callable[[Method], Method]:
     return wrap
 
 
-def is_int(value: Any) -> bool:
+def is_int(value: object) -> bool:
     """Whether ``value`` is an integer that is neither a bool nor a tensor."""
     return hasattr(value, "__index__") and not isinstance(value, (bool, TensorOverloads))
 
@@ -127,7 +131,7 @@ class TensorOverloads:
 
     @_keepdim_second
     @_reduction
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False,
+    def sum(self, axis: Any = None, dtype: DTypeLike | None = None, keepdims: bool = False,
             initial: Any = None) -> Any:  # fmt: skip
         """Sums over ``axis``; see :func:`tvmgraph.ops.sum`. ``initial`` is added to the result."""
         y = F.sum(self, axis, keepdims, dtype=dtype)
@@ -136,42 +140,58 @@ class TensorOverloads:
         return y + initial if dtype is None else F.cast(y + initial, dtype)
 
     @_reduction
-    def mean(self, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
+    def mean(
+        self,
+        axis: AxisLike | None = None,
+        keepdims: bool = False,
+        *,
+        dtype: DTypeLike | None = None,
+    ) -> Any:
         """Averages over ``axis``; see :func:`tvmgraph.ops.mean`."""
         return F.mean(self if dtype is None else F.cast(self, dtype), axis, keepdims)
 
     @_reduction
-    def prod(self, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+    def prod(
+        self, axis: AxisLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None
+    ) -> Any:
         """Multiplies over ``axis``; see :func:`tvmgraph.ops.prod`."""
         return F.prod(self, axis, keepdims, dtype)
 
     @_reduction
-    def nansum(self, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
+    def nansum(
+        self,
+        axis: AxisLike | None = None,
+        keepdims: bool = False,
+        *,
+        dtype: DTypeLike | None = None,
+    ) -> Tensor:
         """Sums over ``axis`` with NaN as zero; see :func:`tvmgraph.ops.nansum`."""
         return F.nansum(self, axis, keepdims, dtype=dtype)
 
     @_reduction
-    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def all(self, axis: AxisLike | None = None, keepdims: bool = False) -> Any:
         """Whether all elements over ``axis`` are true; see :func:`tvmgraph.ops.all`."""
         return F.all(self, axis, keepdims)
 
     @_reduction
-    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def any(self, axis: AxisLike | None = None, keepdims: bool = False) -> Any:
         """Whether any element over ``axis`` is true; see :func:`tvmgraph.ops.any`."""
         return F.any(self, axis, keepdims)
 
     @_reduction
-    def count_nonzero(self, axis: Any = (), keepdims: bool = False, dtype: Any = None) -> Any:
+    def count_nonzero(
+        self, axis: AxisLike = (), keepdims: bool = False, dtype: DTypeLike | None = None
+    ) -> Tensor:
         """Counts non-zero elements; see :func:`tvmgraph.ops.count_nonzero`."""
         return F.count_nonzero(self, axis, keepdims, dtypes.int32 if dtype is None else dtype)
 
     @_reduction
-    def argmax(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def argmax(self, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
         """Index of the largest element; see :func:`tvmgraph.ops.argmax`."""
         return F.argmax(self, axis, keepdims)
 
     @_reduction
-    def argmin(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def argmin(self, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
         """Index of the smallest element; see :func:`tvmgraph.ops.argmin`."""
         return F.argmin(self, axis, keepdims)
 
@@ -184,7 +204,7 @@ class TensorOverloads:
         return getattr(F, f"a{name}")(self, axis, keepdims, initial=initial, where=where)
 
     @of_numpy
-    def max(self, *args: Any, **kwargs: Any) -> Any:
+    def max(self, *args: object, **kwargs: object) -> Any:
         """Largest element over an axis.
 
         ``max()`` and ``max(axis=..., keepdims=False, *, initial=None, where=None)`` return the
@@ -194,15 +214,19 @@ class TensorOverloads:
         return self._extreme("max", args, kwargs)
 
     @of_numpy
-    def min(self, *args: Any, **kwargs: Any) -> Any:
+    def min(self, *args: object, **kwargs: object) -> Any:
         """Smallest element over an axis; the argument forms are those of :meth:`max`."""
         return self._extreme("min", args, kwargs)
 
-    def argmax_with_value(self, axis: int | None = 0, keep_dims: bool = False) -> Any:
+    def argmax_with_value(
+        self, axis: int | None = 0, keep_dims: bool = False
+    ) -> tuple[Tensor, Tensor]:
         """Returns the largest elements along ``axis``, and their indices."""
         return F.max(self) if axis is None else F.max(self, axis, keep_dims)
 
-    def argmin_with_value(self, axis: int | None = 0, keep_dims: bool = False) -> Any:
+    def argmin_with_value(
+        self, axis: int | None = 0, keep_dims: bool = False
+    ) -> tuple[Tensor, Tensor]:
         """Returns the smallest elements along ``axis``, and their indices."""
         return F.min(self) if axis is None else F.min(self, axis, keep_dims)
 
@@ -212,28 +236,28 @@ class TensorOverloads:
         return _moment_call(self, name, *args, **kwargs)
 
     @of_numpy
-    def std(self, *args: Any, **kwargs: Any) -> Any:
+    def std(self, *args: object, **kwargs: object) -> Any:
         """Standard deviation; ``std(axis=None, ddof=0, keepdims=False)`` (see
         :func:`tvmgraph.ops.std`) or ``std(dim=None, *, correction=1, keepdim=False)``.
         """
         return self._moment("std", args, kwargs)
 
     @of_numpy
-    def var(self, *args: Any, **kwargs: Any) -> Any:
+    def var(self, *args: object, **kwargs: object) -> Any:
         """Variance; the argument forms are those of :meth:`std`."""
         return self._moment("var", args, kwargs)
 
     @_reduction
-    def median(self, axis: Any = -1, keepdims: bool = False) -> Any:
+    def median(self, axis: AxisLike = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
         """Lower median along ``axis`` and its index; see :func:`tvmgraph.ops.median`."""
         return F.median(self, axis, keepdims)
 
-    def ptp(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def ptp(self, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
         """Largest minus smallest element over ``axis``."""
         return F.amax(self, axis, keepdims) - F.amin(self, axis, keepdims)
 
     @_axis
-    def cumsum(self, axis: Any = None, dtype: Any = None) -> Any:
+    def cumsum(self, axis: AxisLike | None = None, dtype: DTypeLike | None = None) -> Any:
         """Running sum along ``axis`` (of all elements when None); see
         :func:`tvmgraph.ops.cumsum`. Integers narrower than int32 are summed in int32.
         """
@@ -241,7 +265,9 @@ class TensorOverloads:
             dtype = dtypes.int32
         return F.cumsum(F.ravel(self), 0, dtype) if axis is None else F.cumsum(self, axis, dtype)
 
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    def trace(
+        self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
+    ) -> Any:
         """Sum of a diagonal; see :func:`tvmgraph.ops.trace`."""
         x = self if dtype is None else F.cast(self, dtype)
         if (offset, axis1, axis2, self.ndim) == (0, 0, 1, 2):
@@ -251,7 +277,9 @@ class TensorOverloads:
     # ---- order ------------------------------------------------------------------------------
 
     @_axis
-    def sort(self, axis: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    def sort(
+        self, axis: int = -1, descending: bool = False, stable: bool = False
+    ) -> tuple[Tensor, Tensor]:
         """Sorts along ``axis`` and also returns the indices; see :func:`tvmgraph.ops.sort`.
 
         The order of equal elements is always kept, whatever ``stable`` says.
@@ -259,11 +287,11 @@ class TensorOverloads:
         return F.sort(self, axis, descending)
 
     @_axis
-    def argsort(self, axis: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    def argsort(self, axis: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
         """Indices that sort along ``axis``; see :func:`tvmgraph.ops.argsort`."""
         return F.argsort(self, axis, descending)
 
-    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    def searchsorted(self, v: object, side: str = "left", sorter: object = None) -> Tensor:
         """Positions at which ``v`` fits into the sorted tensor (int32); see
         :func:`tvmgraph.ops.searchsorted`.
         """
@@ -277,7 +305,7 @@ class TensorOverloads:
         """The same elements in another shape: ``reshape(2, 3)`` or ``reshape((2, 3))``."""
         return F.reshape(self, shape)
 
-    def view(self: Any, *shape: Any, dtype: dtypes.DType | None = None) -> Any:
+    def view(self: Any, *shape: object, dtype: dtypes.DType | None = None) -> Any:
         """The same elements in another shape; storage is never shared observably.
 
         A dtype instead of a shape reads the bytes of the last axis as its elements.
@@ -298,19 +326,19 @@ class TensorOverloads:
             )  # fmt: skip
         return self.from_numpy(np.ascontiguousarray(old).view(kind).copy())
 
-    def reshape_as(self, other: Any) -> Any:
+    def reshape_as(self, other: Any) -> Tensor:
         """The same elements in the shape of ``other``."""
         return F.reshape(self, other.shape)
 
     @_sizes("new_shape", "sizes")
-    def resize(self, new_shape: tuple[Any, ...]) -> Any:
+    def resize(self, new_shape: tuple[Any, ...]) -> Tensor:
         """The first elements in a new shape, padded with zeros at the end when it is larger."""
         size, flat = math.prod(new_shape), F.reshape(self, (-1,))
         if size > self.size:
             flat = F.concat((flat, F.zeros((size - self.size,), self.dtype)))
         return F.reshape(flat[:size], new_shape)
 
-    def transpose(self, *axes: Any, **dims: Any) -> Any:
+    def transpose(self, *axes: object, **dims: object) -> Any:
         """Permutes the axes, or swaps two of them: ``transpose(dim0, dim1)``.
 
         Without arguments the axes are reversed; one tuple or ``ndim`` integers give the order;
@@ -324,39 +352,43 @@ class TensorOverloads:
         return F.transpose(self, tuple(order))
 
     @_sizes("axis", "dims")
-    def permute(self, axis: tuple[Any, ...]) -> Any:
+    def permute(self, axis: tuple[object, ...]) -> Tensor:
         """Permutes the axes: ``permute(1, 0)`` or ``permute((1, 0))``."""
         return F.permute(self, axis)
 
-    def squeeze(self, *dims: Any, dim: Any = None, axis: Any = None) -> Any:
+    def squeeze(
+        self, *dims: object, dim: AxisLike | None = None, axis: AxisLike | None = None
+    ) -> Tensor:
         """Removes axes of size 1; see :func:`tvmgraph.ops.squeeze`."""
         if not dims:
             return F.squeeze(self, axis if dim is None else dim)
         return F.squeeze(self, dims[0] if len(dims) == 1 else tuple(dims))
 
-    def flatten(self, order: Any = "C", *more: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    def flatten(
+        self, order: Any = "C", *more: Any, start_dim: int = 0, end_dim: int = -1
+    ) -> Tensor:
         """Merges axes: ``flatten(start_dim=0, end_dim=-1)``; ``order`` "F" reads columns first."""
         if is_int(order):
             order, start_dim, end_dim = "C", order, more[0] if more else end_dim
         return F.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
 
     @_sizes("size")
-    def expand(self, size: tuple[Any, ...]) -> Any:
+    def expand(self, size: tuple[object, ...]) -> Tensor:
         """Repeats axes of size 1 to reach ``size``; -1 keeps an axis."""
         return F.broadcast_to(self, size)
 
     @_sizes("shape")
-    def broadcast_to(self, shape: tuple[Any, ...]) -> Any:
+    def broadcast_to(self, shape: tuple[object, ...]) -> Tensor:
         """Repeats axes of size 1 to reach ``shape``; see :func:`tvmgraph.ops.broadcast_to`."""
         return F.broadcast_to(self, shape)
 
     @aliases(x="other")
-    def expand_as(self, other: Any) -> Any:
+    def expand_as(self, other: Any) -> Tensor:
         """Repeats axes of size 1 to reach the shape of ``other``."""
         return F.broadcast_to(self, other.shape)
 
     @_sizes("size")
-    def sum_to_size(self, size: tuple[Any, ...]) -> Any:
+    def sum_to_size(self, size: tuple[Any, ...]) -> Tensor:
         """Sums over the axes along which ``size`` would be broadcast to this shape.
 
         Raises:
@@ -376,12 +408,12 @@ class TensorOverloads:
         return F.reshape(F.sum(self, axes, True) if axes else self, shape)
 
     @_sizes("dims", "reps")
-    def tile(self, dims: tuple[Any, ...]) -> Any:
+    def tile(self, dims: tuple[object, ...]) -> Any:
         """Repeats the whole tensor; see :func:`tvmgraph.ops.tile`."""
         return F.tile(self, dims)
 
     @_sizes("repeats")
-    def repeat(self, repeats: tuple[Any, ...]) -> Any:
+    def repeat(self, repeats: tuple[object, ...]) -> Tensor:
         """Repeats the whole tensor along every axis (``repeats`` covers all axes).
 
         Raises:
@@ -396,51 +428,53 @@ class TensorOverloads:
         return F.tile(self, repeats)
 
     @_axis
-    def repeat_interleave(self, repeats: Any, axis: Any = None, *, output_size: Any = None) -> Any:
+    def repeat_interleave(
+        self, repeats: object, axis: AxisLike | None = None, *, output_size: object = None
+    ) -> Tensor:
         """Repeats every element; see :func:`tvmgraph.ops.repeat_interleave`."""
         return F.repeat_interleave(self, repeats, axis)
 
     @_axis
-    def chunk(self, chunks: int, axis: int = 0) -> Any:
+    def chunk(self, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
         """Cuts into ``chunks`` parts; see :func:`tvmgraph.ops.chunk`."""
         return F.chunk(self, chunks, axis)
 
     @aliases(dim="axis", split_size="split_size_or_sections")
-    def split(self, split_size_or_sections: Any, axis: int = 0) -> Any:
+    def split(self, split_size_or_sections: object, axis: int = 0) -> Any:
         """Cuts into parts of the given sizes; see :func:`tvmgraph.ops.split`."""
         return F.split(self, split_size_or_sections, axis)
 
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         """The diagonal of a plane; see :func:`tvmgraph.ops.diagonal`."""
         return F.diagonal(self, offset, axis1, axis2)
 
-    def roll(self, shifts: Any, dims: Any = None) -> Any:
+    def roll(self, shifts: object, dims: AxisLike | None = None) -> Tensor:
         """Moves elements around cyclically; see :func:`tvmgraph.ops.roll`."""
         return F.roll(self, shifts, dims)
 
     # ---- arithmetic -------------------------------------------------------------------------
 
-    def add(self, other: Any, *, alpha: Any = 1) -> Any:
+    def add(self, other: object, *, alpha: object = 1) -> Any:
         """Adds ``alpha * other``; see :func:`tvmgraph.ops.add`."""
         return F.add(self, other if alpha == 1 else F.mul(other, alpha))
 
     @aliases(y="other")
-    def sub(self, other: Any, *, alpha: Any = 1) -> Any:
+    def sub(self, other: object, *, alpha: object = 1) -> Tensor:
         """Subtracts ``alpha * other``; see :func:`tvmgraph.ops.sub`."""
         return F.sub(self, other if alpha == 1 else F.mul(other, alpha))
 
     @aliases(divisor="other")
-    def remainder(self, other: Any) -> Any:
+    def remainder(self, other: object) -> Tensor:
         """Remainder with the sign of the divisor; see :func:`tvmgraph.ops.remainder`."""
         return F.remainder(self, other)
 
     @aliases(x2="other")
-    def isclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
-                equal_nan: bool = False) -> Any:  # fmt: skip
+    def isclose(self, other: object, rtol: float = 1e-5, atol: float = 1e-8,
+                equal_nan: bool = False) -> Tensor:  # fmt: skip
         """Whether elements are nearly equal; see :func:`tvmgraph.ops.isclose`."""
         return F.isclose(self, other, rtol, atol, equal_nan)
 
-    def allclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
+    def allclose(self, other: object, rtol: float = 1e-5, atol: float = 1e-8,
                  equal_nan: bool = False) -> bool:  # fmt: skip
         """Whether all elements are nearly equal."""
         return bool(F.all(F.isclose(self, other, rtol, atol, equal_nan)))
@@ -449,11 +483,11 @@ class TensorOverloads:
         """Rounds half to even; see :func:`tvmgraph.ops.round`."""
         return F.round(self, decimals=decimals)
 
-    def qr(self, some: bool = True) -> Any:
+    def qr(self, some: bool = True) -> tuple[Tensor, Tensor]:
         """QR decomposition, reduced when ``some``; see :func:`tvmgraph.ops.qr`."""
         return F.qr(self, "reduced" if some else "complete")
 
-    def diag(self, diagonal: int = 0) -> Any:
+    def diag(self, diagonal: int = 0) -> Tensor:
         """Puts the elements on a diagonal; see :func:`tvmgraph.ops.diag`.
 
         With ``diagonal`` other than 0: a vector goes to that diagonal of a matrix, and of a
@@ -465,17 +499,25 @@ class TensorOverloads:
 
 
 def _extreme_arguments(
-    self: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool = False,
-    keep_dims: bool = False, initial: Any = None, where: Any = None, return_indices: bool = False,
-) -> tuple[Any, bool, Any, Any, bool]:  # fmt: skip
+    self: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    dim: AxisLike | None = None,
+    keepdim: bool = False,
+    keep_dims: bool = False,
+    initial: object = None,
+    where: object = None,
+    return_indices: bool = False,
+) -> tuple[Any, bool, Any, Any, bool]:
     where = None if where is True else where
     kept = keepdims or keepdim or keep_dims
     return (dim if axis is None else axis), kept, initial, where, return_indices
 
 
 def _moment_call(
-    self: Any, name: str, axis: Any = None, ddof: Any = 0, keepdims: bool = False, *,
-    dim: Any = None, correction: Any = None, keepdim: bool = False,
+    self: Any, name: str, axis: Any = None, ddof: object = 0, keepdims: bool = False, *,
+    dim: AxisLike | None = None, correction: object = None, keepdim: bool = False,
 ) -> Any:  # fmt: skip
     ddof = ddof if correction is None else correction
     self = F.cast(self, dtypes.float32) if self.dtype.kind in "biu" else self

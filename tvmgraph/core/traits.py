@@ -175,7 +175,7 @@ class Traits:
     stops: bool = False
     ties: Callable[..., list[Tie]] | None = None
 
-    def split(self, types: Sequence[TensorType], attrs: Mapping[str, Any]) -> Factors | None:
+    def split(self, types: Sequence[TensorType], attrs: Mapping[str, object]) -> Factors | None:
         """Returns how the dimensions of a call may be split, or None if nothing can be.
 
         Args:
@@ -189,7 +189,7 @@ class Traits:
 
 
 @functools.cache
-def _resolve(text: str, shapes: tuple[tuple[Any, ...], ...]) -> Factors:
+def _resolve(text: str, shapes: tuple[tuple[object, ...], ...]) -> Factors:
     """The factors of an equation for operands of these shapes."""
     left, _, right = text.partition("->")
     terms = [term.split() for term in left.split(",")] if shapes else []
@@ -199,7 +199,7 @@ def _resolve(text: str, shapes: tuple[tuple[Any, ...], ...]) -> Factors:
     inputs = [_dims(t, s, common) for t, s in zip(terms, shapes, strict=True)]
     rest = next((s[len(t) - 1 :] for t, s in zip(terms, shapes) if t[-1:] == ["*"]), ())
     outputs = [_whole(t.split(), common, len(rest)) for t in right.split(",")]
-    sizes: dict[str, Any] = {}
+    sizes: dict[str, object] = {}
     for dims, shape in zip(inputs, shapes):
         for d, size in zip(dims, shape):
             if d and (size != 1 or d not in sizes):
@@ -209,7 +209,7 @@ def _resolve(text: str, shapes: tuple[tuple[Any, ...], ...]) -> Factors:
     return Factors(tuple(kept), tuple(outputs))
 
 
-def _dims(term: list[str], shape: tuple[Any, ...], common: list[str]) -> Dims:
+def _dims(term: list[str], shape: tuple[object, ...], common: list[str]) -> Dims:
     own = len(shape) - len(term) + 1 if term[:1] == ["..."] else 0
     return _whole(term, common[len(common) - own :], max(0, len(shape) - len(term) + 1))
 
@@ -245,7 +245,7 @@ def _named_axes(ndim: int, attrs: Mapping[str, Any]) -> set[int]:
     return {a % ndim for a in found} if ndim else set()
 
 
-def reduced(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def reduced(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """The axes in ``axis`` are combined, all others stay."""
     names, axes = letters(types[0].ndim), _named_axes(types[0].ndim, attrs)
     one = ["."] if attrs["keep_dims"] else []
@@ -253,7 +253,7 @@ def reduced(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
     return equation([names], [kept])
 
 
-def all_but_axes(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def all_but_axes(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """The axes in ``axis`` or ``dims`` stay whole; all operands and the result have the others."""
     ndim = types[0].ndim
     axes = _named_axes(ndim, attrs)
@@ -261,7 +261,7 @@ def all_but_axes(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
     return equation([words] * len(types), [words])
 
 
-def broadcast(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> str:
+def broadcast(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
     """All dimensions, which broadcast."""
     return equation([["..."]] * len(types), [["..."]])
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tvmgraph import dtypes
+from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import state
 from tvmgraph.core.symbols import needed, scope
@@ -102,10 +103,10 @@ class TensorType:
 
 
 # by the text of symbolic sizes: while a function is captured they cannot be keys
-_INTERNED: dict[tuple[tuple[Any, ...], DType, str], TensorType] = {}
+_INTERNED: dict[tuple[tuple[object, ...], DType, str], TensorType] = {}
 
 
-def tensor_type(shape: Iterable[int | Dim], dtype: Any, device: str = "cpu") -> TensorType:
+def tensor_type(shape: Iterable[int | Dim], dtype: DTypeLike, device: str = "cpu") -> TensorType:
     """Returns the one :class:`TensorType` of this shape, dtype and device."""
     if shape.__class__ is tuple and state.interpreter is None:  # nearly always known
         found = _INTERNED.get((shape, dtype, device))  # pyright: ignore[reportArgumentType]
